@@ -1,0 +1,86 @@
+"""Exceptions and diagnostics: everything that onnxlab raises or reports, in one place.
+
+A message says what was given, what was expected and what to do. Exceptions that stand in for a built-in one also
+derive from it, so that `except ValueError` keeps working.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["error", "warning", "info"]
+
+
+class OnnxlabError(Exception):
+    """Base of every exception that onnxlab raises on purpose."""
+
+
+class LoadError(OnnxlabError, ValueError):
+    """A file, bytes or a proto could not be read as a model."""
+
+
+class SaveError(OnnxlabError, OSError):
+    """A model could not be written; whatever stood at the path before is still there."""
+
+
+class EditError(OnnxlabError, ValueError):
+    """An edit was refused; the model is as it was before."""
+
+
+class NameLookupError(OnnxlabError, LookupError):
+    """A name, position or id means no node or value, or more than one."""
+
+
+class RunError(OnnxlabError):
+    """A run failed. `node` is the label of the node that failed, or None."""
+
+    def __init__(self, message: str, node: str | None = None) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+class FeedError(RunError, ValueError):
+    """The arrays given to a run do not fit the inputs it needs."""
+
+
+class UnsupportedOperatorError(RunError, NotImplementedError):
+    """No provider implements an operator that a run needs."""
+
+
+class LimitError(RunError, MemoryError):
+    """A run would have exceeded its budget of bytes, iterations or seconds."""
+
+
+class RunStopped(RunError):
+    """A run was stopped by its stop flag or by an interrupt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One problem, pinned to where it is. Ids are 0 where they do not apply.
+
+    Attributes:
+        severity: "error" (cannot run), "warning" (suspect) or "info".
+        code: a stable short name such as "shape-mismatch".
+        message: one sentence for people.
+        node, value, scope: ids in the ModelGraph.
+        expected, found: the two sides of the contradiction, "" where there are none.
+        hint: what would mend it.
+    """
+
+    severity: Severity
+    code: str
+    message: str
+    node: int = 0
+    value: int = 0
+    scope: int = 0
+    expected: str = ""
+    found: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"{self.severity}: {self.message}"]
+        if self.expected or self.found:
+            parts.append(f"expected {self.expected or '?'}, found {self.found or '?'}")
+        if self.hint:
+            parts.append(self.hint)
+        return "; ".join(parts)
