@@ -1,0 +1,81 @@
+"""Build hook: puts the bundle of `widgets/` (TypeScript) into `onnxlab/notebook/static/`.
+
+It runs for wheels, source distributions and editable installs. npm is asked only when a source is newer than the
+bundle, so that an install from a source distribution, which carries the bundle, needs no Node.
+"""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+BUNDLE = ("widget.js", "widget.css")
+NOT_SOURCES = {"node_modules", "test", "tests", "dist"}
+
+
+class WidgetBuildHook(BuildHookInterface):  # type: ignore[type-arg, misc]
+    """Runs `npm ci` and `npm run build` in widgets/ when the bundle is missing or older than its sources."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Called by hatchling before each target; raises RuntimeError when there is no bundle and no way to make one."""
+        root = Path(self.root)
+        widgets, static = root / "widgets", root / "onnxlab" / "notebook" / "static"
+        if is_fresh(widgets, static):
+            return
+        npm = shutil.which("npm")
+        if npm is None:
+            if has_bundle(static):
+                self.app.display_warning("npm was not found: the widget's bundle is older than widgets/ and stays so")
+                return
+            raise RuntimeError(
+                f"{static} holds no widget.js and widget.css, and npm, which builds them from widgets/, is not on the "
+                "PATH. Install Node.js 20 or newer (Debian: apt-get install nodejs npm), or install a wheel of onnxlab."
+            )
+        build(npm, widgets)
+        missing = [name for name in BUNDLE if not (static / name).is_file()]
+        if missing:
+            raise RuntimeError(f"`npm run build` in {widgets} ended well but did not write {', '.join(missing)} to {static}")
+
+
+def has_bundle(static: Path) -> bool:
+    """Tell whether every file of the bundle is there."""
+    return all((static / name).is_file() for name in BUNDLE)
+
+
+def is_fresh(widgets: Path, static: Path) -> bool:
+    """Tell whether the bundle is there and no file that it is made from is newer."""
+    if not has_bundle(static):
+        return False
+    built = min((static / name).stat().st_mtime for name in BUNDLE)
+    return all(path.stat().st_mtime <= built for path in sources(widgets))
+
+
+def sources(widgets: Path) -> list[Path]:
+    """List the files that the bundle is made from: all of widgets/ but its tests and what npm fetched."""
+    if not widgets.is_dir():
+        return []
+    entries = [entry for entry in widgets.iterdir() if entry.name not in NOT_SOURCES]
+    nested = [path for entry in entries if entry.is_dir() for path in entry.rglob("*")]
+    return [path for path in [*entries, *nested] if path.is_file()]
+
+
+def build(npm: str, widgets: Path) -> None:
+    """Fetch the bundle's build tools with npm and run its build; raises RuntimeError with npm's own words when that fails."""
+    if not (widgets / "package.json").is_file():
+        raise RuntimeError(f"{widgets / 'package.json'} is missing: the sources of the widget are not all here")
+    steps = [["run", "build"]]
+    locked = widgets / "package-lock.json"
+    installed = widgets / "node_modules" / ".package-lock.json"
+    newest_request = max(path.stat().st_mtime for path in (widgets / "package.json", locked) if path.is_file())
+    if not installed.is_file() or installed.stat().st_mtime < newest_request:
+        steps.insert(0, ["ci" if locked.is_file() else "install", "--no-audit", "--no-fund"])
+    for step in steps:
+        print(f"widgets: npm {' '.join(step)}", file=sys.stderr)
+        done = subprocess.run([npm, *step], cwd=widgets, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"`npm {' '.join(step)}` in {widgets} failed:\n{done.stdout}{done.stderr}")

@@ -1,0 +1,59 @@
+"""onnxlab: open an ONNX model in a notebook, see it, change it, watch the shapes follow, run it.
+
+    import onnxlab
+    model = onnxlab.load("model.onnx")
+
+This is the front door: a dozen names, each imported when it is first asked for (PEP 562), so that `import onnxlab`
+costs nothing until it is used. Everything else is importable from its own module.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnxlab.errors import Diagnostic as Diagnostic
+    from onnxlab.errors import OnnxlabError as OnnxlabError
+    from onnxlab.infer import infer_shapes as infer_shapes
+    from onnxlab.limits import Limits as Limits
+    from onnxlab.model import Model as Model
+    from onnxlab.model import load as load
+    from onnxlab.model import run as run
+    from onnxlab.model import save as save
+    from onnxlab.notebook import show as show
+
+__version__ = "0.1.0"
+
+# name: the module that holds it
+_EXPORTS = {
+    "Diagnostic": "onnxlab.errors",
+    "Limits": "onnxlab.limits",
+    "Model": "onnxlab.model",
+    "OnnxlabError": "onnxlab.errors",
+    "infer_shapes": "onnxlab.infer",
+    "load": "onnxlab.model",
+    "run": "onnxlab.model",
+    "save": "onnxlab.model",
+    "show": "onnxlab.notebook",
+}
+
+__all__ = [*sorted(_EXPORTS), "__version__", "load_ipython_extension"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module that holds `name` and keep the value, so that the second look-up is a plain one."""
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'onnxlab' has no attribute {name!r}; it offers {', '.join(sorted(_EXPORTS))}")
+    value = getattr(importlib.import_module(_EXPORTS[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS})
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """`%load_ext onnxlab`: offer %onnx_show and let a bare `onnx.ModelProto` draw itself."""
+    from onnxlab.notebook.magic import load_ipython_extension as register
+
+    register(shell)
