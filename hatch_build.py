@@ -1,7 +1,7 @@
 """Build hook: puts the bundle of `widgets/` (TypeScript) into `onnxlab/notebook/static/`.
 
-It runs for wheels, source distributions and editable installs. npm is asked only when a source is newer than the
-bundle, so that an install from a source distribution, which carries the bundle, needs no Node.
+It runs for wheels, source distributions and editable installs. npm is asked only when a source is newer than
+the bundle, so that an install from a source distribution, which carries the bundle, needs no Node.
 """
 
 import shutil
@@ -13,33 +13,38 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 BUNDLE = ("widget.js", "widget.css")
-NOT_SOURCES = {"node_modules", "test", "tests", "dist"}
+NOT_SOURCES = {"node_modules", "test", "tests", "dev", "dist"}
+
+NO_NPM = (
+    "{static} holds no widget.js and widget.css, and npm, which builds them from widgets/, is not on the PATH. "
+    "Install Node.js 20 or newer (Debian: apt-get install nodejs npm), or install a wheel of onnxlab."
+)
 
 
-class WidgetBuildHook(BuildHookInterface):  # type: ignore[type-arg, misc]
+class WidgetBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     """Runs `npm ci` and `npm run build` in widgets/ when the bundle is missing or older than its sources."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called by hatchling before each target; raises RuntimeError when there is no bundle and no way to make one."""
+        """Called by hatchling before each target.
+
+        Raises:
+            RuntimeError: there is no bundle and no npm to make one, or npm failed.
+        """
         root = Path(self.root)
         widgets, static = root / "widgets", root / "onnxlab" / "notebook" / "static"
         if is_fresh(widgets, static):
             return
         npm = shutil.which("npm")
-        if npm is None:
-            if has_bundle(static):
-                self.app.display_warning("npm was not found: the widget's bundle is older than widgets/ and stays so")
-                return
-            raise RuntimeError(
-                f"{static} holds no widget.js and widget.css, and npm, which builds them from widgets/, is not on the "
-                "PATH. Install Node.js 20 or newer (Debian: apt-get install nodejs npm), or install a wheel of onnxlab."
-            )
-        build(npm, widgets)
-        missing = [name for name in BUNDLE if not (static / name).is_file()]
-        if missing:
-            raise RuntimeError(f"`npm run build` in {widgets} ended well but did not write {', '.join(missing)} to {static}")
+        if npm is not None:
+            build(npm, widgets)
+        elif has_bundle(static):
+            self.app.display_warning("npm was not found: the widget's bundle stays older than widgets/")
+        else:
+            raise RuntimeError(NO_NPM.format(static=static))
+        if not has_bundle(static):
+            raise RuntimeError(f"`npm run build` in {widgets} did not write {' and '.join(BUNDLE)} to {static}")
 
 
 def has_bundle(static: Path) -> bool:
@@ -65,17 +70,28 @@ def sources(widgets: Path) -> list[Path]:
 
 
 def build(npm: str, widgets: Path) -> None:
-    """Fetch the bundle's build tools with npm and run its build; raises RuntimeError with npm's own words when that fails."""
-    if not (widgets / "package.json").is_file():
-        raise RuntimeError(f"{widgets / 'package.json'} is missing: the sources of the widget are not all here")
+    """Fetch the build tools with npm where they changed, and run the build.
+
+    Raises:
+        RuntimeError: widgets/ is incomplete, or npm failed; the message holds npm's own words.
+    """
+    request, lock = widgets / "package.json", widgets / "package-lock.json"
+    if not request.is_file():
+        raise RuntimeError(f"{request} is missing: the sources of the widget are not all here")
     steps = [["run", "build"]]
-    locked = widgets / "package-lock.json"
-    installed = widgets / "node_modules" / ".package-lock.json"
-    newest_request = max(path.stat().st_mtime for path in (widgets / "package.json", locked) if path.is_file())
-    if not installed.is_file() or installed.stat().st_mtime < newest_request:
-        steps.insert(0, ["ci" if locked.is_file() else "install", "--no-audit", "--no-fund"])
+    if must_fetch(widgets):
+        steps.insert(0, ["ci" if lock.is_file() else "install", "--no-audit", "--no-fund"])
     for step in steps:
         print(f"widgets: npm {' '.join(step)}", file=sys.stderr)
         done = subprocess.run([npm, *step], cwd=widgets, capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"`npm {' '.join(step)}` in {widgets} failed:\n{done.stdout}{done.stderr}")
+
+
+def must_fetch(widgets: Path) -> bool:
+    """Tell whether node_modules is missing or older than what it was asked to hold."""
+    installed = widgets / "node_modules" / ".package-lock.json"
+    requests = [widgets / name for name in ("package.json", "package-lock.json")]
+    return not installed.is_file() or any(
+        path.stat().st_mtime > installed.stat().st_mtime for path in requests if path.is_file()
+    )

@@ -3,8 +3,8 @@
     import onnxlab
     model = onnxlab.load("model.onnx")
 
-This is the front door: a dozen names, each imported when it is first asked for (PEP 562), so that `import onnxlab`
-costs nothing until it is used. Everything else is importable from its own module.
+This is the front door: a dozen names, each imported when it is first asked for (PEP 562), so that
+`import onnxlab` costs nothing until it is used. Everything else is importable from its own module.
 """
 
 import importlib
@@ -42,7 +42,8 @@ __all__ = [*sorted(_EXPORTS), "__version__", "load_ipython_extension"]
 def __getattr__(name: str) -> Any:
     """Import the module that holds `name` and keep the value, so that the second look-up is a plain one."""
     if name not in _EXPORTS:
-        raise AttributeError(f"module 'onnxlab' has no attribute {name!r}; it offers {', '.join(sorted(_EXPORTS))}")
+        offered = ", ".join(sorted(_EXPORTS))
+        raise AttributeError(f"module 'onnxlab' has no attribute {name!r}; it offers {offered}")
     value = getattr(importlib.import_module(_EXPORTS[name]), name)
     globals()[name] = value
     return value
