@@ -1,0 +1,211 @@
+"""Budgets of a run, and what a rule or kernel may ask of whoever runs it.
+
+`Limits` is what a user gives: bytes, loop iterations, seconds and a stop flag. `begin` turns it into the
+running budget of one run, which counts. The protocols `Body`, `RunContext` and `InferContext` let operators with
+subgraphs (If, Loop, Scan, SequenceMap, functions) be written without knowing executor or inference engine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from onnxlab.errors import LimitError, RunStopped
+
+if TYPE_CHECKING:
+    from onnxlab.shapes import Dim, Fact
+
+SHARE_OF_MEMORY = 0.8
+"""Part of the available memory that a run may take when nothing else is said."""
+
+_CGROUP = Path("/sys/fs/cgroup")
+_MEMORY_IS_FRESH = 1.0  # seconds for which a reading of the available memory is used again
+
+
+@dataclass(slots=True)
+class Limits:
+    """What a run may use. None means the default for `bytes` and no limit for the others.
+
+    Attributes:
+        bytes: bytes of arrays alive at once; default 80 % of the memory available when the run begins.
+        iterations: runs of subgraph bodies (Loop, Scan, …) in the whole run.
+        deadline: seconds from `begin`.
+        stop: set it, from any thread, to stop the run before its next node or iteration.
+
+    `held` is the number of bytes that the run holds now; the executor keeps it.
+    """
+
+    bytes: int | None = None
+    iterations: int | None = None
+    deadline: float | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    held: int = field(default=0, init=False, compare=False)
+    _iterated: int = field(default=0, init=False, repr=False, compare=False)
+    _until: float | None = field(default=None, init=False, repr=False, compare=False)
+
+    def begin(self) -> Limits:
+        """A budget for one run: the same limits and stop flag, the clock started, nothing used."""
+        running = replace(self)
+        if running.bytes is None:
+            running.bytes = int(SHARE_OF_MEMORY * available_memory())
+        if running.deadline is not None:
+            running._until = time.monotonic() + running.deadline
+        return running
+
+    def check(self) -> None:
+        """Raises RunStopped when the stop flag is set, LimitError after the deadline."""
+        if self.stop.is_set():
+            raise RunStopped("the run was stopped")
+        if self._until is not None and time.monotonic() > self._until:
+            raise LimitError(f"the run took longer than its limit of {self.deadline:g} s (Limits.deadline)")
+
+    def iterate(self) -> None:
+        """Counts one run of a body. Raises LimitError beyond `iterations`, and what `check` raises."""
+        self._iterated += 1
+        if self.iterations is not None and self._iterated > self.iterations:
+            raise LimitError(f"more than {self.iterations:,} iterations of loop bodies (Limits.iterations)")
+        self.check()
+
+    def reserve(self, nbytes: int, what: str = "an array") -> None:
+        """Claims `nbytes` more before they are allocated; `release` or the executor gives them back.
+
+        Raises LimitError when the run would then hold more than `bytes`.
+        """
+        if self.bytes is not None and self.held + nbytes > self.bytes:
+            already = f" on top of the {format_bytes(self.held)} that the run holds" if self.held else ""
+            limit = f"the limit is {format_bytes(self.bytes)} (Limits.bytes)"
+            raise LimitError(f"{what} needs {format_bytes(nbytes)}{already}, and {limit}")
+        self.held += nbytes
+
+    def release(self, nbytes: int) -> None:
+        """Gives back `nbytes` that were reserved."""
+        self.held -= nbytes
+
+
+def format_bytes(nbytes: int) -> str:
+    """'512 B', '3.4 MB', '7.3 TB': decimal units, as file managers and ONNX tools print them."""
+    size = float(nbytes)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(size) < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:,.1f} PB"
+
+
+_memory_lock = threading.Lock()
+_memory_read: tuple[float, int] = (float("-inf"), 0)
+
+
+def available_memory() -> int:
+    """Bytes that can be allocated now without swapping: the machine's, or the cgroup's when that is less.
+
+    A reading is kept for a second, so that runs of microseconds do not pay for it.
+    """
+    global _memory_read
+    with _memory_lock:
+        taken, nbytes = _memory_read
+        if time.monotonic() - taken > _MEMORY_IS_FRESH:
+            machine = _machine_memory()
+            nbytes = min([machine, *_cgroup_memory(_CGROUP)])
+            _memory_read = (time.monotonic(), nbytes)
+        return nbytes
+
+
+def _machine_memory() -> int:
+    """MemAvailable on Linux; elsewhere half of the physical memory; 4 GiB where not even that is known."""
+    with contextlib.suppress(OSError, ValueError):  # not Linux: the portable figures below
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, OSError, ValueError):
+        return 4 << 30
+
+
+def _cgroup_memory(root: Path) -> list[int]:
+    """What a container may still take, by cgroup version 2 or 1; empty without a limit.
+
+    Page cache that the kernel would drop first (inactive_file) counts as free.
+    """
+    for folder, limit, usage, inactive in (
+        (root, "memory.max", "memory.current", "inactive_file"),
+        (root / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            free = int((folder / limit).read_text()) - int((folder / usage).read_text())
+            statistics = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+            cached = statistics.get(inactive, "0")
+            return [max(0, free + int(cached))]
+        except (OSError, ValueError):  # no such file, or the word "max"
+            continue
+    return []
+
+
+class Body(Protocol):
+    """A subgraph or function body as a kernel or rule sees it: something to pass to `run` or `infer`."""
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """Names of its formal inputs, without captured outer values."""
+
+    @property
+    def outputs(self) -> Sequence[str]:
+        """Names of its outputs."""
+
+    @property
+    def output_facts(self) -> Sequence[Fact]:
+        """Declared types of the outputs (UNKNOWN where there is none): for a Loop that runs zero times."""
+
+
+class RunContext(Protocol):
+    """What a kernel that asked for `context=True` gets as its first argument."""
+
+    @property
+    def node(self) -> str:
+        """Label of the node, for messages."""
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        """For each output slot that the node lists, whether its name is not empty."""
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The run's random numbers, for operators without a `seed` attribute."""
+
+    def opset_version(self, domain: str = "") -> int:
+        """Version of `domain` that the node's graph or function imports; 0 where it imports none."""
+
+    def reserve(self, nbytes: int, what: str = "") -> None:
+        """Claims memory before allocating it; given back when the node is done. Raises LimitError."""
+
+    def check(self) -> None:
+        """Call it in long loops. Raises RunStopped or LimitError when the run has to end."""
+
+    def run(self, body: Body, feeds: Sequence[Any]) -> list[Any]:
+        """Runs a body once on `feeds` by position and the outer values it captures; counts an iteration."""
+
+
+class InferContext(Protocol):
+    """What a shape rule that asked for a context gets."""
+
+    @property
+    def node(self) -> str:
+        """Label of the node, for messages."""
+
+    def opset_version(self, domain: str = "") -> int:
+        """Version of `domain` that the node's graph or function imports; 0 where it imports none."""
+
+    def symbol(self, slot: int, axis: int) -> Dim:
+        """The dimension that stands for an unknown size: the same one every time for (slot, axis)."""
+
+    def infer(self, body: Body, facts: Sequence[Fact]) -> list[Fact]:
+        """Facts of a body's outputs, given those of its inputs by position."""
