@@ -1,7 +1,8 @@
 """Build hook: puts the bundle of `widgets/` (TypeScript) into `onnxlab/notebook/static/`.
 
-It runs for wheels, source distributions and editable installs. npm is asked only when a source is newer than
-the bundle, so that an install from a source distribution, which carries the bundle, needs no Node.
+It runs for wheels, source distributions and editable installs; `python hatch_build.py` does the same by hand.
+npm is asked only when a source is newer than the bundle, so that an install from a source distribution, which
+carries the bundle, needs no Node.
 """
 
 import shutil
@@ -16,35 +17,39 @@ BUNDLE = ("widget.js", "widget.css")
 NOT_SOURCES = {"node_modules", "test", "tests", "dev", "dist"}
 
 NO_NPM = (
-    "{static} holds no widget.js and widget.css, and npm, which builds them from widgets/, is not on the PATH. "
-    "Install Node.js 20 or newer (Debian: apt-get install nodejs npm), or install a wheel of onnxlab."
+    "{static} holds no widget.js and widget.css, and npm, which builds them from widgets/, is not on the "
+    "PATH. Install Node.js 20 or newer (Debian: apt-get install nodejs npm), or install a wheel of onnxlab."
 )
 
 
 class WidgetBuildHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Runs `npm ci` and `npm run build` in widgets/ when the bundle is missing or older than its sources."""
+    """Makes sure, before each target is built, that the bundle is there and up to date."""
 
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Called by hatchling before each target.
+        """Called by hatchling before each target; raises RuntimeError where `ensure_bundle` does."""
+        ensure_bundle(Path(self.root))
 
-        Raises:
-            RuntimeError: there is no bundle and no npm to make one, or npm failed.
-        """
-        root = Path(self.root)
-        widgets, static = root / "widgets", root / "onnxlab" / "notebook" / "static"
-        if is_fresh(widgets, static):
-            return
-        npm = shutil.which("npm")
-        if npm is not None:
-            build(npm, widgets)
-        elif has_bundle(static):
-            self.app.display_warning("npm was not found: the widget's bundle stays older than widgets/")
-        else:
-            raise RuntimeError(NO_NPM.format(static=static))
-        if not has_bundle(static):
-            raise RuntimeError(f"`npm run build` in {widgets} did not write {' and '.join(BUNDLE)} to {static}")
+
+def ensure_bundle(root: Path) -> None:
+    """Build the bundle of the project in `root` when it is missing or older than its sources.
+
+    Raises:
+        RuntimeError: there is no bundle and no npm to make one, or npm failed.
+    """
+    widgets, static = root / "widgets", root / "onnxlab" / "notebook" / "static"
+    if is_fresh(widgets, static):
+        return
+    npm = shutil.which("npm")
+    if npm is not None:
+        build(npm, widgets)
+    elif has_bundle(static):
+        print("npm was not found: the widget's bundle stays older than widgets/", file=sys.stderr)
+    else:
+        raise RuntimeError(NO_NPM.format(static=static))
+    if not has_bundle(static):
+        raise RuntimeError(f"`npm run build` in {widgets} did not write {' and '.join(BUNDLE)} to {static}")
 
 
 def has_bundle(static: Path) -> bool:
@@ -95,3 +100,7 @@ def must_fetch(widgets: Path) -> bool:
     return not installed.is_file() or any(
         path.stat().st_mtime > installed.stat().st_mtime for path in requests if path.is_file()
     )
+
+
+if __name__ == "__main__":
+    ensure_bundle(Path(__file__).resolve().parent)

@@ -1,0 +1,73 @@
+# Everything starts here. On a fresh Debian-like machine with Python (3.11 or newer), Node and root:
+#
+#   make lab     opens JupyterLab on the tour; without a display it prints the address
+#   make test    installs what the tests need and runs all of them
+#   make lint    ruff, mypy --strict and the TypeScript compiler
+#   make bench   prints the table of ratios of bench/README.md
+#   make clean   removes what the others made, .venv included
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.onnxlab-installed
+WORKERS ?= 2
+
+.PHONY: help lab test lint bench bundle system clean
+.NOTPARALLEL:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+# Debian's packages that pip cannot bring: Chromium drives the browser tests, `dot` draws static pictures,
+# python3-venv is split off from Debian's own Python. Each only when it is missing.
+system:
+	@missing=(); \
+	command -v dot >/dev/null || missing+=(graphviz); \
+	command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null || missing+=(chromium); \
+	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv); \
+	if [ $${#missing[@]} -gt 0 ]; then \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "installing $${missing[*]}"; \
+	    apt-get update -qq; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$${missing[@]}" >/dev/null; \
+	  else \
+	    echo "missing: $${missing[*]}. Install them, or run as root where apt-get is." >&2; \
+	    exit 1; \
+	  fi; \
+	fi
+
+$(STAMP): pyproject.toml hatch_build.py | system
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "onnxlab needs Python 3.11 or newer")'
+	[ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[lab,ort,test]'
+	@touch $@
+
+bundle: $(STAMP)
+	@$(BIN)/python hatch_build.py
+
+lab: bundle
+	@flags=(); \
+	[ "$$(id -u)" != 0 ] || flags+=(--allow-root); \
+	[ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ] || [ "$$(uname)" = Darwin ] || flags+=(--no-browser); \
+	exec $(BIN)/jupyter lab "$${flags[@]}" notebooks/01_tour.ipynb
+
+lint: bundle
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	cd widgets && npm run --silent typecheck
+
+test: lint
+	cd widgets && npm --silent test
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+bench: bundle
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) build dist onnxlab/notebook/static widgets/node_modules .mypy_cache .ruff_cache .pytest_cache
