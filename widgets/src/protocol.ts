@@ -1,0 +1,337 @@
+/**
+ * Every message between the kernel and the page, declared once: the twin of onnxlab/notebook/protocol.py.
+ *
+ * Requests go from the page to the kernel and each gets exactly one reply with the same id; events come from the
+ * kernel, numbered, so that a page that missed one notices and asks for a snapshot. Nothing here touches the DOM.
+ */
+
+export const PROTOCOL = 1;
+
+/** JSON has neither NaN nor infinities, so the kernel writes them as these words. */
+export type WireNumber = number | "nan" | "inf" | "-inf";
+
+export type Severity = "error" | "warning" | "info";
+
+/** A problem pinned to a node or a value (id 0: to neither). */
+export interface Diagnostic {
+  severity: Severity;
+  code: string;
+  message: string;
+  node: number;
+  value: number;
+  expected: string;
+  found: string;
+  hint: string;
+}
+
+/** The labels of the steps that undo and redo would take (null: none), and where in the history the model stands. */
+export interface History {
+  undo: string | null;
+  redo: string | null;
+  length: number;
+  position: number;
+}
+
+export interface NodeRecord {
+  id: number;
+  /** "" when the file gives the node no name. */
+  name: string;
+  /** "Conv", or "com.microsoft::Gelu" outside the default domain. */
+  op: string;
+  category: string;
+  /** Group id, 0 at the top of its scope. */
+  group: number;
+  scope: number;
+  /** Value id per slot, 0 where an optional input or output is absent. */
+  inputs: number[];
+  outputs: number[];
+}
+
+/** Bits of ValueRecord.flags. */
+export const GRAPH_INPUT = 1;
+export const GRAPH_OUTPUT = 2;
+export const INITIALIZER = 4;
+export const FORMAL = 8;
+
+export interface ValueRecord {
+  id: number;
+  name: string;
+  /** What inference knows, short: "1×64×112×112"; "" when nothing is known. */
+  label: string;
+  flags: number;
+  scope: number;
+}
+
+export interface GroupRecord {
+  id: number;
+  /** Group id, 0 at the top. */
+  parent: number;
+  name: string;
+  kind: string;
+  scope: number;
+}
+
+export interface ScopeRecord {
+  id: number;
+  kind: "graph" | "subgraph" | "function";
+  /** The node whose attribute holds this subgraph, 0 for the main graph and functions. */
+  owner: number;
+  attribute: string;
+  name: string;
+  inputs: number[];
+  outputs: number[];
+}
+
+// ---------------------------------------------------------------------------------------------------------- requests
+
+export interface Hello {
+  protocol: number;
+  session: string;
+  can: Record<string, boolean>;
+  probe?: unknown;
+}
+
+/** Names of the Int32 sections of a snapshot's buffer. */
+export type Section =
+  | "node_id" | "node_op" | "node_group" | "node_scope"
+  | "in_ptr" | "in_val" | "out_ptr" | "out_val"
+  | "value_id" | "value_flags" | "value_scope";
+
+/** The whole model as strings and one little-endian Int32 buffer; sections give [offset, length] in int32 units. */
+export interface Snapshot {
+  version: number;
+  seq: number;
+  title: string;
+  path: string | null;
+  dirty: boolean;
+  ops: string[];
+  categories: string[];
+  n: number;
+  m: number;
+  names: string[];
+  value_names: string[];
+  labels: string[];
+  groups: GroupRecord[];
+  scopes: ScopeRecord[];
+  diagnostics: Diagnostic[];
+  history: History;
+  sections: Record<Section, [offset: number, length: number]>;
+}
+
+export type AttributeType =
+  | "int" | "float" | "string" | "ints" | "floats" | "strings"
+  | "tensor" | "tensors" | "graph" | "graphs" | "sparse_tensor" | "sparse_tensors" | "type_proto" | "type_protos"
+  | "undefined";
+
+export interface TensorPreview {
+  dtype: string;
+  shape: number[];
+  preview: string;
+}
+
+export type AttributeValue = WireNumber | string | WireNumber[] | string[] | TensorPreview | null;
+
+export interface AttributeInfo {
+  name: string;
+  type: AttributeType;
+  value: AttributeValue;
+  /** False: the node does not carry the attribute and the schema's default holds. */
+  set: boolean;
+  required: boolean;
+  default: AttributeValue;
+  doc: string;
+  choices: string[] | null;
+  editable: boolean;
+  /** Inside a function: the name of the function's attribute that this one takes its value from. */
+  reference: string | null;
+}
+
+export interface Endpoint {
+  id: number;
+  label: string;
+  op: string;
+}
+
+export interface InputInfo {
+  slot: number;
+  formal: string;
+  value: number;
+  name: string;
+  label: string;
+  initializer: boolean;
+  producer: Endpoint | null;
+}
+
+export interface OutputInfo {
+  slot: number;
+  formal: string;
+  value: number;
+  name: string;
+  label: string;
+  uses: (Endpoint & { slot: number })[];
+}
+
+export interface NodeInfo {
+  id: number;
+  name: string;
+  label: string;
+  op_type: string;
+  domain: string;
+  since_version: number | null;
+  path: string;
+  summary: string;
+  attributes: AttributeInfo[];
+  inputs: InputInfo[];
+  outputs: OutputInfo[];
+  bodies: { attribute: string; scope: number }[];
+  metadata: Record<string, string>;
+  doc_string: string;
+  diagnostics: Diagnostic[];
+}
+
+export interface Documentation {
+  title: string;
+  text: string;
+  since_version: number | null;
+  deprecated: boolean;
+}
+
+export interface Histogram {
+  counts: number[];
+  low: WireNumber;
+  high: WireNumber;
+}
+
+export interface Statistics {
+  id: number;
+  name: string;
+  dtype: string;
+  shape: number[] | null;
+  count: number;
+  min: WireNumber | null;
+  max: WireNumber | null;
+  mean: WireNumber | null;
+  std: WireNumber | null;
+  nan: number;
+  inf: number;
+  zeros: number;
+  histogram: Histogram | null;
+}
+
+export interface ValueInfo {
+  id: number;
+  name: string;
+  label: string;
+  kind: string;
+  producer: (Endpoint & { slot?: number }) | null;
+  uses: (Endpoint & { slot: number })[];
+  initializer: TensorPreview | null;
+  statistics: Statistics | null;
+}
+
+export interface RunResult {
+  run: number;
+  seconds: number;
+  values: Statistics[];
+}
+
+/** Every method: its parameters and its result. Edits carry the version the view had. */
+export interface Methods {
+  hello: [Record<string, never>, Hello];
+  probe: [{ ok: boolean }, unknown];
+  snapshot: [Record<string, never>, Snapshot];
+  inspect: [{ node: number }, NodeInfo];
+  doc: [{ node: number }, Documentation];
+  value: [{ value: number }, ValueInfo];
+  set_attribute: [{ node: number; name: string; value: AttributeValue; type?: string; version?: number }, Edited];
+  rename_node: [{ node: number; name: string; version?: number }, Edited];
+  rename_value: [{ value: number; name: string; version?: number }, Edited];
+  remove: [{ nodes: number[]; bypass: boolean; version?: number }, Edited];
+  undo: [{ version?: number }, Edited];
+  redo: [{ version?: number }, Edited];
+  save: [Record<string, never>, { path: string; bytes: number }];
+  run: [{ nodes: number[] | null; seed?: number }, RunResult];
+  stop: [{ run: number }, { stopped: boolean }];
+}
+
+export interface Edited {
+  version: number;
+}
+
+export type Method = keyof Methods;
+export type Params<M extends Method> = Methods[M][0];
+export type Result<M extends Method> = Methods[M][1];
+
+export interface Request<M extends Method = Method> {
+  id: number;
+  method: M;
+  params: Params<M>;
+}
+
+export interface WireError {
+  code: string;
+  message: string;
+  hint?: string;
+  node?: number | string;
+}
+
+/** `b64` carries the buffers as base64 where the front end's channel loses binary frames. */
+export type Reply = { id: number; b64?: string[] } & ({ result: unknown } | { error: WireError });
+
+// ------------------------------------------------------------------------------------------------------------ events
+
+export interface CommitEvent {
+  event: "commit";
+  seq: number;
+  version: number;
+  label: string;
+  kind: "edit" | "undo" | "redo";
+  nodes: NodeRecord[];
+  removed_nodes: number[];
+  values: ValueRecord[];
+  removed_values: number[];
+  /** Value ids and their new labels, two columns. */
+  facts: [number[], string[]];
+  groups: GroupRecord[] | null;
+  scopes: ScopeRecord[] | null;
+  diagnostics: Diagnostic[];
+  history: History;
+  dirty: boolean;
+  /** Session of the view that made the edit, null when it came from Python. */
+  origin: string | null;
+}
+
+export interface ProgressEvent {
+  event: "progress";
+  seq: number;
+  run: number;
+  done: number;
+  total: number;
+  node: string;
+}
+
+export interface DiagnosticsEvent {
+  event: "diagnostics";
+  seq: number;
+  diagnostics: Diagnostic[];
+}
+
+export interface HistoryEvent {
+  event: "history";
+  seq: number;
+  history: History;
+  dirty: boolean;
+}
+
+export interface ClosedEvent {
+  event: "closed";
+  seq: number;
+}
+
+export type KernelEvent = CommitEvent | ProgressEvent | DiagnosticsEvent | HistoryEvent | ClosedEvent;
+
+/** A wire number as a JavaScript number, NaN and infinities included. */
+export function fromWire(number: WireNumber): number {
+  if (typeof number === "number") return number;
+  return number === "nan" ? NaN : number === "inf" ? Infinity : -Infinity;
+}

@@ -1,0 +1,283 @@
+/**
+ * What the page knows about the model: records by id, and who makes and uses each value.
+ *
+ * A store is filled by a snapshot and kept in step by commit events; it never talks to the kernel (client.ts does) and
+ * draws nothing. Listeners hear of each change once, with what changed.
+ */
+
+import type {
+  CommitEvent, Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, Section, Snapshot, ValueRecord,
+} from "./protocol.ts";
+
+export type { Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, ValueRecord } from "./protocol.ts";
+
+/** One end of a value: input or output `slot` of `node`. */
+export interface Port {
+  node: number;
+  slot: number;
+}
+
+/** What a commit changed, for listeners. */
+export interface CommitChange {
+  version: number;
+  label: string;
+  kind: "edit" | "undo" | "redo";
+  origin: string | null;
+  /** Nodes, connections, groups or scopes came, went or moved: the layout is stale. */
+  structural: boolean;
+  /** Nodes added or changed. */
+  nodes: number[];
+  /** Values added or changed (renamed, other flags), labels not included. */
+  values: number[];
+  removedNodes: number[];
+  removedValues: number[];
+  /** Values whose shape label is different now. */
+  labels: number[];
+}
+
+export interface StoreEvents {
+  reset: void;
+  commit: CommitChange;
+  diagnostics: Diagnostic[];
+  history: History;
+}
+
+type Listener<T> = (payload: T) => void;
+
+const NO_HISTORY: History = { undo: null, redo: null, length: 0, position: 0 };
+const NO_PORTS: readonly Port[] = [];
+
+export class Store {
+  nodes = new Map<number, NodeRecord>();
+  values = new Map<number, ValueRecord>();
+  groups = new Map<number, GroupRecord>();
+  scopes = new Map<number, ScopeRecord>();
+  diagnostics: Diagnostic[] = [];
+  history: History = NO_HISTORY;
+  /** The model's version that this store shows; 0 before the first snapshot. */
+  version = 0;
+  /** Changed since it was loaded or saved. */
+  dirty = false;
+  title = "";
+  path: string | null = null;
+
+  #producers = new Map<number, Port>();
+  #uses = new Map<number, Port[]>();
+  #listeners: { [E in keyof StoreEvents]: Set<Listener<StoreEvents[E]>> } = {
+    reset: new Set(), commit: new Set(), diagnostics: new Set(), history: new Set(),
+  };
+
+  /** The node output that makes a value, or null for graph inputs, initializers and unknown ids. */
+  producer(value: number): Port | null {
+    return this.#producers.get(value) ?? null;
+  }
+
+  /** The node inputs that take a value, uses inside subgraphs included; file order at first, then order of change. */
+  uses(value: number): readonly Port[] {
+    return this.#uses.get(value) ?? NO_PORTS;
+  }
+
+  /** Calls `listener` on each event of a kind; returns the function that stops it. */
+  on<E extends keyof StoreEvents>(event: E, listener: Listener<StoreEvents[E]>): () => void {
+    const listeners = this.#listeners[event] as Set<Listener<StoreEvents[E]>>;
+    listeners.add(listener);
+    return () => listeners.delete(listener);
+  }
+
+  #emit<E extends keyof StoreEvents>(event: E, payload: StoreEvents[E]): void {
+    for (const listener of [...(this.#listeners[event] as Set<Listener<StoreEvents[E]>>)]) listener(payload);
+  }
+
+  /**
+   * Takes a whole model. Throws RangeError, and keeps what it had, when the buffer is shorter than its sections say.
+   */
+  reset(snapshot: Snapshot, buffer: ArrayBuffer | ArrayBufferView): void {
+    const section = sections(snapshot, buffer);
+    const nodes = decodeNodes(snapshot, section);
+    const values = decodeValues(snapshot, section);
+    this.nodes = nodes;
+    this.values = values;
+    this.groups = new Map(snapshot.groups.map((group) => [group.id, group]));
+    this.scopes = new Map(snapshot.scopes.map((scope) => [scope.id, scope]));
+    this.diagnostics = snapshot.diagnostics;
+    this.history = snapshot.history;
+    this.version = snapshot.version;
+    this.dirty = snapshot.dirty;
+    this.title = snapshot.title;
+    this.path = snapshot.path;
+    this.#producers = new Map();
+    this.#uses = new Map();
+    for (const node of nodes.values()) this.#connect(node);
+    this.#emit("reset", undefined);
+    this.#emit("diagnostics", this.diagnostics);
+    this.#emit("history", this.history);
+  }
+
+  /** Follows one commit. The caller has checked that it is the next one (client.ts counts events). */
+  apply(commit: CommitEvent): void {
+    let structural = commit.groups !== null || commit.scopes !== null || commit.removed_nodes.length > 0;
+    for (const id of commit.removed_nodes) this.#removeNode(id);
+    for (const node of commit.nodes) structural = this.#putNode(node) || structural;
+    for (const id of commit.removed_values) {
+      structural = this.values.delete(id) || structural;
+      this.#producers.delete(id);
+      this.#uses.delete(id);
+    }
+    for (const value of commit.values) structural = this.#putValue(value) || structural;
+    const labels = this.#putLabels(commit.facts);
+    if (commit.groups) this.groups = new Map(commit.groups.map((group) => [group.id, group]));
+    if (commit.scopes) this.scopes = new Map(commit.scopes.map((scope) => [scope.id, scope]));
+    this.version = commit.version;
+    this.dirty = commit.dirty;
+    this.#emit("commit", {
+      version: commit.version,
+      label: commit.label,
+      kind: commit.kind,
+      origin: commit.origin,
+      structural,
+      nodes: commit.nodes.map((node) => node.id),
+      values: commit.values.map((value) => value.id),
+      removedNodes: commit.removed_nodes,
+      removedValues: commit.removed_values,
+      labels,
+    });
+    this.setDiagnostics(commit.diagnostics);
+    this.setHistory(commit.history, commit.dirty);
+  }
+
+  setDiagnostics(diagnostics: Diagnostic[]): void {
+    this.diagnostics = diagnostics;
+    this.#emit("diagnostics", diagnostics);
+  }
+
+  setHistory(history: History, dirty: boolean): void {
+    this.history = history;
+    this.dirty = dirty;
+    this.#emit("history", history);
+  }
+
+  /** Adds or replaces a node; true when the picture's structure changed with it. */
+  #putNode(node: NodeRecord): boolean {
+    const before = this.nodes.get(node.id);
+    this.nodes.set(node.id, node);
+    if (!before) {
+      this.#connect(node);
+      return true;
+    }
+    const rewired = !sameIds(before.inputs, node.inputs) || !sameIds(before.outputs, node.outputs);
+    if (rewired) {
+      this.#disconnect(before);
+      this.#connect(node);
+    }
+    return rewired || before.group !== node.group || before.scope !== node.scope;
+  }
+
+  #removeNode(id: number): void {
+    const node = this.nodes.get(id);
+    if (!node) return;
+    this.#disconnect(node);
+    this.nodes.delete(id);
+  }
+
+  /** Adds or replaces a value; a new one, or one that became an input, output or initializer, changes the structure. */
+  #putValue(value: ValueRecord): boolean {
+    const before = this.values.get(value.id);
+    this.values.set(value.id, value);
+    return !before || before.flags !== value.flags || before.scope !== value.scope;
+  }
+
+  #putLabels([ids, labels]: [number[], string[]]): number[] {
+    const changed: number[] = [];
+    ids.forEach((id, i) => {
+      const value = this.values.get(id);
+      const label = labels[i];
+      if (value && label !== undefined) {
+        value.label = label;
+        changed.push(id);
+      }
+    });
+    return changed;
+  }
+
+  #connect(node: NodeRecord): void {
+    node.outputs.forEach((value, slot) => {
+      if (value) this.#producers.set(value, { node: node.id, slot });
+    });
+    node.inputs.forEach((value, slot) => {
+      if (!value) return;
+      const uses = this.#uses.get(value);
+      if (uses) uses.push({ node: node.id, slot });
+      else this.#uses.set(value, [{ node: node.id, slot }]);
+    });
+  }
+
+  #disconnect(node: NodeRecord): void {
+    for (const value of node.outputs) {
+      if (this.#producers.get(value)?.node === node.id) this.#producers.delete(value);
+    }
+    for (const value of new Set(node.inputs)) {
+      const left = this.#uses.get(value)?.filter((use) => use.node !== node.id);
+      if (left?.length) this.#uses.set(value, left);
+      else this.#uses.delete(value);
+    }
+  }
+}
+
+function sameIds(a: number[], b: number[]): boolean {
+  return a.length === b.length && a.every((id, i) => id === b[i]);
+}
+
+/** Typed views of the buffer's sections; copies only when the bytes arrived unaligned. */
+function sections(snapshot: Snapshot, buffer: ArrayBuffer | ArrayBufferView): (name: Section) => Int32Array {
+  const bytes = ArrayBuffer.isView(buffer)
+    ? new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength)
+    : new Uint8Array(buffer);
+  const whole = bytes.byteLength >> 2;
+  const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
+  const ints = new Int32Array(aligned.buffer, aligned.byteOffset, whole);
+  return (name) => {
+    const [offset, length] = snapshot.sections[name];
+    if (offset < 0 || length < 0 || offset + length > whole) {
+      throw new RangeError(`snapshot section ${name} is [${offset}, ${length}] in a buffer of ${whole} int32`);
+    }
+    return ints.subarray(offset, offset + length);
+  };
+}
+
+function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array): Map<number, NodeRecord> {
+  const ids = section("node_id"), op = section("node_op"), group = section("node_group"), scope = section("node_scope");
+  const inPtr = section("in_ptr"), inVal = section("in_val");
+  const outPtr = section("out_ptr"), outVal = section("out_val");
+  const nodes = new Map<number, NodeRecord>();
+  for (let i = 0; i < snapshot.n; i++) {
+    const id = ids[i]!;
+    const opIndex = op[i]!;
+    nodes.set(id, {
+      id,
+      name: snapshot.names[i] ?? "",
+      op: snapshot.ops[opIndex] ?? "?",
+      category: snapshot.categories[opIndex] ?? "",
+      group: group[i]!,
+      scope: scope[i]!,
+      inputs: Array.from(inVal.subarray(inPtr[i]!, inPtr[i + 1]!)),
+      outputs: Array.from(outVal.subarray(outPtr[i]!, outPtr[i + 1]!)),
+    });
+  }
+  return nodes;
+}
+
+function decodeValues(snapshot: Snapshot, section: (name: Section) => Int32Array): Map<number, ValueRecord> {
+  const ids = section("value_id"), flags = section("value_flags"), scope = section("value_scope");
+  const values = new Map<number, ValueRecord>();
+  for (let i = 0; i < snapshot.m; i++) {
+    const id = ids[i]!;
+    values.set(id, {
+      id,
+      name: snapshot.value_names[i] ?? "",
+      label: snapshot.labels[i] ?? "",
+      flags: flags[i]!,
+      scope: scope[i]!,
+    });
+  }
+  return values;
+}
