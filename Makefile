@@ -28,7 +28,7 @@ system:
 	@missing=(); \
 	command -v dot >/dev/null || missing+=(graphviz); \
 	command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
-	  || command -v google-chrome >/dev/null || missing+=(chromium); \
+	  || command -v google-chrome >/dev/null || missing+=(chromium fonts-dejavu-core); \
 	$(PYTHON) -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv); \
 	if [ $${#missing[@]} -gt 0 ]; then \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

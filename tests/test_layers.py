@@ -1,0 +1,143 @@
+"""The layers of the package: a module imports only from its own row's part or from rows above it.
+
+Imports inside functions and under TYPE_CHECKING count, so that no cycle hides there.
+"""
+
+import ast
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import onnxlab
+
+PACKAGE = Path(onnxlab.__file__).parent
+
+# From the bottom up: each may import those before it.
+LAYERS = [
+    "errors",
+    "dtypes",
+    "shapes",
+    "limits",
+    "schemas",
+    "ops",
+    "graph",
+    "infer",
+    "formats",
+    "execution",
+    "transforms",
+    "analysis",
+    "model",
+    "render",
+    "notebook",
+    "cli",
+    "__init__",
+    "__main__",
+]
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def layer_of(path: Path) -> str:
+    """The row that a file of the package belongs to: its first folder, or its own name."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def imported_layers(source: str, package: list[str]) -> Iterator[tuple[int, str]]:
+    """(line, row) of every import of onnxlab in `source`, a module of `package` (["onnxlab", "graph"])."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            targets = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            base = base + (node.module.split(".") if node.module else [])
+            # `from onnxlab import graph` names the row last
+            targets = [[*base, alias.name] for alias in node.names]
+        elif is_import_call(node):
+            targets = [node.args[0].value.split(".")]
+        else:
+            continue
+        for parts in targets:
+            if parts[0] == "onnxlab":
+                yield node.lineno, parts[1] if len(parts) > 1 and parts[1] in LAYERS else "__init__"
+
+
+def is_import_call(node: ast.AST) -> bool:
+    """Tell whether `node` is import_module("…") or __import__("…") with a literal name."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    literal = isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
+    return name in ("import_module", "__import__") and literal
+
+
+def violations(path: Path, source: str) -> list[str]:
+    """Imports of a file that climb, as "line 3 imports model"."""
+    package = ["onnxlab", *path.relative_to(PACKAGE).parts[:-1]]
+    own = LAYERS.index(layer_of(path))
+    return [
+        f"line {line} imports {row}"
+        for line, row in imported_layers(source, package)
+        if LAYERS.index(row) > own
+    ]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_only_from_rows_above(path: Path) -> None:
+    assert layer_of(path) in LAYERS, f"{path.name} belongs to no row of LAYERS"
+    assert violations(path, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import onnxlab.model",
+        "from onnxlab import model",
+        "from onnxlab.model import Model",
+        "from ..model import Model",
+        "from .. import model",
+        "def f():\n    from onnxlab.model import Model",
+        "if TYPE_CHECKING:\n    from onnxlab.model import Model",
+        "import importlib\nimportlib.import_module('onnxlab.model')",
+        "import onnxlab",
+    ],
+)
+def test_a_climbing_import_is_found(source: str) -> None:
+    assert len(violations(PACKAGE / "graph" / "index.py", source)) == 1
+
+
+@pytest.mark.parametrize("source", ["import onnx", "from onnxlab.errors import EditError", "from . import x"])
+def test_an_import_from_above_is_allowed(source: str) -> None:
+    assert violations(PACKAGE / "graph" / "index.py", source) == []
+
+
+def module_graph() -> dict[str, set[str]]:
+    """{module: modules of onnxlab that it imports as it is imported}, imports in functions left out."""
+    names = {".".join(("onnxlab", *p.relative_to(PACKAGE).with_suffix("").parts)): p for p in MODULES}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    return {name: set(eager_imports(path, names)) for name, path in names.items()}
+
+
+def eager_imports(path: Path, names: dict[str, Path]) -> Iterator[str]:
+    package = ["onnxlab", *path.relative_to(PACKAGE).parts[:-1]]
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join(base + (node.module.split(".") if node.module else []))
+            inner = [f"{module}.{alias.name}" for alias in node.names]
+            yield from (name for name in inner if name in names)
+            if module in names and any(name not in names for name in inner):
+                yield module
+
+
+def test_no_import_cycle() -> None:
+    graph = module_graph()
+    while leaves := [name for name, needs in graph.items() if not needs - {name}]:
+        for name in leaves:
+            del graph[name]
+        for needs in graph.values():
+            needs.difference_update(leaves)
+    cycle = list(itertools.islice(graph, 20))
+    assert cycle == [], f"these import each other: {cycle}"
