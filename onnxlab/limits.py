@@ -1,8 +1,8 @@
 """Budgets of a run, and what a rule or kernel may ask of whoever runs it.
 
 `Limits` is what a user gives: bytes, loop iterations, seconds and a stop flag. `begin` turns it into the
-running budget of one run, which counts. The protocols `Body`, `RunContext` and `InferContext` let operators with
-subgraphs (If, Loop, Scan, SequenceMap, functions) be written without knowing executor or inference engine.
+running budget of one run, which counts. The protocols `Body`, `RunContext` and `InferContext` let operators
+with subgraphs (If, Loop, Scan, SequenceMap, functions) be written without knowing executor or inference.
 """
 
 from __future__ import annotations
