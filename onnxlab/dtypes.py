@@ -93,12 +93,12 @@ _SPELLINGS: Final = _spellings()
 
 
 def name(elem_type: int) -> str:
-    """Return the short name: "float32", "bfloat16", "int4", "string", "undefined"; "elem_type 99" for another int."""
+    """Return the short name: "float32", "bfloat16", "int4", "string", "undefined", or "elem_type 99"."""
     return _SHORT.get(elem_type) or f"elem_type {elem_type}"
 
 
 def proto_name(elem_type: int) -> str:
-    """Return the name in onnx.proto: "FLOAT", "BFLOAT16". Raises ValueError for an int that it does not list."""
+    """Return the name in onnx.proto: "FLOAT", "BFLOAT16". Raises ValueError for any other int."""
     if elem_type not in _PROTO:
         raise ValueError(f"{elem_type} is no element type: TensorProto.DataType goes from 0 to {max(_PROTO)}")
     return _PROTO[elem_type]
@@ -108,8 +108,8 @@ def parse(spec: str | int | np.dtype[Any] | type) -> int:
     """Return the element type that `spec` means.
 
     Args:
-        spec: a name ("float32", "FLOAT", "tensor(float)", "float8_e4m3fn"), a NumPy dtype or scalar type, or an
-            element type.
+        spec: a name ("float32", "FLOAT", "tensor(float)", "float8_e4m3fn"), a NumPy dtype or scalar type,
+            or an element type.
 
     Raises:
         ValueError: `spec` means none; the message lists the names.

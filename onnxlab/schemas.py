@@ -1,0 +1,345 @@
+"""Operator schemas by (domain, operator, opset version): those of onnx.defs and custom ones.
+
+A schema is turned into frozen Python values when it is first asked for; onnx is imported then, not with this
+module. Custom schemas are registered beside onnx's and looked up by the same rule: the one with the greatest
+since_version that is not above the opset version.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final, Literal
+
+Option = Literal["single", "optional", "variadic"]
+
+UNBOUNDED: Final = 2**31 - 1
+"""Maximal arity of an operator whose last input or output is variadic."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormalParameter:
+    """A formal input or output; `type_str` is a type ("tensor(int64)") or a key of `type_constraints`."""
+
+    name: str
+    option: Option = "single"
+    type_str: str = ""
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeSchema:
+    """A formal attribute.
+
+    Attributes:
+        type: "int", "float", "string", "tensor", "graph", "sparse_tensor", "type_proto" or a plural of these.
+        default: Python value (str, int, float, list; TensorProto for tensors) or None where there is none.
+        choices: the values that a string (or each of several) may have, where the operator limits them.
+    """
+
+    name: str
+    type: str
+    required: bool = False
+    default: Any = None
+    doc: str = ""
+    choices: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """One version of an operator; the default domain is "".
+
+    Attributes:
+        type_constraints: {"T": ("tensor(float)", …)}, what the `type_str` of a parameter stands for.
+        has_function: an operator whose meaning is also given by a function body.
+        onnx: onnx's own schema object, None for a custom one.
+    """
+
+    domain: str
+    op_type: str
+    since_version: int
+    inputs: tuple[FormalParameter, ...] = ()
+    outputs: tuple[FormalParameter, ...] = ()
+    attributes: Mapping[str, AttributeSchema] = field(default_factory=dict)
+    type_constraints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    min_input: int = 0
+    max_input: int = UNBOUNDED
+    min_output: int = 0
+    max_output: int = UNBOUNDED
+    doc: str = ""
+    deprecated: bool = False
+    has_function: bool = False
+    onnx: Any = field(default=None, repr=False, compare=False)
+
+    def input(self, slot: int) -> FormalParameter | None:
+        """Return the formal parameter of an input slot (the variadic one for all that follow), or None."""
+        return _formal(self.inputs, slot)
+
+    def output(self, slot: int) -> FormalParameter | None:
+        """Return the formal parameter of an output slot (the variadic one for all that follow), or None."""
+        return _formal(self.outputs, slot)
+
+
+def _formal(formals: tuple[FormalParameter, ...], slot: int) -> FormalParameter | None:
+    if slot < len(formals):
+        return formals[slot]
+    return formals[-1] if formals and formals[-1].option == "variadic" else None
+
+
+_AUTO_PAD = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+_POST_TRANSFORM = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+_NODE_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
+_DIRECTION = ("forward", "reverse", "bidirectional")
+_ACTIVATIONS = (
+    "Relu", "Tanh", "Sigmoid", "Affine", "LeakyRelu", "ThresholdedRelu", "ScaledTanh", "HardSigmoid", "Elu",
+    "Softsign", "Softplus",
+)  # fmt: skip
+_REDUCTION = ("none", "add", "mul", "max", "min")
+_GRID = ("linear", "nearest", "cubic")
+_PAD = ("constant", "reflect", "edge", "wrap")
+_COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
+
+# (domain, operator or "*", attribute): (since_version from which it holds, allowed values), …; onnx.defs says
+# them only in prose.
+_CHOICES: Final[dict[tuple[str, str, str], tuple[tuple[int, tuple[str, ...]], ...]]] = {
+    ("", "*", "auto_pad"): ((1, _AUTO_PAD),),
+    ("", "*", "direction"): ((1, _DIRECTION),),
+    ("", "*", "activations"): ((1, _ACTIVATIONS),),
+    ("", "BitShift", "direction"): ((11, ("LEFT", "RIGHT")),),
+    ("", "Cast", "round_mode"): ((24, ("up", "down", "nearest")),),
+    ("", "CastLike", "round_mode"): ((24, ("up", "down", "nearest")),),
+    ("", "CausalConvWithState", "activation"): ((27, ("none", "silu", "swish")),),
+    ("", "DepthToSpace", "mode"): ((11, ("DCR", "CRD")),),
+    ("", "Gelu", "approximate"): ((20, ("none", "tanh")),),
+    ("", "GridSample", "mode"): ((16, ("bilinear", "nearest", "bicubic")), (20, _GRID)),
+    ("", "GridSample", "padding_mode"): ((16, ("zeros", "border", "reflection")),),
+    ("", "ImageDecoder", "pixel_format"): ((20, ("RGB", "BGR", "Grayscale")),),
+    ("", "LinearAttention", "update_rule"): ((27, ("linear", "gated", "delta", "gated_delta")),),
+    ("", "NegativeLogLikelihoodLoss", "reduction"): ((12, ("none", "sum", "mean")),),
+    ("", "SoftmaxCrossEntropyLoss", "reduction"): ((12, ("none", "sum", "mean")),),
+    ("", "Pad", "mode"): ((1, _PAD[:3]), (19, _PAD)),
+    ("", "Resize", "mode"): ((10, ("nearest", "linear")), (11, ("nearest", "linear", "cubic"))),
+    ("", "Resize", "nearest_mode"): ((11, ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")),),
+    ("", "Resize", "keep_aspect_ratio_policy"): ((18, ("stretch", "not_larger", "not_smaller")),),
+    ("", "Resize", "coordinate_transformation_mode"): (
+        (11, (*_COORDINATES, "tf_half_pixel_for_nn", "tf_crop_and_resize")),
+        (13, (*_COORDINATES, "tf_crop_and_resize")),
+        (19, ("half_pixel", "half_pixel_symmetric", *_COORDINATES[1:], "tf_crop_and_resize")),
+    ),
+    ("", "RoiAlign", "mode"): ((10, ("avg", "max")),),
+    ("", "RoiAlign", "coordinate_transformation_mode"): ((16, ("half_pixel", "output_half_pixel")),),
+    ("", "ScatterElements", "reduction"): ((16, _REDUCTION[:3]), (18, _REDUCTION)),
+    ("", "ScatterND", "reduction"): ((16, _REDUCTION[:3]), (18, _REDUCTION)),
+    ("", "SpaceToDepth", "mode"): ((28, ("DCR", "CRD")),),
+    ("", "StringNormalizer", "case_change_action"): ((10, ("NONE", "LOWER", "UPPER")),),
+    ("", "TensorScatter", "mode"): ((24, ("linear", "circular")),),
+    ("", "TfIdfVectorizer", "mode"): ((9, ("TF", "IDF", "TFIDF")),),
+    ("", "Upsample", "mode"): ((1, ("nearest", "bilinear")), (7, ("nearest", "linear"))),
+    ("ai.onnx.ml", "*", "post_transform"): ((1, _POST_TRANSFORM),),
+    ("ai.onnx.ml", "*", "nodes_modes"): ((1, _NODE_MODES),),
+    ("ai.onnx.ml", "*", "kernel_type"): ((1, ("LINEAR", "POLY", "RBF", "SIGMOID")),),
+    ("ai.onnx.ml", "CastMap", "map_form"): ((1, ("DENSE", "SPARSE")),),
+    ("ai.onnx.ml", "CastMap", "cast_to"): ((1, ("TO_FLOAT", "TO_STRING", "TO_INT64")),),
+    ("ai.onnx.ml", "Normalizer", "norm"): ((1, ("MAX", "L1", "L2")),),
+    ("ai.onnx.ml", "TreeEnsembleRegressor", "aggregate_function"): ((1, ("AVERAGE", "SUM", "MIN", "MAX")),),
+    ("ai.onnx.preview.training", "Momentum", "mode"): ((1, ("standard", "nesterov")),),
+}
+
+
+def choices(domain: str, op_type: str, attribute: str, since_version: int) -> tuple[str, ...] | None:
+    """Return the values that a string attribute may have in this version, or None where any text will do."""
+    rows = _CHOICES.get((domain, op_type, attribute)) or _CHOICES.get((domain, "*", attribute), ())
+    return next((allowed for since, allowed in reversed(rows) if since <= since_version), None)
+
+
+_lock = threading.Lock()
+_custom: dict[tuple[str, str], dict[int, Schema]] = {}
+_standard: dict[tuple[str, str, int], Schema] = {}
+_found: dict[tuple[str, str, int], Schema | None] = {}
+
+
+def canonical_domain(domain: str) -> str:
+    """Return "" for the default domain under its other name, "ai.onnx", and any other domain as it is."""
+    return "" if domain == "ai.onnx" else domain
+
+
+def find(domain: str, op_type: str, version: int) -> Schema | None:
+    """Return the schema that an operator has where `version` of `domain` is imported, or None.
+
+    A version above the newest that is known gets the newest schema; a deprecated one is returned, marked so.
+    """
+    key = (canonical_domain(domain), op_type, version)
+    try:
+        return _found[key]
+    except KeyError:
+        schema = _custom_schema(*key) or _standard_schema(*key)
+        with _lock:
+            return _found.setdefault(key, schema)
+
+
+def _custom_schema(domain: str, op_type: str, version: int) -> Schema | None:
+    versions = _custom.get((domain, op_type), {})
+    usable = [since for since in versions if since <= version]
+    return versions[max(usable)] if usable else None
+
+
+def _standard_schema(domain: str, op_type: str, version: int) -> Schema | None:
+    import onnx
+
+    try:
+        raw = onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+    key = (domain, op_type, raw.since_version)
+    with _lock:
+        if key not in _standard:
+            _standard[key] = _convert(raw)
+        return _standard[key]
+
+
+def _convert(raw: Any) -> Schema:
+    """Copy an onnx.defs.OpSchema into ours."""
+    domain, op_type, since = raw.domain, raw.name, raw.since_version
+    attributes = {
+        name: AttributeSchema(
+            name,
+            attribute.type.name.lower(),
+            bool(attribute.required),
+            _default(attribute),
+            attribute.description,
+            choices(domain, op_type, name, since) if attribute.type.name.startswith("STRING") else None,
+        )
+        for name, attribute in raw.attributes.items()
+    }
+    return Schema(
+        domain,
+        op_type,
+        since,
+        tuple(_convert_formal(formal) for formal in raw.inputs),
+        tuple(_convert_formal(formal) for formal in raw.outputs),
+        MappingProxyType(attributes),
+        MappingProxyType({t.type_param_str: tuple(t.allowed_type_strs) for t in raw.type_constraints}),
+        raw.min_input,
+        raw.max_input,
+        raw.min_output,
+        raw.max_output,
+        raw.doc or "",
+        bool(raw.deprecated),
+        bool(raw.has_function or raw.has_context_dependent_function),
+        raw,
+    )
+
+
+def _convert_formal(raw: Any) -> FormalParameter:
+    return FormalParameter(raw.name, raw.option.name.lower(), raw.type_str, raw.description)
+
+
+def _default(attribute: Any) -> Any:
+    """The default as a Python value; strings decoded, None where the schema gives none."""
+    import onnx
+
+    proto = attribute.default_value
+    if not proto.type:
+        return None
+    value = onnx.helper.get_attribute_value(proto)
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (list, tuple)):
+        return [item.decode() if isinstance(item, bytes) else item for item in value]
+    return value
+
+
+def latest_opset(domain: str) -> int:
+    """Return the newest version known of a domain, 0 for a domain without operators."""
+    import onnx
+
+    domain = canonical_domain(domain)
+    newest = [since for (d, _), versions in _custom.items() if d == domain for since in versions]
+    newest += [raw.since_version for raw in onnx.defs.get_all_schemas() if raw.domain == domain]
+    if domain == "":
+        newest.append(onnx.defs.onnx_opset_version())
+    if domain == "ai.onnx.ml":
+        newest.append(onnx.defs.onnx_ml_opset_version())
+    return max(newest, default=0)
+
+
+def operators(domain: str, version: int | None = None) -> tuple[str, ...]:
+    """Return the names of a domain's operators in alphabetical order.
+
+    With a version, only those that exist in it and are not deprecated.
+    """
+    import onnx
+
+    domain = canonical_domain(domain)
+    names = {raw.name for raw in onnx.defs.get_all_schemas_with_history() if raw.domain == domain}
+    names |= {op_type for d, op_type in _custom if d == domain}
+    if version is not None:
+        schemas = {op_type: find(domain, op_type, version) for op_type in names}
+        names = {op_type for op_type, schema in schemas.items() if schema and not schema.deprecated}
+    return tuple(sorted(names))
+
+
+def versions(domain: str, op_type: str) -> tuple[int, ...]:
+    """Return the since_versions of an operator, ascending; empty for an unknown one."""
+    import onnx
+
+    domain = canonical_domain(domain)
+    since = {
+        raw.since_version
+        for raw in onnx.defs.get_all_schemas_with_history()
+        if raw.domain == domain and raw.name == op_type
+    }
+    return tuple(sorted(since | set(_custom.get((domain, op_type), {}))))
+
+
+def domains() -> tuple[str, ...]:
+    """Return every domain that has operators, the default one first."""
+    import onnx
+
+    found = {raw.domain for raw in onnx.defs.get_all_schemas_with_history()} | {d for d, _ in _custom}
+    return tuple(sorted(found))
+
+
+def register(schema: Schema) -> None:
+    """Make a custom operator known, for every model.
+
+    A custom schema of an operator that ONNX has too hides ONNX's from its since_version on.
+
+    Raises:
+        ValueError: no name, a since_version below 1, or that version is registered already.
+    """
+    if not schema.op_type or schema.since_version < 1:
+        raise ValueError(f"a schema needs an op_type and a since_version of at least 1; this is {schema!r}")
+    key = (canonical_domain(schema.domain), schema.op_type)
+    with _lock:
+        versions = _custom.setdefault(key, {})
+        if schema.since_version in versions:
+            where = f"{key[0] or 'ai.onnx'}::{key[1]} version {schema.since_version}"
+            raise ValueError(f"{where} is registered already; unregister it first")
+        versions[schema.since_version] = schema
+        _found.clear()
+
+
+def unregister(domain: str, op_type: str, since_version: int | None = None) -> None:
+    """Forget a custom operator: one version of it, or all.
+
+    Raises:
+        LookupError: there is no such custom operator.
+    """
+    key = (canonical_domain(domain), op_type)
+    with _lock:
+        versions = _custom.get(key, {})
+        if not versions or (since_version is not None and since_version not in versions):
+            known = ", ".join(f"{d}::{name} {sorted(found)}" for (d, name), found in sorted(_custom.items()))
+            raise LookupError(
+                f"no custom operator {domain}::{op_type} is registered; there are: {known or 'none'}"
+            )
+        if since_version is None:
+            versions.clear()
+        else:
+            del versions[since_version]
+        if not versions:
+            del _custom[key]
+        _found.clear()
