@@ -89,6 +89,8 @@ export interface Hello {
   session: string;
   can: Record<string, boolean>;
   probe?: unknown;
+  /** The model's version, so that a page that lost the last event learns of it. */
+  version?: number;
 }
 
 /** Names of the Int32 sections of a snapshot's buffer. */
@@ -129,7 +131,10 @@ export interface TensorPreview {
   preview: string;
 }
 
-export type AttributeValue = WireNumber | string | WireNumber[] | string[] | TensorPreview | null;
+/** An integer; those that a double cannot hold exactly (int64 beyond 2^53) travel as decimal strings. */
+export type WireInt = number | string;
+
+export type AttributeValue = WireNumber | WireInt | string | (WireNumber | WireInt | string)[] | TensorPreview | null;
 
 export interface AttributeInfo {
   name: string;

@@ -1,0 +1,77 @@
+/** How things of the model are called on screen. Pure functions of the store. */
+
+import type { Store } from "./store.ts";
+
+/** "Conv" of "com.microsoft::Conv". */
+export function shortOp(op: string): string {
+  const at = op.lastIndexOf("::");
+  return at < 0 ? op : op.slice(at + 2);
+}
+
+/** The node's name; a nameless one is called after its first output. */
+export function nodeLabel(store: Store, id: number): string {
+  const node = store.nodes.get(id);
+  if (!node) return `node ${id}`;
+  if (node.name) return node.name;
+  const output = node.outputs.map((value) => store.values.get(value)?.name).find(Boolean);
+  return output ? `${shortOp(node.op)} → ${output}` : shortOp(node.op);
+}
+
+export function valueLabel(store: Store, id: number): string {
+  return store.values.get(id)?.name || `value ${id}`;
+}
+
+/** The scopes from the main graph down to `scope`, outermost first. */
+export function scopePath(store: Store, scope: number): number[] {
+  const path: number[] = [];
+  for (let id = scope; id && path.length < 64; ) {
+    path.unshift(id);
+    const record = store.scopes.get(id);
+    id = record?.owner ? (store.nodes.get(record.owner)?.scope ?? 0) : 0;
+  }
+  const main = mainScope(store);
+  if (main && path[0] !== main) path.unshift(main);
+  return path;
+}
+
+export function mainScope(store: Store): number {
+  for (const scope of store.scopes.values()) if (scope.kind === "graph") return scope.id;
+  return 0;
+}
+
+/** What a scope is called in the breadcrumb: the model, "if_3 · then_branch", or a function's name. */
+export function scopeLabel(store: Store, id: number): string {
+  const scope = store.scopes.get(id);
+  if (!scope) return `scope ${id}`;
+  if (scope.kind === "graph") return store.title || scope.name || "main graph";
+  if (scope.owner) return `${nodeLabel(store, scope.owner)} · ${scope.attribute || scope.name}`;
+  return scope.name || `function ${id}`;
+}
+
+/** Nodes that make what `nodes` take, or that take what they make; without `nodes` themselves. */
+export function neighbours(store: Store, nodes: Iterable<number>, direction: "producers" | "consumers"): number[] {
+  const from = new Set(nodes);
+  const found = new Set<number>();
+  for (const id of from) {
+    const node = store.nodes.get(id);
+    if (!node) continue;
+    if (direction === "producers") {
+      for (const value of node.inputs) {
+        const producer = store.producer(value);
+        if (producer) found.add(producer.node);
+      }
+    } else {
+      for (const value of node.outputs) for (const use of store.uses(value)) found.add(use.node);
+    }
+  }
+  return [...found].filter((id) => !from.has(id));
+}
+
+/** 1 234 567 with thin spaces. */
+export function count(number: number): string {
+  return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");
+}
+
+export function plural(number: number, one: string, many = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`;
+}
