@@ -1,0 +1,1 @@
+"""Questions about models and values that change neither."""
