@@ -1,0 +1,43 @@
+/** What the panels ask of the picture. graph/view.ts is the one implementation; tests use a smaller one. */
+
+import type { Diagnostic, Statistics } from "./protocol.ts";
+import type { Theme } from "./theme.ts";
+
+/** What the pointer is on. Ids are 0 where it is on something else. */
+export interface PointerTarget {
+  node: number;
+  value: number;
+  group: number;
+  /** Relative to the view's element, CSS pixels. */
+  x: number;
+  y: number;
+}
+
+export interface PictureEvents {
+  /** Node ids. */
+  select: number[];
+  selectvalue: number;
+  selectgroup: number;
+  hover: PointerTarget | null;
+  contextmenu: PointerTarget;
+  /** The scope shown now. */
+  scope: number;
+  ready: void;
+}
+
+export interface Picture {
+  selection: number[];
+  readonly scope: number;
+  fit(): void;
+  reveal(node: number, options?: { select?: boolean }): void;
+  fold(group: number): void;
+  unfold(group: number): void;
+  foldAll(): void;
+  openScope(scope: number): void;
+  setBadges(diagnostics: Diagnostic[]): void;
+  setHighlights(nodes: number[]): void;
+  setRunStats(statistics: Statistics[] | null): void;
+  setTheme(theme: Theme): void;
+  on<E extends keyof PictureEvents>(event: E, listener: (payload: PictureEvents[E]) => void): () => void;
+  destroy(): void;
+}
