@@ -1,0 +1,169 @@
+"""Products, division, minimum and maximum of dims, and what can be proved about their order.
+
+Every function returns the one canonical form of its result, so that expressions that are equal by the rules
+written beside the code are the same object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import gcd, lcm
+from typing import Any, cast
+
+from onnxlab.shapes.expressions import (
+    MAX_SIZE,
+    Atom,
+    Coefficient,
+    Dim,
+    Expr,
+    Monomial,
+    call,
+    make,
+    multiply,
+    terms_of,
+)
+
+
+def at_least(a: Dim, b: Dim) -> bool:
+    """True where a ≥ b whatever the symbols are; False where that is not known."""
+    difference = a - b
+    low = difference if isinstance(difference, int) else difference.minimum
+    return low is not None and low >= 0
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    """The number of elements of a tensor with these dims; 1 for a scalar."""
+    total: Dim = 1
+    for dim in dims:
+        total = total * dim
+    return total
+
+
+def floor_div(a: Dim, b: Dim) -> Dim:
+    """floor(a / b). Raises ZeroDivisionError for b == 0; a symbolic divisor is taken to be positive."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    exact = exact_div(a, b)
+    if exact is not None:
+        return exact
+    if isinstance(b, int):
+        return _floor_int(a, b) if b > 0 else _floor_int(-a, -b)
+    lowest = 0 if at_least(a, 0) and at_least(b, 0) else None
+    return cast("Dim", make({(call("floor", (a, b), lowest),): 1}))
+
+
+def _floor_int(a: Any, b: int) -> Dim:
+    """Pull out of floor(a / b) what b divides; then reduce the fraction and merge a floor inside a floor."""
+    whole: dict[Monomial, Coefficient] = {}
+    rest: dict[Monomial, int] = {}
+    scale = lcm(*(c.denominator for c in a.terms.values()))
+    b *= scale
+    for monomial, coefficient in a.terms.items():
+        c = int(coefficient * scale)
+        quotient = c // b if c > 0 or not monomial else -(-c // b)  # towards zero, but for the constant
+        whole[monomial] = quotient
+        if c != quotient * b:
+            rest[monomial] = c - quotient * b
+    constant = rest.pop((), 0)
+    outside = make(whole)
+    if not rest:
+        return cast("Dim", outside)
+    first = min(rest, key=lambda monomial: [atom.serial for atom in monomial])
+    if rest[first] < 0:  # floor(-x / b) = -floor((x + b - 1) / b)
+        inner = make({**{m: -c for m, c in rest.items()}, (): b - 1 - constant})
+        return cast("Dim", outside - floor_div(inner, b))
+    common = gcd(b, *rest.values())
+    if common > 1:
+        rest, constant, b = {m: c // common for m, c in rest.items()}, constant // common, b // common
+    if len(rest) == 1 and rest.get(first) == 1 and len(first) == 1 and first[0].function == "floor":
+        inner, divisor = first[0].arguments
+        if isinstance(divisor, int):  # floor((floor(x / d) + c) / b) = floor((x + c * d) / (b * d))
+            return cast("Dim", outside + floor_div(inner + constant * divisor, b * divisor))
+    inner = make({**rest, (): constant})
+    minimum = inner.minimum // b if inner.minimum is not None else None
+    return cast("Dim", outside + make({(call("floor", (inner, b), minimum),): 1}))
+
+
+def exact_div(a: Dim, b: Dim) -> Dim | None:
+    """a / b where b divides a for every value of the symbols; else None. Polynomial long division."""
+    if isinstance(b, int) and b == 0:
+        raise ZeroDivisionError("division of a dimension by zero")
+    remainder, divisor = dict(terms_of(a)), terms_of(b)
+    lead = max(divisor, key=_degree_order)
+    quotient: dict[Monomial, Coefficient] = {}
+    for _step in range(MAX_SIZE):
+        if not remainder:
+            return cast("Dim", make(quotient))
+        top = max(remainder, key=_degree_order)
+        monomial = _without(top, lead)
+        if monomial is None or Fraction(remainder[top], divisor[lead]).denominator != 1:
+            return None
+        c = Fraction(remainder[top], divisor[lead]).numerator
+        quotient[monomial] = c
+        for other, value in multiply(divisor, {monomial: -c}).items():
+            remainder[other] = remainder.get(other, 0) + value
+        remainder = {m: value for m, value in remainder.items() if value}
+    return None
+
+
+def _degree_order(monomial: Monomial) -> tuple[int, list[int]]:
+    return len(monomial), [-atom.serial for atom in monomial]
+
+
+def _without(monomial: Monomial, factor: Monomial) -> Monomial | None:
+    rest = list(monomial)
+    for atom in factor:
+        if atom not in rest:
+            return None
+        rest.remove(atom)
+    return tuple(rest)
+
+
+def ceil_div(a: Dim, b: Dim) -> Dim:
+    """ceil(a / b) for a positive b."""
+    if isinstance(a, int) and isinstance(b, int):
+        return -(-a // b)
+    return floor_div(a + b - 1, b)
+
+
+def minimum(*dims: Dim) -> Dim:
+    """The least of `dims`."""
+    return _extreme("min", dims)
+
+
+def maximum(*dims: Dim) -> Dim:
+    """The greatest of `dims`."""
+    return _extreme("max", dims)
+
+
+def _extreme(function: str, dims: Iterable[Dim]) -> Dim:
+    """Flatten, fold the ints, drop what another argument bounds, and intern what is left in one order."""
+    flat: set[Dim] = set()
+    for dim in dims:
+        atom = sole_atom(dim)
+        flat.update(atom.arguments if atom is not None and atom.function == function else (dim,))
+    kept = list(flat)
+    for dim in flat:
+        others = [other for other in kept if other is not dim]
+        if any(at_least(dim, other) if function == "min" else at_least(other, dim) for other in others):
+            kept = others
+    if len(kept) == 1:
+        return kept[0]
+    kept.sort(key=lambda dim: dim.serial if isinstance(dim, Expr) else 0)
+    bounds = [dim if isinstance(dim, int) else dim.minimum for dim in kept]
+    known = [bound for bound in bounds if bound is not None]
+    if function == "min":
+        bound = min(known) if len(known) == len(bounds) else None
+    else:
+        bound = max(known, default=None)
+    return cast("Dim", make({(call(function, tuple(kept), bound),): 1}))
+
+
+def sole_atom(dim: Dim) -> Atom | None:
+    """The atom that a dim consists of, else None."""
+    if isinstance(dim, Expr) and len(dim.terms) == 1:
+        ((monomial, coefficient),) = dim.terms.items()
+        if coefficient == 1 and len(monomial) == 1:
+            return monomial[0]
+    return None

@@ -1,0 +1,253 @@
+"""Facts: what is known about a value without running the model.
+
+A fact is immutable and interned: equal facts are the same object, so that comparing them, and stopping
+inference where nothing changed, costs a pointer. `str(fact)` is "float32[batch,seq,768]", "int64[?]" where
+the rank is unknown, "?" where the type is; `fact.label()` is short, for edges of drawings: "batch×seq×768".
+"""
+
+from __future__ import annotations
+
+import threading
+from math import prod
+from typing import Any, TypeAlias, cast
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.shapes.expressions import Dim, Expr
+from onnxlab.shapes.values import KnownValue
+
+Shape: TypeAlias = tuple[Dim, ...]
+
+_lock = threading.Lock()
+_interned: WeakValueDictionary[Any, Fact] = WeakValueDictionary()
+
+
+class Fact:
+    """Base of all facts. On its own (`UNKNOWN`) it says that not even the kind of value is known."""
+
+    __slots__ = ("__weakref__",)
+
+    def __new__(cls) -> Fact:
+        return cast("Fact", cls._intern((cls,)))
+
+    @classmethod
+    def _intern(cls, key: tuple[Any, ...], **fields: Any) -> Any:
+        found = _interned.get(key)
+        if found is None:
+            with _lock:
+                found = _interned.get(key)
+                if found is None:
+                    found = object.__new__(cls)
+                    for name, value in fields.items():
+                        object.__setattr__(found, name, value)
+                    _interned[key] = found
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"facts are immutable: cannot set {name!r}; make a new one")
+
+    def __reduce__(self) -> Any:
+        names = [name for name in type(self).__slots__ if not name.startswith("_")]
+        return type(self), tuple(getattr(self, name) for name in names)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+    def __str__(self) -> str:
+        return "?"
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        """NumPy dtype of the elements; None where the type is unknown, or no tensor."""
+        return None
+
+    @property
+    def shape(self) -> Shape | None:
+        """Dims, each an int or an Expr whose str() is for people; None for an unknown rank, or no tensor."""
+        return None
+
+    @property
+    def rank(self) -> int | None:
+        """Number of dims, None where unknown."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def value(self) -> np.ndarray[Any, Any] | None:
+        """The tensor itself where inference knows every element, else None."""
+        return None
+
+    def label(self) -> str:
+        """The short form for an edge: dims only, "scalar" for rank 0, "" where nothing is known."""
+        return ""
+
+
+class TensorFact(Fact):
+    """A dense tensor.
+
+    Attributes:
+        elem_type: int of TensorProto.DataType, 0 where unknown.
+        dims: tuple of Dims, or None where the rank is unknown; `shape` is the same.
+        known: elements that are known, or None.
+    """
+
+    __slots__ = ("elem_type", "shape", "known")  # noqa: RUF023 - in the order of the constructor's parameters
+
+    elem_type: int
+    shape: Shape | None
+    known: KnownValue | None
+
+    def __new__(
+        cls, elem_type: int, shape: Shape | None = None, known: KnownValue | None = None
+    ) -> TensorFact:
+        key = (elem_type, shape, known)
+        found = _interned.get(key)
+        if found is not None:
+            return cast("TensorFact", found)
+        with _lock:
+            found = _interned.get(key)
+            if found is None:
+                found = object.__new__(cls)
+                _set_elem_type(found, elem_type)
+                _set_shape(found, shape)
+                _set_known(found, known)
+                _interned[key] = found
+        return cast("TensorFact", found)
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        try:
+            return dtypes.to_numpy(self.elem_type)
+        except ValueError:  # undefined, or newer than we are
+            return None
+
+    @property
+    def value(self) -> np.ndarray[Any, Any] | None:
+        array = None if self.known is None else self.known.array()
+        return None if array is None else array.astype(self.dtype)
+
+    def __str__(self) -> str:
+        return (dtypes.name(self.elem_type) if self.elem_type else "?") + _brackets(self.shape)
+
+    def label(self) -> str:
+        if self.shape is None:
+            return ""
+        return "×".join(map(_edge_dim, self.shape)) if self.shape else "scalar"
+
+    def nbytes(self) -> Dim | None:
+        """Bytes of the tensor in memory; symbolic where a dim is; None where the shape or type is unknown."""
+        dtype = self.dtype
+        if self.shape is None or dtype is None:
+            return None
+        total: Dim = dtype.itemsize
+        for dim in self.shape:
+            total = total * dim
+        return total
+
+
+# slot descriptors: a fact is made a few million times a day, and __setattr__ refuses
+_set_elem_type = TensorFact.__dict__["elem_type"].__set__
+_set_shape = TensorFact.__dict__["shape"].__set__
+_set_known = TensorFact.__dict__["known"].__set__
+
+
+class SparseTensorFact(Fact):
+    """A sparse tensor: the element type and the dims of the dense tensor that it stands for."""
+
+    __slots__ = ("elem_type", "shape")
+
+    elem_type: int
+    shape: Shape | None
+
+    def __new__(cls, elem_type: int, shape: Shape | None = None) -> SparseTensorFact:
+        key = (cls, elem_type, shape)
+        return cast("SparseTensorFact", cls._intern(key, elem_type=elem_type, shape=shape))
+
+    @property
+    def dtype(self) -> np.dtype[Any] | None:
+        return TensorFact(self.elem_type).dtype
+
+    def __str__(self) -> str:
+        return f"sparse {TensorFact(self.elem_type, self.shape)}"
+
+    def label(self) -> str:
+        return TensorFact(self.elem_type, self.shape).label()
+
+
+class SequenceFact(Fact):
+    """A sequence; `elem` is what is true of each of its elements."""
+
+    __slots__ = ("elem",)
+
+    elem: Fact
+
+    def __new__(cls, elem: Fact) -> SequenceFact:
+        return cast("SequenceFact", cls._intern((cls, elem), elem=elem))
+
+    def __str__(self) -> str:
+        return f"seq({self.elem})"
+
+    def label(self) -> str:
+        return f"seq {self.elem.label()}".rstrip()
+
+
+class OptionalFact(Fact):
+    """An optional; `elem` is what is true of its element where it has one."""
+
+    __slots__ = ("elem",)
+
+    elem: Fact
+
+    def __new__(cls, elem: Fact) -> OptionalFact:
+        return cast("OptionalFact", cls._intern((cls, elem), elem=elem))
+
+    def __str__(self) -> str:
+        return f"optional({self.elem})"
+
+    def label(self) -> str:
+        return f"optional {self.elem.label()}".rstrip()
+
+
+class MapFact(Fact):
+    """A map (ai.onnx.ml): element type of its keys, fact of each value."""
+
+    __slots__ = ("key_type", "elem")  # noqa: RUF023 - in the order of the constructor's parameters
+
+    key_type: int
+    elem: Fact
+
+    def __new__(cls, key_type: int, elem: Fact) -> MapFact:
+        return cast("MapFact", cls._intern((cls, key_type, elem), key_type=key_type, elem=elem))
+
+    def __str__(self) -> str:
+        return f"map({dtypes.name(self.key_type)},{self.elem})"
+
+    def label(self) -> str:
+        return "map"
+
+
+UNKNOWN: Fact = Fact()
+
+
+def _brackets(shape: Shape | None) -> str:
+    return "[?]" if shape is None else f"[{','.join(map(str, shape))}]"
+
+
+def _edge_dim(dim: Dim) -> str:
+    """Sums and differences in parentheses, because × binds tighter."""
+    written = str(dim)
+    return f"({written})" if isinstance(dim, Expr) and (" + " in written or " - " in written) else written
+
+
+def tensor(elem_type: int, *dims: Dim) -> TensorFact:
+    """A tensor fact written short, for rules and tests: `tensor(FLOAT, batch, 768)`."""
+    return TensorFact(elem_type, dims)
+
+
+def elements(fact: Fact) -> int | None:
+    """Number of elements of a tensor all of whose dims are ints, else None."""
+    shape = fact.shape
+    if shape is None or not all(isinstance(dim, int) for dim in shape):
+        return None
+    return prod(cast("tuple[int, ...]", shape))

@@ -1,0 +1,193 @@
+"""Dimensions as text and back, and their value once the symbols are bound.
+
+    2*seq + 1      floor((h + 1)/2)      min(batch, 4)      ceil(seq/64)
+
+`text` writes what `parse` reads. `parse` also reads `//` and `ceil`, the way exporters write a dim_param.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, cast
+
+from onnxlab.shapes.arithmetic import ceil_div, floor_div, maximum, minimum, product
+from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, symbol
+
+
+def text(dim: Dim) -> str:
+    """The dim as people write it: terms by falling degree, then by name, the constant last."""
+    if not isinstance(dim, Expr):
+        return str(dim)
+    written = ""
+    for monomial in sorted(dim.terms, key=lambda m: (-len(m), dim.terms[m] < 0, _monomial(m))):
+        coefficient: Coefficient = dim.terms[monomial]
+        sign = "-" if coefficient < 0 else "+" if written else ""
+        term = _term(monomial, coefficient * -1 if coefficient < 0 else coefficient)
+        written += f" {sign} {term}" if written else sign + term
+    return written
+
+
+def _term(monomial: Monomial, coefficient: Coefficient) -> str:
+    if not monomial:
+        return str(coefficient)
+    return _monomial(monomial) if coefficient == 1 else f"{coefficient}*{_monomial(monomial)}"
+
+
+def _monomial(monomial: Monomial) -> str:
+    return "*".join(sorted(map(_atom, monomial)))
+
+
+def _atom(atom: Atom) -> str:
+    if not atom.function:
+        return atom.name
+    if atom.function == "floor":
+        above, below = atom.arguments
+        return f"floor({_grouped(above)}/{_grouped(below)})"
+    arguments = sorted(atom.arguments, key=lambda dim: (isinstance(dim, int), text(dim)))
+    return f"{atom.function}({', '.join(map(text, arguments))})"
+
+
+def _grouped(dim: Dim) -> str:
+    written = text(dim)
+    return f"({written})" if " " in written or "*" in written or "/" in written else written
+
+
+_TOKEN = re.compile(r"\s*(//|[-+*/(),]|\d+(?![\w.])|[A-Za-z_][\w.\[\]]*)")
+
+
+@lru_cache(4096)
+def _tokens(source: str) -> tuple[str, ...] | None:
+    """Tokens of an arithmetic expression, or None where the text is a name ("batch-size", "dim 1", "-1")."""
+    found, position = [], 0
+    while position < len(source.rstrip()):
+        match = _TOKEN.match(source, position)
+        if match is None:
+            return None
+        found.append(match[1])
+        position = match.end()
+    has_name = any(token[0].isalpha() or token[0] == "_" for token in found)
+    hyphenated = re.search(r"[\w\])]-[\w(]", source) is not None
+    return tuple(found) if len(found) > 1 and has_name and not hyphenated else None
+
+
+def parse(source: str) -> Dim:
+    """The dim that a dim_param means: an expression where the text is one, else the symbol of that name."""
+    tokens = _tokens(source)
+    if tokens is None or len(tokens) > 200:
+        return symbol(source)
+    reader = _Reader(tokens)
+    try:
+        dim = reader.sum()
+    except (_NotArithmeticError, ZeroDivisionError, RecursionError):
+        return symbol(source)
+    return dim if reader.position == len(tokens) and isinstance(dim, Expr) else symbol(source)
+
+
+class _NotArithmeticError(Exception):
+    """The text is no expression after all; it is a name then."""
+
+
+class _Reader:
+    """Recursive descent over tokens: sum → term → factor."""
+
+    def __init__(self, tokens: tuple[str, ...]) -> None:
+        self.tokens = tokens
+        self.position = 0
+
+    def peek(self) -> str:
+        return self.tokens[self.position] if self.position < len(self.tokens) else ""
+
+    def take(self, *wanted: str) -> str:
+        token = self.peek()
+        if not token or (wanted and token not in wanted):
+            raise _NotArithmeticError
+        self.position += 1
+        return token
+
+    def sum(self) -> Dim:
+        negative = self.peek() == "-" and bool(self.take())
+        total = -self.term() if negative else self.term()
+        while self.peek() in ("+", "-") and self.peek():
+            total = total + self.term() if self.take() == "+" else total - self.term()
+        return total
+
+    def term(self) -> Dim:
+        total = self.factor()
+        while self.peek() in ("*", "//") and self.peek():
+            total = total * self.factor() if self.take() == "*" else floor_div(total, self.factor())
+        return total
+
+    def factor(self) -> Dim:
+        token = self.take()
+        if token == "(":
+            inner = self.sum()
+            self.take(")")
+            return inner
+        if token.isdigit():
+            return int(token)
+        if not (token[0].isalpha() or token[0] == "_"):
+            raise _NotArithmeticError
+        return self.call(token) if self.peek() == "(" else symbol(token)
+
+    def call(self, function: str) -> Dim:
+        self.take("(")
+        arguments = [self.sum()]
+        if self.peek() == "/" and function in ("floor", "ceil"):
+            self.take()
+            arguments.append(self.factor())
+        while self.peek() == ",":
+            self.take()
+            arguments.append(self.sum())
+        self.take(")")
+        known: dict[str, Callable[..., Dim]] = {
+            "floor": floor_div,
+            "ceil": ceil_div,
+            "min": minimum,
+            "max": maximum,
+            "Min": minimum,
+            "Max": maximum,
+        }
+        if function not in known or (len(arguments) != 2 and function in ("floor", "ceil")):
+            raise _NotArithmeticError
+        return known[function](*arguments)
+
+
+def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int | None:
+    """The number that `dim` is with each symbol replaced by the value of its name; None if one is missing."""
+    value = substitute(dim, bindings)
+    return value if isinstance(value, int) else None
+
+
+def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
+    """`dim` with each symbol that `bindings` names replaced.
+
+    Raises ZeroDivisionError where a divisor becomes 0.
+    """
+    return _substitute(dim, bindings, {}) if isinstance(dim, Expr) else dim
+
+
+def _substitute(dim: Dim, bindings: Mapping[str, Dim], done: dict[Atom, Dim]) -> Dim:
+    if not isinstance(dim, Expr):
+        return dim
+    total: Any = 0
+    for monomial, coefficient in dim.terms.items():
+        total = total + product([_replaced(atom, bindings, done) for atom in monomial]) * coefficient
+    return cast("Dim", int(total) if isinstance(total, Fraction) and total.denominator == 1 else total)
+
+
+def _replaced(atom: Atom, bindings: Mapping[str, Dim], done: dict[Atom, Dim]) -> Dim:
+    if atom in done:
+        return done[atom]
+    if atom.function:
+        arguments = [_substitute(argument, bindings, done) for argument in atom.arguments]
+        functions: dict[str, Callable[..., Dim]] = {"floor": floor_div, "min": minimum, "max": maximum}
+        value = functions[atom.function](*arguments)
+    elif atom.definition is not None:
+        value = _substitute(atom.definition, bindings, done)
+    else:
+        value = bindings.get(atom.name, symbol(atom.name, key=atom.key, minimum=atom.minimum))
+    done[atom] = value
+    return value

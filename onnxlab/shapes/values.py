@@ -1,0 +1,116 @@
+"""Known values: small tensors whose elements are known, symbolic, or unknown one by one.
+
+They let Shape → Gather → Concat → Reshape chains resolve during inference. An element is an int, float or
+bool, an `Expr` (exact, also in float tensors, where its coefficients may be fractions), or None where nothing
+is known.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from math import prod
+from struct import pack
+from typing import Any, Final, TypeAlias
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from onnxlab.shapes.expressions import Expr
+
+Element: TypeAlias = "int | float | bool | Expr | None"
+
+MAX_ELEMENTS: Final = 512
+"""Larger tensors are not followed: shapes and index lists are small, and hostile models double theirs."""
+
+_KINDS: Final = {"i": int, "u": int, "b": bool, "f": float}
+
+
+class KnownValue:
+    """A tensor of at most MAX_ELEMENTS elements, interned: equal values, compared bit by bit, are one object.
+
+    Attributes:
+        kind: "i" for integers, "f" for floats, "b" for booleans.
+        shape: its dims, all ints.
+        items: the elements in row-major order.
+        complete: whether every element is a number.
+    """
+
+    __slots__ = ("__weakref__", "complete", "items", "kind", "shape")
+
+    kind: str
+    shape: tuple[int, ...]
+    items: tuple[Element, ...]
+    complete: bool
+
+    def __new__(cls, kind: str, shape: tuple[int, ...], items: tuple[Element, ...]) -> KnownValue:
+        """Raises ValueError where the number of items does not fit the shape."""
+        key = (kind, shape, items if kind != "f" else tuple(map(_bits, items)))
+        found = _interned.get(key)
+        if found is not None:
+            return found
+        if len(items) != prod(shape):
+            raise ValueError(f"{len(items)} items do not fill shape {shape}")
+        with _lock:
+            found = _interned.get(key)
+            if found is None:
+                found = _interned[key] = object.__new__(cls)
+                found.kind = kind
+                found.shape = shape
+                found.items = items
+                found.complete = not any(item is None or isinstance(item, Expr) for item in items)
+        return found
+
+    def __reduce__(self) -> Any:
+        return KnownValue, (self.kind, self.shape, self.items)
+
+    def __repr__(self) -> str:
+        return f"<KnownValue {self}>"
+
+    def __str__(self) -> str:
+        shown = ", ".join("?" if item is None else str(item) for item in self.items[:8])
+        more = ", …" if len(self.items) > 8 else ""
+        return f"[{shown}{more}]" if self.shape else shown
+
+    def array(self) -> np.ndarray[Any, Any] | None:
+        """The elements in int64, float64 or bool when all are numbers, else None."""
+        if not self.complete:
+            return None
+        return np.array(self.items, dtype={"i": np.int64, "f": np.float64, "b": np.bool_}[self.kind]).reshape(
+            self.shape
+        )
+
+    def objects(self) -> np.ndarray[Any, Any]:
+        """The elements as an object array of the value's shape, for indexing, slicing and concatenation."""
+        array = np.empty(len(self.items), dtype=object)
+        array[:] = self.items
+        return array.reshape(self.shape)
+
+
+_lock = threading.Lock()
+_interned: WeakValueDictionary[Any, KnownValue] = WeakValueDictionary()
+
+
+def _bits(item: Element) -> object:
+    """Floats by their bits, so that a NaN equals itself and -0.0 is not 0.0; the rest as it is."""
+    return pack("d", item) if isinstance(item, (int, float)) else item
+
+
+def known(array: Any) -> KnownValue | None:
+    """The known value of a NumPy array (object arrays hold elements); None for strings and large ones."""
+    array = np.asarray(array)
+    if array.size > MAX_ELEMENTS:
+        return None
+    if array.dtype == object:
+        return from_items(array.shape, array.ravel().tolist())
+    kind = array.dtype.kind
+    if kind == "V" or kind not in _KINDS:  # ml_dtypes' types have kind "V": their values never steer shapes
+        return None
+    return KnownValue("i" if kind == "u" else kind, array.shape, tuple(array.ravel().tolist()))
+
+
+def from_items(shape: tuple[int, ...], items: Sequence[Element], kind: str = "i") -> KnownValue | None:
+    """A known value of these elements; None where there are too many or every one is unknown."""
+    if len(items) > MAX_ELEMENTS or (items and all(item is None for item in items)):
+        return None
+    return KnownValue(kind, shape, tuple(items))

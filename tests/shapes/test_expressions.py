@@ -1,0 +1,154 @@
+"""Canonical arithmetic of dims: equality is identity, and every identity is also true of numbers."""
+
+import gc
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onnxlab.shapes import (
+    Expr,
+    ceil_div,
+    evaluate,
+    exact_div,
+    floor_div,
+    maximum,
+    minimum,
+    parse,
+    product,
+    symbol,
+    text,
+)
+from onnxlab.shapes.expressions import MAX_SIZE, _exprs, size
+
+N, H, W = symbol("n"), symbol("h"), symbol("w")
+
+
+def test_equal_expressions_are_one_object() -> None:
+    assert (N + H) * 2 is 2 * H + N * 2
+    assert (N + 1) * (N - 1) is N * N - 1
+    assert N - N == 0
+    assert ceil_div(N, 2) is floor_div(N + 1, 2)
+    assert -floor_div(-N, 2) is ceil_div(N, 2)
+    assert floor_div(floor_div(N, 2), 3) is floor_div(N, 6)
+    assert floor_div(N * 6 + 3, 4) is N + floor_div(2 * N + 3, 4)
+    assert minimum(N, minimum(H, 3)) is minimum(3, N, H)
+    assert maximum(N, 0) is N
+    assert minimum(N, N + 1) is N
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "expected"),
+    [
+        (N * H * 768, 12 * N, H * 64),
+        ((N + H) * 64, N + H, 64),
+        (N * N - 1, N + 1, N - 1),
+        (N * 3, 2, None),
+        (N + 1, H, None),
+        (0, N, 0),
+    ],
+)
+def test_exact_division(above: Expr, below: Expr, expected: Expr | None) -> None:
+    assert exact_div(above, below) == expected
+
+
+def test_division_by_zero_is_refused() -> None:
+    with pytest.raises(ZeroDivisionError):
+        floor_div(N, 0)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "2*n + 1",
+        "floor((h + 1)/2)",
+        "h*n - 3",
+        "min(n, 4)",
+        "max(h - 1, 0) + n",
+        "floor(n/(h*w))",
+        "-n + 3",
+        "floor(n/64)",
+    ],
+)
+def test_text_reads_back(written: str) -> None:
+    assert text(parse(written)) == written
+
+
+@pytest.mark.parametrize("name", ["batch-size", "dim 1", "3", "-1", "a/b", "?", "", "foo(3)", "x +", "2 * 3"])
+def test_what_is_not_arithmetic_is_a_name(name: str) -> None:
+    assert parse(name) is symbol(name)
+
+
+def test_ceil_and_double_slash_are_read() -> None:
+    assert parse("ceil(n/2)") is ceil_div(N, 2)
+    assert parse("(n + 1)//2") is ceil_div(N, 2)
+
+
+def test_growth_is_bounded_and_still_evaluates() -> None:
+    total = N
+    for index in range(200):
+        total = total * symbol(f"s{index % 7}") + index
+        assert size(total) <= MAX_SIZE
+    bindings = {"n": 3} | {f"s{index}": 1 for index in range(7)}
+    assert evaluate(total, bindings) == 3 + sum(range(200))
+
+
+def test_interning_is_weak() -> None:
+    made = symbol("only_here") * 12345
+    key = frozenset(made.terms.items())
+    assert key in _exprs
+    del made, key
+    gc.collect()
+    assert not any("only_here" in str(expr) for expr in list(_exprs.values()))
+
+
+def test_pickling_keeps_identity() -> None:
+    dim = floor_div(N * 3 + H, 4) + maximum(N - 1, 0)
+    assert pickle.loads(pickle.dumps(dim)) is dim
+
+
+def test_unknown_symbols_are_equal_by_key_and_not_by_name() -> None:
+    one, other = symbol("d", key=("unknown", 1)), symbol("d", key=("unknown", 2))
+    assert one is not other
+    assert symbol("renamed", key=("unknown", 1)) is one
+    assert str(one) == "renamed"
+
+
+dims = st.recursive(
+    st.integers(0, 6) | st.sampled_from([N, H, W]),
+    lambda inner: st.tuples(st.sampled_from("+-*/m^c"), inner, inner),
+    max_leaves=8,
+)
+_OPERATIONS = {
+    "+": (lambda a, b: a + b,) * 2,
+    "-": (lambda a, b: a - b,) * 2,
+    "*": (lambda a, b: a * b,) * 2,
+    "/": (lambda a, b: floor_div(a, 3), lambda a, b: a // 3),
+    "c": (lambda a, b: ceil_div(a, 4), lambda a, b: -(-a // 4)),
+    "m": (lambda a, b: minimum(a, b), min),
+    "^": (lambda a, b: maximum(a, b), max),
+}
+
+
+def _both(tree: object, bindings: dict[str, int]) -> tuple[object, int]:
+    if isinstance(tree, tuple):
+        operation, left, right = tree
+        (a, x), (b, y) = _both(left, bindings), _both(right, bindings)
+        symbolic, plain = _OPERATIONS[operation]
+        return symbolic(a, b), plain(x, y)
+    return tree, evaluate(tree, bindings)
+
+
+@given(dims, st.tuples(*[st.integers(0, 9)] * 3))
+def test_every_expression_evaluates_to_the_number(tree: object, numbers: tuple[int, ...]) -> None:
+    bindings = dict(zip("nhw", numbers, strict=True))
+    symbolic, plain = _both(tree, bindings)
+    assert evaluate(symbolic, bindings) == plain
+    assert isinstance(symbolic, int) or symbolic.minimum is None or symbolic.minimum <= plain
+    assert evaluate(parse(text(symbolic)), bindings) == plain if isinstance(symbolic, Expr) else True
+
+
+def test_product_of_no_dims_is_one() -> None:
+    assert product([]) == 1
+    assert product([N, 2, 3]) is 6 * N
