@@ -1,0 +1,168 @@
+"""What one committed edit did: the immutable message that every follower gets."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.changes import Change, Target
+    from onnxlab.graph.modelgraph import ModelGraph
+
+CommitKind = Literal["edit", "undo", "redo"]
+
+_SEMANTIC_NODE_FIELDS = frozenset(("op_type", "domain", "overload"))
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Ids of what a commit added or changed (still there) and of what it removed.
+
+    Attributes:
+        nodes: added, or with other inputs, outputs, attributes or fields.
+        values: added, renamed, rewired, with another initializer, declared type or role in a graph.
+        scopes: added, or with other inputs, outputs or fields, or nodes in another order.
+        opsets: whether an opset import changed, which can change the meaning of every node.
+        functions: whether a model-local function came or went.
+        metadata: whether a field of the model itself changed.
+        structure: whether anything but attributes and plain fields changed.
+    """
+
+    nodes: frozenset[int]
+    removed_nodes: frozenset[int]
+    values: frozenset[int]
+    removed_values: frozenset[int]
+    scopes: frozenset[int]
+    removed_scopes: frozenset[int]
+    opsets: bool
+    functions: bool
+    metadata: bool
+    structure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GraphCommit:
+    """One commit of a ModelGraph.
+
+    Attributes:
+        version: the graph's version after it; versions count up by one, for undo and redo too.
+        changes: the primitives that were applied, in order, as (inverse) changes that would take them back.
+        origin: who asked for the edit (a view's session, or None).
+    """
+
+    version: int
+    label: str
+    kind: CommitKind
+    inverses: "tuple[Change, ...]"
+    touched: Touched
+    origin: Any = None
+
+
+class Touch:
+    """Collects what the primitives of one transaction touch, and drops what the graph has cached of it."""
+
+    def __init__(self, graph: "ModelGraph") -> None:
+        self._graph = graph
+        self._nodes: set[int] = set()
+        self._values: set[int] = set()
+        self._scopes: set[int] = set()
+        self.opsets = False
+        self.functions = False
+        self.metadata = False
+        self.structure = False
+
+    def node(self, node: int) -> None:
+        self._nodes.add(node)
+        self._graph.forget_node(node)
+
+    def values(self, values: Iterable[int]) -> None:
+        self.structure = True
+        self._values.update(value for value in values if value)
+
+    def users(self, values: Iterable[int]) -> None:
+        """The nodes that read these values."""
+        for vid in values:
+            if vid:
+                for node, _ in self._graph.values[vid].uses:
+                    self.node(node)
+
+    def scopes(self, *scopes: int) -> None:
+        self.structure = True
+        self._scopes.update(scopes)
+        for scope in scopes:
+            self._graph.forget_scope(scope)
+
+    def moved(self, node: int) -> None:
+        self._graph.forget_node(node)
+
+    def tree(self, node: NodeRecord) -> None:
+        """Everything in the bodies of a node."""
+        self.scopes(node.scope)
+        for name in node.bodies:
+            self.bodies(node, name)
+
+    def bodies(self, node: NodeRecord, attribute: str) -> None:
+        for body in node.bodies.get(attribute, ()):
+            self.scope(self._graph.scopes[body])
+
+    def scope(self, scope: Scope) -> None:
+        """A whole scope: itself, its values and nodes, and their bodies."""
+        self.scopes(scope.id)
+        self.values(scope.names.values())
+        for inner_id in scope.node_ids:
+            inner = self._graph.nodes[inner_id]
+            self.node(inner_id)
+            self.values(inner.inputs)
+            self.tree(inner)
+
+    def removal(self, node: NodeRecord) -> None:
+        self.node(node.id)
+        self.values(node.inputs)
+        self.values(node.outputs)
+        self.users(node.outputs)
+        self.tree(node)
+
+    def formal(self, scope: Scope, value: ValueRecord) -> None:
+        self.scopes(scope.id)
+        self.values([value.id])
+
+    def initializer(self, scope: Scope, value: ValueRecord) -> None:
+        self.scopes(scope.id)
+        self.values([value.id])
+        self._graph.forget_array(value.id)
+
+    def renamed(self, value: ValueRecord) -> None:
+        self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
+        for node, _ in value.producers:
+            self.node(node)
+
+    def function(self, scope: Scope, removed: bool = False) -> None:
+        self.functions = True
+        self.scope(scope)
+
+    def field(self, target: "Target", field: str) -> None:
+        kind, ident = target
+        if kind == "node":
+            self.node(ident)
+            self.structure |= field in _SEMANTIC_NODE_FIELDS
+            if field == "name":
+                self._graph.forget_names(self._graph.nodes[ident].scope)
+        elif kind == "scope":
+            self.scopes(ident)
+        else:
+            self.metadata = True
+        if field == "opset_import":
+            self.opsets = True
+            self._graph.forget_all_nodes()
+
+    def freeze(self) -> Touched:
+        graph = self._graph
+        nodes = frozenset(node for node in self._nodes if node in graph.nodes)
+        values = frozenset(value for value in self._values if value in graph.values)
+        scopes = frozenset(scope for scope in self._scopes if scope in graph.scopes)
+        return Touched(
+            nodes, frozenset(self._nodes - nodes), values, frozenset(self._values - values),
+            scopes, frozenset(self._scopes - scopes),
+            self.opsets, self.functions, self.metadata, self.structure,
+        )  # fmt: skip

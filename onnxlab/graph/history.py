@@ -1,0 +1,78 @@
+"""Undo and redo: the committed edits, each as the changes that take it back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onnxlab.graph.changes import Change
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One undoable edit. `token` names the state of the model that it led to."""
+
+    label: str
+    changes: "tuple[Change, ...]"
+    token: int
+
+
+class History:
+    """The steps that can be undone and redone, oldest first.
+
+    `history.labels` lists what can be undone, `history.redo_labels` what can be redone, the next one last.
+    `history.state` is 0 in the state that was loaded, and otherwise names the state uniquely, so that "is there a net
+    edit since then" is a comparison.
+    """
+
+    def __init__(self) -> None:
+        self._done: list[Step] = []
+        self._undone: list[Step] = []
+        self._last_token = 0
+
+    def record(self, label: str, inverses: "tuple[Change, ...]") -> None:
+        """Add an edit; what had been undone can no longer be redone."""
+        self._last_token += 1
+        self._done.append(Step(label, inverses, self._last_token))
+        self._undone.clear()
+
+    @property
+    def state(self) -> int:
+        return self._done[-1].token if self._done else 0
+
+    @property
+    def labels(self) -> list[str]:
+        return [step.label for step in self._done]
+
+    @property
+    def redo_labels(self) -> list[str]:
+        return [step.label for step in self._undone]
+
+    @property
+    def position(self) -> int:
+        """How many edits lie between the loaded state and this one."""
+        return len(self._done)
+
+    def __len__(self) -> int:
+        return len(self._done) + len(self._undone)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.labels
+
+    def __repr__(self) -> str:
+        return f"History({self.labels!r}, redo={self.redo_labels!r})"
+
+    def next_undo(self) -> Step | None:
+        return self._done[-1] if self._done else None
+
+    def next_redo(self) -> Step | None:
+        return self._undone[-1] if self._undone else None
+
+    def undone(self, inverses: "tuple[Change, ...]") -> None:
+        """The last edit was taken back by changes whose inverses are given."""
+        step = self._done.pop()
+        self._undone.append(Step(step.label, inverses, step.token))
+
+    def redone(self, inverses: "tuple[Change, ...]") -> None:
+        step = self._undone.pop()
+        self._done.append(Step(step.label, inverses, step.token))

@@ -1,0 +1,254 @@
+"""The mutable graph model: protos as storage, an index beside them, edits as transactions.
+
+`ModelGraph` is what every other part works on. It owns the live ModelProto; messages are mutated in place and only
+through the changes of `changes.py`, so a proto obtained from it may be read freely and must not be written.
+"""
+
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab import schemas
+from onnxlab.errors import EditError
+from onnxlab.graph import mentions, names, tensors
+from onnxlab.graph.changes import Change, Target
+from onnxlab.graph.commits import CommitKind, GraphCommit, Touch, Touched
+from onnxlab.graph.history import History, Step
+from onnxlab.graph.index import Index
+from onnxlab.graph.networks import Networks
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.snapshot import NodeView, Snapshot, Snapshots
+from onnxlab.graph.transaction import Transaction
+
+Follower = Callable[[GraphCommit], Any]
+
+
+class ModelGraph:
+    """One model being looked at and edited.
+
+    Args:
+        proto: the model; it is kept and mutated, not copied.
+        base_dir: folder in which external data is looked for; None refuses to read any.
+
+    Attributes:
+        lock: held during every edit; take it to read several things that must belong together.
+        version: counts commits, undo and redo included.
+        nodes, values, scopes: records by id; read-only for everybody but the changes.
+        followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
+            reported as a warning and cut off.
+    """
+
+    def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None) -> None:
+        self.proto = proto
+        self.base_dir = base_dir
+        self.lock = threading.RLock()
+        self.version = 0
+        self.index = Index(proto)
+        self.nodes: dict[int, NodeRecord] = self.index.nodes
+        self.values: dict[int, ValueRecord] = self.index.values
+        self.scopes: dict[int, Scope] = self.index.scopes
+        self.history = History()
+        self.followers: list[Follower] = []
+        self.transaction: Transaction | None = None
+        self._unrecorded_touch: Touch | None = None
+        self._networks = Networks(self.index)
+        self._snapshots = Snapshots(self)
+        self._names = names.NodeNames(self)
+        self._arrays: dict[int, np.ndarray[Any, Any]] = {}
+        self._opsets: dict[int, dict[str, int]] = {}
+        self._initializers: dict[tuple[int, bool], dict[str, int]] = {}
+
+    @property
+    def main(self) -> Scope:
+        """The scope of the model's graph."""
+        return self.index.main
+
+    # -- editing ----------------------------------------------------------------------------------------------------
+
+    def edit(self, label: str, origin: Any = None) -> Transaction:
+        """Open a transaction: `with graph.edit("swap activation"): …` is one undo step, all or nothing."""
+        return Transaction(self, label, origin)
+
+    def apply(self, *changes: Change, label: str = "edit", origin: Any = None) -> None:
+        """Make changes as one edit, or as a part of the transaction that this thread has open."""
+        with self.edit(label, origin) as transaction:
+            for change in changes:
+                transaction.apply(change)
+
+    @property
+    def touch(self) -> Touch:
+        """Where a primitive notes what it touches."""
+        touch = self.transaction.touch if self.transaction else self._unrecorded_touch
+        if touch is None:
+            raise EditError("a change was applied outside of a transaction; use `with graph.edit(label)`")
+        return touch
+
+    def undo(self, origin: Any = None) -> GraphCommit | None:
+        """Take back the last edit; None where there is none."""
+        with self.lock:
+            self._refuse_inside_edit("undo")
+            step = self.history.next_undo()
+            return step and self._replay("undo", step, origin)
+
+    def redo(self, origin: Any = None) -> GraphCommit | None:
+        """Make the edit again that was undone last; None where there is none."""
+        with self.lock:
+            self._refuse_inside_edit("redo")
+            step = self.history.next_redo()
+            return step and self._replay("redo", step, origin)
+
+    def _refuse_inside_edit(self, what: str) -> None:
+        if self.transaction is not None:
+            raise EditError(f"cannot {what} inside the edit {self.transaction.label!r}; end it first")
+
+    def _replay(self, kind: CommitKind, step: Step, origin: Any) -> GraphCommit:
+        self._unrecorded_touch = touch = Touch(self)
+        inverses: list[Change] = []
+        try:
+            for change in reversed(step.changes):
+                inverses.append(change.apply(self))
+        except BaseException:
+            for inverse in reversed(inverses):
+                inverse.apply(self)
+            raise
+        finally:
+            self._unrecorded_touch = None
+        return self.commit(kind, step.label, tuple(inverses), touch.freeze(), origin)
+
+    def commit(
+        self, kind: CommitKind, label: str, inverses: tuple[Change, ...], touched: Touched, origin: Any
+    ) -> GraphCommit:
+        """Record an edit that was made and tell the followers. Only transactions and undo call this."""
+        if kind == "edit":
+            self.history.record(label, inverses)
+        elif kind == "undo":
+            self.history.undone(inverses)
+        else:
+            self.history.redone(inverses)
+        self.version += 1
+        done = GraphCommit(self.version, label, kind, inverses, touched, origin)
+        for follower in list(self.followers):
+            try:
+                follower(done)
+            except Exception as error:
+                self.followers.remove(follower)
+                name = getattr(follower, "__qualname__", repr(follower))
+                warnings.warn(f"{name} failed to follow {label!r} and was cut off: {error!r}", stacklevel=2)
+        return done
+
+    # -- looking up -------------------------------------------------------------------------------------------------
+
+    def resolve_node(self, key: int | str) -> int:
+        """Id of the node that a key means: see `names.NodeNames`."""
+        return self._names.resolve(key)
+
+    def resolve_value(self, key: str) -> int:
+        """Id of the value that a name means, in the main graph or, as in "if_3/then/x", in a scope."""
+        return names.resolve_value(self, key)
+
+    def label(self, node: NodeRecord) -> str:
+        """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
+        return node.name or f"{node.op_type}#{self.scopes[node.scope].position(node)}"
+
+    def scope_path(self, scope: Scope) -> str:
+        """Names of the owners and attributes that lead to a scope: "if_3/then_branch", "" for the main graph."""
+        return names.scope_path(self, scope)
+
+    def root(self, scope: Scope) -> Scope:
+        """The main graph or function that a scope is in."""
+        return self.index.root_of(scope)
+
+    def opset_version(self, domain: str, scope: Scope | None = None) -> int | None:
+        """Version of an operator domain that the model (or the function around `scope`) imports, None if it does not."""
+        root = self.root(scope) if scope else self.main
+        imports = self._opsets.get(root.id)
+        if imports is None:
+            source = root.proto if root.is_function else self.proto
+            imports = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in source.opset_import}
+            self._opsets[root.id] = imports
+        return imports.get("" if domain == "ai.onnx" else domain)
+
+    def schema(self, node: NodeRecord) -> schemas.Schema | None:
+        """Schema of a node's operator at the opset version that its scope imports, None if there is none."""
+        version = self.opset_version(node.domain, self.scopes[node.scope])
+        return None if version is None else schemas.find(node.domain, node.op_type, version)
+
+    def array(self, value: int) -> "np.ndarray[Any, Any] | None":
+        """The data of an initializer as a read-only array (dense also for a sparse one), decoded once; None for others.
+
+        Raises:
+            LoadError: external data is missing, too short or outside of the model's folder.
+        """
+        array = self._arrays.get(value)
+        if array is None:
+            tensor = self.values[value].initializer
+            if tensor is None:
+                return None
+            with self.lock:
+                array = self._arrays[value] = tensors.to_array(tensor, self.base_dir)
+        return array
+
+    def snapshot(self) -> Snapshot:
+        """An immutable picture of the model as it is now, for a run; cheap after a small edit."""
+        with self.lock:
+            return self._snapshots.take()
+
+    def nx(self, scope: Scope | None = None) -> Any:
+        """The live, read-only networkx.MultiDiGraph of a scope (default: the main graph)."""
+        with self.lock:
+            return self._networks.view(scope or self.main)
+
+    # -- what the changes need --------------------------------------------------------------------------------------
+
+    def target(self, target: Target) -> Any:
+        """The message that a `SetField` changes."""
+        kind, ident = target
+        if kind == "model":
+            return self.proto
+        return self.nodes[ident].proto if kind == "node" else self.scopes[ident].proto
+
+    def ids_by_name(self, values: Iterable[int]) -> dict[str, int]:
+        return {self.values[vid].name: vid for vid in values if vid}
+
+    def initializer_position(self, scope: Scope, name: str, sparse: bool) -> int:
+        """Index of an initializer in its repeated field, -1 if there is none of this name."""
+        positions = self._initializers.get((scope.id, sparse))
+        if positions is None:
+            tensors_ = scope.proto.sparse_initializer if sparse else scope.proto.initializer
+            positions = {(t.values.name if sparse else t.name): index for index, t in enumerate(tensors_)}
+            self._initializers[scope.id, sparse] = positions
+        return positions.get(name, -1)
+
+    refresh_bodies = mentions.refresh_bodies
+    refresh_info = mentions.refresh_info
+    rename_mentions = mentions.rename_mentions
+
+    # -- dropping what is cached ------------------------------------------------------------------------------------
+
+    def forget_node(self, node: int) -> None:
+        self._snapshots.forget_node(node)
+
+    def forget_all_nodes(self) -> None:
+        self._snapshots.forget_all()
+        self._opsets.clear()
+
+    def forget_scope(self, scope: int) -> None:
+        self._snapshots.forget_scope(scope)
+        self._names.forget(scope)
+        self._opsets.pop(scope, None)
+        self._initializers.pop((scope, False), None)
+        self._initializers.pop((scope, True), None)
+
+    def forget_names(self, scope: int) -> None:
+        self._names.forget(scope)
+
+    def forget_array(self, value: int) -> None:
+        self._arrays.pop(value, None)
+
+
+__all__ = ["Follower", "ModelGraph", "NodeView"]

@@ -1,0 +1,131 @@
+"""What users call things: nodes by name, position or output, values by name, scopes by path."""
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from onnxlab.errors import NameLookupError
+from onnxlab.graph.records import Scope
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+class NodeNames:
+    """Node names of each scope, collected when first asked for."""
+
+    def __init__(self, graph: "ModelGraph") -> None:
+        self._graph = graph
+        self._by_name: dict[int, dict[str, list[int]]] = {}
+
+    def forget(self, scope: int) -> None:
+        self._by_name.pop(scope, None)
+
+    def resolve(self, key: int | str) -> int:
+        """Id of a node: an int is a position in file order (negative from the end), a str a node name, else an output.
+
+        "if_3/then_branch/Conv_2" (or "if_3/then/Conv_2") looks inside the bodies of a node; names with slashes of
+        their own are tried as they are first. "Conv#12" is the label of a nameless node.
+
+        Raises:
+            NameLookupError: nothing, or more than one node, is meant; the message lists what could be.
+        """
+        graph = self._graph
+        if isinstance(key, int):
+            try:
+                return graph.main.node_ids[key]
+            except IndexError:
+                raise NameLookupError(f"no node at position {key}: the graph has {len(graph.main.node_ids)} nodes") from None
+        if not isinstance(key, str):
+            raise NameLookupError(f"nodes are looked up by position or name, got {type(key).__name__}: {key!r}")
+        if not key:
+            raise NameLookupError("an empty name means no node; use a position, an output name, or model.node(id)")
+        for scope, name in _split_path(graph, key):
+            if found := self._in_scope(scope, name, key):
+                return found
+        raise NameLookupError(f"no node is called {key!r}, and none makes a value of that name.{self._suggest(key)}")
+
+    def _in_scope(self, scope: Scope, name: str, key: str) -> int:
+        ids = self._names(scope).get(name, ())
+        if len(ids) > 1:
+            positions = ", ".join(str(scope.position(self._graph.nodes[node])) for node in ids[:8])
+            raise NameLookupError(
+                f"{len(ids)} nodes are called {key!r}, at positions {positions}; use a position, or an output's name"
+            )
+        if ids:
+            return ids[0]
+        vid = scope.names.get(name)
+        if vid and (made := self._graph.values[vid].producer):
+            return made[0]
+        operator, _, position = name.rpartition("#")
+        if operator and position.isdigit() and int(position) < len(scope.node_ids):
+            node = scope.node_ids[int(position)]
+            if self._graph.nodes[node].op_type == operator:
+                return node
+        return 0
+
+    def _names(self, scope: Scope) -> dict[str, list[int]]:
+        found = self._by_name.get(scope.id)
+        if found is None:
+            found = self._by_name[scope.id] = {}
+            for node in scope.node_ids:
+                if name := self._graph.nodes[node].proto.name:
+                    found.setdefault(name, []).append(node)
+        return found
+
+    def _suggest(self, key: str) -> str:
+        names = self._names(self._graph.main)
+        return suggestion(key, [*names, *self._graph.main.names])
+
+
+def resolve_value(graph: "ModelGraph", key: str) -> int:
+    """Id of the value called `key` in the main graph, or on a path ("if_3/then_branch/x", "my.domain::f/x").
+
+    Raises:
+        NameLookupError: no such value; the message lists similar names.
+    """
+    if not isinstance(key, str) or not key:
+        raise NameLookupError(f"values are looked up by a name that is not empty, got {key!r}")
+    for scope, name in _split_path(graph, key):
+        if vid := scope.names.get(name):
+            return vid
+    raise NameLookupError(f"no value is called {key!r}.{suggestion(key, graph.main.names)}")
+
+
+def scope_path(graph: "ModelGraph", scope: Scope) -> str:
+    """The path that leads to a scope; "" for the main graph, "domain::name" for a function."""
+    parts: list[str] = []
+    while scope.id != graph.main.id:
+        if scope.is_function:
+            parts.append(f"{scope.proto.domain}::{scope.proto.name}")
+            break
+        if scope.kind == "training":
+            parts.append(scope.attribute)
+            break
+        owner = graph.nodes[scope.owner]
+        siblings = owner.bodies[scope.attribute]
+        number = f"[{siblings.index(scope.id)}]" if len(siblings) > 1 else ""
+        parts += [scope.attribute + number, graph.label(owner)]
+        scope = graph.scopes[owner.scope]
+    return "/".join(reversed(parts))
+
+
+def suggestion(key: str, names: Iterable[str]) -> str:
+    """" Did you mean …" with names close to the key, "" where there are none."""
+    pool = [name for name in names if name]
+    close = difflib.get_close_matches(key, pool[:20_000], 3)
+    close += [name for name in pool if key.lower() in name.lower() and name not in close][: 5 - len(close)]
+    return f" Did you mean {', '.join(repr(name) for name in close)}?" if close else ""
+
+
+def _split_path(graph: "ModelGraph", key: str) -> Iterable[tuple[Scope, str]]:
+    """Ways to read a key: a plain name of the main graph first, then a scope's path and a name in it."""
+    yield graph.main, key
+    if "/" not in key:
+        return
+    for scope in graph.scopes.values():
+        if scope.id == graph.main.id:
+            continue
+        for path in {scope_path(graph, scope), scope_path(graph, scope).removesuffix("_branch")}:
+            if key.startswith(path + "/"):
+                yield scope, key[len(path) + 1 :]

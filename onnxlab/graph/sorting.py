@@ -1,0 +1,60 @@
+"""Keep a sorted file sorted: the fewest moves that put producers before consumers again after a rewire."""
+
+from typing import TYPE_CHECKING
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import MoveNode
+from onnxlab.graph.records import Scope
+from onnxlab.graph.topology import reachable
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.transaction import Transaction
+
+
+def restore_order(graph: "ModelGraph", transaction: "Transaction") -> None:
+    """Mend edges that the transaction turned against the file order; refuse those that close a cycle.
+
+    Only the nodes between the two ends of such an edge are searched, and the smaller side of them is moved. A scope that
+    was unsorted before stays as it is, and only its new edges are checked for cycles.
+
+    Raises:
+        EditError: a new edge closes a cycle; the message names it.
+    """
+    for scope in list(graph.scopes.values()):
+        if not scope.backward:
+            continue
+        before = transaction.problems.backward.get(scope.id, frozenset())
+        for pair in sorted(scope.backward - before):
+            if pair in scope.backward:
+                _mend(graph, transaction, scope, pair, move=not before)
+
+
+def _mend(graph: "ModelGraph", transaction: "Transaction", scope: Scope, pair: tuple[int, int], move: bool) -> None:
+    index = graph.index
+    producer, consumer = (graph.nodes[node] for node in pair)
+    low, high = consumer.label, producer.label
+    if not move:
+        low, high = 0, scope.labels[-1]
+
+    def between(node: int) -> bool:
+        return low <= graph.nodes[node].label <= high
+
+    behind = reachable([consumer.id], lambda node: index.consumers(graph.nodes[node]), between)
+    if producer.id in behind:
+        raise EditError(
+            f"{transaction.label}: refused. {graph.label(producer)} would depend on itself: "
+            f"its output reaches {graph.label(consumer)}, whose output reaches {graph.label(producer)} again. "
+            "Take the input from a value that does not depend on the node."
+        )
+    if not move:
+        return
+    ahead = reachable([producer.id], lambda node: index.producers(graph.nodes[node]), between)
+    if len(ahead) <= len(behind):
+        # every node of `ahead` goes right before the consumer, in the order that they have
+        for node_id in sorted(ahead, key=lambda node: graph.nodes[node].label):
+            transaction.apply(MoveNode(node_id, scope.position(consumer)))
+    else:
+        # every node of `behind` goes right behind the producer
+        for node_id in sorted(behind, key=lambda node: -graph.nodes[node].label):
+            transaction.apply(MoveNode(node_id, scope.position(producer)))

@@ -1,0 +1,85 @@
+"""An edit in progress: changes applied one by one, judged together, kept or taken back as a whole."""
+
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.errors import EditError
+from onnxlab.graph import validation
+from onnxlab.graph.changes import Change
+from onnxlab.graph.commits import Touch
+from onnxlab.graph.sorting import restore_order
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+class Transaction:
+    """The context manager that `ModelGraph.edit` returns.
+
+    Leaving it commits one undo step; an exception, KeyboardInterrupt included, takes back every change made in it.
+    A transaction inside another one of the same thread joins it: it can fail alone, but it is committed with the outer.
+    """
+
+    def __init__(self, graph: "ModelGraph", label: str, origin: Any = None) -> None:
+        self._graph = graph
+        self.label = label
+        self.origin = origin
+        self.inverses: list[Change] = []
+        self._outer: Transaction | None = None
+        self._savepoint = 0
+        self.touch = Touch(graph)
+        self.problems: validation.Problems
+
+    def __enter__(self) -> "Transaction":
+        self._graph.lock.acquire()
+        self._outer = self._graph.transaction
+        if self._outer is None:
+            self.problems = validation.Problems(self._graph)
+            self._graph.transaction = self
+        else:
+            self._savepoint = len(self._outer.inverses)
+        return self
+
+    def apply(self, change: Change) -> None:
+        """Make one change now; it is judged when the transaction ends."""
+        active = self._outer or self
+        active.problems.before(change)
+        active.inverses.append(change.apply(self._graph))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if self._outer is not None:
+                if kind is not None:
+                    self._roll_back(self._outer.inverses, self._savepoint)
+                return
+            if kind is not None:
+                self._abandon()
+                return
+            self._commit()
+        finally:
+            self._graph.lock.release()
+
+    def _commit(self) -> None:
+        try:
+            if self.inverses:
+                restore_order(self._graph, self)
+                if found := self.problems.introduced():
+                    raise EditError(f"{self.label}: refused. " + " ".join(found))
+        except BaseException:
+            self._abandon()
+            raise
+        self._graph.transaction = None
+        if self.inverses:
+            self._graph.commit("edit", self.label, tuple(self.inverses), self.touch.freeze(), self.origin)
+
+    def _abandon(self) -> None:
+        try:
+            self._roll_back(self.inverses, 0)
+        finally:
+            self._graph.transaction = None
+
+    def _roll_back(self, inverses: list[Change], savepoint: int) -> None:
+        while len(inverses) > savepoint:
+            inverses.pop().apply(self._graph)
