@@ -1,0 +1,61 @@
+"""Where to cut a long row of boxes into parts: where few values are live. Pure functions of positions.
+
+A row is in topological order, so that parts of it form no cycle whatever the cuts are.
+"""
+
+from collections.abc import Iterable, Sequence
+from math import ceil, isqrt
+
+Span = tuple[int, int]
+"""(position that makes a value, position of its last reader)."""
+
+
+def cut(heads: Sequence[int], spans: Iterable[Span], starts: set[int], limit: int) -> list[int]:
+    """Return where parts start, 0 first: at most `limit` parts, none longer than `limit` where it can be.
+
+    Args:
+        heads: the lasting id of the box at each position.
+        spans: of every value that lives within the row.
+        starts: ids of the boxes that started a part the last time; kept as long as the parts stay within
+            bounds, so that an edit does not shift every cut behind it.
+        limit: most boxes of a level.
+    """
+    kept = [0, *(position for position, head in enumerate(heads) if position and head in starts)]
+    if len(kept) > max(1, len(starts) // 2) and _longest(kept, len(heads)) <= limit:
+        return kept
+    return _cut_where_narrow(live_values(len(heads), spans), part_length(len(heads), limit))
+
+
+def part_length(boxes: int, limit: int) -> int:
+    """How long parts should be: √boxes while that fits, else so that there are `limit` / 2."""
+    length = isqrt(boxes)
+    return length if 2 * length <= limit else ceil(2 * boxes / limit)
+
+
+def live_values(boxes: int, spans: Iterable[Span]) -> list[int]:
+    """Number of values that are live between each position and the one before it; entry 0 is 0."""
+    change = [0] * (boxes + 1)
+    for made, read in spans:
+        if made < read:
+            change[made + 1] += 1
+            change[read + 1 if read < boxes else boxes] -= 1
+    live, count = [], 0
+    for delta in change[:boxes]:
+        count += delta
+        live.append(count)
+    return live
+
+
+def _cut_where_narrow(live: Sequence[int], length: int) -> list[int]:
+    """Start each part at the narrowest place 0.5 to 1.5 times `length` behind the last start."""
+    starts = [0]
+    end = len(live) - length // 2
+    while (low := starts[-1] + max(1, length // 2)) < end:
+        ideal = starts[-1] + length
+        window = range(low, min(starts[-1] + length + length // 2 + 1, end))
+        starts.append(min(window, key=lambda position: (live[position], abs(position - ideal))))
+    return starts
+
+
+def _longest(starts: Sequence[int], boxes: int) -> int:
+    return max(after - start for start, after in zip(starts, [*starts[1:], boxes], strict=True))
