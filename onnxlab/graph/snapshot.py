@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 
 
 class Attributes(Mapping[str, Any]):
-    """The attributes that a node sets, decoded on first access; graphs are BodyRef or a list of these."""
+    """The attributes that a node sets, decoded on first access; graphs are BodyRef or a list of these.
 
-    __slots__ = ("_protos", "_values")
+    `bodies` lists all BodyRefs without decoding anything.
+    """
+
+    __slots__ = ("_protos", "_values", "bodies")
 
     def __init__(self, node: NodeRecord) -> None:
         self._protos = {attribute.name: attribute for attribute in node.proto.attribute}
@@ -31,6 +34,7 @@ class Attributes(Mapping[str, Any]):
         for name, bodies in node.bodies.items():
             refs = [BodyRef(body) for body in bodies]
             self._values[name] = refs[0] if self._protos[name].type == onnx.AttributeProto.GRAPH else refs
+        self.bodies = tuple(BodyRef(body) for bodies in node.bodies.values() for body in bodies)
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._values:
