@@ -1,0 +1,272 @@
+/**
+ * x coordinates: Brandes and Köpf, "Fast and simple horizontal coordinate assignment" (2001), with ports (arcs may attach
+ * off centre), then sliding straight runs towards their neighbours, which never makes the drawing longer.
+ */
+
+import { adjacency, degree, type Adjacency } from "./csr.ts";
+import { gap, type Layered } from "./layers.ts";
+
+/** x of the centre of every vertex; rows keep their order and their gaps. */
+export function xCoordinates(graph: Layered): Float64Array {
+  const conflict = innerConflicts(graph);
+  const candidates: Float64Array[] = [];
+  for (const downwards of [true, false]) {
+    for (const mirrored of [false, true]) candidates.push(candidate(graph, conflict, downwards, mirrored));
+  }
+  const x = balance(graph, candidates);
+  const passes = graph.size < 3000 ? 8 : graph.size < 30000 ? 4 : 2;
+  for (let pass = 0; pass < passes && slide(graph, x, pass % 2 === 0) > 1; pass++);
+  return x;
+}
+
+const isWire = (graph: Layered, v: number): boolean => v >= graph.boxes;
+
+/** Arcs that cross a run of wires: those must bend, so that long lines stay straight. */
+function innerConflicts(graph: Layered): Uint8Array {
+  const { rows, rowStart, order, pos, up } = graph;
+  const conflict = new Uint8Array(graph.from.length);
+  for (let r = 1; r < rows - 1; r++) {
+    const begin = rowStart[r + 1]!, end = rowStart[r + 2]!, above = begin - rowStart[r]!;
+    if (above < 2) continue;
+    let low = 0, scanned = begin;
+    for (let i = begin; i < end; i++) {
+      const inner = innerNeighbour(graph, order[i]!);
+      if (i < end - 1 && inner < 0) continue;
+      const high = inner >= 0 ? pos[inner]! : above - 1;
+      for (; scanned <= i; scanned++) {
+        const w = order[scanned]!;
+        for (let k = up.start[w]!; k < up.start[w + 1]!; k++) {
+          const u = up.node[k]!, p = pos[u]!;
+          if ((p < low || p > high) && !(isWire(graph, u) && isWire(graph, w))) conflict[up.arc[k]!] = 1;
+        }
+      }
+      low = high;
+    }
+  }
+  return conflict;
+}
+
+/** The wire above a wire, or -1. */
+function innerNeighbour(graph: Layered, v: number): number {
+  if (!isWire(graph, v)) return -1;
+  const k = graph.up.start[v]!;
+  return k < graph.up.start[v + 1]! && isWire(graph, graph.up.node[k]!) ? graph.up.node[k]! : -1;
+}
+
+/** One of the four layouts: aligned with the row above or below, packed to the left or (mirrored) the right. */
+function candidate(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrored: boolean): Float64Array {
+  const { root, shift } = align(graph, conflict, downwards, mirrored);
+  const x = compact(graph, root, shift, mirrored);
+  const result = new Float64Array(graph.size);
+  for (let v = 0; v < graph.size; v++) {
+    const own = x[root[v]!]! + shift[v]!;
+    result[v] = mirrored ? -own : own;
+  }
+  return result;
+}
+
+interface Blocks {
+  root: Int32Array;
+  /** Place of each vertex relative to its block's root, mirrored like the candidate. */
+  shift: Float64Array;
+}
+
+/** Joins each vertex with its median neighbour where no arc already joined is crossed. */
+function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrored: boolean): Blocks {
+  const { size, rows, rowStart, order, pos, fromShift, toShift } = graph;
+  const adjacent = downwards ? graph.up : graph.down;
+  const sign = mirrored ? -1 : 1;
+  const root = Int32Array.from({ length: size }, (_, v) => v), joined = root.slice();
+  const shift = new Float64Array(size);
+  const sorted: number[] = [], medians: number[] = [];
+  for (let i = 0; i < rows; i++) {
+    const row = downwards ? i : rows - 1 - i;
+    const begin = rowStart[row]!, end = rowStart[row + 1]!;
+    let last = mirrored ? Infinity : -1;
+    for (let j = 0; j < end - begin; j++) {
+      const v = mirrored ? order[end - 1 - j]! : order[begin + j]!;
+      medianEntries(adjacent, pos, v, sorted, medians);
+      if (mirrored) medians.reverse();
+      for (const k of medians) {
+        if (joined[v] !== v) break;
+        const u = adjacent.node[k]!, arc = adjacent.arc[k]!;
+        const free = mirrored ? pos[u]! < last : pos[u]! > last;
+        if (!free || conflict[arc]) continue;
+        joined[u] = v;
+        root[v] = root[u]!;
+        joined[v] = root[v]!;
+        const offset = downwards ? fromShift[arc]! - toShift[arc]! : toShift[arc]! - fromShift[arc]!;
+        shift[v] = shift[u]! + sign * offset;
+        last = pos[u]!;
+      }
+    }
+  }
+  return { root, shift };
+}
+
+/** Entries of the one or two middle neighbours, left first. `sorted` is room for the neighbours. */
+function medianEntries(adjacent: Adjacency, pos: Int32Array, v: number, sorted: number[], result: number[]): void {
+  result.length = 0;
+  const begin = adjacent.start[v]!, count = adjacent.start[v + 1]! - begin;
+  if (!count) return;
+  if (count === 1) {
+    result.push(begin);
+    return;
+  }
+  const place = (k: number): number => pos[adjacent.node[k]!]!;
+  sorted.length = 0;
+  for (let k = begin; k < begin + count; k++) sorted.push(k);
+  if (count > 2) sorted.sort((a, b) => place(a) - place(b) || a - b);
+  else if (place(begin) > place(begin + 1)) sorted.reverse();
+  const low = (count - 1) >> 1, high = count >> 1;
+  result.push(sorted[low]!);
+  if (high !== low) result.push(sorted[high]!);
+}
+
+/** Packs blocks to the left (in mirrored coordinates too), then pulls those with room towards their right neighbour. */
+function compact(graph: Layered, root: Int32Array, shift: Float64Array, mirrored: boolean): Float64Array {
+  const { size, rows, rowStart, order, half } = graph;
+  const left = new Int32Array(size), right = new Int32Array(size), apart = new Float64Array(size);
+  let count = 0;
+  for (let r = 0; r < rows; r++) {
+    const begin = rowStart[r]!, end = rowStart[r + 1]!;
+    for (let j = 1; j < end - begin; j++) {
+      const u = mirrored ? order[end - j]! : order[begin + j - 1]!;
+      const v = mirrored ? order[end - 1 - j]! : order[begin + j]!;
+      left[count] = root[u]!;
+      right[count] = root[v]!;
+      apart[count++] = half[u]! + half[v]! + gap(graph, u, v) + shift[u]! - shift[v]!;
+    }
+  }
+  const rightOf = adjacency(size, left.subarray(0, count), right.subarray(0, count));
+  const waiting = new Int32Array(size), queue = new Int32Array(size);
+  for (let i = 0; i < count; i++) waiting[right[i]!]!++;
+  let head = 0, tail = 0;
+  for (let v = 0; v < size; v++) if (root[v] === v && !waiting[v]) queue[tail++] = v;
+  const x = new Float64Array(size);
+  while (head < tail) {
+    const u = queue[head++]!;
+    for (let k = rightOf.start[u]!; k < rightOf.start[u + 1]!; k++) {
+      const v = rightOf.node[k]!;
+      x[v] = Math.max(x[v]!, x[u]! + apart[rightOf.arc[k]!]!);
+      if (--waiting[v]! === 0) queue[tail++] = v;
+    }
+  }
+  for (let i = tail - 1; i >= 0; i--) {
+    const u = queue[i]!;
+    let limit = Infinity;
+    for (let k = rightOf.start[u]!; k < rightOf.start[u + 1]!; k++) {
+      limit = Math.min(limit, x[rightOf.node[k]!]! - apart[rightOf.arc[k]!]!);
+    }
+    if (limit < Infinity && limit > x[u]!) x[u] = limit;
+  }
+  return x;
+}
+
+/** Lines the candidates up with the narrowest and takes the mean of the two middle ones, which keeps all gaps. */
+function balance(graph: Layered, candidates: Float64Array[]): Float64Array {
+  const extents = candidates.map((x) => {
+    let low = Infinity, high = -Infinity;
+    for (let v = 0; v < graph.size; v++) {
+      low = Math.min(low, x[v]! - graph.half[v]!);
+      high = Math.max(high, x[v]! + graph.half[v]!);
+    }
+    return { low, high };
+  });
+  const narrowest = extents.reduce((a, b) => (b.high - b.low < a.high - a.low ? b : a));
+  const moves = extents.map(({ low, high }, i) => (i % 2 === 0 ? narrowest.low - low : narrowest.high - high));
+  const [a, b, c, d] = candidates as [Float64Array, Float64Array, Float64Array, Float64Array];
+  const [ma, mb, mc, md] = moves as [number, number, number, number];
+  const x = new Float64Array(graph.size);
+  for (let v = 0; v < graph.size; v++) {
+    const p = a[v]! + ma, q = b[v]! + mb, r = c[v]! + mc, s = d[v]! + md;
+    x[v] = (p + q + r + s - Math.min(p, q, r, s) - Math.max(p, q, r, s)) / 2;
+  }
+  return x;
+}
+
+/** Arcs shorter than this sideways count as straight. */
+const STRAIGHT = 0.01;
+
+/**
+ * Moves runs of vertices that straight arcs hold together to the median of what pulls at them, as far as their
+ * neighbours leave room. Each move shortens lines or leaves them equal; returns the pixels moved.
+ */
+function slide(graph: Layered, x: Float64Array, leftFirst: boolean): number {
+  const { run, members } = straightRuns(graph, x);
+  const runs = members.start.length - 1;
+  const pulls: number[] = [];
+  let moved = 0;
+  for (let i = 0; i < runs; i++) {
+    const own = leftFirst ? i : runs - 1 - i;
+    const begin = members.start[own]!, end = members.start[own + 1]!;
+    if (begin === end) continue;
+    pulls.length = 0;
+    let roomLeft = Infinity, roomRight = Infinity;
+    for (let k = begin; k < end; k++) {
+      const v = members.node[k]!;
+      collectPulls(graph, x, run, v, pulls);
+      const before = neighbour(graph, v, -1), after = neighbour(graph, v, 1);
+      if (before >= 0) roomLeft = Math.min(roomLeft, x[v]! - x[before]! - graph.half[v]! - graph.half[before]! - gap(graph, before, v));
+      if (after >= 0) roomRight = Math.min(roomRight, x[after]! - x[v]! - graph.half[v]! - graph.half[after]! - gap(graph, v, after));
+    }
+    if (!pulls.length) continue;
+    const move = Math.min(Math.max(closestMedian(pulls), -Math.max(0, roomLeft)), Math.max(0, roomRight));
+    if (Math.abs(move) < STRAIGHT) continue;
+    for (let k = begin; k < end; k++) x[members.node[k]!]! += move;
+    moved += Math.abs(move);
+  }
+  return moved;
+}
+
+/** The vertex next to v in its row, or -1. */
+function neighbour({ rank, rowStart, order, pos }: Layered, v: number, step: -1 | 1): number {
+  const row = rank[v]!;
+  const i = rowStart[row]! + pos[v]! + step;
+  return i >= rowStart[row]! && i < rowStart[row + 1]! ? order[i]! : -1;
+}
+
+/** How far each arc to another run would move v to become straight. */
+function collectPulls(graph: Layered, x: Float64Array, run: Int32Array, v: number, pulls: number[]): void {
+  const { up, down, fromShift, toShift } = graph;
+  for (let k = up.start[v]!; k < up.start[v + 1]!; k++) {
+    const u = up.node[k]!, arc = up.arc[k]!;
+    if (run[u] !== run[v]) pulls.push(x[u]! + fromShift[arc]! - toShift[arc]! - x[v]!);
+  }
+  for (let k = down.start[v]!; k < down.start[v + 1]!; k++) {
+    const u = down.node[k]!, arc = down.arc[k]!;
+    if (run[u] !== run[v]) pulls.push(x[u]! + toShift[arc]! - fromShift[arc]! - x[v]!);
+  }
+}
+
+/** The point of the median interval that is nearest to 0. */
+function closestMedian(pulls: number[]): number {
+  pulls.sort((a, b) => a - b);
+  const low = pulls[(pulls.length - 1) >> 1]!, high = pulls[pulls.length >> 1]!;
+  return low > 0 ? low : high < 0 ? high : 0;
+}
+
+/** Vertices joined by straight arcs, as runs: numbered by their first vertex, members in CSR form. */
+function straightRuns(graph: Layered, x: Float64Array): { run: Int32Array; members: Adjacency } {
+  const { size, from, to, fromShift, toShift } = graph;
+  const run = Int32Array.from({ length: size }, (_, v) => v);
+  const find = (v: number): number => {
+    while (run[v] !== v) {
+      run[v] = run[run[v]!]!;
+      v = run[v]!;
+    }
+    return v;
+  };
+  for (let a = 0; a < from.length; a++) {
+    const u = from[a]!, v = to[a]!;
+    if (Math.abs(x[u]! + fromShift[a]! - x[v]! - toShift[a]!) > STRAIGHT) continue;
+    const p = find(u), q = find(v);
+    run[Math.max(p, q)] = Math.min(p, q);
+  }
+  const each = new Int32Array(size);
+  for (let v = 0; v < size; v++) {
+    run[v] = find(v);
+    each[v] = v;
+  }
+  return { run, members: adjacency(size, run, each) };
+}

@@ -1,0 +1,245 @@
+/**
+ * Order within rows: few crossings from several initial orders, barycentre sweeps and transposing neighbours
+ * (Sugiyama et al. 1981; Gansner et al. 1993, §3; crossings counted as in Barth, Mutzel and Jünger 2004).
+ */
+
+import { degree, type Adjacency } from "./csr.ts";
+import type { Layered } from "./layers.ts";
+
+/** Depth-first orders to start from: from the top or the bottom, children forwards or backwards. */
+const INITIAL_ORDERS = 4;
+
+/** Sorts the rows of `graph` in place and returns the number of crossings left. Deterministic. */
+export function orderRows(graph: Layered, hint: Float32Array | null): number {
+  const crossings = new Crossings(graph);
+  const best = new Int32Array(graph.size);
+  let fewest = Infinity;
+  const keep = (): void => {
+    const count = crossings.total();
+    if (count < fewest) {
+      fewest = count;
+      best.set(graph.order);
+    }
+  };
+  const sorter = new RowSorter(graph);
+  if (hint) {
+    orderByHint(graph, hint);
+    keep();
+    for (let i = 0; i < 4 && transpose(graph) > 0; i++);
+    keep();
+  } else {
+    const sweeps = graph.size < 3000 ? 10 : 6;
+    for (let kind = 0; kind < INITIAL_ORDERS && fewest > 0; kind++) {
+      depthFirst(graph, kind < 2, kind % 2 === 0);
+      keep();
+      for (let sweep = 0; sweep < sweeps && fewest > 0; sweep++) {
+        sorter.sweep(sweep % 2 === 0);
+        if (sweep >= sweeps - 2) for (let i = 0; i < 4 && transpose(graph) > 0; i++);
+        keep();
+      }
+    }
+  }
+  graph.order.set(best);
+  setPositions(graph);
+  return fewest;
+}
+
+function setPositions({ rows, rowStart, order, pos }: Layered): void {
+  for (let r = 0; r < rows; r++) {
+    for (let i = rowStart[r]!; i < rowStart[r + 1]!; i++) pos[order[i]!] = i - rowStart[r]!;
+  }
+}
+
+/** Places vertices row by row in the order a depth-first search meets them. */
+function depthFirst(graph: Layered, fromTop: boolean, forwards: boolean): void {
+  const { size, rank, rowStart, order, pos } = graph;
+  const ahead = fromTop ? graph.down : graph.up, behind = fromTop ? graph.up : graph.down;
+  const next = rowStart.slice(0, graph.rows);
+  const seen = new Uint8Array(size);
+  const stack: number[] = [];
+  const visit = (root: number): void => {
+    stack.push(root);
+    while (stack.length) {
+      const v = stack.pop()!;
+      if (seen[v]) continue;
+      seen[v] = 1;
+      const k = next[rank[v]!]!++;
+      order[k] = v;
+      pos[v] = k - rowStart[rank[v]!]!;
+      const begin = ahead.start[v]!, end = ahead.start[v + 1]!;
+      for (let i = 0; i < end - begin; i++) {
+        const w = ahead.node[forwards ? end - 1 - i : begin + i]!;
+        if (!seen[w]) stack.push(w);
+      }
+    }
+  };
+  for (let v = 0; v < size; v++) if (!seen[v] && degree(behind, v) === 0) visit(v);
+  for (let v = 0; v < size; v++) if (!seen[v]) visit(v);
+}
+
+/** Sorts rows by where their boxes were; wires and new boxes go between their neighbours. */
+function orderByHint(graph: Layered, hint: Float32Array): void {
+  const { size, rows, rowStart, order } = graph;
+  const x = new Float64Array(size).fill(NaN);
+  for (let v = 0; v < graph.boxes; v++) x[v] = hint[v]!;
+  const guess = (v: number, adjacent: Adjacency): void => {
+    let sum = 0, known = 0;
+    for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
+      const there = x[adjacent.node[k]!]!;
+      if (Number.isNaN(there)) continue;
+      sum += there;
+      known++;
+    }
+    if (known) x[v] = sum / known;
+  };
+  for (let r = 0; r < rows; r++) {
+    for (let i = rowStart[r]!; i < rowStart[r + 1]!; i++) if (Number.isNaN(x[order[i]!]!)) guess(order[i]!, graph.up);
+  }
+  for (let r = rows - 1; r >= 0; r--) {
+    for (let i = rowStart[r]!; i < rowStart[r + 1]!; i++) if (Number.isNaN(x[order[i]!]!)) guess(order[i]!, graph.down);
+  }
+  for (let v = 0; v < size; v++) if (Number.isNaN(x[v]!)) x[v] = 0;
+  for (let r = 0; r < rows; r++) {
+    order.subarray(rowStart[r]!, rowStart[r + 1]!).sort((a, b) => x[a]! - x[b]! || a - b);
+  }
+  setPositions(graph);
+}
+
+/** Sorts each row by the mean place of its neighbours in the row before, with room kept between calls. */
+class RowSorter {
+  readonly #graph: Layered;
+  readonly #key: Float64Array;
+
+  constructor(graph: Layered) {
+    this.#graph = graph;
+    this.#key = new Float64Array(graph.size);
+  }
+
+  sweep(downwards: boolean): void {
+    const { rows } = this.#graph;
+    if (downwards) for (let r = 1; r < rows; r++) this.#sort(r, this.#graph.up, true);
+    else for (let r = rows - 2; r >= 0; r--) this.#sort(r, this.#graph.down, false);
+  }
+
+  #sort(row: number, adjacent: Adjacency, upwards: boolean): void {
+    const { rowStart, order, pos, half, fromShift, toShift } = this.#graph;
+    const begin = rowStart[row]!, end = rowStart[row + 1]!;
+    if (end - begin < 2) return;
+    const key = this.#key;
+    for (let i = begin; i < end; i++) {
+      const v = order[i]!;
+      const count = degree(adjacent, v);
+      if (!count) {
+        key[v] = pos[v]!;
+        continue;
+      }
+      let sum = 0;
+      for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
+        const w = adjacent.node[k]!, arc = adjacent.arc[k]!;
+        const shift = upwards ? fromShift[arc]! : toShift[arc]!;
+        sum += pos[w]! + (shift ? shift / (2 * half[w]! + 1) : 0);
+      }
+      key[v] = sum / count;
+    }
+    const slice = order.subarray(begin, end);
+    if (slice.length < 24) insertionSort(slice, key);
+    else slice.sort((a, b) => key[a]! - key[b]! || pos[a]! - pos[b]!);
+    for (let i = begin; i < end; i++) pos[order[i]!] = i - begin;
+  }
+}
+
+/** Stable; rows are mostly sorted already. */
+function insertionSort(items: Int32Array, key: Float64Array): void {
+  for (let i = 1; i < items.length; i++) {
+    const v = items[i]!;
+    const own = key[v]!;
+    let j = i - 1;
+    for (; j >= 0 && key[items[j]!]! > own; j--) items[j + 1] = items[j]!;
+    items[j + 1] = v;
+  }
+}
+
+/** Products of degrees beyond this are not compared one by one. */
+const TOO_MANY_PAIRS = 4096;
+
+/** Swaps neighbours where that removes crossings; returns how many went. */
+function transpose(graph: Layered): number {
+  const { rows, rowStart, order, pos, up, down } = graph;
+  let removed = 0;
+  for (let r = 0; r < rows; r++) {
+    for (let i = rowStart[r]!; i < rowStart[r + 1]! - 1; i++) {
+      const v = order[i]!, w = order[i + 1]!;
+      if (degree(up, v) * degree(up, w) + degree(down, v) * degree(down, w) > TOO_MANY_PAIRS) continue;
+      const gain = crossingGain(up, pos, v, w) + crossingGain(down, pos, v, w);
+      if (gain <= 0) continue;
+      order[i] = w;
+      order[i + 1] = v;
+      pos[w]!--;
+      pos[v]!++;
+      removed += gain;
+    }
+  }
+  return removed;
+}
+
+/** Crossings between the arcs of v and w now, minus those if they changed places. */
+function crossingGain(adjacent: Adjacency, pos: Int32Array, v: number, w: number): number {
+  let gain = 0;
+  for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
+    const x = pos[adjacent.node[k]!]!;
+    for (let l = adjacent.start[w]!; l < adjacent.start[w + 1]!; l++) {
+      const y = pos[adjacent.node[l]!]!;
+      if (x > y) gain++;
+      else if (x < y) gain--;
+    }
+  }
+  return gain;
+}
+
+/** Counts crossings between neighbouring rows with a Fenwick tree, O(arcs log width). */
+class Crossings {
+  readonly #graph: Layered;
+  readonly #tree: Int32Array;
+  #ends = new Int32Array(64);
+
+  constructor(graph: Layered) {
+    this.#graph = graph;
+    let widest = 0;
+    for (let r = 0; r < graph.rows; r++) widest = Math.max(widest, graph.rowStart[r + 1]! - graph.rowStart[r]!);
+    this.#tree = new Int32Array(widest + 2);
+  }
+
+  total(): number {
+    const { rows, rowStart } = this.#graph;
+    let count = 0;
+    for (let r = 0; r < rows - 1; r++) {
+      const above = rowStart[r + 1]! - rowStart[r]!, below = rowStart[r + 2]! - rowStart[r + 1]!;
+      if (above > 1 && below > 1) count += this.#between(r, below);
+    }
+    return count;
+  }
+
+  #between(row: number, width: number): number {
+    const { rowStart, order, pos, down } = this.#graph;
+    const tree = this.#tree.fill(0, 0, width + 2);
+    let count = 0, placed = 0;
+    for (let i = rowStart[row]!; i < rowStart[row + 1]!; i++) {
+      const v = order[i]!;
+      const arcs = degree(down, v);
+      if (arcs > this.#ends.length) this.#ends = new Int32Array(2 * arcs);
+      const ends = this.#ends.subarray(0, arcs);
+      for (let k = 0; k < arcs; k++) ends[k] = pos[down.node[down.start[v]! + k]!]!;
+      if (arcs > 1) ends.sort();
+      for (const end of ends) {
+        let before = 0;
+        for (let q = end + 1; q > 0; q -= q & -q) before += tree[q]!;
+        count += placed - before;
+      }
+      for (const end of ends) {
+        for (let q = end + 1; q <= width; q += q & -q) tree[q]!++;
+        placed++;
+      }
+    }
+    return count;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * The layered drawing problem and its solution, as typed arrays that cross to a Worker cheaply.
+ *
+ * Boxes are numbered from 0. A net is one value: it leaves one box at the bottom and enters others at the top. All
+ * lengths are CSS pixels at zoom 1; y grows downwards.
+ */
+
+/** Where a box may go: anywhere, or (boundary ports of a group) above or below everything else. */
+export const FREE = 0;
+export const TOP = 1;
+export const BOTTOM = 2;
+
+export interface LayoutInput {
+  /** Number of boxes. */
+  count: number;
+  width: Float32Array;
+  height: Float32Array;
+  /** FREE, TOP or BOTTOM per box. */
+  pin: Uint8Array;
+  /** Box that each net leaves. */
+  netSource: Int32Array;
+  /** Targets of net i are netTarget[netStart[i] .. netStart[i + 1]). */
+  netStart: Int32Array;
+  netTarget: Int32Array;
+  /** x where each net leaves its box, from the box's left edge; NaN lets the layout choose. */
+  sourcePort: Float32Array;
+  /** x where each target is entered, from that box's left edge; NaN lets the layout choose. */
+  targetPort: Float32Array;
+  /** x centre of each box in an earlier layout, NaN for new boxes; null when there was none. Keeps edits calm. */
+  hint: Float32Array | null;
+}
+
+/** How the line to a target is drawn. */
+export const LINE = 0;
+/** Cut into two named stubs, because it would be long or one of very many. */
+export const PORTAL = 1;
+/** Against the flow: the line still runs downwards, from the target's bottom to the source's top. */
+export const REVERSED = 2;
+/** Not drawn: the target is the source. */
+export const LOOP = 3;
+
+/** Flags of a segment: where its arrowhead is. */
+export const ARROW_NONE = 0;
+export const ARROW_DOWN = 1;
+export const ARROW_UP = 2;
+
+export interface LayoutResult {
+  /** Left top corner per box. */
+  x: Float32Array;
+  y: Float32Array;
+  /** Extent of everything, boxes, lines and strips for labels included; the left top corner is (0, 0). */
+  width: number;
+  height: number;
+  /** LINE, PORTAL, REVERSED or LOOP per target. */
+  style: Uint8Array;
+  /** Four numbers per segment: x1, y1 above x2, y2. A segment whose x differ is a curve with vertical ends. */
+  segments: Float32Array;
+  segmentNet: Int32Array;
+  segmentArrow: Uint8Array;
+  /** Absolute x where each net leaves its source. */
+  sourceX: Float32Array;
+  /** Absolute x where each target is entered. */
+  targetX: Float32Array;
+  /** Pixels to the right of the source stem that are free for the value's label. */
+  labelRoom: Float32Array;
+  /** Pixels to the right of the target stem that are free for a portal's name. */
+  portalRoom: Float32Array;
+  crossings: number;
+}
+
+/** Horizontal gap between neighbouring boxes, and where a line passes. */
+export const BOX_GAP = 28;
+export const WIRE_GAP = 12;
+/** Height under a box for the labels of what leaves it, and above a box for portals that enter it. */
+export const LABEL_STRIP = 17;
+/** Height between two rows, for the curves. */
+export const ROW_GAP = 20;
+export const ROW_GAP_MAX = 60;
