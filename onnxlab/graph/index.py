@@ -55,6 +55,7 @@ class Index:
         self.undefined: set[int] = set()
         self.watchers: list[Any] = []
         self._last_id = 0
+        self._building = 0
         self.main = self.add_scope("graph", proto.graph)
         for position, function in enumerate(proto.functions):
             self.add_function(position, function)
@@ -93,6 +94,7 @@ class Index:
         """Index a graph or function and all that is in it."""
         scope = Scope(image.id if image else self.new_id(), kind, proto, owner, attribute, parent)
         self.scopes[scope.id] = scope
+        self._building += 1
         ids = image.values if image else {}
         for info in proto.input:
             self.add_input(scope, len(scope.inputs), info, ids)
@@ -111,6 +113,7 @@ class Index:
             self._bind_node(scope, node, image.nodes[number] if image else None)
         for position, info in enumerate(proto.output):
             self.add_output(scope, position, info, ids)
+        self._building -= 1
         return scope
 
     def _declare_nodes(self, scope: Scope, image: ScopeImage | None, ids: dict[str, int]) -> list[NodeRecord]:
@@ -180,20 +183,32 @@ class Index:
         """The record of a name that is about to be defined in `scope`; readers inside it follow."""
         if vid := scope.names.get(name):
             self.undefined.discard(vid)
-            return self.values[vid]
+            value = self.values[vid]
+        else:
+            value = self._declare_new(scope, name, wanted)
+        if value.info is None and not self._building:
+            value.info = self._infos(scope).get(name)
+        return value
+
+    def _declare_new(self, scope: Scope, name: str, wanted: int) -> ValueRecord:
         outer = self.lookup(self.parent_of(scope), name)
-        vid = wanted if wanted and wanted not in self.values else self.new_id()
-        value = ValueRecord(vid, name, scope.id)
         if outer and (outer == wanted or not wanted) and self._only_read_inside(outer, scope):
-            value = self._rehome(self.values[outer], scope)
             self.undefined.discard(outer)
-            return value
-        self.values[vid] = value
+            return self._rehome(self.values[outer], scope)
+        vid = wanted if wanted and wanted not in self.values else self.new_id()
+        value = self.values[vid] = ValueRecord(vid, name, scope.id)
         scope.names[name] = vid
         if outer:
             self._move_readers(self.values[outer], value)
             self.settle(self.values[outer])
         return value
+
+    def _infos(self, scope: Scope) -> dict[str, onnx.ValueInfoProto]:
+        if scope.infos is None:
+            scope.infos = {info.name: info for info in reversed(scope.proto.value_info)}
+            if not scope.is_function:
+                scope.infos.update((info.name, info) for info in scope.proto.output)
+        return scope.infos
 
     def _only_read_inside(self, value: int, scope: Scope) -> bool:
         """Whether an undefined value is read in this scope alone, so that its record may move there."""
@@ -401,6 +416,7 @@ class Index:
         value = self._value_for_reading(scope, name, ids or {})
         self._shift_outputs(scope, position, 1)
         scope.outputs.insert(position, value.id)
+        scope.infos = None
         value.formal_outputs[scope.id, position] = None
         if not isinstance(info, str) and value.scope == scope.id and not value.is_input:
             value.info = info
@@ -408,6 +424,7 @@ class Index:
 
     def remove_output(self, scope: Scope, position: int) -> ValueRecord:
         value = self.values[scope.outputs.pop(position)]
+        scope.infos = None
         del value.formal_outputs[scope.id, position]
         self._shift_outputs(scope, position, -1)
         self.settle(value)

@@ -37,6 +37,7 @@ def rename_mentions(graph: "ModelGraph", value: ValueRecord, name: str) -> None:
                 scope.proto.input[position] = name
     else:
         _rename_in_graph(graph, scope, value, name)
+    scope.infos = None
     for info in scope.proto.value_info:
         if info.name == value.name:
             info.name = name
@@ -77,6 +78,7 @@ def refresh_bodies(graph: "ModelGraph", node: NodeRecord) -> None:
 
 def _refresh_scope(graph: "ModelGraph", scope: Scope, proto: onnx.GraphProto) -> None:
     scope.proto = proto
+    scope.infos = None
     for node_id, node_proto in zip(scope.node_ids, proto.node, strict=True):
         node = graph.nodes[node_id]
         node.proto = node_proto
@@ -95,6 +97,7 @@ def _refresh_scope(graph: "ModelGraph", scope: Scope, proto: onnx.GraphProto) ->
 
 def refresh_info(graph: "ModelGraph", scope: Scope, name: str) -> ValueRecord | None:
     """Find the declaration of a value again after one was removed or replaced."""
+    scope.infos = None
     vid = scope.names.get(name)
     if vid is None:
         return None

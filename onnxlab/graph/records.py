@@ -97,6 +97,7 @@ class Scope:
         names: value ids of the names defined here (and, in a root scope, of those that nobody defines).
         labels, node_ids: the nodes in file order, as two parallel lists.
         backward: (producer, consumer) node ids of edges that run against the file order; empty when it is sorted.
+        infos: declarations of value_info and outputs by name, None until they are needed (again).
         ranks: topological positions while `backward` is not empty, None when they must be computed.
     """
 
@@ -112,6 +113,7 @@ class Scope:
     labels: list[int] = field(default_factory=list)
     node_ids: list[int] = field(default_factory=list)
     backward: set[tuple[int, int]] = field(default_factory=set)
+    infos: dict[str, onnx.ValueInfoProto] | None = None
     ranks: dict[int, int] | None = None
 
     @property

@@ -40,11 +40,13 @@ class Transaction:
             self._savepoint = len(self._outer.inverses)
         return self
 
-    def apply(self, change: Change) -> None:
-        """Make one change now; it is judged when the transaction ends."""
+    def apply(self, change: Change) -> Any:
+        """Make one change now and return its inverse; the edit is judged when the transaction ends."""
         active = self._outer or self
         active.problems.before(change)
-        active.inverses.append(change.apply(self._graph))
+        inverse = change.apply(self._graph)
+        active.inverses.append(inverse)
+        return inverse
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
