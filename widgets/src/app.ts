@@ -63,7 +63,7 @@ export class App {
   readonly client: Client;
   readonly index: SearchIndex;
   /** Null until the picture is on the page. */
-  picture: Picture | null = null;
+  readonly attached = new Cell<Picture | null>(null);
 
   readonly subject = new Cell<Subject>(NOTHING);
   readonly scope = new Cell(0);
@@ -77,6 +77,9 @@ export class App {
   readonly saving = new Cell(false);
   /** A name that asks to be edited: the inspector focuses its field. */
   readonly renaming = new Cell(false);
+
+  /** Why there is no model to show; null while there is hope. */
+  readonly failure = new Cell<RequestError | null>(null);
 
   /** Called with the selected nodes when the user changed them, for the trait. */
   onSelect: (nodes: number[]) => void = () => undefined;
@@ -101,9 +104,24 @@ export class App {
     );
   }
 
+  get picture(): Picture | null {
+    return this.attached.value;
+  }
+
+  /** Fetches the model; a refusal is shown in the picture's place, with a way to try again. */
+  async start(): Promise<void> {
+    this.failure.value = null;
+    try {
+      await this.client.start();
+    } catch (error) {
+      const refused = asRequestError(error);
+      if (refused.code !== "gone") this.failure.value = refused;
+    }
+  }
+
   /** Connects the picture's events; returns nothing, `dispose` lets go. */
   attach(picture: Picture): void {
-    this.picture = picture;
+    this.attached.value = picture;
     this.scope.value = picture.scope;
     this.#offs.push(
       picture.on("select", (nodes) => this.#selected(nodes)),
@@ -128,7 +146,7 @@ export class App {
     for (const off of this.#offs) off();
     for (const timer of this.#toastTimers) clearTimeout(timer);
     this.#offs = [];
-    this.picture = null;
+    this.attached.value = null;
   }
 
   // --------------------------------------------------------------------------------------------------- selection

@@ -1,0 +1,39 @@
+/** The widget as anywidget loads it: one `render` per view of the model, each with state of its own. */
+
+import { mount, type Shared } from "./mount.tsx";
+import { type WidgetModel, commTransport, listen } from "./transport.ts";
+
+interface RenderContext {
+  model: WidgetModel;
+  el: HTMLElement;
+}
+
+function render({ model, el }: RenderContext): () => void {
+  return mount(el, commTransport(model), traits(model));
+}
+
+/** The widget's small durable state: what survives a reload of the page and is shared by its views. */
+function traits(model: WidgetModel): Shared {
+  return {
+    height: () => Number(model.get("height")) || 0,
+    onHeight: (listener) => listen(model, "change:height", listener),
+    selection: () => ids(model.get("selection")),
+    setSelection(nodes) {
+      const before = ids(model.get("selection"));
+      if (before.length === nodes.length && before.every((id, i) => id === nodes[i])) return;
+      model.set("selection", nodes);
+      try {
+        model.save_changes();
+      } catch {
+        // The channel is closed, and the banner says so; selecting goes on working in the page.
+      }
+    },
+    onSelection: (listener) => listen(model, "change:selection", listener),
+  };
+}
+
+function ids(value: unknown): number[] {
+  return Array.isArray(value) ? value.filter((id): id is number => typeof id === "number") : [];
+}
+
+export default { render };

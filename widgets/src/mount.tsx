@@ -1,0 +1,108 @@
+/** Puts one view on the page and takes it off again without a trace. */
+
+import { render } from "preact";
+import { App } from "./app.ts";
+import { Client } from "./client.ts";
+import { GraphView } from "./graph/view.ts";
+import { handleKey } from "./keyboard.ts";
+import { Root } from "./panels/root.tsx";
+import { Store } from "./store.ts";
+import { currentTheme, watchTheme } from "./theme.ts";
+import type { Transport } from "./transport.ts";
+import type { Picture } from "./view_contract.ts";
+
+/** Durable state that lives outside the view: the widget's traits. */
+export interface Shared {
+  height(): number;
+  onHeight(listener: () => void): () => void;
+  selection(): number[];
+  setSelection(nodes: number[]): void;
+  onSelection(listener: () => void): () => void;
+}
+
+/** For browser tests: `element.__onnxlab`. */
+export interface Handle {
+  view: Picture | null;
+  store: Store;
+  client: Client;
+  app: App;
+}
+
+export interface MountedElement extends HTMLElement {
+  __onnxlab?: Handle;
+}
+
+/** Pixels; a view lower than this has no room for its inspector. */
+const MIN_HEIGHT = 240, DEFAULT_HEIGHT = 560;
+
+/** Shows the model behind `transport` in `host`; returns the function that ends it. */
+export function mount(host: HTMLElement, transport: Transport, shared: Shared): () => void {
+  const store = new Store();
+  const client = new Client(transport, store);
+  const app = new App(client);
+  const root = makeRoot(host.ownerDocument);
+  const handle: Handle = { view: null, store, client, app };
+  (root as MountedElement).__onnxlab = handle;
+  host.append(root);
+
+  const offs: (() => void)[] = [];
+  const setTheme = (theme: "light" | "dark") => {
+    root.dataset.theme = theme;
+    handle.view?.setTheme(theme);
+  };
+  const setHeight = () => {
+    root.style.height = `${Math.max(MIN_HEIGHT, shared.height() || DEFAULT_HEIGHT)}px`;
+  };
+  setTheme(currentTheme(root.ownerDocument));
+  setHeight();
+  offs.push(watchTheme(root.ownerDocument, setTheme), shared.onHeight(setHeight), ...watchInput(root, app));
+
+  const onStage = (stage: HTMLElement) => {
+    const picture: Picture = new GraphView(stage, store, { theme: currentTheme(root.ownerDocument) });
+    handle.view = picture;
+    app.attach(picture);
+    void app.start();
+  };
+  app.onSelect = (nodes) => shared.setSelection(nodes);
+  const takeSelection = () => app.selectFromKernel(shared.selection());
+  offs.push(shared.onSelection(takeSelection), store.on("reset", takeSelection));
+  render(<Root app={app} onStage={onStage} />, root);
+
+  return () => {
+    for (const off of offs) off();
+    app.dispose();
+    handle.view?.destroy();
+    client.dispose();
+    render(null, root);
+    root.remove();
+    delete (root as MountedElement).__onnxlab;
+  };
+}
+
+function makeRoot(document: Document): HTMLElement {
+  const root = document.createElement("div");
+  root.className = "onnxlab";
+  root.tabIndex = 0;
+  root.setAttribute("role", "application");
+  root.setAttribute("aria-label", "ONNX model");
+  root.dataset.testid = "onnxlab-root";
+  // JupyterLab's shortcut handler leaves keys alone that are pressed inside an element marked so.
+  root.dataset.lmSuppressShortcuts = "true";
+  return root;
+}
+
+/** Keys are the widget's while the focus is inside; nothing of them reaches Jupyter. */
+function watchInput(root: HTMLElement, app: App): (() => void)[] {
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (!event.defaultPrevented && handleKey(app, root, event)) event.preventDefault();
+    event.stopPropagation();
+  };
+  const stop = (event: Event) => event.stopPropagation();
+  const listeners: [string, (event: never) => void][] = [
+    ["keydown", onKeyDown], ["keyup", stop], ["keypress", stop],
+    // Jupyter opens its own menu over outputs and pastes and copies cells.
+    ["contextmenu", stop], ["copy", stop], ["cut", stop], ["paste", stop],
+  ];
+  for (const [type, listener] of listeners) root.addEventListener(type, listener as EventListener);
+  return listeners.map(([type, listener]) => () => root.removeEventListener(type, listener as EventListener));
+}

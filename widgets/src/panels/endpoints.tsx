@@ -1,0 +1,107 @@
+/** Inputs and outputs as rows: a name, a shape, and one click to whoever is at the other end. */
+
+import { useState } from "preact/hooks";
+import type { App } from "../app.ts";
+import { valueLabel } from "../names.ts";
+import type { Endpoint, InputInfo, OutputInfo } from "../protocol.ts";
+import { GRAPH_INPUT, GRAPH_OUTPUT } from "../protocol.ts";
+import { Elided } from "./controls.tsx";
+import { Icon } from "./icons.tsx";
+
+/** More uses than this fold behind "n more". */
+const USES_SHOWN = 5;
+
+export function InputRow({ app, input }: { app: App; input: InputInfo }) {
+  const { slot, value, producer } = input;
+  if (!value) {
+    return (
+      <div class="ol-end"><span class="ol-formal">{input.formal || slot}</span><span class="ol-dim">not connected</span></div>
+    );
+  }
+  const flags = app.store.values.get(value)?.flags ?? 0;
+  return (
+    <div class="ol-end">
+      <ValueLine app={app} formal={input.formal || String(slot)} value={value} name={input.name} label={input.label} />
+      {producer ? (
+        <Follow app={app} end={producer} direction="from" testid={`input-link-${slot}`} />
+      ) : (
+        <button
+          type="button" class="ol-follow" data-testid={`input-link-${slot}`} onClick={() => app.revealValue(value)}
+          title={valueLabel(app.store, value)}
+        >
+          <Icon name="from" />
+          <span>{input.initializer ? "initializer" : flags & GRAPH_INPUT ? "input of the graph" : "outer value"}</span>
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function OutputRow({ app, output }: { app: App; output: OutputInfo }) {
+  const [all, setAll] = useState(false);
+  const { slot, value, uses } = output;
+  if (!value) {
+    return (
+      <div class="ol-end"><span class="ol-formal">{output.formal || slot}</span><span class="ol-dim">not made</span></div>
+    );
+  }
+  const flags = app.store.values.get(value)?.flags ?? 0;
+  const shown = all ? uses : uses.slice(0, USES_SHOWN);
+  return (
+    <div class="ol-end">
+      <ValueLine app={app} formal={output.formal || String(slot)} value={value} name={output.name} label={output.label} />
+      {shown.map((use, i) => (
+        <Follow
+          key={`${use.id}/${use.slot}`} app={app} end={use} direction="to"
+          testid={i === 0 ? `output-link-${slot}` : `output-link-${slot}-${i}`}
+        />
+      ))}
+      {uses.length > shown.length && (
+        <button type="button" class="ol-link" onClick={() => setAll(true)}>{uses.length - shown.length} more</button>
+      )}
+      {(flags & GRAPH_OUTPUT) !== 0 && <span class="ol-follow ol-dim"><Icon name="to" />output of the graph</span>}
+      {uses.length === 0 && !(flags & GRAPH_OUTPUT) && <span class="ol-follow ol-dim">used by nothing</span>}
+    </div>
+  );
+}
+
+interface ValueLineProps {
+  app: App;
+  formal: string;
+  value: number;
+  name: string;
+  label: string;
+}
+
+/** The formal name, the value (click: inspect it) and its shape. */
+function ValueLine({ app, formal, value, name, label }: ValueLineProps) {
+  return (
+    <div class="ol-value-line">
+      <span class="ol-formal" title={formal}>{formal}</span>
+      <button type="button" class="ol-value-name" onClick={() => app.selectValue(value)} data-testid="value-link">
+        <Elided text={name} middle />
+      </button>
+      <span class="ol-shape" title={label}>{label || "?"}</span>
+    </div>
+  );
+}
+
+interface FollowProps {
+  app: App;
+  end: Endpoint;
+  direction: "from" | "to";
+  testid?: string;
+}
+
+/** One click to the node at the other end. */
+export function Follow({ app, end, direction, testid }: FollowProps) {
+  return (
+    <button
+      type="button" class="ol-follow" data-testid={testid} title={`${end.op} ${end.label}`} onClick={() => app.reveal(end.id)}
+    >
+      <Icon name={direction} />
+      <span class="ol-follow-op">{end.op}</span>
+      <Elided text={end.label} middle class="ol-dim" />
+    </button>
+  );
+}

@@ -1,0 +1,53 @@
+/** The inspector of a group: how much is in it. */
+
+import type { App } from "../app.ts";
+import { count } from "../names.ts";
+import type { Store } from "../store.ts";
+import { useEvents } from "../state.ts";
+import { Elided, Section } from "./controls.tsx";
+import { OpTable } from "./op_table.tsx";
+
+const KINDS: Record<string, string> = {
+  scope: "name scope", cut: "section between cuts", function: "function", body: "subgraph",
+};
+
+export function GroupInspector({ app, group }: { app: App; group: number }) {
+  useEvents(app.store, "commit");
+  const record = app.store.groups.get(group);
+  if (!record) return null;
+  const members = groupMembers(app.store, group);
+  const inner = [...app.store.groups.values()].filter((each) => each.parent === group).length;
+  return (
+    <div class="ol-panel" data-testid="inspector-group">
+      <header class="ol-panel-head">
+        <div class="ol-panel-title">
+          <span class="ol-op">Group</span><span class="ol-dim">{KINDS[record.kind] ?? record.kind}</span>
+        </div>
+        <p class="ol-mono"><Elided text={record.name} middle /></p>
+      </header>
+      <dl class="ol-pairs ol-block">
+        <dt>nodes</dt><dd>{count(members.length)}</dd>
+        <dt>groups inside</dt><dd>{count(inner)}</dd>
+      </dl>
+      <div class="ol-actions ol-block">
+        <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.unfold(group)}>Unfold</button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.fold(group)}>Fold</button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => app.select(members)}>Select its nodes</button>
+      </div>
+      <Section title="Operators"><OpTable app={app} nodes={members} /></Section>
+    </div>
+  );
+}
+
+/** The nodes in a group and in the groups inside it. */
+export function groupMembers(store: Store, group: number): number[] {
+  const inside = new Set([group]);
+  // Parents come before children in the records, but nothing promises it: repeat until nothing is new.
+  for (let before = 0; before !== inside.size; ) {
+    before = inside.size;
+    for (const each of store.groups.values()) if (inside.has(each.parent)) inside.add(each.id);
+  }
+  const members: number[] = [];
+  for (const node of store.nodes.values()) if (inside.has(node.group)) members.push(node.id);
+  return members;
+}

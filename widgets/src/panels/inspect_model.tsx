@@ -1,0 +1,65 @@
+/** What the inspector shows while nothing is selected: the scope in view at a glance. */
+
+import type { App } from "../app.ts";
+import { count, scopeLabel } from "../names.ts";
+import { INITIALIZER } from "../protocol.ts";
+import { useCell, useEvents } from "../state.ts";
+import { Elided, Section } from "./controls.tsx";
+import { OpTable } from "./op_table.tsx";
+
+export function ModelInspector({ app }: { app: App }) {
+  useEvents(app.store, "reset", "commit", "history");
+  const scopeId = useCell(app.scope);
+  const { store } = app;
+  const scope = store.scopes.get(scopeId);
+  const nodes = [...store.nodes.values()].filter((node) => !scope || node.scope === scope.id).map((node) => node.id);
+  let initializers = 0;
+  for (const value of store.values.values()) {
+    if (value.flags & INITIALIZER && (!scope || value.scope === scope.id)) initializers++;
+  }
+  const functions = [...store.scopes.values()].filter((each) => each.kind === "function");
+  return (
+    <div class="ol-panel" data-testid="inspector-model">
+      <header class="ol-panel-head">
+        <div class="ol-panel-title">
+          <span class="ol-op"><Elided text={scope ? scopeLabel(store, scope.id) : store.title} /></span>
+        </div>
+        {store.path && <p class="ol-dim"><Elided text={store.path} middle /></p>}
+      </header>
+      <dl class="ol-pairs ol-block">
+        <dt>nodes</dt><dd>{count(nodes.length)}</dd>
+        {nodes.length !== store.nodes.size && <><dt>with subgraphs</dt><dd>{count(store.nodes.size)}</dd></>}
+        <dt>initializers</dt><dd>{count(initializers)}</dd>
+        {functions.length > 0 && <><dt>functions</dt><dd>{count(functions.length)}</dd></>}
+      </dl>
+      {scope && <Values app={app} title="Inputs" values={scope.inputs} />}
+      {scope && <Values app={app} title="Outputs" values={scope.outputs} />}
+      {functions.length > 0 && scope?.kind === "graph" && (
+        <Section title="Functions" count={functions.length}>
+          {functions.map((each) => (
+            <button key={each.id} type="button" class="ol-row ol-row-button" onClick={() => app.picture?.openScope(each.id)}>
+              <Elided text={scopeLabel(store, each.id)} middle class="ol-mono" />
+            </button>
+          ))}
+        </Section>
+      )}
+      {nodes.length > 0 && <Section title="Operators"><OpTable app={app} nodes={nodes} /></Section>}
+    </div>
+  );
+}
+
+function Values({ app, title, values }: { app: App; title: string; values: number[] }) {
+  return (
+    <Section title={title} count={values.length}>
+      {values.map((id) => {
+        const value = app.store.values.get(id);
+        return value && (
+          <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.revealValue(id)}>
+            <Elided text={value.name} middle class="ol-mono" /><span class="ol-shape">{value.label || "?"}</span>
+          </button>
+        );
+      })}
+      {values.length === 0 && <p class="ol-empty">none</p>}
+    </Section>
+  );
+}

@@ -1,0 +1,80 @@
+/** The inspector of one value: a clicked edge, an input, an output or an initializer. */
+
+import type { App } from "../app.ts";
+import { plural } from "../names.ts";
+import { FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER } from "../protocol.ts";
+import { useCell, useEvents } from "../state.ts";
+import { useAnswer } from "./ask.ts";
+import { Section, TextField } from "./controls.tsx";
+import { Follow } from "./endpoints.tsx";
+import { Diagnostics } from "./inspect_node.tsx";
+import { StatisticsBlock } from "./statistics.tsx";
+
+export function ValueInspector({ app, value }: { app: App; value: number }) {
+  useEvents(app.client, "connection");
+  useEvents(app.store, "commit", "diagnostics");
+  const { data, error } = useAnswer(app, "value", { value }, value);
+  const results = useCell(app.results);
+  const renaming = useCell(app.renaming);
+  const record = app.store.values.get(value);
+  if (!record) return null;
+  const ran = results?.byValue.get(value);
+  const statistics = ran ?? data?.statistics;
+  return (
+    <div class="ol-panel" data-testid="inspector-value" data-value={value}>
+      <header class="ol-panel-head">
+        <div class="ol-panel-title">
+          <span class="ol-op">Value</span>
+          <span class="ol-dim">{kinds(record.flags)}</span>
+        </div>
+        <TextField
+          value={record.name} label="Value name" testid="value-name-field" errorTestid="value-name-error" mono
+          disabled={!app.client.editable} grab={renaming} onGrabbed={() => { app.renaming.value = false; }}
+          commit={(text) => app.renameValue(value, text)}
+        />
+        <p class="ol-value-type" data-testid="value-label">{data?.label || record.label || "type unknown"}</p>
+      </header>
+      <Diagnostics diagnostics={app.store.diagnostics.filter((each) => each.value === value && !each.node)} />
+      {error && !data && <p class="ol-empty">{error.message}</p>}
+      {data?.producer && (
+        <Section title="Made by"><Follow app={app} end={data.producer} direction="from" testid="value-producer" /></Section>
+      )}
+      {data && (
+        <Section title="Used by" count={data.uses.length}>
+          {data.uses.map((use, i) => (
+            <Follow key={`${use.id}/${use.slot}`} app={app} end={use} direction="to" testid={`value-use-${i}`} />
+          ))}
+          {data.uses.length === 0 && <p class="ol-empty">No node takes this value.</p>}
+          {data.uses.length > 1 && (
+            <button
+              type="button" class="ol-link" onClick={() => app.select([...new Set(data.uses.map((use) => use.id))])}
+            >
+              select {plural(new Set(data.uses.map((use) => use.id)).size, "node")}
+            </button>
+          )}
+        </Section>
+      )}
+      {data?.initializer && (
+        <Section title="Stored values">
+          <pre class="ol-preview" data-testid="value-preview">{data.initializer.preview}</pre>
+        </Section>
+      )}
+      {statistics && (
+        <Section title={ran ? "Last run" : "Statistics"}>
+          <StatisticsBlock
+            statistics={statistics} named={false} stale={ran !== undefined && results?.version !== app.store.version}
+          />
+        </Section>
+      )}
+    </div>
+  );
+}
+
+function kinds(flags: number): string {
+  const words = [];
+  if (flags & GRAPH_INPUT) words.push("input of the graph");
+  if (flags & GRAPH_OUTPUT) words.push("output of the graph");
+  if (flags & INITIALIZER) words.push("initializer");
+  if (flags & FORMAL && !(flags & GRAPH_INPUT)) words.push("formal parameter");
+  return words.join(" · ") || "intermediate";
+}

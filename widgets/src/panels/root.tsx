@@ -1,0 +1,53 @@
+/** The whole widget: bar, picture, inspector, drawer, and what floats above them. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { App } from "../app.ts";
+import { useCell } from "../state.ts";
+import type { PointerTarget } from "../view_contract.ts";
+import { Drawer, StatusLine } from "./drawer.tsx";
+import { Inspector } from "./inspector.tsx";
+import { Menu } from "./menu.tsx";
+import { Banner, Placeholder, Toasts } from "./notices.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { Tooltip } from "./tooltip.tsx";
+
+interface Props {
+  app: App;
+  /** Called once with the element that the picture is drawn in. */
+  onStage: (stage: HTMLElement) => void;
+}
+
+export function Root({ app, onStage }: Props) {
+  const stage = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (stage.current) onStage(stage.current);
+  }, []);
+  return (
+    <>
+      <Toolbar app={app} />
+      <div class="ol-body">
+        <div class="ol-main">
+          <div class="ol-picture">
+            <div class="ol-stage" ref={stage} data-testid="stage" />
+            <Placeholder app={app} />
+            <Banner app={app} />
+            <Toasts app={app} />
+            <Hover app={app} />
+            <Menu app={app} />
+          </div>
+          <Drawer app={app} />
+        </div>
+        <Inspector app={app} />
+      </div>
+      <StatusLine app={app} />
+    </>
+  );
+}
+
+/** Hovering renders only this, however often it comes. */
+function Hover({ app }: { app: App }) {
+  const attached = useCell(app.attached);
+  const [hover, setHover] = useState<PointerTarget | null>(null);
+  useEffect(() => attached?.on("hover", setHover), [attached]);
+  return <Tooltip app={app} hover={hover} />;
+}

@@ -1,0 +1,138 @@
+/** The bar above the picture: history, run, save, view, where we are, search. */
+
+import type { App } from "../app.ts";
+import { plural, scopeLabel, scopePath } from "../names.ts";
+import { useCell, useEvents } from "../state.ts";
+import { Elided, ToolButton } from "./controls.tsx";
+import { Icon } from "./icons.tsx";
+import { SearchBox } from "./search_box.tsx";
+
+export function Toolbar({ app }: { app: App }) {
+  const open = useCell(app.inspectorOpen);
+  return (
+    <div class="ol-toolbar" role="toolbar" aria-label="Model">
+      <Breadcrumb app={app} />
+      <div class="ol-tools">
+        <HistoryButtons app={app} />
+        <RunButtons app={app} />
+        <SaveButton app={app} />
+        <div class="ol-tool-group">
+          <ToolButton icon="fit" title="Fit to view (Space)" testid="toolbar-fit" onClick={() => app.picture?.fit()} />
+          <ToolButton
+            icon="fold" title="Fold all groups" testid="toolbar-fold" onClick={() => app.picture?.foldAll()}
+          />
+        </div>
+      </div>
+      <SearchBox app={app} />
+      <ToolButton
+        icon="panel" title={open ? "Hide the inspector" : "Show the inspector"} testid="toolbar-inspector" pressed={open}
+        onClick={() => { app.inspectorOpen.value = !open; }}
+      />
+    </div>
+  );
+}
+
+function HistoryButtons({ app }: { app: App }) {
+  useEvents(app.store, "history");
+  useEvents(app.client, "connection");
+  const { undo, redo } = app.store.history;
+  const able = app.client.editable;
+  return (
+    <div class="ol-tool-group">
+      <ToolButton
+        icon="undo" testid="toolbar-undo" disabled={!able || undo === null} onClick={() => app.undo()}
+        title={undo === null ? "Nothing to undo" : `Undo ${undo} (Ctrl+Z)`}
+      />
+      <ToolButton
+        icon="redo" testid="toolbar-redo" disabled={!able || redo === null} onClick={() => app.redo()}
+        title={redo === null ? "Nothing to redo" : `Redo ${redo} (Ctrl+Y)`}
+      />
+    </div>
+  );
+}
+
+function RunButtons({ app }: { app: App }) {
+  useEvents(app.client, "connection");
+  const running = useCell(app.running);
+  useCell(app.subject);
+  const selected = app.selection;
+  const able = app.client.editable && app.client.can.run !== false;
+  if (running) {
+    const share = running.total ? Math.min(1, running.done / running.total) : 0;
+    return (
+      <div class="ol-tool-group ol-running">
+        <ToolButton
+          icon="stop" testid="toolbar-stop" label={running.stopping ? "Stopping…" : "Stop"} title="Stop the run"
+          disabled={running.stopping} onClick={() => app.stop()}
+        />
+        <div
+          class="ol-progress" role="progressbar" aria-label="Run" aria-valuenow={running.done} aria-valuemin={0}
+          aria-valuemax={running.total} title={running.node}
+        >
+          <div class="ol-progress-bar" style={{ width: `${100 * share}%` }} />
+        </div>
+        <span class="ol-dim ol-progress-text" data-testid="toolbar-progress">{running.done} / {running.total}</span>
+      </div>
+    );
+  }
+  const title = selected.length ? `Run the selection (${plural(selected.length, "node")})` : "Run the whole model";
+  return (
+    <div class="ol-tool-group">
+      <ToolButton
+        icon="run" testid="toolbar-run" title={title} disabled={!able}
+        label={selected.length ? `Run ${plural(selected.length, "node")}` : "Run all"}
+        onClick={() => void app.run(selected.length ? selected : null)}
+      />
+    </div>
+  );
+}
+
+function SaveButton({ app }: { app: App }) {
+  useEvents(app.store, "history", "reset");
+  useEvents(app.client, "connection");
+  const saving = useCell(app.saving);
+  const { dirty, path } = app.store;
+  const where = path ?? "no path yet: save once from Python";
+  return (
+    <div class="ol-tool-group">
+      <ToolButton
+        icon="save" testid="toolbar-save" disabled={saving || !app.client.editable} onClick={() => void app.save()}
+        title={dirty ? `Save changes (Ctrl+S) – ${where}` : `Saved – ${where}`}
+      >
+        {dirty && <span class="ol-dirty" data-testid="dirty-dot" aria-label="unsaved changes" />}
+      </ToolButton>
+    </div>
+  );
+}
+
+function Breadcrumb({ app }: { app: App }) {
+  useEvents(app.store, "reset", "commit");
+  const scope = useCell(app.scope);
+  const path = scopePath(app.store, scope);
+  if (path.length === 0) return <div class="ol-breadcrumb" />;
+  return (
+    <nav class="ol-breadcrumb" aria-label="Scopes">
+      {path.map((id, i) => {
+        const label = scopeLabel(app.store, id);
+        const last = i === path.length - 1;
+        return (
+          <span class="ol-crumb" key={id}>
+            {i > 0 && <Icon name="right" />}
+            <button
+              type="button" class="ol-crumb-button" data-testid={`breadcrumb-${i}`} disabled={last && i > 0}
+              aria-current={last ? "location" : undefined} title={label}
+              onClick={() => (last ? app.select([]) : app.picture?.openScope(id))}
+            >
+              <Elided text={label} middle />
+            </button>
+          </span>
+        );
+      })}
+      {app.store.version > 0 && (
+        <span class="ol-dim ol-version" data-testid="version" title="Version of the model: every edit, undo and redo counts">
+          v{app.store.version}
+        </span>
+      )}
+    </nav>
+  );
+}

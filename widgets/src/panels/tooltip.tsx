@@ -1,0 +1,67 @@
+/** What the pointer is on, in a few words beside it. All of it is text of the model, and stays text. */
+
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { App } from "../app.ts";
+import { nodeLabel, plural, shortOp } from "../names.ts";
+import { useCell } from "../state.ts";
+import type { PointerTarget } from "../view_contract.ts";
+import { groupMembers } from "./inspect_group.tsx";
+import { formatNumber } from "./statistics.tsx";
+
+const DELAY_MS = 120;
+const AWAY = 14;
+
+export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null }) {
+  const menu = useCell(app.menu);
+  const [shown, setShown] = useState<PointerTarget | null>(null);
+  const tip = useRef<HTMLDivElement>(null);
+  const what = hover ? `${hover.node}/${hover.value}/${hover.group}` : "";
+  useEffect(() => {
+    if (!hover || menu) {
+      setShown(null);
+      return undefined;
+    }
+    const timer = setTimeout(() => setShown(hover), shown ? 0 : DELAY_MS);
+    return () => clearTimeout(timer);
+  }, [what, menu]);
+  useLayoutEffect(() => {
+    const element = tip.current, around = element?.parentElement;
+    if (!element || !around || !hover) return;
+    const below = hover.y + AWAY + element.offsetHeight < around.clientHeight;
+    const x = Math.min(hover.x + AWAY, around.clientWidth - element.offsetWidth - 4);
+    element.style.left = `${Math.max(4, x)}px`;
+    element.style.top = `${Math.max(4, below ? hover.y + AWAY : hover.y - AWAY - element.offsetHeight)}px`;
+  });
+  const lines = shown ? describe(app, shown) : null;
+  if (!lines) return null;
+  return (
+    <div class="ol-popup ol-tooltip" role="tooltip" ref={tip} data-testid="tooltip">
+      <p class="ol-tooltip-title">{lines.title}</p>
+      {lines.rest.map((line, i) => <p key={i} class="ol-dim">{line}</p>)}
+    </div>
+  );
+}
+
+/** A title and further lines, null when there is nothing to say. */
+function describe(app: App, target: PointerTarget): { title: string; rest: string[] } | null {
+  const { store } = app;
+  const node = store.nodes.get(target.node);
+  const value = store.values.get(target.value);
+  const group = store.groups.get(target.group);
+  if (value) {
+    const run = app.results.value?.byValue.get(value.id);
+    const rest = [value.label || "type and shape unknown"];
+    if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
+    return { title: value.name, rest };
+  }
+  if (node) {
+    const outputs = node.outputs.flatMap((id) => store.values.get(id)?.label || []);
+    const problem = store.diagnostics.find((each) => each.node === node.id);
+    return {
+      title: shortOp(node.op),
+      rest: [nodeLabel(store, node.id), outputs.join(", "), problem?.message ?? ""].filter(Boolean),
+    };
+  }
+  if (group) return { title: group.name, rest: [plural(groupMembers(store, group.id).length, "node")] };
+  return null;
+}
