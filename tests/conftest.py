@@ -1,0 +1,48 @@
+"""Fixtures that every test may ask for: the corpus, inputs for it and onnxruntime as oracle.
+
+A model that is absent is made or downloaded; where that fails, the test fails. None is skipped.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+
+from tests.corpus import Corpus, inputs
+from tests.oracle import Oracle, oracle
+
+Feeds = dict[str, np.ndarray]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that drive a browser share one worker: two Chromiums would starve each other."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Corpus:
+    """{name: path} of the 33 models, each made when first asked for."""
+    return Corpus()
+
+
+@pytest.fixture(scope="session")
+def feeds(corpus: Corpus) -> Callable[[str], Feeds]:
+    """feeds("resnet50"): one valid {input: read-only array} of a model of the corpus."""
+
+    @cache
+    def drawn(name: str) -> Feeds:
+        arrays = inputs(name, corpus[name])
+        for array in arrays.values():
+            array.setflags(write=False)
+        return arrays
+
+    return lambda name: dict(drawn(name))
+
+
+@pytest.fixture(scope="session")
+def ort_run() -> Oracle:
+    """ort_run(path or bytes, feeds, outputs=None): {name: array} by onnxruntime, optimisations disabled."""
+    return oracle()
