@@ -1,0 +1,382 @@
+"""`Model`: what users hold. One ModelGraph with its inference, values and views; a facade without logic of its own."""
+
+import importlib
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab.errors import Diagnostic, EditError, SaveError
+from onnxlab.execution.runner import Runner
+from onnxlab.formats import onnx as onnx_format
+from onnxlab.graph import edits
+from onnxlab.graph.commits import CommitKind, GraphCommit, Touched
+from onnxlab.graph.handles import Node, Nodes, Value
+from onnxlab.graph.history import History
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.transaction import Transaction
+from onnxlab.infer import Inference
+from onnxlab.limits import Limits
+from onnxlab.shapes import Fact
+
+Array = np.ndarray[Any, Any]
+ModelSource = str | PathLike[str] | bytes | onnx.ModelProto
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one edit, undo or redo did.
+
+    Attributes:
+        version: the model's version after it.
+        fact_ids: {value id: (fact before, fact after)} for every value whose type, shape or known value changed.
+        facts: the same by the value's name, with the path of its scope in front where it is not in the main graph.
+        touched: ids of what was added, changed and removed.
+        origin: who asked for it (a view's session), or None.
+    """
+
+    version: int
+    label: str
+    kind: CommitKind
+    fact_ids: Mapping[int, tuple[Fact, Fact]]
+    facts: Mapping[str, tuple[Fact, Fact]]
+    touched: Touched
+    origin: Any = None
+
+    def __repr__(self) -> str:
+        return f"<Commit {self.version}: {self.kind} {self.label!r}, {len(self.facts)} facts changed>"
+
+
+class Model:
+    """A model that can be looked at, edited, run, undone and saved.
+
+    Made by `onnxlab.load`; `Model(proto)` wraps a ModelProto, which it keeps and mutates.
+
+    Attributes:
+        graph: the ModelGraph below, for records by id, networkx and snapshots.
+        inference: types, shapes and known values, always up to date with the graph.
+        runner: runs the graph and keeps the values.
+    """
+
+    def __init__(self, proto: onnx.ModelProto, source: onnx_format.Source | None = None) -> None:
+        self.source = source
+        self.graph = ModelGraph(proto, source.base_dir if source else None)
+        self.inference = Inference(self.graph)
+        self.runner = Runner(self.graph, self.inference.fact)
+        self.last_change: Commit | None = None
+        self._saved_state = 0
+        self._subscribers: list[Callable[[Commit], Any]] = []
+        self.graph.followers.append(self._follow)
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def proto(self) -> onnx.ModelProto:
+        """The live ModelProto: read it freely, change it through the model."""
+        return self.graph.proto
+
+    @property
+    def path(self) -> Path | None:
+        """The file it was loaded from or saved to last."""
+        return self.source.path if self.source else None
+
+    @property
+    def name(self) -> str:
+        """File name, else the graph's name, for titles."""
+        return self.path.name if self.path else self.graph.proto.graph.name or "model"
+
+    @property
+    def nodes(self) -> Nodes:
+        """Nodes of the main graph: by position, name, output, or path into a body ("if_3/then_branch/Conv_2")."""
+        return Nodes(self.graph)
+
+    @property
+    def values(self) -> "Values":
+        """The arrays of the last run, as far as edits left them valid: `model.values["relu1_out"]`."""
+        return Values(self)
+
+    @property
+    def nx(self) -> Any:
+        """The main graph as a live, read-only networkx.MultiDiGraph of node ids."""
+        return self.graph.nx()
+
+    @property
+    def history(self) -> History:
+        return self.graph.history
+
+    @property
+    def version(self) -> int:
+        """Counts edits, undo and redo included."""
+        return self.graph.version
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there are edits that are not saved."""
+        return self.history.state != self._saved_state
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """Everything that inference found wrong, pinned to nodes."""
+        return list(self.inference.diagnostics)
+
+    def node(self, ident: int) -> Node:
+        """The node with an id (or whatever `nodes[…]` takes as a name)."""
+        return Node(self.graph, ident if ident in self.graph.nodes else self.graph.resolve_node(ident))
+
+    def value(self, key: int | str) -> Value:
+        """The value with an id or name."""
+        if isinstance(key, int) and key in self.graph.values:
+            return Value(self.graph, key)
+        return Value(self.graph, self.graph.resolve_value(key))  # type: ignore[arg-type]
+
+    def fact(self, value: int | str | Value) -> Fact:
+        """What is known of a value: `.dtype`, `.shape`, `.value`; always up to date.
+
+        Raises:
+            NameLookupError: no value has this name.
+        """
+        ident = value if isinstance(value, int) else value.id if isinstance(value, Value) else self.graph.resolve_value(value)
+        return self.inference.fact(ident)
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """Inputs that a run must be given: those that are not also initializers."""
+        values = (Value(self.graph, vid) for vid in self.graph.main.inputs)
+        return tuple(value for value in values if value.initializer is None)
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        return tuple(Value(self.graph, vid) for vid in self.graph.main.outputs)
+
+    # -- editing ----------------------------------------------------------------------------------------------------
+
+    def edit(self, label: str) -> Transaction:
+        """`with model.edit("swap activation"): …` makes several changes one step: all of them, or none and an error."""
+        return self.graph.edit(label)
+
+    def undo(self) -> Commit | None:
+        """Take back the last edit; returns what changed, None where there is nothing to undo."""
+        return self.last_change if self.graph.undo() else None
+
+    def redo(self) -> Commit | None:
+        """Make the edit again that was undone last; None where there is none."""
+        return self.last_change if self.graph.redo() else None
+
+    def add_node(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        name: str = "",
+        domain: str = "",
+        **attributes: Any,
+    ) -> Node:
+        """Add a node to the main graph, behind what makes its inputs.
+
+        Raises:
+            EditError: an input is unknown, an output name is taken, or the operator does not take what it is given.
+        """
+        proto = onnx.NodeProto(op_type=op_type, input=inputs, output=outputs)
+        if name:
+            proto.name = name
+        if domain:
+            proto.domain = domain
+        with self.graph.edit(f"add {name or op_type}"):
+            version = self.graph.opset_version(domain)
+            if version is None:
+                raise EditError(f"the model does not import the operator domain {domain!r}, so it cannot use {op_type}")
+            node = edits.add_node(self.graph, proto)
+            for key, value in attributes.items():
+                edits.set_attribute(self.graph, node, key, value)
+        return Node(self.graph, node.id)
+
+    def remove(self, nodes: Iterable[int | str | Node], bypass: bool = False) -> None:
+        """Remove nodes as one step; with `bypass` the readers of each node's output read its first input instead."""
+        edits.remove_nodes(self.graph, [self._node_record(key) for key in nodes], bypass)
+
+    def add_output(self, value: str | Value) -> None:
+        """Make a value an output of the graph, declared with the type that inference knows."""
+        handle = value if isinstance(value, Value) else self.value(value)
+        info = self.inference.declaration(handle.id)
+        edits.add_output(self.graph, self.graph.values[handle.id], info)
+
+    def remove_output(self, value: str | Value) -> None:
+        """Take a value out of the graph's outputs."""
+        handle = value if isinstance(value, Value) else self.value(value)
+        edits.remove_output(self.graph, self.graph.values[handle.id])
+
+    def _node_record(self, key: int | str | Node) -> Any:
+        return self.graph.nodes[key.id if isinstance(key, Node) else self.graph.resolve_node(key)]
+
+    def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:
+        """Call `follower` with every Commit from now on; returns a function that ends it."""
+        self._subscribers.append(follower)
+
+        def unsubscribe() -> None:
+            if follower in self._subscribers:
+                self._subscribers.remove(follower)
+
+        return unsubscribe
+
+    def _follow(self, done: GraphCommit) -> None:
+        changed = self.inference.follow(done)
+        self.runner.follow(done, changed)
+        values = self.graph.values
+        names = {Value(self.graph, vid).path: facts for vid, facts in changed.items() if vid in values}
+        commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin)
+        self.last_change = commit
+        for follower in list(self._subscribers):
+            try:
+                follower(commit)
+            except Exception as error:
+                self._subscribers.remove(follower)
+                warnings.warn(f"{follower!r} failed to follow {done.label!r} and was cut off: {error!r}", stacklevel=2)
+
+    # -- running ----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        feeds: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Callable[[int, int, str], Any] | None = None,
+    ) -> dict[str, Array]:
+        """Run the model on `{name: array}` and return `{name: array}`.
+
+        Args:
+            feeds: an array for each input; any other value may be given too, and then is not computed.
+            outputs: names of any values; default: the graph's outputs.
+            limits: bytes, iterations, seconds and a stop flag.
+            progress: called with (nodes done, nodes in all, label of the node).
+
+        Raises:
+            FeedError: an array is missing, of a wrong name, dtype or shape.
+            UnsupportedOperatorError: nothing implements an operator that is needed.
+            RunError: a node failed; the message names it, its inputs and the rule it broke.
+            LimitError: the run would have exceeded its limits.
+        """
+        return self.runner.run(feeds or {}, outputs, limits=limits, progress=progress)
+
+    def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
+        """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
+        return Subgraph(self, [self._node_record(key).id for key in nodes])
+
+    # -- saving -----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | PathLike[str] | None = None) -> Path:
+        """Write the model, by default to where it came from; returns the path.
+
+        Without a net edit the bytes are those that were loaded. The file is replaced as a whole or not at all.
+
+        Raises:
+            SaveError: there is no path, or it cannot be written; the old file is untouched.
+        """
+        target = Path(path) if path is not None else self.path
+        if target is None:
+            raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
+        with self.graph.lock:
+            original = self.source.original() if self.source and self.history.state == 0 else None
+            self.source = onnx_format.write(self.proto, target, self.source, original)
+            self._saved_state = self.history.state
+        return target
+
+    def to_bytes(self) -> bytes:
+        """The model as it would be saved (external data apart)."""
+        with self.graph.lock:
+            original = self.source.original() if self.source and self.history.state == 0 else None
+            return original if original is not None else self.proto.SerializeToString()
+
+    # -- showing ----------------------------------------------------------------------------------------------------
+
+    def view(self, **options: Any) -> Any:
+        """The widget on this model: the one made last, or a new one; its `selection` follows the clicks."""
+        return importlib.import_module("onnxlab.notebook").view(self, **options)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget in a notebook; a static SVG and a summary where no kernel runs."""
+        return importlib.import_module("onnxlab.notebook").mimebundle(self, **options)
+
+    def __repr__(self) -> str:
+        graph = self.graph
+        return f"<Model {self.name!r}: {len(graph.main.node_ids)} nodes, version {graph.version}>"
+
+
+class Values(Mapping[str, Array]):
+    """Arrays that the runner holds, by value name; only those that are valid for the model as it is now."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __getitem__(self, name: str) -> Array:
+        array = self._model.runner.store.get(self._model.graph.resolve_value(name))
+        if array is None:
+            raise KeyError(f"{name!r} has not been computed since the model was last changed above it; run it first")
+        return array  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Any:
+        values = self._model.graph.values
+        return iter([values[vid].name for vid in self._model.runner.store if vid in values])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Subgraph:
+    """Some nodes of a model."""
+
+    def __init__(self, model: Model, nodes: Sequence[int]) -> None:
+        self.model = model
+        self.node_ids = tuple(nodes)
+
+    def run(
+        self,
+        feeds: Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Callable[[int, int, str], Any] | None = None,
+        seed: int = 0,
+    ) -> dict[str, Array]:
+        """Run just these nodes and return everything that they make.
+
+        What they read from outside comes from `feeds`, else from the values that the model last saw, else is made up
+        from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
+        """
+        return self.model.runner.run_nodes(self.node_ids, feeds or {}, limits=limits, progress=progress, seed=seed)
+
+    def __repr__(self) -> str:
+        return f"<Subgraph of {len(self.node_ids)} nodes>"
+
+
+def load(source: ModelSource | None = None) -> Model:
+    """Open a model: a path, bytes or a ModelProto (which is kept, and mutated by edits).
+
+    Without an argument a small model that comes with onnxlab is opened. External data is not read until it is needed.
+
+    Raises:
+        LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
+    """
+    if source is None:
+        source = Path(__file__).parent / "data" / "digits.onnx"
+    proto, origin = onnx_format.read(source)
+    return Model(proto, origin)
+
+
+def save(model: "Model | onnx.ModelProto", path: str | PathLike[str]) -> Path:
+    """Write a model as `Model.save` does; a plain ModelProto is written atomically too."""
+    if isinstance(model, Model):
+        return model.save(path)
+    onnx_format.write(model, Path(path))
+    return Path(path)
+
+
+def run(
+    model: "Model | ModelSource", feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None
+) -> dict[str, Array]:
+    """Run a model (or a path, bytes, a proto) once: `{name: array}` in and out. See `Model.run`."""
+    return (model if isinstance(model, Model) else load(model)).run(feeds, outputs)
