@@ -3,7 +3,6 @@
 
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { spawnSync } from "node:child_process";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { build } from "esbuild";
 import { here, settings } from "./bundle.mjs";
@@ -21,7 +20,8 @@ if (files.length === 0) {
   console.error(`no test file matches ${words.join(" ")}`);
   process.exit(1);
 }
-const outdir = mkdtempSync(path.join(tmpdir(), "onnxlab-widget-tests-"));
+// Inside node_modules, so that a bundle finds the bundler, which one test asks for.
+const outdir = mkdtempSync(path.join(here, "node_modules", ".tests-"));
 await build({
   ...settings(),
   entryPoints: files,
@@ -29,6 +29,7 @@ await build({
   outbase: here,
   platform: "node",
   target: "node20",
+  external: ["esbuild"],
   sourcemap: "inline",
   outExtension: { ".js": ".mjs" },
   define: { WIDGETS_FOLDER: JSON.stringify(here) },

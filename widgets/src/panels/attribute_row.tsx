@@ -86,8 +86,8 @@ function Choice({ attribute, able, set }: ChoiceProps) {
         data-testid={`attr-field-${name}`} disabled={!able || !attribute.editable}
         onChange={(event) => void change(event.currentTarget.value)}
       >
-        {!attribute.set && <option value="">{fallback ? `${String(fallback)} (default)` : "not set"}</option>}
-        {options.map((option) => <option key={option} value={option}>{option}</option>)}
+        {!attribute.set && <option value="">{fallback ? String(fallback) : "not set"}</option>}
+        {options.filter((option) => attribute.set || option !== fallback).map((option) => <option key={option} value={option}>{option}</option>)}
       </select>
       {error && <p class="ol-field-error" role="alert" data-testid={`attr-error-${name}`}>{error}</p>}
     </div>

@@ -13,7 +13,7 @@ const MIN_WIDTH = 220, MAX_WIDTH = 720, STEP = 24;
 
 export function Inspector({ app }: { app: App }) {
   const open = useCell(app.inspectorOpen);
-  const [width, setWidth] = useState(300);
+  const [width, setWidth] = useState(320);
   if (!open) return null;
   const resize = (to: number) => setWidth(Math.round(Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, to))));
   return (
