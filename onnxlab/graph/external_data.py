@@ -1,0 +1,220 @@
+"""Tensor data that lies in files beside the model: where it may lie, and reading it.
+
+A model names these files, so the names are not to be trusted. The rules are those of onnx's ExternalDataSecurity: a
+relative path without `..`, to a regular file inside the model's folder, no link out of it and no hard link (which
+could be anybody's file), offset and length within the file. Symbolic links that stay inside the folder are followed.
+
+Bytes are read, not mapped: a file that somebody cuts off while it is mapped would kill the process.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab.errors import LoadError
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+# O_NONBLOCK: opening a FIFO must not wait for its writer
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalData:
+    """Where the bytes of one tensor are, as its `external_data` says; `length` None means to the end of the file."""
+
+    location: str
+    offset: int = 0
+    length: int | None = None
+
+    @classmethod
+    def of(cls, tensor: onnx.TensorProto) -> "ExternalData":
+        """Read the entries of a tensor. Unknown keys are left to whoever wrote them.
+
+        Raises:
+            LoadError: there is no location, or offset or length is not a whole number ≥ 0.
+        """
+        entries = {entry.key: entry.value for entry in tensor.external_data}
+        numbers = {}
+        for key in ("offset", "length"):
+            text = entries.get(key)
+            # ASCII digits only: int() would also take "1_0", " 7" and "٣"
+            if text is not None and not (text.isascii() and text.isdigit()):
+                raise LoadError(
+                    f"tensor {tensor.name!r}: the {key} of its external data is {text!r}, not a whole number ≥ 0"
+                )
+            numbers[key] = int(text) if text is not None else None
+        if not entries.get("location"):
+            raise LoadError(f"tensor {tensor.name!r} is said to have external data, but not in which file")
+        return cls(entries["location"], numbers["offset"] or 0, numbers["length"])
+
+
+def is_external(tensor: onnx.TensorProto) -> bool:
+    """Whether the tensor's data lies in another file."""
+    return tensor.data_location == onnx.TensorProto.EXTERNAL
+
+
+def locations(model: onnx.ModelProto) -> dict[str, str]:
+    """{file name as the model gives it: name of a tensor that lies in it}, in file order.
+
+    Raises:
+        LoadError: a tensor's entries are malformed.
+    """
+    found: dict[str, str] = {}
+    for tensor in all_tensors(model):
+        if is_external(tensor):
+            found.setdefault(ExternalData.of(tensor).location, tensor.name)
+    return found
+
+
+def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Every TensorProto of a model: initializers, the parts of sparse ones, attributes, in bodies and functions."""
+    pending: list[Any] = [model.graph, *model.functions]
+    for training in model.training_info:
+        pending += [training.initialization, training.algorithm]
+    while pending:
+        body = pending.pop()
+        if isinstance(body, onnx.GraphProto):
+            yield from body.initializer
+            for sparse in body.sparse_initializer:
+                yield from (sparse.values, sparse.indices)
+        else:
+            for attribute in body.attribute_proto:
+                yield from _attribute_tensors(attribute, pending)
+        for node in body.node:
+            for attribute in node.attribute:
+                yield from _attribute_tensors(attribute, pending)
+
+
+def _attribute_tensors(attribute: onnx.AttributeProto, pending: list[Any]) -> Iterator[onnx.TensorProto]:
+    """Tensors of one attribute; its graphs are added to `pending`."""
+    if attribute.HasField("t"):
+        yield attribute.t
+    yield from attribute.tensors
+    if attribute.HasField("sparse_tensor"):
+        yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
+    for sparse in attribute.sparse_tensors:
+        yield from (sparse.values, sparse.indices)
+    if attribute.HasField("g"):
+        pending.append(attribute.g)
+    pending.extend(attribute.graphs)
+
+
+def read(tensor: onnx.TensorProto, base_dir: Path | None, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Read the `nbytes` bytes of an external tensor from `base_dir`.
+
+    Raises:
+        LoadError: there is no base_dir, the place is not allowed, the file is missing or too short, or the length
+            it gives is not that of the tensor's type and shape.
+    """
+    where = ExternalData.of(tensor)
+    if base_dir is None:
+        raise LoadError(
+            f"tensor {tensor.name!r} has its data in {where.location!r}, and the model was not loaded from a file "
+            "beside it: load the model by its path"
+        )
+    if where.length is not None and where.length != nbytes:
+        raise LoadError(
+            f"tensor {tensor.name!r}: {where.location!r} is said to hold {where.length} bytes of it, "
+            f"its type and shape take {nbytes}"
+        )
+    descriptor = open_confined(base_dir, where.location, tensor.name)
+    with os.fdopen(descriptor, "rb", buffering=0) as file:
+        size = os.fstat(descriptor).st_size
+        # checked before anything of that size is allocated
+        if where.offset + nbytes > size:
+            raise _too_short(tensor.name, where, nbytes, size)
+        array = np.empty(nbytes, np.uint8)
+        view, done = memoryview(array.data), 0
+        file.seek(where.offset)
+        while done < nbytes:
+            count = file.readinto(view[done:])
+            if not count:
+                raise _too_short(tensor.name, where, nbytes, where.offset + done)
+            done += count
+    return array
+
+
+def _too_short(tensor: str, where: ExternalData, nbytes: int, size: int) -> LoadError:
+    return LoadError(
+        f"tensor {tensor!r} needs bytes {where.offset} to {where.offset + nbytes} of {where.location!r}, which has "
+        f"only {size}: the file is cut off or belongs to another model"
+    )
+
+
+def open_confined(base_dir: Path, location: str, tensor: str) -> int:
+    """Open a data file for reading and return its descriptor.
+
+    Raises:
+        LoadError: it is missing, or not allowed; `tensor` is named in the message.
+    """
+    try:
+        descriptor = _open_beneath(base_dir.resolve(), confined(base_dir, location, tensor))
+    except FileNotFoundError:
+        raise LoadError(
+            f"tensor {tensor!r} has its data in {location!r}, which is not in {base_dir}: "
+            "put the file beside the model"
+        ) from None
+    except OSError as error:
+        # also when a link took the place of a file or folder between the check and now
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _refused(tensor, location, "cannot be reached through plain folders") from None
+        raise LoadError(f"tensor {tensor!r}: {location!r} cannot be read: {error.strerror}") from error
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise _refused(tensor, location, "is no regular file")
+    if status.st_nlink > 1:
+        os.close(descriptor)
+        raise _refused(tensor, location, "has more than one hard link, so it could be any file; make a copy of it")
+    return descriptor
+
+
+def confined(base_dir: Path, location: str, tensor: str) -> Path:
+    """The path of a data file relative to the resolved folder, free of links; the file need not be there.
+
+    Raises:
+        LoadError: `location` is absolute, contains `..` or leads out of the folder.
+    """
+    name = PurePosixPath(location)
+    if name.is_absolute() or Path(location).is_absolute() or Path(location).drive:
+        raise _refused(tensor, location, "is an absolute path")
+    if ".." in name.parts or ".." in Path(location).parts:
+        raise _refused(tensor, location, "goes up with '..'")
+    if "\0" in location or not name.parts:
+        raise _refused(tensor, location, "is no file name")
+    folder = base_dir.resolve()
+    try:
+        return (folder / name).resolve().relative_to(folder)
+    except ValueError:
+        raise _refused(tensor, location, f"leads out of {base_dir} by a symbolic link") from None
+    except (OSError, RuntimeError) as error:  # a link that leads back to itself
+        raise LoadError(f"tensor {tensor!r}: {location!r} cannot be read: {error}") from error
+
+
+def _refused(tensor: str, location: str, why: str) -> LoadError:
+    return LoadError(
+        f"tensor {tensor!r} has its data in {location!r}, which {why}: onnxlab reads only plain files inside the "
+        "model's folder"
+    )
+
+
+def _open_beneath(folder: Path, relative: Path) -> int:
+    """Open a file below `folder` without following any link, one part of the path after the other."""
+    if os.open not in os.supports_dir_fd:
+        return os.open(folder / relative, _READ | _NOFOLLOW)
+    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in relative.parts[:-1]:
+            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | _NOFOLLOW, dir_fd=here)
+            os.close(here)
+            here = inner
+        return os.open(relative.name, _READ | _NOFOLLOW, dir_fd=here)
+    finally:
+        os.close(here)
