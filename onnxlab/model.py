@@ -140,7 +140,13 @@ class Model:
         Raises:
             NameLookupError: no value has this name.
         """
-        ident = value if isinstance(value, int) else value.id if isinstance(value, Value) else self.graph.resolve_value(value)
+        ident = (
+            value
+            if isinstance(value, int)
+            else value.id
+            if isinstance(value, Value)
+            else self.graph.resolve_value(value)
+        )
         return self.inference.fact(ident)
 
     @property

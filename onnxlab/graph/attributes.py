@@ -14,13 +14,13 @@ from onnxlab.errors import EditError
 from onnxlab.graph import tensors
 
 _TYPE = onnx.AttributeProto
-_NAMES = {
+_NAMES: dict[int, str] = {
     _TYPE.FLOAT: "float", _TYPE.INT: "int", _TYPE.STRING: "string", _TYPE.TENSOR: "tensor", _TYPE.GRAPH: "graph",
     _TYPE.SPARSE_TENSOR: "sparse_tensor", _TYPE.TYPE_PROTO: "type_proto", _TYPE.FLOATS: "floats", _TYPE.INTS: "ints",
     _TYPE.STRINGS: "strings", _TYPE.TENSORS: "tensors", _TYPE.GRAPHS: "graphs",
     _TYPE.SPARSE_TENSORS: "sparse_tensors", _TYPE.TYPE_PROTOS: "type_protos",
 }  # fmt: skip
-_NUMBERS = {name: number for number, name in _NAMES.items()}
+_NUMBERS: dict[str, Any] = {name: number for number, name in _NAMES.items()}
 _FIELDS = {
     "float": "f", "int": "i", "string": "s", "tensor": "t", "graph": "g", "sparse_tensor": "sparse_tensor",
     "type_proto": "tp", "floats": "floats", "ints": "ints", "strings": "strings", "tensors": "tensors",

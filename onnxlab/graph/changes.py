@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import onnx
 
 from onnxlab.graph.index import GRAPH_KINDS, NodeImage, ScopeImage
+from onnxlab.graph.mentions import Mention, mentions_by_name, rename_mentions
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -125,7 +126,10 @@ class SetOutputs:
 
 @dataclass(frozen=True, slots=True)
 class SetAttribute:
-    """Set an attribute of a node, or take it away. `position` is where it stands in the proto, -1 for where it is or the end."""
+    """Set an attribute of a node, or take it away.
+
+    `position` is where it stands in the proto, -1 for where it is already, or else the end.
+    """
 
     node: int
     name: str
@@ -256,7 +260,10 @@ class SetFormal:
 
 @dataclass(frozen=True, slots=True)
 class SetInitializer:
-    """Add, replace (same name) or remove (`tensor` None) an initializer; a SparseTensorProto goes by the name of its values."""
+    """Add, replace (same name) or remove (`tensor` None) an initializer.
+
+    A SparseTensorProto goes by the name of its values.
+    """
 
     scope: int
     name: str
@@ -291,19 +298,22 @@ class RenameValue:
 
     value: int
     name: str
+    mentions: tuple[Mention, ...] | None = None
 
     def apply(self, graph: "ModelGraph") -> "RenameValue":
         value = graph.values[self.value]
         old = value.name
-        graph.rename_mentions(value, self.name)
+        mentions = mentions_by_name(graph, value) if self.mentions is None else self.mentions
+        rename_mentions(graph, value, self.name, mentions)
         names = graph.scopes[value.scope].names
         del names[old]
         names[self.name] = value.id
         value.name = self.name
+        graph.refresh_info(graph.scopes[value.scope], self.name)
         graph.touch.values([value.id])
         graph.touch.users([value.id])
         graph.touch.renamed(value)
-        return RenameValue(value.id, old)
+        return RenameValue(value.id, old, mentions)
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def rename_value(graph: "ModelGraph", value: ValueRecord, name: str, origin: Any
 
 
 def set_operator(graph: "ModelGraph", node: NodeRecord, op_type: str, domain: str | None = None) -> None:
-    """Make a node another operator that takes the same inputs and outputs; attributes that it does not know are dropped."""
+    """Make a node another operator with the same inputs and outputs; attributes that it does not know are dropped."""
     with graph.edit(f"make {graph.label(node)} a {op_type}") as edit:
         edit.apply(SetField(("node", node.id), "op_type", op_type))
         if domain is not None:
@@ -140,7 +140,7 @@ def set_input(graph: "ModelGraph", node: NodeRecord, slot: int, name: str, origi
 
 
 def remove_nodes(graph: "ModelGraph", nodes: Sequence[NodeRecord], bypass: bool = False, origin: Any = None) -> None:
-    """Remove nodes, readers before producers. With `bypass` the readers of a node's first output read its input instead.
+    """Remove nodes. With `bypass` the readers of a node's first output read its first input instead.
 
     Raises:
         EditError: something outside still reads what a node makes and there is no bypass; nothing changed.

@@ -31,7 +31,11 @@ class _Handle:
         self.id = ident
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and (other._graph, other.id) == (self._graph, self.id)  # type: ignore[attr-defined]
+        return isinstance(other, _Handle) and (type(other), other._graph, other.id) == (
+            type(self),
+            self._graph,
+            self.id,
+        )
 
     def __hash__(self) -> int:
         return hash((id(self._graph), self.id))
@@ -47,7 +51,9 @@ class Node(_Handle):
         try:
             return self._graph.nodes[self.id]
         except KeyError:
-            raise NameLookupError(f"node {self.id} is not in the model any more (removed, or its creation undone)") from None
+            raise NameLookupError(
+                f"node {self.id} is not in the model any more (removed, or its creation undone)"
+            ) from None
 
     @property
     def name(self) -> str:
@@ -211,7 +217,7 @@ class Value(_Handle):
 class Attributes(MutableMapping[str, Any]):
     """The attributes that a node sets, live: `node.attributes["strides"] = [1, 1]` is an edit.
 
-    Iteration and `len` see only what is set; reading an attribute that is not gives the operator's default, if it has one.
+    Iteration and `len` see only what is set; reading what is not gives the operator's default, if it has one.
     """
 
     def __init__(self, node: Node) -> None:

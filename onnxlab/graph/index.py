@@ -187,7 +187,7 @@ class Index:
         else:
             value = self._declare_new(scope, name, wanted)
         if value.info is None and not self._building:
-            value.info = self._infos(scope).get(name)
+            value.info = self.infos(scope).get(name)
         return value
 
     def _declare_new(self, scope: Scope, name: str, wanted: int) -> ValueRecord:
@@ -203,11 +203,13 @@ class Index:
             self.settle(self.values[outer])
         return value
 
-    def _infos(self, scope: Scope) -> dict[str, onnx.ValueInfoProto]:
+    def infos(self, scope: Scope) -> dict[str, onnx.ValueInfoProto]:
+        """Declarations by name, the binding ones first: inputs, outputs, then value_info."""
         if scope.infos is None:
             scope.infos = {info.name: info for info in reversed(scope.proto.value_info)}
             if not scope.is_function:
-                scope.infos.update((info.name, info) for info in scope.proto.output)
+                for formals in (scope.proto.output, scope.proto.input):
+                    scope.infos.update((info.name, info) for info in reversed(formals))
         return scope.infos
 
     def _only_read_inside(self, value: int, scope: Scope) -> bool:
@@ -280,7 +282,9 @@ class Index:
 
     # -- nodes ------------------------------------------------------------------------------------------------------
 
-    def add_node(self, scope: Scope, position: int, proto: onnx.NodeProto, image: NodeImage | None = None) -> NodeRecord:
+    def add_node(
+        self, scope: Scope, position: int, proto: onnx.NodeProto, image: NodeImage | None = None
+    ) -> NodeRecord:
         """Index a node that now stands at `position` of the scope's proto."""
         node = NodeRecord(image.id if image else self.new_id(), scope.id, proto)
         self.nodes[node.id] = node
@@ -375,11 +379,15 @@ class Index:
             if attribute.type in GRAPH_KINDS:
                 self.add_bodies(node, attribute, image.bodies.get(attribute.name) if image else None)
 
-    def add_bodies(self, node: NodeRecord, attribute: onnx.AttributeProto, images: list[ScopeImage] | None = None) -> None:
+    def add_bodies(
+        self, node: NodeRecord, attribute: onnx.AttributeProto, images: list[ScopeImage] | None = None
+    ) -> None:
         """Index the graphs of a GRAPH or GRAPHS attribute that the node now has."""
         graphs = [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
         node.bodies.setdefault(attribute.name, []).extend(
-            self.add_scope("subgraph", graph, node.id, attribute.name, node.scope, images[number] if images else None).id
+            self.add_scope(
+                "subgraph", graph, node.id, attribute.name, node.scope, images[number] if images else None
+            ).id
             for number, graph in enumerate(graphs)
         )
 
@@ -401,10 +409,12 @@ class Index:
         if not isinstance(info, str):
             value.info = info
         scope.inputs.insert(position, value.id)
+        scope.infos = None
         return value
 
     def remove_input(self, scope: Scope, position: int) -> ValueRecord:
         value = self.values[scope.inputs.pop(position)]
+        scope.infos = None
         if value.id not in scope.inputs:
             value.is_input = False
             value.info = None
@@ -530,7 +540,9 @@ class Index:
                         vid for vid in [*inner.inputs, *self.captures(inner)]
                         if vid and not self.is_inside(self.values[vid].scope, body)
                     )  # fmt: skip
-                found.extend(vid for vid in self.scopes[body].outputs if not self.is_inside(self.values[vid].scope, body))
+                found.extend(
+                    vid for vid in self.scopes[body].outputs if not self.is_inside(self.values[vid].scope, body)
+                )
         return found
 
     # -- order ------------------------------------------------------------------------------------------------------

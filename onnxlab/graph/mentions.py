@@ -3,8 +3,7 @@
 Used by the changes as methods of ModelGraph.
 """
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import onnx
 
@@ -14,57 +13,70 @@ if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
 
 
-def rename_mentions(graph: "ModelGraph", value: ValueRecord, name: str) -> None:
-    """Write a value's new name wherever the protos mention it; the index is not touched.
+Mention = tuple[Any, ...]
+"""Steps from a scope's or the model's proto to a string field: ("value_info", 3, "name")."""
 
-    Nodes that make or read it, inputs and outputs, initializers, value_info and quantization annotations of its scope,
-    outputs of inner scopes, bindings of training graphs.
+
+def mentions_by_name(graph: "ModelGraph", value: ValueRecord) -> tuple[Mention, ...]:
+    """Places that mention a value by nothing but its name: declarations, quantization annotations, training bindings.
+
+    Entries that mention a name which no value has are left by some exporters; so what a rename changed must be
+    remembered to be undone exactly.
+    """
+    scope, name = graph.scopes[value.scope], value.name
+    found: list[Mention] = [
+        ("value_info", i, "name") for i, info in enumerate(scope.proto.value_info) if info.name == name
+    ]
+    if scope.is_function:
+        return tuple(found)
+    for i, annotation in enumerate(scope.proto.quantization_annotation):
+        if annotation.tensor_name == name:
+            found.append(("quantization_annotation", i, "tensor_name"))
+        for j, entry in enumerate(annotation.quant_parameter_tensor_names):
+            if entry.value == name:
+                found.append(("quantization_annotation", i, "quant_parameter_tensor_names", j, "value"))
+    if scope is graph.main:
+        for i, training in enumerate(graph.proto.training_info):
+            for field in ("initialization_binding", "update_binding"):
+                for j, entry in enumerate(getattr(training, field)):
+                    found += [
+                        ("training_info", i, field, j, key) for key in ("key", "value") if getattr(entry, key) == name
+                    ]
+    return tuple(found)
+
+
+def rename_mentions(graph: "ModelGraph", value: ValueRecord, name: str, mentions: tuple[Mention, ...]) -> None:
+    """Write a value's new name where the index says it is mentioned, and at `mentions`; the index is not touched.
+
+    Nodes that make or read it, inputs and outputs of its scope and inner ones, its initializer.
     """
     for node_id, slot in value.producers:
         graph.nodes[node_id].proto.output[slot] = name
     for node_id, slot in value.uses:
         graph.nodes[node_id].proto.input[slot] = name
     for scope_id, position in value.formal_outputs:
-        outputs = graph.scopes[scope_id].proto.output
-        if graph.scopes[scope_id].is_function:
-            outputs[position] = name
-        else:
-            outputs[position].name = name
+        _rename_formal(graph.scopes[scope_id].proto.output, position, name)
     scope = graph.scopes[value.scope]
-    if scope.is_function:
-        for position, vid in enumerate(scope.inputs):
-            if vid == value.id:
-                scope.proto.input[position] = name
+    for position, vid in enumerate(scope.inputs):
+        if vid == value.id:
+            _rename_formal(scope.proto.input, position, name)
+    if isinstance(value.initializer, onnx.SparseTensorProto):
+        value.initializer.values.name = name
+    elif value.initializer is not None:
+        value.initializer.name = name
+    for *path, field in mentions:
+        target: Any = graph.proto if path[0] == "training_info" else scope.proto
+        for step in path:
+            target = target[step] if isinstance(step, int) else getattr(target, step)
+        setattr(target, field, name)
+
+
+def _rename_formal(formals: Any, position: int, name: str) -> None:
+    """Inputs and outputs are messages in a graph and plain names in a function."""
+    if isinstance(formals[position], str):
+        formals[position] = name
     else:
-        _rename_in_graph(graph, scope, value, name)
-    scope.infos = None
-    for info in scope.proto.value_info:
-        if info.name == value.name:
-            info.name = name
-
-
-def _rename_in_graph(graph: "ModelGraph", scope: Scope, value: ValueRecord, name: str) -> None:
-    for info in scope.proto.input:
-        if info.name == value.name:
-            info.name = name
-    if value.initializer is not None:
-        if isinstance(value.initializer, onnx.SparseTensorProto):
-            value.initializer.values.name = name
-        else:
-            value.initializer.name = name
-    for annotation in scope.proto.quantization_annotation:
-        if annotation.tensor_name == value.name:
-            annotation.tensor_name = name
-        for entry in annotation.quant_parameter_tensor_names:
-            if entry.value == value.name:
-                entry.value = name
-    if scope is graph.main:
-        for training in graph.proto.training_info:
-            for binding in [*training.initialization_binding, *training.update_binding]:
-                if binding.key == value.name:
-                    binding.key = name
-                if binding.value == value.name:
-                    binding.value = name
+        formals[position].name = name
 
 
 def refresh_bodies(graph: "ModelGraph", node: NodeRecord) -> None:
@@ -87,30 +99,17 @@ def _refresh_scope(graph: "ModelGraph", scope: Scope, proto: onnx.GraphProto) ->
         graph.values[scope.names[tensor.name]].initializer = tensor
     for sparse in proto.sparse_initializer:
         graph.values[scope.names[sparse.values.name]].initializer = sparse
-    for vid in scope.names.values():
-        graph.values[vid].info = None
-    for info in _infos(proto):
-        vid = scope.names.get(info.name, 0)
-        if vid and graph.values[vid].info is None:
-            graph.values[vid].info = info
+    infos = graph.index.infos(scope)
+    for name, vid in scope.names.items():
+        graph.values[vid].info = infos.get(name)
 
 
 def refresh_info(graph: "ModelGraph", scope: Scope, name: str) -> ValueRecord | None:
-    """Find the declaration of a value again after one was removed or replaced."""
+    """Find the declaration of a value again after one was added, removed or replaced."""
     scope.infos = None
     vid = scope.names.get(name)
     if vid is None:
         return None
     value = graph.values[vid]
-    value.info = None
-    if not scope.is_function or value.defined:
-        value.info = next((info for info in _infos(scope.proto) if info.name == name), None)
+    value.info = graph.index.infos(scope).get(name) if value.defined else None
     return value
-
-
-def _infos(proto: onnx.GraphProto | onnx.FunctionProto) -> Iterator[onnx.ValueInfoProto]:
-    """Declarations of a graph or function, the binding ones first: inputs, outputs, then value_info."""
-    if isinstance(proto, onnx.GraphProto):
-        yield from proto.input
-        yield from proto.output
-    yield from proto.value_info

@@ -93,14 +93,14 @@ class ModelGraph:
         with self.lock:
             self._refuse_inside_edit("undo")
             step = self.history.next_undo()
-            return step and self._replay("undo", step, origin)
+            return self._replay("undo", step, origin) if step else None
 
     def redo(self, origin: Any = None) -> GraphCommit | None:
         """Make the edit again that was undone last; None where there is none."""
         with self.lock:
             self._refuse_inside_edit("redo")
             step = self.history.next_redo()
-            return step and self._replay("redo", step, origin)
+            return self._replay("redo", step, origin) if step else None
 
     def _refuse_inside_edit(self, what: str) -> None:
         if self.transaction is not None:
@@ -111,7 +111,7 @@ class ModelGraph:
         inverses: list[Change] = []
         try:
             for change in reversed(step.changes):
-                inverses.append(change.apply(self))
+                inverses.append(change.apply(self))  # noqa: PERF401 - what was done must be known if one fails
         except BaseException:
             for inverse in reversed(inverses):
                 inverse.apply(self)
@@ -164,12 +164,14 @@ class ModelGraph:
         return self.index.root_of(scope)
 
     def opset_version(self, domain: str, scope: Scope | None = None) -> int | None:
-        """Version of an operator domain that the model (or the function around `scope`) imports, None if it does not."""
+        """Version of a domain that the model (or the function around `scope`) imports, None if it does not."""
         root = self.root(scope) if scope else self.main
         imports = self._opsets.get(root.id)
         if imports is None:
             source = root.proto if root.is_function else self.proto
-            imports = {("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in source.opset_import}
+            imports = {
+                ("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in source.opset_import
+            }
             self._opsets[root.id] = imports
         return imports.get("" if domain == "ai.onnx" else domain)
 
@@ -226,7 +228,6 @@ class ModelGraph:
 
     refresh_bodies = mentions.refresh_bodies
     refresh_info = mentions.refresh_info
-    rename_mentions = mentions.rename_mentions
 
     # -- dropping what is cached ------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """What users call things: nodes by name, position or output, values by name, scopes by path."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,9 @@ class NodeNames:
             try:
                 return graph.main.node_ids[key]
             except IndexError:
-                raise NameLookupError(f"no node at position {key}: the graph has {len(graph.main.node_ids)} nodes") from None
+                raise NameLookupError(
+                    f"no node at position {key}: the graph has {len(graph.main.node_ids)} nodes"
+                ) from None
         if not isinstance(key, str):
             raise NameLookupError(f"nodes are looked up by position or name, got {type(key).__name__}: {key!r}")
         if not key:
@@ -111,7 +114,7 @@ def scope_path(graph: "ModelGraph", scope: Scope) -> str:
 
 
 def suggestion(key: str, names: Iterable[str]) -> str:
-    """" Did you mean …" with names close to the key, "" where there are none."""
+    """ " Did you mean …" with names close to the key, "" where there are none."""
     pool = [name for name in names if name]
     close = difflib.get_close_matches(key, pool[:20_000], 3)
     close += [name for name in pool if key.lower() in name.lower() and name not in close][: 5 - len(close)]
@@ -123,9 +126,13 @@ def _split_path(graph: "ModelGraph", key: str) -> Iterable[tuple[Scope, str]]:
     yield graph.main, key
     if "/" not in key:
         return
+    short = _without_branch(key)
     for scope in graph.scopes.values():
-        if scope.id == graph.main.id:
-            continue
-        for path in {scope_path(graph, scope), scope_path(graph, scope).removesuffix("_branch")}:
-            if key.startswith(path + "/"):
-                yield scope, key[len(path) + 1 :]
+        prefix = _without_branch(scope_path(graph, scope)) + "/"
+        if scope.id != graph.main.id and short.startswith(prefix):
+            yield scope, key[len(prefix) - len(short) :]
+
+
+def _without_branch(path: str) -> str:
+    """A path with "then" for "then_branch", as people write it."""
+    return re.sub(r"_branch(?=/|$)", "", path)

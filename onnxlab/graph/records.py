@@ -21,7 +21,7 @@ class NodeRecord:
     """A node: its live proto and, by slot, the ids of the values it reads and makes.
 
     Attributes:
-        label: orders the nodes of a scope as the file does; labels have gaps, so that a node can be put between two others.
+        label: orders the nodes of a scope as the file does; with gaps, so that a node fits between two others.
         bodies: ids of the scopes in each GRAPH or GRAPHS attribute.
     """
 

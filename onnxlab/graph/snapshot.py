@@ -58,7 +58,7 @@ class NodeView:
     Attributes:
         label: its name, or operator and position where it has none; for messages.
         since_version: of its operator's schema, 0 where there is none.
-        input_ids, output_ids: ids of the values, 0 for an absent one, parallel to `inputs` and `outputs` ("" for absent).
+        input_ids, output_ids: value ids, parallel to `inputs` and `outputs`; 0 where those are "" (absent).
         stamp: differs from that of every other state of this node.
     """
 
@@ -154,7 +154,7 @@ class Snapshots:
     def forget_scope(self, scope: int) -> None:
         """Drop a scope's view, and those around it, which list captures."""
         self._last = None
-        while scope and self._scopes.pop(scope, None):
+        while scope and self._scopes.pop(scope, None) is not None:
             scope = self._graph.scopes[scope].parent if scope in self._graph.scopes else 0
 
     def forget_all(self) -> None:
@@ -239,7 +239,9 @@ class Snapshots:
 class _Shared(dict[int, "np.ndarray[Any, Any]"]):
     """Arrays of a snapshot; one decoded here is kept by the graph too while the initializer is still the same."""
 
-    def __init__(self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ModelGraph", protos: Mapping[int, Any]) -> None:
+    def __init__(
+        self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ModelGraph", protos: Mapping[int, Any]
+    ) -> None:
         super().__init__(arrays)
         self._graph = graph
         self._protos = protos

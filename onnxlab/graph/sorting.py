@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def restore_order(graph: "ModelGraph", transaction: "Transaction") -> None:
     """Mend edges that the transaction turned against the file order; refuse those that close a cycle.
 
-    Only the nodes between the two ends of such an edge are searched, and the smaller side of them is moved. A scope that
-    was unsorted before stays as it is, and only its new edges are checked for cycles.
+    Only the nodes between the two ends of such an edge are searched, and the smaller side of them is moved. A scope
+    that was unsorted before stays as it is, and only its new edges are checked for cycles.
 
     Raises:
         EditError: a new edge closes a cycle; the message names it.
@@ -43,9 +43,9 @@ def _mend(graph: "ModelGraph", transaction: "Transaction", scope: Scope, pair: t
     behind = reachable([consumer.id], lambda node: index.consumers(graph.nodes[node]), between)
     if producer.id in behind:
         raise EditError(
-            f"{transaction.label}: refused. {graph.label(producer)} would depend on itself: "
-            f"its output reaches {graph.label(consumer)}, whose output reaches {graph.label(producer)} again. "
-            "Take the input from a value that does not depend on the node."
+            f"{transaction.label}: refused. {graph.label(consumer)} would depend on itself: it would read what "
+            f"{graph.label(producer)} makes, which depends on {graph.label(consumer)}. "
+            "Choose a value that does not depend on the node."
         )
     if not move:
         return

@@ -39,7 +39,9 @@ def topological_order(nodes: Sequence[int], producers: Callable[[int], Iterable[
     return order
 
 
-def reachable(starts: Iterable[int], neighbours: Callable[[int], Iterable[int]], allowed: Callable[[int], bool]) -> set[int]:
+def reachable(
+    starts: Iterable[int], neighbours: Callable[[int], Iterable[int]], allowed: Callable[[int], bool]
+) -> set[int]:
     """Everything that can be reached from `starts`, which count as reached, over nodes that are `allowed`."""
     found = set(starts)
     stack = list(found)

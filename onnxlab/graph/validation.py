@@ -39,9 +39,8 @@ class Problems:
         transaction = graph.transaction
         assert transaction is not None
         touched = transaction.touch.freeze()
-        found: list[str] = []
-        for vid in sorted(graph.index.undefined - self._undefined):
-            found.append(undefined_problem(graph, graph.values[vid]))
+        new = sorted(graph.index.undefined - self._undefined)
+        found = [undefined_problem(graph, graph.values[vid]) for vid in new]
         for vid in sorted(touched.values):
             known = self._values.get(vid, set())
             found += [problem for problem in value_problems(graph, graph.values[vid]) if problem not in known]
@@ -64,7 +63,9 @@ def value_problems(graph: "ModelGraph", value: ValueRecord) -> list[str]:
     found = []
     if len(value.producers) > 1:
         makers = " and ".join(graph.label(graph.nodes[node]) for node, _ in value.producers[:3])
-        found.append(f"{value.name!r} is made by {makers}; every value has one producer, so give one of them a new name.")
+        found.append(
+            f"{value.name!r} is made by {makers}; every value has one producer, so give one of them a new name."
+        )
     if value.producers and (value.is_input or value.initializer is not None):
         role = "a graph input" if value.is_input else "an initializer"
         maker = graph.label(graph.nodes[value.producers[0][0]])
@@ -72,7 +73,9 @@ def value_problems(graph: "ModelGraph", value: ValueRecord) -> list[str]:
     scope = graph.scopes[value.scope]
     parent = graph.scopes.get(scope.parent)
     if value.defined and parent is not None and scope.kind == "subgraph" and graph.index.lookup(parent, value.name):
-        found.append(f"{value.name!r} in {graph.scope_path(scope)} hides a value of the same name outside; rename one of them.")
+        found.append(
+            f"{value.name!r} in {graph.scope_path(scope)} hides a value of the same name outside; rename one of them."
+        )
     return found
 
 
