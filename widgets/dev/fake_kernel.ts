@@ -161,7 +161,7 @@ export class FakeKernel {
       ops, categories: ops.map((op) => nodes.find((node) => node.op === op)!.category), n: nodes.length, m: values.length,
       names: nodes.map((node) => node.name), value_names: values.map((value) => value.name), labels: values.map((value) => value.label),
       groups: [...this.model.groups.values()], scopes: [...this.model.scopes.values()], diagnostics: this.model.diagnostics,
-      history: this.#history(), sections,
+      history: this.#history(), sections, opsets: { "": 17 },
     };
     return [snapshot, [new DataView(Int32Array.from(data).buffer)]];
   }

@@ -55,6 +55,12 @@ export class RequestError extends Error {
     this.hint = error.hint ?? "";
     this.node = error.node;
   }
+
+  /** The message and what to do, as running text. */
+  get sentence(): string {
+    if (!this.hint) return this.message;
+    return /[.!?:;]$/.test(this.message) ? `${this.message} ${this.hint}` : `${this.message}. ${this.hint}`;
+  }
 }
 
 interface Pending {

@@ -117,6 +117,8 @@ export interface Snapshot {
   scopes: ScopeRecord[];
   diagnostics: Diagnostic[];
   history: History;
+  /** Opset version by domain. */
+  opsets?: Record<string, number>;
   sections: Record<Section, [offset: number, length: number]>;
 }
 

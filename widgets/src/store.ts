@@ -60,10 +60,14 @@ export class Store {
   dirty = false;
   title = "";
   path: string | null = null;
+  /** Opset version by domain, as far as the kernel tells. */
+  opsets: Record<string, number> = {};
 
   /** Value id to the id of its producer, and of its user or users: slots are looked up in the node when asked for. */
   #producers = new Map<number, number>();
   #users = new Map<number, number | number[]>();
+  /** Place of every node that was ever here since the snapshot: one that comes back by undo takes its old place. */
+  #ranks = new Map<number, number>();
   #listeners: { [E in keyof StoreEvents]: Set<Listener<StoreEvents[E]>> } = {
     reset: new Set(), commit: new Set(), diagnostics: new Set(), history: new Set(),
   };
@@ -115,9 +119,14 @@ export class Store {
     this.dirty = snapshot.dirty;
     this.title = snapshot.title;
     this.path = snapshot.path;
+    this.opsets = snapshot.opsets ?? {};
     this.#producers = new Map();
     this.#users = new Map();
-    for (const node of nodes.values()) this.#connect(node);
+    this.#ranks.clear();
+    for (const node of nodes.values()) {
+      this.#connect(node);
+      this.#ranks.set(node.id, this.#ranks.size);
+    }
     this.#emit("reset", undefined);
     this.#emit("diagnostics", this.diagnostics);
     this.#emit("history", this.history);
@@ -127,7 +136,9 @@ export class Store {
   apply(commit: CommitEvent): void {
     let structural = commit.groups !== null || commit.scopes !== null || commit.removed_nodes.length > 0;
     for (const id of commit.removed_nodes) this.#removeNode(id);
+    const cameBack = commit.nodes.some((node) => !this.nodes.has(node.id) && this.#ranks.has(node.id));
     for (const node of commit.nodes) structural = this.#putNode(node) || structural;
+    if (cameBack) this.#restoreOrder();
     for (const id of commit.removed_values) {
       structural = this.values.delete(id) || structural;
       this.#producers.delete(id);
@@ -172,6 +183,7 @@ export class Store {
     this.nodes.set(node.id, node);
     if (!before) {
       this.#connect(node);
+      if (!this.#ranks.has(node.id)) this.#ranks.set(node.id, this.#ranks.size);
       return true;
     }
     const rewired = !sameIds(before.inputs, node.inputs) || !sameIds(before.outputs, node.outputs);
@@ -180,6 +192,12 @@ export class Store {
       this.#connect(node);
     }
     return rewired || before.group !== node.group || before.scope !== node.scope;
+  }
+
+  /** Nodes that came back stand at the end of the map: puts them between their old neighbours again. */
+  #restoreOrder(): void {
+    const ranked = [...this.nodes.values()].sort((a, b) => this.#ranks.get(a.id)! - this.#ranks.get(b.id)!);
+    this.nodes = new Map(ranked.map((node) => [node.id, node]));
   }
 
   #removeNode(id: number): void {

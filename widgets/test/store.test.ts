@@ -133,6 +133,7 @@ test("removing a node takes its ends out of the index, undo puts them back", () 
   assert.deepEqual(store.producer(5), { node: 2, slot: 0 });
   assert.deepEqual(store.uses(5), [{ node: 3, slot: 0 }]);
   assert.deepEqual(store.uses(4), [{ node: 2, slot: 0 }]);
+  assert.deepEqual([...store.nodes.keys()], [1, 2, 3]);
 });
 
 test("a listener that was taken off hears nothing", () => {

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { formatAttribute, isTextual, parseAttribute, sameValue } from "../attributes.ts";
-import type { RequestError } from "../client.ts";
+import { asRequestError } from "../client.ts";
 import type { AttributeInfo, AttributeValue, TensorPreview } from "../protocol.ts";
 import { TextField } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
@@ -76,7 +76,7 @@ function Choice({ attribute, able, set }: ChoiceProps) {
       await set(next === "" ? null : next);
       setError("");
     } catch (problem) {
-      setError((problem as RequestError).message);
+      setError(asRequestError(problem).sentence);
     }
   };
   return (

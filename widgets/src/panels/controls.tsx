@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { RequestError } from "../client.ts";
+import { asRequestError } from "../client.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
 interface ToolButtonProps {
@@ -98,8 +98,7 @@ export function TextField(props: TextFieldProps) {
       setDraft(null);
       setRefusal("");
     } catch (problem) {
-      const { message, hint } = problem as RequestError;
-      setRefusal([message, hint].filter(Boolean).join(" "));
+      setRefusal(asRequestError(problem).sentence);
     } finally {
       setBusy(false);
     }

@@ -49,7 +49,8 @@ export function StatusLine({ app }: { app: App }) {
 }
 
 function ProblemCount({ app, pressed, onClick }: { app: App; pressed: boolean; onClick: () => void }) {
-  const { diagnostics } = app.store;
+  const { diagnostics, version } = app.store;
+  if (version === 0) return null;
   const worst = diagnostics.reduce<Severity>((so_far, each) => (ORDER[each.severity] < ORDER[so_far] ? each.severity : so_far), "info");
   const shown = diagnostics.length;
   return (

@@ -73,15 +73,16 @@ interface ValueLineProps {
   label: string;
 }
 
-/** The formal name, the value (click: inspect it) and its shape. */
+/** The formal name, the value (click: inspect it) and its shape, the whole type in the tooltip. */
 function ValueLine({ app, formal, value, name, label }: ValueLineProps) {
+  const short = app.store.values.get(value)?.label;
   return (
     <div class="ol-value-line">
       <span class="ol-formal" title={formal}>{formal}</span>
       <button type="button" class="ol-value-name" onClick={() => app.selectValue(value)} data-testid="value-link">
         <Elided text={name} middle />
       </button>
-      <span class="ol-shape" title={label}>{label || "?"}</span>
+      <span class="ol-shape" title={label}>{short || "?"}</span>
     </div>
   );
 }

@@ -20,9 +20,9 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
   return (
     <div class="ol-panel" data-testid="inspector-group">
       <header class="ol-panel-head">
-        <div class="ol-panel-title">
+        <div class="ol-panel-title"><div class="ol-panel-words">
           <span class="ol-op">Group</span><span class="ol-dim">{KINDS[record.kind] ?? record.kind}</span>
-        </div>
+        </div></div>
         <p class="ol-mono"><Elided text={record.name} middle /></p>
       </header>
       <dl class="ol-pairs ol-block">

@@ -1,7 +1,7 @@
 /** What the inspector shows while nothing is selected: the scope in view at a glance. */
 
 import type { App } from "../app.ts";
-import { count, scopeLabel } from "../names.ts";
+import { count, mainScope, scopeLabel } from "../names.ts";
 import { INITIALIZER } from "../protocol.ts";
 import { useCell, useEvents } from "../state.ts";
 import { Elided, Section } from "./controls.tsx";
@@ -11,7 +11,7 @@ export function ModelInspector({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit", "history");
   const scopeId = useCell(app.scope);
   const { store } = app;
-  const scope = store.scopes.get(scopeId);
+  const scope = store.scopes.get(scopeId || mainScope(store));
   const nodes = [...store.nodes.values()].filter((node) => !scope || node.scope === scope.id).map((node) => node.id);
   let initializers = 0;
   for (const value of store.values.values()) {
@@ -21,9 +21,9 @@ export function ModelInspector({ app }: { app: App }) {
   return (
     <div class="ol-panel" data-testid="inspector-model">
       <header class="ol-panel-head">
-        <div class="ol-panel-title">
+        <div class="ol-panel-title"><div class="ol-panel-words">
           <span class="ol-op"><Elided text={scope ? scopeLabel(store, scope.id) : store.title} /></span>
-        </div>
+        </div></div>
         {store.path && <p class="ol-dim"><Elided text={store.path} middle /></p>}
       </header>
       <dl class="ol-pairs ol-block">
@@ -31,6 +31,9 @@ export function ModelInspector({ app }: { app: App }) {
         {nodes.length !== store.nodes.size && <><dt>with subgraphs</dt><dd>{count(store.nodes.size)}</dd></>}
         <dt>initializers</dt><dd>{count(initializers)}</dd>
         {functions.length > 0 && <><dt>functions</dt><dd>{count(functions.length)}</dd></>}
+        {Object.entries(store.opsets).map(([domain, version]) => [
+          <dt key={domain}><Elided text={`opset ${domain || "ai.onnx"}`} /></dt>, <dd>{version}</dd>,
+        ])}
       </dl>
       {scope && <Values app={app} title="Inputs" values={scope.inputs} />}
       {scope && <Values app={app} title="Outputs" values={scope.outputs} />}

@@ -23,8 +23,10 @@ export function NodeInspector({ app, node }: { app: App; node: number }) {
     <div class="ol-panel" data-testid="inspector-node" data-node={node}>
       <header class="ol-panel-head">
         <div class="ol-panel-title">
-          <span class="ol-op" data-testid="node-op">{data?.op_type ?? shortOp(record.op)}</span>
-          {data && <span class="ol-dim">{originLine(data)}</span>}
+          <div class="ol-panel-words">
+            <span class="ol-op" data-testid="node-op">{data?.op_type ?? shortOp(record.op)}</span>
+            {data && <span class="ol-dim">{originLine(data)}</span>}
+          </div>
           <ToolButton
             icon="trash" title="Delete, joining its input to its output (Delete); Shift: leave the gap"
             testid="node-delete" disabled={!able} onClick={() => void app.remove([node], true)}

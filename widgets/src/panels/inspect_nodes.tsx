@@ -14,7 +14,7 @@ export function NodesInspector({ app, nodes }: { app: App; nodes: number[] }) {
   return (
     <div class="ol-panel" data-testid="inspector-nodes">
       <header class="ol-panel-head">
-        <div class="ol-panel-title"><span class="ol-op">{plural(nodes.length, "node")}</span></div>
+        <div class="ol-panel-title"><div class="ol-panel-words"><span class="ol-op">{plural(nodes.length, "node")}</span></div></div>
         <div class="ol-actions">
           <button
             type="button" class="ol-button ol-text-button" disabled={!able || app.client.can.run === false}

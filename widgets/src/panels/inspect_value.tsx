@@ -23,10 +23,10 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
   return (
     <div class="ol-panel" data-testid="inspector-value" data-value={value}>
       <header class="ol-panel-head">
-        <div class="ol-panel-title">
+        <div class="ol-panel-title"><div class="ol-panel-words">
           <span class="ol-op">Value</span>
           <span class="ol-dim">{kinds(record.flags)}</span>
-        </div>
+        </div></div>
         <TextField
           value={record.name} label="Value name" testid="value-name-field" errorTestid="value-name-error" mono
           disabled={!app.client.editable} grab={renaming} onGrabbed={() => { app.renaming.value = false; }}

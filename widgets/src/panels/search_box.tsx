@@ -23,6 +23,7 @@ export function SearchBox({ app }: { app: App }) {
     if (event.key === "Enter") {
       event.preventDefault();
       step(event.shiftKey ? -1 : 1);
+      close();
     } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
       setOpen(true);

@@ -1,7 +1,7 @@
 /** The bar above the picture: history, run, save, view, where we are, search. */
 
 import type { App } from "../app.ts";
-import { plural, scopeLabel, scopePath } from "../names.ts";
+import { mainScope, plural, scopeLabel, scopePath } from "../names.ts";
 import { useCell, useEvents } from "../state.ts";
 import { Elided, ToolButton } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
@@ -108,8 +108,8 @@ function SaveButton({ app }: { app: App }) {
 function Breadcrumb({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit");
   const scope = useCell(app.scope);
-  const path = scopePath(app.store, scope);
-  if (path.length === 0) return <div class="ol-breadcrumb" />;
+  const path = scopePath(app.store, scope || mainScope(app.store));
+  if (app.store.version === 0 || path.length === 0) return <div class="ol-breadcrumb" />;
   return (
     <nav class="ol-breadcrumb" aria-label="Scopes">
       {path.map((id, i) => {
@@ -128,11 +128,9 @@ function Breadcrumb({ app }: { app: App }) {
           </span>
         );
       })}
-      {app.store.version > 0 && (
-        <span class="ol-dim ol-version" data-testid="version" title="Version of the model: every edit, undo and redo counts">
-          v{app.store.version}
-        </span>
-      )}
+      <span class="ol-dim ol-version" data-testid="version" title="Version of the model: every edit, undo and redo counts">
+        v{app.store.version}
+      </span>
     </nav>
   );
 }
