@@ -62,14 +62,18 @@ class Hierarchy:
         self._names = NameScopes()
         self._ids: dict[object, int] = {}
         self._starts: dict[object, set[int]] = {}
+        self._claims: dict[int, int] = {}
 
     def refresh(self, graph: Connections) -> bool:
         """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges."""
         groups: list[Group] = []
         group_of: dict[int, int] = {}
+        self._claims.clear()
         for scope in graph.scopes.values():
             order = graph.topological(scope)
-            level = _level(graph, scope, order, self._names)
+            claims = [self._names.path(graph.nodes[node]) for node in order]
+            self._claims.update(zip(order, claims, strict=True))
+            level = _level(graph, scope, order, claims, self._names)
             top = level.build()
             self._limit(level, top, order, scope.id)
             self._publish(top, order, scope.id, groups, group_of)
@@ -77,6 +81,10 @@ class Hierarchy:
         changed = found != self.groups or group_of != self.group_of
         self.groups, self.group_of = found, group_of
         return changed
+
+    def is_stale(self, node: NodeRecord) -> bool:
+        """Whether a node was renamed into another scope since the last refresh."""
+        return self._claims.get(node.id) != self._names.path(node)
 
     def path(self, group: int) -> str:
         """Names from the outermost group to this one, "encoder/layer.5"."""
@@ -126,13 +134,12 @@ class Hierarchy:
             row.extend((child, gid) for child in box.children)
 
 
-def _level(graph: Connections, scope: Scope, order: list[int], names: NameScopes) -> Level:
+def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int], names: NameScopes) -> Level:
     """The nodes of a scope by position in `order`; a body's reads of outer values count as its owner's."""
     position = {node: number for number, node in enumerate(order)}
     nodes, values = graph.nodes, graph.values
     consumers: list[list[int]] = []
     constants = [True] * len(order)
-    paths = []
     for node_id in order:
         node = nodes[node_id]
         readers = []
@@ -146,10 +153,9 @@ def _level(graph: Connections, scope: Scope, order: list[int], names: NameScopes
                         readers.append(reader)
                         constants[reader] = False
         consumers.append(readers)
-        paths.append(names.path(node))
     for number, node_id in enumerate(order):
         # a node at the head of the model reads graph inputs; only one that reads nothing at all is a constant
         node = nodes[node_id]
         if constants[number] and (any(node.inputs) or node.bodies or not consumers[number]):
             constants[number] = False
-    return Level(consumers, constants, paths, names)
+    return Level(consumers, constants, claims, names)

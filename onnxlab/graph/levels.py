@@ -44,8 +44,11 @@ class Level:
     """
 
     def __init__(
-        self, consumers: Sequence[Sequence[int]], constants: Sequence[bool], paths: list[int], names:
-            NameScopes
+        self,
+        consumers: Sequence[Sequence[int]],
+        constants: Sequence[bool],
+        paths: list[int],
+        names: NameScopes,
     ) -> None:
         self.consumers = consumers
         self.constants = constants

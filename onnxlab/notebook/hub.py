@@ -1,0 +1,116 @@
+"""What the views of one model share: its scene, its inspector, and one ear for its commits.
+
+A hub lives as long as a view of its model is open. Each commit is put into words once, whatever the number
+of views.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from onnxlab.notebook.inspect import Inspector
+from onnxlab.notebook.protocol import JSON, ProtocolError, diagnostics
+from onnxlab.notebook.scene import Scene
+
+if TYPE_CHECKING:
+    from onnxlab.model import Commit, Model
+
+Listener = Callable[["Commit", JSON], None]
+
+_hubs: "WeakValueDictionary[int, Hub]" = WeakValueDictionary()
+
+
+class Hub:
+    """The one of a model; get it by `hub_of`.
+
+    Attributes:
+        scene: what the page draws.
+        inspector: what it asks about nodes and values.
+    """
+
+    def __init__(self, model: "Model") -> None:
+        self.model = model
+        self.scene = Scene(model.graph, model.inference.fact)
+        self.inspector = Inspector(model.graph, model.inference.fact, self.scene.hierarchy)
+        self._listeners: list[Listener] = []
+        self._state_listeners: list[Callable[[], None]] = []
+        self._touched: dict[int, tuple[int, object]] = {}
+        self._started = model.version
+        self._unsubscribe = model.subscribe(self._follow)
+
+    def follow(self, listener: Listener, on_state: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` with each commit and what it changes for the page, `on_state` after a save.
+
+        Returns the function that ends it; after the last one the hub lets go of the model.
+        """
+        with self.model.graph.lock:
+            self._listeners.append(listener)
+            self._state_listeners.append(on_state)
+
+        def leave() -> None:
+            with self.model.graph.lock:
+                if listener in self._listeners:
+                    self._listeners.remove(listener)
+                    self._state_listeners.remove(on_state)
+                if not self._listeners:
+                    self._unsubscribe()
+                    _hubs.pop(id(self.model), None)
+
+        return leave
+
+    def _follow(self, commit: "Commit") -> None:
+        for ident in (*commit.touched.nodes, *commit.touched.values):
+            self._touched[ident] = (commit.version, commit.origin)
+        delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state()}
+        delta["diagnostics"] = diagnostics(self.model.diagnostics)
+        for listener in list(self._listeners):
+            listener(commit, delta)
+
+    def state(self) -> JSON:
+        """Where in its history the model stands, and whether there are edits to save."""
+        history = self.model.history
+        labels, redo = history.labels, history.redo_labels
+        position = {"length": len(history), "position": history.position}
+        return {
+            "history": {"undo": labels[-1] if labels else None, "redo": redo[-1] if redo else None, **position},
+            "dirty": self.model.dirty,
+        }
+
+    def save(self) -> JSON:
+        """Write the model to the path that Python gave, and tell every view."""
+        if self.model.path is None:
+            hint = "Run model.save('model.onnx') in a cell; from then on Save writes there."
+            raise ProtocolError("no_path", "This model was not loaded from a file.", hint)
+        path = self.model.save()
+        for listener in list(self._state_listeners):
+            listener()
+        return {"path": str(path), "bytes": path.stat().st_size}
+
+    def refuse_conflict(self, version: int | None, targets: Iterable[int] | None, origin: object) -> None:
+        """Refuse an edit made on an older state whose targets somebody else has changed since.
+
+        Args:
+            version: the version that the view showed; None refuses nothing.
+            targets: ids of the nodes and values that the edit is about; None: the whole model.
+
+        Raises:
+            ProtocolError: with the code "conflict".
+        """
+        now = self.model.version
+        if version is None or version >= now:
+            return
+        if targets is None:
+            raise ProtocolError("conflict", "The model was changed meanwhile; look at it and try again.")
+        for ident in targets:
+            changed, by = self._touched.get(ident, (self._started, origin))
+            if changed > version and by != origin:
+                message = "This was changed meanwhile by Python or another view; look at it and try again."
+                raise ProtocolError("conflict", message)
+
+
+def hub_of(model: "Model") -> Hub:
+    """The hub of a model, made when there is none."""
+    hub = _hubs.get(id(model))
+    if hub is None or hub.model is not model:
+        hub = _hubs[id(model)] = Hub(model)
+    return hub

@@ -1,0 +1,99 @@
+"""Runs that a view asked for: each on a thread of its own, with a stop flag and throttled progress."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from onnxlab.analysis.statistics import Statistics, statistics
+from onnxlab.limits import Limits
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+PROGRESS_EVERY = 0.1
+"""Seconds between two reports of progress."""
+
+Progress = Callable[[int, int, str], None]
+Finish = Callable[[float, Mapping[int, Statistics] | None, Exception | None], None]
+"""Called with when the run started (perf_counter), and the statistics by value id or the error that ended it."""
+
+
+class Runs:
+    """The runs of one view, by the id of the request that asked for each."""
+
+    def __init__(self, model: "Model") -> None:
+        self._model = model
+        self._limits: dict[int, Limits] = {}
+        self._lock = threading.Lock()
+
+    def start(self, ident: int, nodes: list[int] | None, seed: int, progress: Progress, finish: Finish) -> None:
+        """Run some nodes of the model (None: all of the main graph) and summarise all that they make."""
+        limits = Limits()
+        with self._lock:
+            self._limits[ident] = limits
+
+        def work() -> None:
+            started = time.perf_counter()
+            try:
+                found = self._run(nodes, seed, limits, _throttled(progress))
+            except Exception as error:
+                self._end(ident)
+                finish(started, None, error)
+            else:
+                self._end(ident)
+                finish(started, found, None)
+
+        threading.Thread(target=work, name=f"onnxlab run {ident}", daemon=True).start()
+
+    def stop(self, ident: int) -> bool:
+        """Raise the stop flag of a run; False where it has ended already."""
+        with self._lock:
+            limits = self._limits.get(ident)
+        if limits is not None:
+            limits.stop.set()
+        return limits is not None
+
+    def stop_all(self) -> None:
+        """Raise every stop flag."""
+        with self._lock:
+            running = list(self._limits.values())
+        for limits in running:
+            limits.stop.set()
+
+    def _end(self, ident: int) -> None:
+        with self._lock:
+            self._limits.pop(ident, None)
+
+    def _run(self, nodes: list[int] | None, seed: int, limits: Limits, progress: Progress) -> dict[int, Statistics]:
+        graph = self._model.graph
+        with graph.lock:
+            wanted = list(graph.main.node_ids) if nodes is None else nodes
+            made = {
+                graph.values[value].name: value
+                for node in wanted
+                if node in graph.nodes
+                for value in graph.nodes[node].outputs
+                if value
+            }
+        arrays = self._model.runner.run_nodes(wanted, {}, limits=limits, progress=progress, seed=seed)
+        found = {}
+        for name, array in arrays.items():
+            limits.check()
+            if name in made:
+                found[made[name]] = statistics(array)
+        return found
+
+
+def _throttled(progress: Progress) -> Progress:
+    """The first report, the last, and one every PROGRESS_EVERY seconds."""
+    last = float("-inf")
+
+    def report(done: int, total: int, node: str) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= PROGRESS_EVERY or done == total:
+            last = now
+            progress(done, total, node)
+
+    return report

@@ -1,0 +1,194 @@
+"""A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit changes.
+
+One Scene serves every view of a model. It holds the groups, which it brings up to date when names or
+connections changed, and nothing else: names and wires are read from the graph, labels from the facts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+
+from onnxlab.graph.commits import Touched
+from onnxlab.graph.hierarchy import Group, Hierarchy
+from onnxlab.graph.index import function_key
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.notebook.protocol import JSON
+from onnxlab.render.categories import category
+from onnxlab.shapes.facts import Fact
+
+GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, FORMAL = 1, 2, 4, 8
+"""Bits of a value's flags. An initializer that older files list as an input too is only an initializer."""
+
+
+class Scene:
+    """The drawable side of one model.
+
+    Args:
+        graph: the model.
+        fact_of: what inference knows of a value, by id; read when a label is asked for.
+    """
+
+    def __init__(self, graph: ModelGraph, fact_of: Callable[[int], Fact]) -> None:
+        self._graph = graph
+        self._fact_of = fact_of
+        self.hierarchy = Hierarchy()
+        self.hierarchy.refresh(graph.index)
+
+    def snapshot(self) -> tuple[JSON, bytes]:
+        """The nodes, values, groups and scopes; the sections of the buffer are listed in protocol.ts."""
+        graph = self._graph
+        scopes = graph.scopes.values()
+        nodes = [graph.nodes[node] for scope in scopes for node in graph.index.topological(scope)]
+        values = list(graph.values.values())
+        ops: dict[str, int] = {}
+        categories: list[str] = []
+        op_numbers = []
+        for node in nodes:
+            name = op_name(node)
+            if name not in ops:
+                ops[name] = len(ops)
+                categories.append(self._category(node))
+            op_numbers.append(ops[name])
+        of_group = self.hierarchy.group_of
+        buffer, sections = _pack(
+            {
+                "node_id": [node.id for node in nodes],
+                "node_op": op_numbers,
+                "node_group": [of_group.get(node.id, 0) for node in nodes],
+                "node_scope": [node.scope for node in nodes],
+                **_ragged("in", [node.inputs for node in nodes]),
+                **_ragged("out", [node.outputs for node in nodes]),
+                "value_id": [value.id for value in values],
+                "value_flags": [self._flags(value) for value in values],
+                "value_scope": [value.scope for value in values],
+            }
+        )
+        content: JSON = {
+            "ops": list(ops),
+            "categories": categories,
+            "n": len(nodes),
+            "m": len(values),
+            "names": [node.proto.name for node in nodes],
+            "value_names": [value.name for value in values],
+            "labels": [self.label(value.id) for value in values],
+            "groups": self.groups(),
+            "scopes": self.scopes(),
+            "sections": sections,
+        }
+        return content, buffer
+
+    def delta(self, touched: Touched, changed_facts: Iterable[int]) -> JSON:
+        """What a commit that was just made changed; records are whole, labels only of `changed_facts`."""
+        graph = self._graph
+        nodes = dict.fromkeys(sorted(touched.nodes))
+        regrouped = False
+        if touched.structure or any(self.hierarchy.is_stale(graph.nodes[node]) for node in touched.nodes):
+            before, groups = self.hierarchy.group_of, self.hierarchy.groups
+            self.hierarchy.refresh(graph.index)
+            regrouped = _outline(groups.values()) != _outline(self.hierarchy.groups.values())
+            after = self.hierarchy.group_of
+            nodes.update((node, None) for node, group in after.items() if before.get(node) != group)
+        labels = [value for value in changed_facts if value in graph.values]
+        return {
+            "nodes": [self._node(graph.nodes[node]) for node in nodes],
+            "removed_nodes": sorted(touched.removed_nodes),
+            "values": [self._value(graph.values[value]) for value in sorted(touched.values)],
+            "removed_values": sorted(touched.removed_values),
+            "facts": [labels, [self.label(value) for value in labels]],
+            "groups": self.groups() if regrouped else None,
+            "scopes": self.scopes() if touched.scopes or touched.removed_scopes else None,
+        }
+
+    def label(self, value: int) -> str:
+        """What the picture writes at a value: its shape in short, "" where nothing is known."""
+        text = self._fact_of(value).label()
+        return "" if text == "?" else text
+
+    def groups(self) -> list[JSON]:
+        """Every group, inner ones first."""
+        return [
+            {
+                "id": group.id,
+                "parent": group.parent,
+                "name": group.name,
+                "kind": group.kind,
+                "scope": group.scope,
+            }
+            for group in self.hierarchy.groups.values()
+        ]
+
+    def scopes(self) -> list[JSON]:
+        """The main graph, bodies and functions."""
+        return [self._scope(scope) for scope in self._graph.scopes.values()]
+
+    def _scope(self, scope: Scope) -> JSON:
+        return {
+            "id": scope.id,
+            "kind": "subgraph" if scope.kind == "training" else scope.kind,
+            "owner": scope.owner,
+            "attribute": scope.attribute,
+            "name": scope.name,
+            "inputs": list(scope.inputs),
+            "outputs": list(scope.outputs),
+        }
+
+    def _node(self, node: NodeRecord) -> JSON:
+        return {
+            "id": node.id,
+            "name": node.name,
+            "op": op_name(node),
+            "category": self._category(node),
+            "group": self.hierarchy.group_of.get(node.id, 0),
+            "scope": node.scope,
+            "inputs": list(node.inputs),
+            "outputs": list(node.outputs),
+        }
+
+    def _value(self, value: ValueRecord) -> JSON:
+        return {
+            "id": value.id,
+            "name": value.name,
+            "label": self.label(value.id),
+            "flags": self._flags(value),
+            "scope": value.scope,
+        }
+
+    def _category(self, node: NodeRecord) -> str:
+        return category(node.domain, node.op_type, function_key(node.proto) in self._graph.index.functions)
+
+    def _flags(self, value: ValueRecord) -> int:
+        flags = INITIALIZER if value.initializer is not None else 0
+        main = self._graph.main.id
+        if value.is_input and not flags:
+            flags |= GRAPH_INPUT if value.scope == main else FORMAL
+        for scope, _ in value.formal_outputs:
+            flags |= GRAPH_OUTPUT if scope == main else FORMAL
+        return flags
+
+
+def op_name(node: NodeRecord) -> str:
+    """ "Conv", or "com.microsoft::Gelu" outside of the default domain."""
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
+def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str]]:
+    return {(group.id, group.parent, group.name) for group in groups}
+
+
+def _ragged(name: str, rows: list[list[int]]) -> dict[str, list[int]]:
+    """Rows of different lengths as where each starts, and one list."""
+    starts, flat = [0], []
+    for row in rows:
+        flat.extend(row)
+        starts.append(len(flat))
+    return {f"{name}_ptr": starts, f"{name}_val": flat}
+
+
+def _pack(columns: Mapping[str, list[int]]) -> tuple[bytes, dict[str, list[int]]]:
+    """One little-endian Int32 buffer, and {column: [offset, length]} in units of 4 bytes."""
+    sections, offset = {}, 0
+    for name, column in columns.items():
+        sections[name] = [offset, len(column)]
+        offset += len(column)
+    return np.concatenate([np.asarray(column, "<i4") for column in columns.values()]).tobytes(), sections

@@ -1,0 +1,264 @@
+"""The kernel's side of one view: answers its requests, sends it numbered events, lets go when it is closed.
+
+It knows of no widget: `send` takes a message and buffers wherever they go. Messages may arrive on any
+thread, while a cell runs; the model's lock is held only while something is read or edited, never during a
+run.
+"""
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.analysis.statistics import Statistics
+from onnxlab.errors import EditError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
+from onnxlab.graph import edits
+from onnxlab.graph.attributes import kind_of
+from onnxlab.notebook import protocol
+from onnxlab.notebook.hub import hub_of
+from onnxlab.notebook.outbox import Outbox, Send
+from onnxlab.notebook.protocol import JSON, ProtocolError, Request
+from onnxlab.notebook.runs import Runs
+from onnxlab.notebook.values import statistics_on_wire
+
+if TYPE_CHECKING:
+    from onnxlab.model import Commit, Model
+
+PROBE = bytes(range(0xA0, 0xA8))
+
+
+class Session:
+    """One view of a model.
+
+    Args:
+        model: what is shown.
+        send: takes a message and its buffers; called from whichever thread made them, one call at a time.
+
+    Attributes:
+        id: names the view, as the origin of its edits.
+        summaries: statistics of the values of the last runs, by value id.
+    """
+
+    def __init__(self, model: "Model", send: Send) -> None:
+        self.id = uuid.uuid4().hex
+        self.model = model
+        self.summaries: dict[int, Statistics] = {}
+        self._hub = hub_of(model)
+        self._outbox = Outbox(send, self._state_event)
+        self._runs = Runs(model)
+        self._leave = self._hub.follow(self._commit, self._state_changed)
+        self._answers: Mapping[str, Callable[..., tuple[JSON, list[bytes]] | JSON | None]] = {
+            "hello": self._hello,
+            "probe": self._probe,
+            "snapshot": self._snapshot,
+            "inspect": self._inspect,
+            "doc": self._doc,
+            "value": self._value,
+            "set_attribute": self._set_attribute,
+            "rename_node": self._rename_node,
+            "rename_value": self._rename_value,
+            "remove": self._remove,
+            "undo": self._undo,
+            "redo": self._redo,
+            "save": self._save,
+            "stop": self._stop,
+        }
+
+    def receive(self, content: object) -> None:
+        """Handle one message from the page: exactly one reply follows, that of a run when it is done."""
+        try:
+            request = protocol.parse(content)
+        except ProtocolError as refusal:
+            self._outbox.reply(protocol.error(refusal.request, refusal.code, str(refusal), refusal.hint))
+            return
+        try:
+            if request.method == "run":
+                self._run(request)
+                return
+            answer = self._answers[request.method](**request.params)
+            payload, buffers = answer if isinstance(answer, tuple) else (answer or {}, [])
+            self._outbox.reply(protocol.result(request.id, payload), buffers)
+        except Exception as error:
+            self._outbox.reply(self._refusal(request.id, error))
+
+    def close(self) -> None:
+        """End the view: runs are stopped, the page is told, the model forgets it. Closing twice does no harm."""
+        self._leave()
+        self._runs.stop_all()
+        self._outbox.event("closed", {})
+        self._outbox.close()
+
+    # -- questions ----------------------------------------------------------------------------------------
+
+    def _hello(self) -> tuple[JSON, list[bytes]]:
+        can = {"edit": True, "run": True, "save": self.model.path is not None}
+        answer: JSON = {"protocol": protocol.PROTOCOL, "session": self.id, "can": can, "probe": list(PROBE)}
+        return {**answer, "version": wire_version(self.model.version)}, [PROBE]
+
+    def _probe(self, ok: bool) -> JSON:
+        self._outbox.binary = ok
+        return {}
+
+    def _snapshot(self) -> tuple[JSON, list[bytes]]:
+        model = self.model
+        with model.graph.lock:
+            content, buffer = self._hub.scene.snapshot()
+            content["diagnostics"] = protocol.diagnostics(model.diagnostics)
+            content["version"] = wire_version(model.version)
+            content["seq"] = self._outbox.seq
+        content["title"] = model.name
+        content["path"] = str(model.path) if model.path else None
+        return {**content, **self._hub.state()}, [buffer]
+
+    def _inspect(self, node: int) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.inspector.node(node, self.model.diagnostics)
+
+    def _doc(self, node: int) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.inspector.documentation(node)
+
+    def _value(self, value: int) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.inspector.value(value, self.summaries.get(value))
+
+    # -- edits --------------------------------------------------------------------------------------------
+
+    def _set_attribute(self, node: int, name: str, value: Any, type: str | None, version: int | None) -> JSON:  # noqa: A002
+        graph = self.model.graph
+        with graph.lock:
+            record = self._node(node)
+            self._hub.refuse_conflict(graph_version(version), [node], self.id)
+            if value is None:
+                edits.clear_attribute(graph, record, name, origin=self.id)
+            else:
+                given = next((item for item in record.proto.attribute if item.name == name), None)
+                schema = graph.schema(record)
+                spec = schema.attributes.get(name) if schema else None
+                kind = spec.type if spec else kind_of(given) if given is not None else type or ""
+                edits.set_attribute(graph, record, name, protocol.from_wire(value, kind), origin=self.id)
+            return self._edited()
+
+    def _rename_node(self, node: int, name: str, version: int | None) -> JSON:
+        with self.model.graph.lock:
+            record = self._node(node)
+            self._hub.refuse_conflict(graph_version(version), [node], self.id)
+            edits.rename_node(self.model.graph, record, name, origin=self.id)
+            return self._edited()
+
+    def _rename_value(self, value: int, name: str, version: int | None) -> JSON:
+        with self.model.graph.lock:
+            record = self.model.graph.values.get(value)
+            if record is None:
+                raise NameLookupError(f"value {value} is not in the model any more")
+            self._hub.refuse_conflict(graph_version(version), [value], self.id)
+            edits.rename_value(self.model.graph, record, name, origin=self.id)
+            return self._edited()
+
+    def _remove(self, nodes: list[int], bypass: bool, version: int | None) -> JSON:
+        with self.model.graph.lock:
+            records = [self._node(node) for node in nodes]
+            if not records:
+                raise ProtocolError("malformed", "remove: no node is named")
+            self._hub.refuse_conflict(graph_version(version), nodes, self.id)
+            edits.remove_nodes(self.model.graph, records, bypass, origin=self.id)
+            return self._edited()
+
+    def _undo(self, version: int | None) -> JSON:
+        with self.model.graph.lock:
+            self._hub.refuse_conflict(graph_version(version), None, self.id)
+            if self.model.graph.undo(origin=self.id) is None:
+                raise ProtocolError("nothing", "There is nothing to undo.")
+            return self._edited()
+
+    def _redo(self, version: int | None) -> JSON:
+        with self.model.graph.lock:
+            self._hub.refuse_conflict(graph_version(version), None, self.id)
+            if self.model.graph.redo(origin=self.id) is None:
+                raise ProtocolError("nothing", "There is nothing to redo.")
+            return self._edited()
+
+    def _node(self, ident: int) -> Any:
+        record = self.model.graph.nodes.get(ident)
+        if record is None:
+            raise NameLookupError(f"node {ident} is not in the model any more")
+        return record
+
+    def _edited(self) -> JSON:
+        return {"version": wire_version(self.model.version)}
+
+    def _save(self) -> JSON:
+        return self._hub.save()
+
+    # -- runs ---------------------------------------------------------------------------------------------
+
+    def _run(self, request: Request) -> None:
+        def finish(started: float, summaries: Mapping[int, Statistics] | None, error: Exception | None) -> None:
+            if error is not None or summaries is None:
+                self._outbox.reply(self._refusal(request.id, error or RunStopped("the run was stopped")))
+                return
+            self.summaries.update(summaries)
+            values = self.model.graph.values
+            rows = [statistics_on_wire(values[vid], found) for vid, found in summaries.items() if vid in values]
+            payload = {"run": request.id, "seconds": time.perf_counter() - started, "values": rows}
+            self._outbox.reply(protocol.result(request.id, payload))
+
+        def progress(done: int, total: int, node: str) -> None:
+            self._outbox.event("progress", {"run": request.id, "done": done, "total": total, "node": node})
+
+        nodes, seed = request.params["nodes"], request.params["seed"] or 0
+        self._runs.start(request.id, nodes, seed, progress, finish)
+
+    def _stop(self, run: int) -> JSON:
+        return {"stopped": self._runs.stop(run)}
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def _commit(self, commit: "Commit", delta: JSON) -> None:
+        for gone in commit.touched.removed_values:
+            self.summaries.pop(gone, None)
+        about = {"version": wire_version(commit.version), "label": commit.label, "kind": commit.kind}
+        origin = commit.origin if isinstance(commit.origin, str) else None
+        self._outbox.event("commit", {**about, **delta, "origin": origin})
+
+    def _state_changed(self) -> None:
+        self._outbox.event(*self._state_event())
+
+    def _state_event(self) -> tuple[str, JSON]:
+        return "history", self._hub.state()
+
+    def _refusal(self, request: int, error: Exception) -> JSON:
+        """The reply to a request that failed, in the words of the error."""
+        match error:
+            case ProtocolError():
+                return protocol.error(request, error.code, str(error), error.hint)
+            case RunStopped():
+                return protocol.error(request, "stopped", str(error))
+            case RunError():
+                return protocol.error(request, "run", str(error), node=self._node_called(error.node))
+            case EditError():
+                return protocol.error(request, "refused", str(error))
+            case NameLookupError():
+                return protocol.error(request, "gone", str(error))
+            case SaveError():
+                return protocol.error(request, "save", str(error))
+            case OnnxlabError():
+                return protocol.error(request, "failed", str(error))
+        message = f"{type(error).__name__}: {error}"
+        return protocol.error(request, "internal", message, "This is a defect of onnxlab; please report it.")
+
+    def _node_called(self, label: str | None) -> int:
+        try:
+            return self.model.graph.resolve_node(label) if label else 0
+        except NameLookupError:
+            return 0
+
+
+def wire_version(version: int) -> int:
+    """The model's version as the page counts it: from 1, since 0 is the page without a model."""
+    return version + 1
+
+
+def graph_version(version: int | None) -> int | None:
+    """The page's version as the model counts it."""
+    return None if version is None else version - 1

@@ -1,0 +1,71 @@
+"""Values as JSON for the page: attributes, previews of tensors, summaries of what a run made."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.analysis.statistics import Statistics
+from onnxlab.graph.attributes import BodyRef
+from onnxlab.graph.records import ValueRecord
+from onnxlab.notebook import protocol
+from onnxlab.notebook.protocol import JSON
+
+MAX_ITEMS = 4096
+"""Longest list of an attribute that is sent, and edited, in full."""
+
+
+def on_wire(value: Any) -> Any:
+    """An attribute's value as JSON: numbers and texts as they are, tensors as previews, the rest in words."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int() | float():
+            return protocol.number(value)
+        case bytes():
+            return value.decode("utf-8", "backslashreplace")
+        case np.ndarray() | np.generic():
+            return preview(np.asarray(value))
+        case list() | tuple():
+            return [on_wire(item) for item in value[:MAX_ITEMS]]
+        case onnx.TensorProto():
+            return {"dtype": dtypes.name(value.data_type), "shape": list(value.dims), "preview": ""}
+        case onnx.GraphProto():
+            return f"{value.name or 'graph'}: {len(value.node)} nodes"
+        case BodyRef():
+            return f"scope {value.scope}"
+    return type(value).__name__
+
+
+def preview(array: "np.ndarray[Any, Any]") -> JSON:
+    """A tensor's type, shape and first and last elements."""
+    text = np.array2string(array, threshold=24, edgeitems=3, max_line_width=72, separator=", ")
+    return {
+        "dtype": dtypes.name(dtypes.from_numpy(array.dtype)),
+        "shape": list(array.shape),
+        "preview": text if len(text) <= 2000 else text[:2000] + "…",
+    }
+
+
+def statistics_on_wire(value: ValueRecord, found: Statistics) -> JSON:
+    """A summary as the page reads it."""
+    histogram = None
+    if found.counts and found.low is not None and found.high is not None:
+        ends = {"low": protocol.number(found.low), "high": protocol.number(found.high)}
+        histogram = {"counts": list(found.counts), **ends}
+    return {
+        "id": value.id,
+        "name": value.name,
+        "dtype": found.dtype,
+        "shape": list(found.shape),
+        "count": found.count,
+        "min": protocol.number(found.minimum),
+        "max": protocol.number(found.maximum),
+        "mean": protocol.number(found.mean),
+        "std": protocol.number(found.std),
+        "nan": found.nan,
+        "inf": found.inf,
+        "zeros": found.zeros,
+        "histogram": histogram,
+    }
