@@ -1,0 +1,120 @@
+/** What each box says, and how large that makes it. Sizes hang on names only, so that new shapes move nothing. */
+
+import { INITIALIZER } from "../protocol.ts";
+import type { Store } from "../store.ts";
+import type { Hierarchy } from "./hierarchy.ts";
+import { GROUP, INPUT, NODE, OUTPUT, idOf, kindOf, type Kind } from "./keys.ts";
+import { nodeSubtitle, opTitle, parameterName } from "./names.ts";
+
+export type Font = "title" | "text" | "small";
+
+/** Width of a text in CSS pixels at zoom 1. */
+export type Measure = (text: string, font: Font) => number;
+
+export interface Box {
+  key: number;
+  kind: Kind;
+  /** Node, group or value id. */
+  id: number;
+  title: string;
+  subtitle: string;
+  /** Whether a line of facts stands below; its text is facts() of the moment. */
+  hasFacts: boolean;
+  /** Operator category of a node. */
+  category: string;
+  /** Node that holds subgraphs or calls a function: it can be entered. */
+  enter: boolean;
+  /** Id of the function scope or subgraph to enter, 0: none. */
+  scope: number;
+  width: number;
+  height: number;
+}
+
+export const MIN_WIDTH = 88, MAX_WIDTH = 184, GROUP_MIN_WIDTH = 128;
+const FACTS_WIDTH = 136, STEP = 8;
+export const PADDING = 12;
+/** Heights of lines of text, and above and below them. */
+export const TITLE_LINE = 16, TEXT_LINE = 14, MARGIN = 8;
+const TERMINAL_HEIGHT = 26;
+
+/** Scopes that can be entered from nodes: subgraphs by owner, functions by "domain::name" as in NodeRecord.op. */
+export interface Entrances {
+  bodies: Map<number, number>;
+  functions: Map<string, number>;
+}
+
+export function entrances(store: Store): Entrances {
+  const bodies = new Map<number, number>(), functions = new Map<string, number>();
+  for (const scope of store.scopes.values()) {
+    if (scope.kind === "subgraph" && !bodies.has(scope.owner)) bodies.set(scope.owner, scope.id);
+    if (scope.kind === "function") functions.set(scope.name, scope.id);
+  }
+  return { bodies, functions };
+}
+
+/** The box of an item; open groups are frames and get theirs from their content. */
+export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
+  const kind = kindOf(key), id = idOf(key);
+  if (kind === NODE) return nodeBox(store, doors, key, id, measure);
+  if (kind === GROUP) return groupBox(hierarchy, key, id, measure);
+  return terminalBox(store, key, kind, id, measure);
+}
+
+function nodeBox(store: Store, doors: Entrances, key: number, id: number, measure: Measure): Box {
+  const node = store.nodes.get(id)!;
+  const title = opTitle(node.op), subtitle = nodeSubtitle(node.name, node.op);
+  const hasFacts = node.inputs.some((value) => isParameter(store, value));
+  const scope = doors.bodies.get(id) ?? doors.functions.get(node.op) ?? 0;
+  const text = Math.max(measure(title, "title") + (scope ? 20 : 0), measure(subtitle, "text"));
+  const width = Math.max(hasFacts ? FACTS_WIDTH : MIN_WIDTH, clampWidth(text + 2 * PADDING));
+  const height = 2 * MARGIN + TITLE_LINE + (subtitle ? TEXT_LINE : 0) + (hasFacts ? TEXT_LINE : 0);
+  return { key, kind: NODE, id, title, subtitle, hasFacts, category: node.category, enter: scope > 0, scope, width, height };
+}
+
+function groupBox(hierarchy: Hierarchy, key: number, id: number, measure: Measure): Box {
+  const group = hierarchy.containers.get(id)!;
+  const subtitle = group.size === 1 ? "1 node" : `${group.size.toLocaleString("en")} nodes`;
+  const text = Math.max(measure(group.name, "title") + 18, measure(subtitle, "text"));
+  const width = Math.max(GROUP_MIN_WIDTH, clampWidth(text + 2 * PADDING));
+  const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + 4;
+  return {
+    key, kind: GROUP, id, title: group.name, subtitle, hasFacts: false, category: "", enter: false, scope: 0, width, height,
+  };
+}
+
+function terminalBox(store: Store, key: number, kind: Kind, id: number, measure: Measure): Box {
+  const title = store.values.get(id)?.name ?? "?";
+  const hasFacts = kind === INPUT || kind === OUTPUT;
+  const width = clampWidth(Math.max(measure(title, "text"), hasFacts ? 72 : 40) + 2 * PADDING + 4);
+  const height = TERMINAL_HEIGHT + (hasFacts ? TEXT_LINE - 2 : 0);
+  return { key, kind, id, title, subtitle: "", hasFacts, category: "", enter: false, scope: 0, width, height };
+}
+
+/** Widths in steps, so that columns of boxes line up and equal blocks get equal layouts. */
+function clampWidth(width: number): number {
+  return Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.ceil(width / STEP) * STEP));
+}
+
+function isParameter(store: Store, value: number): boolean {
+  return value > 0 && ((store.values.get(value)?.flags ?? 0) & INITIALIZER) > 0;
+}
+
+/** Parameters that one line has room for. */
+const SHOWN_PARAMETERS = 2;
+
+/** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7 · bias 64"). */
+export function facts(store: Store, box: Box): string {
+  if (!box.hasFacts) return "";
+  if (box.kind !== NODE) return store.values.get(box.id)?.label ?? "";
+  const parts: string[] = [];
+  let left = 0;
+  for (const id of store.nodes.get(box.id)?.inputs ?? []) {
+    if (!isParameter(store, id)) continue;
+    const value = store.values.get(id)!;
+    const text = [parameterName(value.name), value.label].filter(Boolean).join(" ");
+    if (!text) continue;
+    if (parts.length < SHOWN_PARAMETERS) parts.push(text);
+    else left++;
+  }
+  return parts.join(" · ") + (left ? ` +${left}` : "");
+}

@@ -1,0 +1,30 @@
+/**
+ * Keys of what is drawn: a number that holds a kind and the model's id of that kind, so that maps need no strings.
+ */
+
+/** A node of the model. */
+export const NODE = 0;
+/** A group, folded to a box or open as a frame. */
+export const GROUP = 1;
+/** An input of the scope shown; the id is the value's. */
+export const INPUT = 2;
+/** An output of the scope shown; the id is the value's. */
+export const OUTPUT = 3;
+/** A value that comes from an outer scope, or that nothing makes; the id is the value's. */
+export const OUTSIDE = 4;
+
+export type Kind = typeof NODE | typeof GROUP | typeof INPUT | typeof OUTPUT | typeof OUTSIDE;
+
+const KINDS = 8;
+
+export function keyOf(kind: Kind, id: number): number {
+  return id * KINDS + kind;
+}
+
+export function kindOf(key: number): Kind {
+  return (key % KINDS) as Kind;
+}
+
+export function idOf(key: number): number {
+  return Math.floor(key / KINDS);
+}
