@@ -40,7 +40,8 @@ class Limits:
         deadline: seconds from `begin`.
         stop: set it, from any thread, to stop the run before its next node or iteration.
 
-    `held` is the number of bytes that the run holds now; the executor keeps it.
+    `held` is the number of bytes that the run holds now; the executor keeps it. `interrupted` ends a running budget
+    like `stop`, without a trace in what the user gave.
     """
 
     bytes: int | None = None
@@ -48,6 +49,7 @@ class Limits:
     deadline: float | None = None
     stop: threading.Event = field(default_factory=threading.Event)
     held: int = field(default=0, init=False, compare=False)
+    interrupted: bool = field(default=False, init=False, repr=False, compare=False)
     _iterated: int = field(default=0, init=False, repr=False, compare=False)
     _until: float | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -62,7 +64,7 @@ class Limits:
 
     def check(self) -> None:
         """Raises RunStopped when the stop flag is set, LimitError after the deadline."""
-        if self.stop.is_set():
+        if self.interrupted or self.stop.is_set():
             raise RunStopped("the run was stopped")
         if self._until is not None and time.monotonic() > self._until:
             raise LimitError(f"the run took longer than its limit of {self.deadline:g} s (Limits.deadline)")
@@ -195,11 +197,19 @@ class RunContext(Protocol):
 
 
 class InferContext(Protocol):
-    """What a shape rule that asked for a context gets."""
+    """What a shape rule gets as its first argument."""
 
     @property
     def node(self) -> str:
         """Label of the node, for messages."""
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        """For each output slot that the node lists, whether its name is not empty."""
+
+    @property
+    def depth(self) -> int:
+        """How many bodies the node is nested in; 0 in the main graph."""
 
     def opset_version(self, domain: str = "") -> int:
         """Version of `domain` that the node's graph or function imports; 0 where it imports none."""
@@ -209,3 +219,6 @@ class InferContext(Protocol):
 
     def infer(self, body: Body, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs, given those of its inputs by position."""
+
+    def warn(self, message: str, *, expected: str = "", found: str = "", hint: str = "") -> None:
+        """Reports what is suspect but does not keep the rule from an answer; to refuse, raise FactError."""

@@ -1,0 +1,16 @@
+"""Running any part of a model, in place.
+
+provider.py              what a provider is: it claims nodes and compiles parts
+partition.py             which provider gets which nodes: maximal convex parts, as a plan for people
+numpy_provider.py        the reference provider: one kernel, function or body per node
+functions.py             functions of the model and of operator schemas, as bodies to run
+compiler.py              scopes to programs, through the providers
+program.py               slots, steps and lifetimes: what is run
+executor.py              the loop that runs a program, and what kernels may ask of it
+sizes.py                 how large an output will be, where it can dwarf the inputs
+feeds.py                 the caller's arrays checked against what the model declares
+worker.py                runs in a thread of their own, so that Ctrl-C and Stop answer
+store.py                 values that stay, and which of them an edit made stale
+synthetic.py             arrays made up from facts
+runner.py                all of it for one ModelGraph: run, run_nodes, partition
+"""

@@ -1,0 +1,266 @@
+"""Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers, assembled.
+
+A `Compiler` belongs to one snapshot. Bodies of If, Loop and Scan are compiled when they first run, so that a branch
+that is never taken may hold operators that nobody implements; functions are compiled with their caller, once for
+each set of attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from onnxlab.errors import RunError
+from onnxlab.execution.executor import ProgramBody
+from onnxlab.execution.partition import Partition, partition
+from onnxlab.execution.program import Program, assemble
+from onnxlab.execution.provider import PartitionView, Provider, Step
+from onnxlab.graph.snapshot import BodyRef, NodeView, ScopeView, Snapshot
+from onnxlab.shapes import UNKNOWN, Fact
+
+FactOf = Callable[[int], Fact]
+_MAX_DEPTH = 200  # of functions that call functions: deeper means that one calls itself
+
+
+def unknown(value: int) -> Fact:
+    """Facts for somebody who has none."""
+    return UNKNOWN
+
+
+class StepCache:
+    """Steps of nodes that did not change, so that a plan after an edit costs little.
+
+    Only steps that depend on their node alone belong here: none with bodies, none that call functions.
+    """
+
+    def __init__(self) -> None:
+        self._steps: dict[int, tuple[NodeView, Step]] = {}
+
+    def get(self, node: NodeView) -> Step | None:
+        found = self._steps.get(node.id)
+        return found[1] if found is not None and found[0] is node else None
+
+    def put(self, node: NodeView, step: Step) -> None:
+        self._steps[node.id] = (node, step)
+
+    def clear(self) -> None:
+        self._steps.clear()
+
+
+class Compiler:
+    """Makes programs of one snapshot.
+
+    Args:
+        snapshot: what to run.
+        providers: in order of preference; the last one takes what is left.
+        fact: what inference knows of a value id.
+        steps: those of earlier snapshots of the same graph.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        providers: Sequence[Provider],
+        fact: FactOf = unknown,
+        steps: StepCache | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.providers = tuple(providers)
+        self.fact = fact
+        self.steps = StepCache() if steps is None else steps
+        self.main = ScopeCompiler(self, snapshot.main, {})
+        self._functions: dict[Any, ProgramBody] = {}
+        self._depth = 0
+
+    def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
+        """The program of the main graph from `feeds` to `outputs`.
+
+        With `keep`, every value in between stays readable: providers may not swallow any.
+
+        Raises:
+            UnsupportedOperatorError: nothing implements an operator that the outputs need.
+            FeedError: an input that the outputs need is not fed.
+        """
+        return self.main.program(feeds, outputs, keep)
+
+    def function(self, node: NodeView, attributes: Mapping[str, Any]) -> ProgramBody | None:
+        """The model-local function that a node calls, with its attributes bound, or None if it calls none."""
+        scope = self.snapshot.functions.get((node.domain, node.op_type, node.overload))
+        return None if scope is None else self.bound(scope, attributes)
+
+    def bound(self, scope: ScopeView, attributes: Mapping[str, Any]) -> ProgramBody:
+        """A function with its attributes bound: one body per combination of attributes."""
+        bindings = {**scope.attribute_defaults, **attributes}
+        key = (scope.id, tuple((name, _hashable(bindings[name])) for name in sorted(bindings)))
+        body = self._functions.get(key)
+        if body is None:
+            if self._depth > _MAX_DEPTH:
+                raise RunError(f"function {scope.name} calls itself, or functions are nested too deeply")
+            inner = ScopeCompiler(self, scope, bindings)
+            body = self._functions[key] = inner.body(scope.inputs, ())
+            self._depth += 1
+            try:
+                _ = body.program
+            except BaseException:
+                del self._functions[key]
+                raise
+            finally:
+                self._depth -= 1
+        return body
+
+
+class ScopeCompiler:
+    """What a provider may ask about the scope that it compiles for.
+
+    Attributes:
+        compiler: that of the snapshot.
+        scope: a graph, body or function.
+        bindings: values of the attributes of the function that the scope is in.
+    """
+
+    def __init__(self, compiler: Compiler, scope: ScopeView, bindings: Mapping[str, Any]) -> None:
+        self.compiler = compiler
+        self.scope = scope
+        self.bindings = bindings
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """{name: value id} of everything that can be read in this scope."""
+        return value_ids(self.scope)
+
+    @cached_property
+    def runtime_ids(self) -> dict[str, int]:
+        """The same without initializers."""
+        return {name: value for name, value in self.ids.items() if name not in self.scope.initializers}
+
+    def constant(self, name: str) -> Any:
+        """Array of an initializer of this scope, None for any other name."""
+        value = self.scope.initializers.get(name)
+        return None if value is None else self.compiler.snapshot.array(value)
+
+    def fact(self, name: str) -> Fact:
+        """What inference knows of a value of this scope."""
+        value = self.ids.get(name)
+        return UNKNOWN if value is None else self.compiler.fact(value)
+
+    def captures(self, node: NodeView) -> tuple[str, ...]:
+        """Names of this scope that the bodies of a node read."""
+        scopes = self.compiler.snapshot.scopes
+        return tuple(dict.fromkeys(name for ref in node.attributes.bodies for name, _ in scopes[ref.scope].captures))
+
+    def reads(self, node: NodeView) -> tuple[str, ...]:
+        """Names that a node reads, the captures of its bodies included."""
+        if node.attributes.bodies:
+            return tuple(name for name in (*node.inputs, *self.captures(node)) if name)
+        return tuple(filter(None, node.inputs)) if "" in node.inputs else node.inputs
+
+    def cone(self, feeds: Iterable[str], outputs: Iterable[str]) -> list[NodeView]:
+        """The nodes that `outputs` need where `feeds` are given, in topological order."""
+        nodes, _ = self._demand(outputs, set(feeds).__contains__)
+        return nodes
+
+    def border(self, outputs: Iterable[str], given: Callable[[str], bool], missing: bool = False) -> list[str]:
+        """Names at which a walk back from `outputs` ends: those that are given, or with `missing` the others."""
+        nodes, read = self._demand(outputs, given)
+        if not missing:
+            return [name for name in read if given(name)]
+        made = {name for node in nodes for name in node.outputs}
+        return [name for name in read if not given(name) and name not in made]
+
+    def _demand(self, outputs: Iterable[str], given: Callable[[str], bool]) -> tuple[list[NodeView], dict[str, None]]:
+        """Nodes that a walk back from `outputs` meets, in topological order, and all names that it asked for."""
+        read = dict.fromkeys(outputs)
+        needed = {name for name in read if not given(name)}
+        picked = []
+        for node in reversed(self.scope.nodes):
+            if not needed.isdisjoint(node.outputs):
+                picked.append(node)
+                for name in self.reads(node):
+                    if name not in read:
+                        read[name] = None
+                        if not given(name):
+                            needed.add(name)
+        picked.reverse()
+        return picked, read
+
+    def view(self, feeds: Iterable[str], outputs: Iterable[str], keep: bool = False) -> PartitionView:
+        """What providers see of the nodes that a run needs."""
+        given = frozenset(feeds)
+        nodes = tuple(self.cone(given, outputs))
+        visible = frozenset(outputs)
+        if keep:
+            visible |= {name for node in nodes for name in node.outputs if name}
+        return PartitionView(
+            nodes,
+            visible,
+            self.scope.opsets,
+            lambda name: None if name in given else self.constant(name),
+            self.reads,
+            self.fact,
+            scope=self,
+        )
+
+    def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
+        """The plan, without compiling anything."""
+        return partition(self.view(feeds, outputs, keep), self.compiler.providers)
+
+    def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
+        view = self.view(feeds, outputs, keep)
+        providers = {provider.name: provider for provider in self.compiler.providers}
+        steps: list[Step] = []
+        for part in partition(view, self.compiler.providers).parts:
+            compiled = providers[part.provider].compile(part, view)
+            if isinstance(compiled, list):
+                steps += compiled
+            else:
+                label = f"{part.provider} part from {part.nodes[0].label} to {part.nodes[-1].label}"
+                steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
+        given = set(feeds)
+        return assemble([_without(step, given) for step in steps], feeds, outputs, view.constant, self.where)
+
+    @property
+    def where(self) -> str:
+        """How messages call this scope."""
+        if self.scope.kind == "function":
+            return f"function {self.scope.name}"
+        return self.scope.path or "the graph"
+
+    def inner(self, ref: BodyRef) -> ProgramBody:
+        """The body of a node of this scope."""
+        scope = self.compiler.snapshot.scopes[ref.scope]
+        inner = ScopeCompiler(self.compiler, scope, self.bindings)
+        inputs = tuple(name for name in scope.inputs if name not in scope.initializers)
+        return inner.body(inputs, tuple(name for name, _ in scope.captures))
+
+    def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:
+        """This scope as a body that reads `captures` from outside."""
+        facts = tuple(self.compiler.fact(value) for value in self.scope.output_ids)
+        feeds = (*inputs, *captures)
+        return ProgramBody(inputs, self.scope.outputs, captures, facts, lambda: self.program(feeds, self.scope.outputs))
+
+
+def value_ids(scope: ScopeView) -> dict[str, int]:
+    """{name: value id} of everything that can be read in a scope."""
+    ids = dict(scope.captures)
+    ids.update(zip(scope.inputs, scope.input_ids, strict=True))
+    ids.update(scope.initializers)
+    for node in scope.nodes:
+        ids.update(zip(node.outputs, node.output_ids, strict=True))
+    ids.pop("", None)
+    return ids
+
+
+def _without(step: Step, fed: set[str]) -> Step:
+    """A step that leaves alone what the caller feeds."""
+    if fed.isdisjoint(step.outputs):
+        return step
+    return replace(step, outputs=tuple("" if name in fed else name for name in step.outputs))
+
+
+def _hashable(value: Any) -> Any:
+    """A key for an attribute's value: equal for equal plain values, for others the object itself."""
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return (type(value), value) if isinstance(value, (int, float, str, bytes, BodyRef)) else id(value)

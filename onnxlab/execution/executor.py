@@ -1,0 +1,279 @@
+"""The loop that runs a program, and what kernels may ask of it.
+
+Stateless: everything of one run is in its `Run` and its frame, so that many threads may run one program.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from onnxlab.errors import RunError
+from onnxlab.execution.program import Instruction, Program
+from onnxlab.execution.reporting import failure
+from onnxlab.execution.sizes import UNFIT
+from onnxlab.limits import Body, Limits
+from onnxlab.shapes import Fact
+
+_SMALL = 1 << 16  # bytes; arrays below it are not counted: that would cost more than they hold
+
+_OVERHEAD = 128  # bytes of an array besides its elements
+
+
+class Observer(Protocol):
+    """Somebody who watches the steps of a run and may save it some."""
+
+    def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
+        """Outputs of this step that are known already, or None when it has to be called."""
+
+    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+        """Called after each step; returns the slots that may be let go."""
+
+
+class Run:
+    """The state of one run: its budget, its random numbers and the large arrays that it holds."""
+
+    def __init__(self, limits: Limits, seed: int | None = None) -> None:
+        self.limits = limits
+        self.memory = Memory(limits)
+        self._seed = seed
+        self._rng: np.random.Generator | None = None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng
+
+
+class Memory:
+    """Bytes of the large arrays in a run's frames, each buffer counted once however many views share it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._held: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (frame, slot): buffers
+        self._buffers: dict[int, int] = {}  # id of a buffer: how many slots show it
+
+    def hold(self, frame: int, slot: int, value: Any) -> None:
+        """Count what a slot now shows. Raises LimitError when that is more than the budget."""
+        buffers = [buffer for buffer in _buffers(value) if buffer[1] > _SMALL]
+        if buffers:
+            self._held[frame, slot] = buffers
+            for key, nbytes in buffers:
+                shown = self._buffers.get(key, 0)
+                self._buffers[key] = shown + 1
+                if not shown:
+                    self._limits.reserve(nbytes, "the output")
+
+    def drop(self, frame: int, slot: int) -> None:
+        """Forget a slot."""
+        for key, nbytes in self._held.pop((frame, slot), ()):
+            shown = self._buffers[key] - 1
+            if shown:
+                self._buffers[key] = shown
+            else:
+                del self._buffers[key]
+                self._limits.release(nbytes)
+
+    def leave(self, frame: int) -> None:
+        """Forget a frame, at the end of a body."""
+        for key in [key for key in self._held if key[0] == frame]:
+            self.drop(*key)
+
+    def __bool__(self) -> bool:
+        return bool(self._held)
+
+
+def _buffers(value: Any) -> list[tuple[int, int]]:
+    """(id, bytes) of the memory behind a value; a sequence or map is one buffer, with what its items take."""
+    if isinstance(value, np.ndarray):
+        while isinstance(value.base, np.ndarray):
+            value = value.base
+        return [(id(value), value.nbytes)]
+    if isinstance(value, (list, dict)):
+        items = value if isinstance(value, list) else value.values()
+        return [(id(value), sum(_OVERHEAD + nbytes for item in items for _, nbytes in _buffers(item)))]
+    return []
+
+
+class NodeContext:
+    """The RunContext of one call of one node."""
+
+    __slots__ = ("_captured", "_instruction", "_reserved", "_run")
+
+    def __init__(self, run: Run, instruction: Instruction, frame: list[Any]) -> None:
+        self._run = run
+        self._instruction = instruction
+        self._captured = {name: frame[slot] for name, slot in instruction.captures}
+        self._reserved = 0
+
+    @property
+    def node(self) -> str:
+        return self._instruction.step.label
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        return tuple(slot >= 0 for slot in self._instruction.results)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return self._run.rng
+
+    def opset_version(self, domain: str = "") -> int:
+        return self._instruction.step.opsets.get(domain, 0)
+
+    def reserve(self, nbytes: int, what: str = "") -> None:
+        self._run.limits.reserve(nbytes, what or f"the output of {self.node}")
+        self._reserved += nbytes
+
+    def check(self) -> None:
+        self._run.limits.check()
+
+    def run(self, body: Body, feeds: Sequence[Any]) -> list[Any]:
+        assert isinstance(body, ProgramBody)
+        self._run.limits.iterate()
+        return body.run(self._run, feeds, self._captured)
+
+    def release(self) -> None:
+        """Give back what the node reserved: from now on its outputs themselves are counted."""
+        self._run.limits.release(self._reserved)
+
+
+class ProgramBody:
+    """A subgraph or function as a kernel's Body; its program is made when it is first run.
+
+    Attributes:
+        inputs: names of the formal inputs.
+        outputs: names of the outputs.
+        captures: names of the outer values that it reads.
+        output_facts: declared types of the outputs.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        captures: tuple[str, ...],
+        output_facts: tuple[Fact, ...],
+        make: Callable[[], Program],
+    ) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.captures = captures
+        self.output_facts = output_facts
+        self._make = make
+        self._program: Program | None = None
+
+    @property
+    def program(self) -> Program:
+        if self._program is None:  # two threads may both make it: the same, and harmless
+            self._program = self._make()
+        return self._program
+
+    def run(self, run: Run, feeds: Sequence[Any], captured: Mapping[str, Any]) -> list[Any]:
+        """Run once. Raises ValueError for a wrong number of feeds."""
+        if len(feeds) != len(self.inputs):
+            takes = ", ".join(self.inputs) or "none"
+            raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
+        program = self.program
+        frame = program.frame([*feeds, *(captured[name] for name in self.captures)])
+        try:
+            execute(program, frame, run)
+        finally:
+            if run.memory:
+                run.memory.leave(id(frame))
+        return program.results(frame)
+
+
+def execute(program: Program, frame: list[Any], run: Run, observer: Observer | None = None) -> None:
+    """Run every instruction of a program on a frame.
+
+    Arrays are let go after their last reader; with an observer, when that says so.
+
+    Raises:
+        RunError: a kernel failed; the message names node, operator and inputs.
+        LimitError, RunStopped: the budget is used up, or the run was told to stop.
+    """
+    limits, memory = run.limits, run.memory
+    flagged, key = limits.stop.is_set, id(frame)
+    timed = limits.deadline is not None
+    instruction = None
+    try:
+        for instruction in program.instructions:
+            if timed or limits.interrupted or flagged():
+                limits.check()
+            if observer is None:
+                result = _call(instruction, frame, run)
+            else:
+                known = observer.reuse(instruction, frame)
+                start = time.perf_counter()
+                result = _call(instruction, frame, run) if known is None else known
+                seconds = time.perf_counter() - start
+            slot = instruction.result
+            if slot > 0 and type(result) is np.ndarray:
+                frame[slot] = result
+                if result.nbytes > _SMALL:
+                    memory.hold(key, slot, result)
+            else:
+                _spread(instruction, frame, result, memory)
+            drop: Iterable[int] = instruction.drop
+            if observer is not None:
+                drop = observer.done(instruction, frame, known is not None, seconds)
+            for slot in drop:
+                frame[slot] = None
+                if memory:
+                    memory.drop(key, slot)
+    except Exception as error:
+        raise failure(instruction, frame, error) from error
+
+
+def _call(instruction: Instruction, frame: list[Any], run: Run) -> Any:
+    """Call a step on its inputs: the fast path for the plain kernels, which are most."""
+    step = instruction.step
+    if step.size is not None:
+        _reserve(instruction, frame, run)
+    if not step.context:
+        if instruction.arity == 1:
+            return instruction.call(instruction.take(frame))
+        return instruction.call(*instruction.take(frame))
+    context = NodeContext(run, instruction, frame)
+    try:
+        if instruction.arity == 1:
+            return instruction.call(context, instruction.take(frame))
+        return instruction.call(context, *instruction.take(frame))
+    finally:
+        context.release()
+
+
+def _reserve(instruction: Instruction, frame: list[Any], run: Run) -> None:
+    """Refuse a call whose outputs alone would break the budget."""
+    step = instruction.step
+    inputs = instruction.take(frame)
+    assert step.size is not None
+    try:
+        nbytes = step.size(inputs) if instruction.arity == 1 else step.size(*inputs)
+    except UNFIT:  # malformed inputs: the kernel says what is wrong with them
+        return
+    if nbytes > _SMALL:
+        run.limits.reserve(nbytes, "its output")
+        run.limits.release(nbytes)
+
+
+def _spread(instruction: Instruction, frame: list[Any], result: Any, memory: Memory) -> None:
+    """Put several outputs, or one that is no plain array, into their slots."""
+    slots = instruction.results
+    if isinstance(result, tuple):
+        results: Sequence[Any] = result
+    elif instruction.step.node == 0 and isinstance(result, list):  # of a compiled part
+        results = result
+    else:
+        results = (result,)
+    if len(results) < len(slots):
+        raise RunError(f"{len(slots)} outputs are listed, but the kernel made {len(results)}")
+    for slot, value in zip(slots, results, strict=False):
+        if slot > 0:
+            frame[slot] = value = np.asarray(value) if isinstance(value, np.generic) else value
+            memory.hold(id(frame), slot, value)

@@ -1,0 +1,169 @@
+"""Programs: what is run. Steps over numbered slots, with the moment at which each slot's array can be let go.
+
+A program is immutable once made and holds no array of any run, so that many threads may run it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any
+
+from onnxlab.errors import FeedError
+from onnxlab.execution.provider import Step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instruction:
+    """A step with its names turned into slots.
+
+    Attributes:
+        take: gets the argument tuple out of a frame; for one input, the array itself.
+        arity: number of inputs.
+        result: slot of the only output, -1 where there are several or none.
+        results: slots of all outputs, -1 for those without a name.
+        captures: (name, slot) of the outer values that bodies read.
+        reads: slots of all that the step reads, captures included.
+        drop: slots that nobody needs after this step.
+    """
+
+    step: Step
+    call: Callable[..., Any]
+    take: Callable[[list[Any]], Any]
+    arity: int
+    result: int
+    results: tuple[int, ...]
+    captures: tuple[tuple[str, int], ...]
+    reads: tuple[int, ...]
+    drop: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Instructions and the frame they work on.
+
+    Attributes:
+        template: a frame before the run: constants in their slots, None elsewhere. Slot 0 is the absent input.
+        slots: {name: slot} of every value.
+        feeds, outputs: names, in the caller's order.
+        feed_slots, output_slots: the same as slots.
+    """
+
+    template: list[Any]
+    slots: Mapping[str, int]
+    instructions: tuple[Instruction, ...]
+    feeds: tuple[str, ...]
+    outputs: tuple[str, ...]
+    feed_slots: tuple[int, ...]
+    output_slots: tuple[int, ...]
+
+    def frame(self, feeds: Iterable[Any]) -> list[Any]:
+        """A frame of its own for one run, with the fed arrays in place."""
+        frame = self.template.copy()
+        for slot, array in zip(self.feed_slots, feeds, strict=True):
+            frame[slot] = array
+        return frame
+
+    def results(self, frame: list[Any]) -> list[Any]:
+        return [frame[slot] for slot in self.output_slots]
+
+
+def assemble(
+    steps: Sequence[Step],
+    feeds: Sequence[str],
+    outputs: Sequence[str],
+    constant: Callable[[str], Any],
+    where: str = "the graph",
+) -> Program:
+    """Make a program of steps in an order in which they can run.
+
+    Args:
+        steps: what to run.
+        feeds: names given by the caller at each run.
+        outputs: names asked for.
+        constant: array of an initializer, None for any other name.
+        where: scope, for the error.
+
+    Raises:
+        FeedError: a step or output reads a name that nothing makes.
+    """
+    template: list[Any] = [None]
+    slots: dict[str, int] = {}
+
+    def define(name: str, array: Any = None) -> int:
+        slots[name] = len(template)
+        template.append(array)
+        return slots[name]
+
+    def find(name: str, reader: str) -> int:
+        if not name:
+            return 0
+        slot = slots.get(name)
+        if slot is None:
+            array = constant(name)
+            if array is None:
+                raise FeedError(
+                    f"{reader} reads {name!r}, which no node before it makes and nobody feeds; "
+                    f"feed it, or ask for outputs of {where} that do not need it",
+                    node=reader,
+                )
+            slot = define(name, array)
+        return slot
+
+    for name in feeds:
+        define(name)
+    rows: list[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]] = []
+    for step in steps:
+        if step.constants is not None:
+            for name, array in zip(step.outputs, step.constants, strict=False):
+                if name:
+                    define(name, array)
+            continue
+        inputs = tuple(find(name, step.label) for name in step.inputs)
+        captures = tuple((name, find(name, step.label)) for name in step.captures)
+        rows.append((step, inputs, captures, tuple(define(name) if name else -1 for name in step.outputs)))
+    output_slots = tuple(find(name, where) for name in outputs)
+    return Program(
+        template, slots, _with_lifetimes(rows, template, set(output_slots)), tuple(feeds), tuple(outputs),
+        tuple(slots[name] for name in feeds), output_slots,
+    )  # fmt: skip
+
+
+def _with_lifetimes(
+    rows: Sequence[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]],
+    template: Sequence[Any],
+    wanted: set[int],
+) -> tuple[Instruction, ...]:
+    """Walk backward: the last reader of a slot drops it, a maker whose result nobody reads drops it at once."""
+    alive = {0, *wanted, *(slot for slot, array in enumerate(template) if array is not None)}
+    instructions = []
+    for step, inputs, captures, results in reversed(rows):
+        reads = (*inputs, *(slot for _, slot in captures))
+        touched = dict.fromkeys((*reads, *(slot for slot in results if slot > 0)))
+        drop = tuple(slot for slot in touched if slot not in alive)
+        alive.update(touched)
+        instructions.append(
+            Instruction(
+                step,
+                step.call,
+                _taker(inputs),
+                len(inputs),
+                results[0] if len(results) == 1 else -1,
+                results,
+                captures,
+                reads,
+                drop,
+            )
+        )
+    instructions.reverse()
+    return tuple(instructions)
+
+
+def _taker(inputs: tuple[int, ...]) -> Callable[[list[Any]], Any]:
+    """`itemgetter` is the fastest way to several items of a list; without arguments there is nothing to get."""
+    return itemgetter(*inputs) if inputs else _nothing
+
+
+def _nothing(frame: list[Any]) -> tuple[()]:
+    return ()

@@ -1,0 +1,369 @@
+"""Running one ModelGraph: all of it, up to some values, from some values, or a selection of nodes.
+
+    runner = Runner(graph, inference.fact)
+    runner.run(feeds)                              # {name: array} of the graph's outputs
+    runner.run(feeds, outputs=["relu1_out"])       # any values of the main graph; only what they need is run
+    runner.run({"relu1_out": array})               # any value may be fed: what makes it is not run
+    runner.run()                                   # with the inputs of the last run: after an edit, what it changed
+    runner.run_nodes([3, 4, 5])                    # a selection; what is missing comes from the store or is made up
+    runner.store.get(value_id)                     # what a value was when it was last run
+    graph.followers.append(runner.invalidate)      # so that it hears of edits
+    print(runner.partition())                      # who would run what
+
+`run` and `run_nodes` may be called from many threads at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxlab.errors import NameLookupError
+from onnxlab.execution import feeds as checks
+from onnxlab.execution import worker
+from onnxlab.execution.compiler import Compiler, FactOf, StepCache
+from onnxlab.execution.executor import Observer, Run, execute
+from onnxlab.execution.numpy_provider import NumpyProvider
+from onnxlab.execution.partition import Partition
+from onnxlab.execution.program import Program
+from onnxlab.execution.provider import Provider
+from onnxlab.execution.recording import Counter, Position, Recorder
+from onnxlab.execution.store import State, ValueStore, downstream, new_stamp, same
+from onnxlab.execution.synthetic import Uses, observe, synthesise
+from onnxlab.graph.commits import GraphCommit
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer.types import fact_of_type
+from onnxlab.limits import Limits
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
+
+Progress = Callable[[int, int, str], None]
+"""progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
+
+_PROGRAMS = 16  # kept per version of the model
+
+
+class Runner:
+    """Runs a model's graph in place and keeps its values.
+
+    Args:
+        graph: the model.
+        fact: what inference knows of a value id; default: what the file declares.
+        providers: in order of preference; the last one takes what is left; default: NumPy alone.
+        keep_bytes: memory for kept values; default 40 % of what is available.
+
+    Attributes:
+        store: the values of the last run, by value id.
+    """
+
+    def __init__(
+        self,
+        graph: ModelGraph,
+        fact: FactOf | None = None,
+        providers: Sequence[Provider] | None = None,
+        keep_bytes: int | None = None,
+    ) -> None:
+        self.graph = graph
+        self.providers = tuple(providers or (NumpyProvider(),))
+        self.store = ValueStore(graph, keep_bytes)
+        self._fact = fact or self.declared
+        self._steps = StepCache()
+        self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
+
+    def declared(self, value: int) -> Fact:
+        """The type that the file declares for a value; UNKNOWN where it declares none."""
+        record = self.graph.values.get(value)
+        if record is None or record.info is None:
+            return UNKNOWN
+        return fact_of_type(record.info.type, lambda axis: symbol(f"{record.name}.{axis}"))
+
+    def invalidate(self, commit: GraphCommit) -> None:
+        """Follow an edit: what depends on it is no longer fresh. Register it as a follower of the graph."""
+        self.store.follow(commit)
+        if commit.touched.functions:
+            self._steps.clear()
+
+    def partition(self, outputs: Sequence[str] | None = None, feeds: Iterable[str] = ()) -> Partition:
+        """Which provider would run which nodes, without running anything."""
+        compiler, _ = self._current()
+        given = (*compiler.snapshot.main.inputs, *feeds)
+        return compiler.main.partition(given, self._outputs(compiler, outputs))
+
+    # -- running ----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        feeds: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        keep: bool = True,
+        seed: int | None = None,
+    ) -> dict[str, Any]:
+        """Run the main graph and return {name: array} of the outputs.
+
+        Args:
+            feeds: {name: array} of graph inputs, or of any other values, whose producers are then not run. None:
+                the inputs of the last run.
+            outputs: names of any values of the main graph; default: the graph's outputs.
+            limits: what the run may use, and the flag that stops it.
+            progress: told how far the run is, about ten times a second.
+            keep: keep all values and use those that are still right. Feeding anything but inputs is a what-if:
+                it neither uses nor changes what is kept. Without `keep`, memory is let go as early as possible.
+            seed: of random operators.
+
+        Raises:
+            FeedError: feeds that do not fit, or inputs that are missing.
+            NameLookupError: an output that is no value of the main graph.
+            UnsupportedOperatorError: no provider implements an operator that is needed.
+            RunError: a node failed; LimitError, RunStopped: the budget is used up, or somebody stopped the run.
+            KeyboardInterrupt: at once; the run goes no further and its result is dropped.
+        """
+        with self.graph.lock:
+            compiler, programs = self._current()
+            state = self.store.settled()
+        names = self._outputs(compiler, outputs)
+        given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
+        arrays = self._checked(compiler, given)
+        call = _Call(limits, progress, seed)
+        main = compiler.snapshot.main
+        if keep and all(name in main.inputs and name not in main.initializers for name in arrays):
+            return self._run_kept(compiler, programs, state, arrays, names, call)
+        program = self._program(compiler, programs, tuple(arrays), names)
+        return self._own(call(program, list(arrays.values())), names, arrays)
+
+    def run_nodes(
+        self,
+        nodes: Iterable[int],
+        feeds: Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Progress | None = None,
+        seed: int = 0,
+    ) -> dict[str, Any]:
+        """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
+
+        What they read comes from `feeds`, else from the store where it is fresh, else it is made up from facts.
+
+        Raises:
+            NameLookupError: a node is in a function, which runs only when it is called.
+            FeedError, UnsupportedOperatorError, RunError, LimitError, RunStopped: as `run`.
+        """
+        with self.graph.lock:
+            compiler, programs = self._current()
+            state = self.store.settled()
+            chosen = {self._in_main(node) for node in nodes}
+        arrays = self._checked(compiler, dict(feeds or {}))
+        views = [node for node in compiler.snapshot.main.nodes if node.id in chosen]
+        made = dict.fromkeys(name for node in views for name in node.outputs if name)
+        names = tuple(name for name in made if name not in arrays)
+        read = dict.fromkeys(name for node in views for name in compiler.main.reads(node))
+        border = [name for name in read if name not in made and name not in compiler.main.scope.initializers]
+        ids = compiler.main.ids
+        pins = self.store.pins
+        for name in border:
+            value = ids.get(name, 0)
+            if name not in arrays and (value in pins or state.fresh(value)):
+                arrays[name] = pins[value] if value in pins else state.arrays[value]
+        self._make_up(compiler, [name for name in border if name not in arrays], arrays, seed)
+        call = _Call(limits, progress, seed)
+        program = self._program(compiler, programs, tuple(arrays), names)
+        return self._own(call(program, list(arrays.values())), names, arrays)
+
+    def _in_main(self, node: int) -> int:
+        record = self.graph.nodes.get(node)
+        owner = self.graph.index.owner_in(record, self.graph.main.id) if record else 0
+        if record is None or not owner:
+            where = "is in a function: select the nodes that call it" if record else "does not exist"
+            raise NameLookupError(f"node {self.graph.label(record) if record else node} {where}")
+        return owner
+
+    def _make_up(self, compiler: Compiler, names: Sequence[str], arrays: dict[str, Any], seed: int) -> None:
+        """Add made-up arrays for `names`, of sizes that agree with the arrays that are there."""
+        if not names:
+            return
+        main = compiler.main
+        sizes: dict[str, int] = {}
+        for name, array in arrays.items():
+            observe(main.fact(name), array, sizes)
+        uses = Uses(main.scope.nodes, main.fact)
+        rng = np.random.default_rng(seed)
+        for name in names:
+            arrays[name] = synthesise(main.fact(name), rng, sizes, uses.draw(name))
+
+    # -- keeping ----------------------------------------------------------------------------------------------------
+
+    def _run_kept(
+        self,
+        compiler: Compiler,
+        programs: OrderedDict[Any, Program],
+        state: State,
+        arrays: dict[str, Any],
+        names: tuple[str, ...],
+        call: _Call,
+    ) -> dict[str, Any]:
+        """Run what is not fresh, watched by a Recorder, and merge what came out."""
+        ids = compiler.main.ids
+        by_id = {value: name for name, value in ids.items()}
+        for value, array in self.store.pins.items():
+            if value in by_id:
+                arrays.setdefault(by_id[value], array)
+        fed: dict[int, tuple[Any, int]] = {}
+        changed = []
+        for name, array in arrays.items():
+            value = ids[name]
+            if value in state.arrays and same(state.arrays[value], array):
+                fed[value] = state.arrays[value], state.stamps[value]
+            else:
+                fed[value] = _copied(array), new_stamp()
+                changed.append(value)
+        stale = state.stale
+        if changed and state.arrays:
+            with self.graph.lock:
+                stale = stale | downstream(self.graph, changed)
+
+        def given(name: str) -> bool:
+            value = ids.get(name, 0)
+            return value in fed or (value in state.arrays and value not in stale)
+
+        border = compiler.main.border(names, given)
+        for name in border:
+            if (value := ids[name]) not in fed:
+                fed[value] = state.arrays[value], state.stamps[value]
+        order = (*arrays, *(name for name in border if name not in arrays))
+        program = self._program(compiler, programs, order, names, keep=True)
+        recorder = Recorder(state, program, compiler.main.runtime_ids, fed, self.store.budget, call.position)
+        results = call(program, [fed[ids[name]][0] for name in order], recorder)
+        self.store.merge(state, recorder.state(stale))
+        return {name: _copied(array) for name, array in zip(names, results, strict=True)}
+
+    # -- preparing --------------------------------------------------------------------------------------------------
+
+    def _current(self) -> tuple[Compiler, OrderedDict[Any, Program]]:
+        """The compiler of the model as it is now, and the programs that it has made."""
+        with self.graph.lock:
+            snapshot = self.graph.snapshot()
+            if self._compiled is None or self._compiled[0].snapshot is not snapshot:
+                self._compiled = Compiler(snapshot, self.providers, self._fact, self._steps), OrderedDict()
+            return self._compiled
+
+    def _program(
+        self,
+        compiler: Compiler,
+        programs: OrderedDict[Any, Program],
+        feeds: tuple[str, ...],
+        outputs: tuple[str, ...],
+        keep: bool = False,
+    ) -> Program:
+        key = (feeds, outputs, keep)
+        program = programs.get(key)
+        if program is None:
+            main = compiler.main.scope
+            needed = [name for name in compiler.main.border(outputs, set(feeds).__contains__, missing=True)
+                      if name in main.inputs]  # fmt: skip
+            checks.check_missing(needed, feeds, self._input_facts(compiler))
+            program = programs[key] = compiler.program(feeds, outputs, keep)
+            while len(programs) > _PROGRAMS:
+                programs.popitem(last=False)
+        return program
+
+    def _outputs(self, compiler: Compiler, outputs: Sequence[str] | None) -> tuple[str, ...]:
+        if outputs is None:
+            return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
+        if isinstance(outputs, str):
+            outputs = [outputs]
+        ids = compiler.main.ids
+        for name in outputs:
+            if name not in ids:
+                close = difflib.get_close_matches(str(name), list(ids), 3)
+                hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+                inner = " (values inside a body or function cannot be asked for)" if "/" in str(name) else ""
+                raise NameLookupError(f"no value of the main graph is called {name!r}{inner}{hint}")
+        return tuple(dict.fromkeys(outputs))
+
+    def _input_facts(self, compiler: Compiler) -> dict[str, Fact]:
+        main = compiler.snapshot.main
+        return {
+            name: self.declared(value)
+            for name, value in zip(main.inputs, main.input_ids, strict=True)
+            if name not in main.initializers
+        }
+
+    def _checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
+        ids = compiler.main.ids
+        inputs = self._input_facts(compiler)
+        if not given.keys() <= ids.keys():
+            checks.check_names(given, inputs, ids)
+        facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in given}
+        return checks.convert(given, facts)
+
+    def _last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:
+        main = compiler.snapshot.main
+        return {
+            name: state.arrays[value]
+            for name, value in zip(main.inputs, main.input_ids, strict=True)
+            if value in state.arrays and name not in main.initializers
+        }
+
+    def _own(self, results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) -> dict[str, Any]:
+        """Results that the caller may write to: nothing else shows them."""
+        shared = {id(array) for array in fed.values()}
+        owned = {}
+        for name, array in zip(names, results, strict=True):
+            own = isinstance(array, np.ndarray) and array.base is None and array.flags.writeable
+            owned[name] = array if own and id(array) not in shared else _copied(array)
+            shared.add(id(array))
+        return owned
+
+
+class _Call:
+    """One run: its limits, its progress, its seed."""
+
+    def __init__(self, limits: Limits | None, progress: Progress | None, seed: int | None) -> None:
+        self.limits = limits or Limits()
+        self.progress = progress
+        self.seed = seed
+        self.position = Position(0)
+
+    def __call__(self, program: Program, feeds: Sequence[Any], observer: Observer | None = None) -> list[Any]:
+        """Run a program in a worker and return its outputs."""
+        limits = self.limits.begin()
+        limits.check()
+        run = Run(limits, self.seed)
+        position, progress = self.position, self.progress
+        position.total = len(program.instructions)
+        if observer is None and progress is not None:
+            observer = Counter(position)
+
+        def work() -> list[Any]:
+            frame = program.frame(feeds)
+            with np.errstate(all="ignore"):
+                execute(program, frame, run, observer)
+            return program.results(frame)
+
+        def tick() -> None:
+            if progress is not None:
+                progress(position.done, position.total, position.label)
+
+        if not program.instructions:
+            return program.results(program.frame(feeds))
+        results = worker.call(work, limits, tick)
+        if progress is not None:
+            progress(position.total, position.total, "")
+        return results
+
+
+def _dtype_only(fact: Fact) -> Fact:
+    """A fed intermediate value may have any shape: what it breaks, the nodes behind it say."""
+    return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return [_copied(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,96 @@
+"""Calls in a thread of their own, so that Ctrl-C and Stop are answered while NumPy is busy.
+
+A kernel cannot be interrupted, but it can be left alone: the caller goes on, and what the kernel makes is dropped.
+Threads are daemons and are used again, because starting one costs more than a small run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from onnxlab.errors import LimitError, RunStopped
+from onnxlab.limits import Limits
+
+T = TypeVar("T")
+
+POLL = 0.1
+"""Seconds between looks at the stop flag while a call is under way."""
+
+PATIENCE = 0.4
+"""Seconds that a call gets to stop by itself before it is left alone."""
+
+_idle: list[_Worker] = []  # append and pop are atomic
+
+
+class _Worker(threading.Thread):
+    """A thread that makes one call after the other."""
+
+    def __init__(self) -> None:
+        super().__init__(name="onnxlab-run", daemon=True)
+        self.calls: SimpleQueue[tuple[Callable[[], Any], SimpleQueue[Any]]] = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            function, reply = self.calls.get()
+            try:
+                outcome: tuple[Any, BaseException | None] = (function(), None)
+            except BaseException as error:  # whatever it is, it belongs to the caller
+                outcome = (None, error)
+            del function  # and with it the arrays of the run
+            _idle.append(self)
+            reply.put(outcome)
+            del reply, outcome
+
+
+def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | None = None) -> T:
+    """Return `function()`, called in another thread.
+
+    Args:
+        function: gets no argument, and looks at `limits` itself now and then.
+        limits: the running budget of the call.
+        tick: called in this thread about every POLL seconds while the call is under way.
+
+    Raises:
+        KeyboardInterrupt: in the main thread, at once; the call is told to stop and its result dropped.
+        RunStopped, LimitError: the stop flag or the deadline, and the call did not end by itself soon enough.
+        BaseException: whatever the function raises.
+    """
+    try:
+        worker = _idle.pop()
+    except IndexError:
+        worker = _Worker()
+    reply: SimpleQueue[tuple[T, BaseException | None]] = SimpleQueue()
+    try:
+        worker.calls.put((function, reply))
+        result, error = _wait(reply, limits, tick)
+    except BaseException:
+        limits.interrupted = True
+        raise
+    if error is not None:
+        raise error
+    return result
+
+
+def _wait(
+    reply: SimpleQueue[tuple[T, BaseException | None]], limits: Limits, tick: Callable[[], None] | None
+) -> tuple[T, BaseException | None]:
+    """Wait for the reply, and PATIENCE longer once the run has to end."""
+    ending: float | None = None
+    while True:
+        try:
+            return reply.get(timeout=POLL)
+        except Empty:
+            if tick is not None:
+                tick()
+            try:
+                limits.check()
+            except (RunStopped, LimitError):
+                now = time.monotonic()
+                ending = ending or now
+                if now - ending > PATIENCE:
+                    raise
