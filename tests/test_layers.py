@@ -35,6 +35,9 @@ LAYERS = [
     "__init__",
     "__main__",
 ]
+# (file, row): the one import that climbs. A Model draws itself when a notebook shows it, and asks for the notebook
+# layer by name at that moment; nothing of it is imported before.
+EXCEPTIONS = {("model.py", "notebook")}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -78,7 +81,7 @@ def violations(path: Path, source: str) -> list[str]:
     return [
         f"line {line} imports {row}"
         for line, row in imported_layers(source, package)
-        if LAYERS.index(row) > own
+        if LAYERS.index(row) > own and (path.relative_to(PACKAGE).as_posix(), row) not in EXCEPTIONS
     ]
 
 
