@@ -9,11 +9,11 @@ A kernel computes outputs from arrays:
     def concat(*inputs, axis): ...
 
 * Inputs come by position, None for an absent optional one; attributes by keyword, decoded (str, int, float,
-  sequences of them, NumPy arrays for tensors, a `Body` for a graph). An absent attribute without a default is
-  not passed.
-* It returns an array, or a tuple of arrays, at least as many as the node has outputs. A NumPy scalar counts as
-  an array of rank 0 (ufuncs return such); a sequence is a list.
-* Arrays are read-only to all: a kernel never writes to an input, and may return an input or a view of one.
+  sequences of them, NumPy arrays for tensors, a `Body` for a graph). An absent attribute is not passed unless
+  the schema gives it a default.
+* It returns an array, or a tuple of arrays, at least as many as the node has outputs. A NumPy scalar (ufuncs
+  return such) counts as an array of rank 0; a sequence is a list, an empty optional None, a map a dict.
+* Arrays are read-only: a kernel never writes to an input, and may return an input or a view of one.
 * With `context=True` the first argument is the `RunContext`: to claim memory before allocating (`reserve`), to
   be stoppable in long loops (`check`), to run bodies, and to know which outputs are wanted.
 * Floating-point warnings are the caller's: the executor runs kernels under `np.errstate(all="ignore")`.

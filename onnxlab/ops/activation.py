@@ -1,0 +1,284 @@
+"""Activation functions: rectifiers, sigmoids, GELU and its kin, Softmax, LogSoftmax, Hardmax, Clip."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+
+from onnxlab.ops.math import consuming, erf, erf_in_place
+from onnxlab.ops.numeric import BLOCK, Array, blocked, normal_axis, widened
+from onnxlab.ops.registry import kernel
+
+
+@kernel("Relu", since=6)
+def relu(x: Array) -> Array:
+    """max(x, 0)."""
+    return np.maximum(x, x.dtype.type(0))
+
+
+kernel("Relu", since=1)(consuming(relu))
+
+
+@kernel("Sigmoid", since=6)
+@widened
+def sigmoid(x: Array) -> Array:
+    """1 / (1 + exp(−x))."""
+    y = np.negative(x, out=np.empty(x.shape, x.dtype))
+    np.exp(y, out=y)
+    np.add(y, 1, out=y)
+    return np.reciprocal(y, out=y)
+
+
+kernel("Sigmoid", since=1)(consuming(sigmoid))
+
+
+def _consuming(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The kernel of opset 1 of an activation with parameters; `consumed_inputs` was a hint."""
+
+    def run(x: Array, consumed_inputs: Sequence[int] | None = None, **parameters: float) -> Array:
+        return function(x, **parameters)
+
+    return run
+
+
+@kernel("LeakyRelu", since=6)
+@widened
+def leaky_relu(x: Array, alpha: float = 0.01) -> Array:
+    """x where x ≥ 0, else alpha·x."""
+    y = np.multiply(x, x.dtype.type(alpha), out=np.empty(x.shape, x.dtype))
+    if 0 <= alpha <= 1:
+        return np.maximum(x, y, out=y)
+    np.copyto(y, x, where=x >= 0)
+    return y
+
+
+@kernel("Elu", since=6)
+@widened
+def elu(x: Array, alpha: float = 1.0) -> Array:
+    """x where x > 0, else alpha·(exp(x) − 1)."""
+    return np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+
+
+@kernel("Celu", since=12)
+@widened
+def celu(x: Array, alpha: float = 1.0) -> Array:
+    """max(0, x) + min(0, alpha·(exp(x/alpha) − 1))."""
+    scale = x.dtype.type(alpha)
+    return np.maximum(x, 0) + np.minimum(0, scale * np.expm1(x / scale))
+
+
+@kernel("Selu", since=6)
+@widened
+def selu(x: Array, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Array:
+    """gamma·x where x > 0, else gamma·alpha·(exp(x) − 1)."""
+    scale = x.dtype.type(gamma)
+    return scale * np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
+
+
+@kernel("Selu", since=1)
+def selu_1(
+    x: Array, alpha: float = 1.6732, gamma: float = 1.0507, consumed_inputs: Sequence[int] | None = None
+) -> Array:
+    """As Selu-6, with the shorter defaults of opset 1."""
+    return selu(x, alpha=alpha, gamma=gamma)
+
+
+@kernel("HardSigmoid", since=6)
+@widened
+def hard_sigmoid(x: Array, alpha: float = 0.2, beta: float = 0.5) -> Array:
+    """max(0, min(1, alpha·x + beta))."""
+    y = np.multiply(x, x.dtype.type(alpha), out=np.empty(x.shape, x.dtype))
+    np.add(y, x.dtype.type(beta), out=y)
+    np.maximum(y, 0, out=y)
+    return np.minimum(y, 1, out=y)
+
+
+for _name, _function in {"LeakyRelu": leaky_relu, "Elu": elu, "HardSigmoid": hard_sigmoid}.items():
+    kernel(_name, since=1)(_consuming(_function))
+
+
+@kernel("HardSwish", since=14)
+@widened
+def hard_swish(x: Array) -> Array:
+    """x · HardSigmoid(x; 1/6, 1/2)."""
+    y = hard_sigmoid(x, alpha=1 / 6, beta=0.5)
+    return np.multiply(y, x, out=y)
+
+
+@kernel("Softplus")
+@widened
+def softplus(x: Array) -> Array:
+    """log(1 + exp(x)), without overflow for large x."""
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+@kernel("Softsign")
+@widened
+def softsign(x: Array) -> Array:
+    """x / (1 + |x|)."""
+    return x / (1 + np.abs(x))
+
+
+@kernel("ThresholdedRelu", since=10)
+def thresholded_relu(x: Array, alpha: float = 1.0) -> Array:
+    """x where x > alpha, else 0."""
+    return np.where(x > x.dtype.type(alpha), x, x.dtype.type(0))
+
+
+@kernel("Shrink", since=9)
+def shrink(x: Array, bias: float = 0.0, lambd: float = 0.5) -> Array:
+    """x + bias where x < −lambd, x − bias where x > lambd, else 0."""
+    shrunk = np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
+    return shrunk.astype(x.dtype)
+
+
+@kernel("Mish", since=18)
+@widened
+def mish(x: Array) -> Array:
+    """x · tanh(softplus(x))."""
+    return x * np.tanh(softplus(x))
+
+
+@kernel("Swish", since=24)
+@widened
+def swish(x: Array, alpha: float = 1.0) -> Array:
+    """x · sigmoid(alpha·x)."""
+    y = sigmoid(x * x.dtype.type(alpha))
+    return np.multiply(y, x, out=y)
+
+
+@kernel("Gelu", since=20)
+@widened
+def gelu(x: Array, approximate: str = "none") -> Array:
+    """x/2 · (1 + erf(x/√2)), or its approximation by tanh."""
+    if approximate == "tanh":
+        return gelu_tanh(x)
+    if x.dtype != np.float32:
+        return 0.5 * x * (1 + erf(x * np.sqrt(x.dtype.type(0.5))))
+    return blocked(x, _gelu_in_place, scratch=4)
+
+
+def _gelu_in_place(x: Array, temporaries: Array) -> None:
+    half = temporaries[3]
+    np.multiply(x, 0.5, out=half)
+    np.multiply(x, np.float32(np.sqrt(0.5)), out=x)
+    erf_in_place(x, temporaries[:3])
+    np.add(x, 1, out=x)
+    np.multiply(x, half, out=x)
+
+
+def gelu_tanh(x: Array) -> Array:
+    """x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³)))."""
+
+    def in_place(block: Array, temporaries: Array) -> None:
+        inner = temporaries[0]
+        np.multiply(block, block, out=inner)
+        np.multiply(inner, 0.044715, out=inner)
+        np.add(inner, 1, out=inner)
+        np.multiply(inner, block, out=inner)
+        np.multiply(inner, x.dtype.type(np.sqrt(2 / np.pi)), out=inner)
+        np.tanh(inner, out=inner)
+        np.add(inner, 1, out=inner)
+        np.multiply(block, 0.5, out=block)
+        np.multiply(block, inner, out=block)
+
+    return blocked(x, in_place)
+
+
+@kernel("Clip", since=11)
+def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
+    """min(max(x, min), max); a bound that is absent does not bind."""
+    y = x if min is None else np.maximum(x, min)
+    return y if max is None else np.minimum(y, max)
+
+
+@kernel("Clip", since=1)
+def clip_1(
+    x: Array,
+    min: float | None = None,
+    max: float | None = None,
+    consumed_inputs: Sequence[int] | None = None,
+) -> Array:
+    """As Clip-11, with the bounds as attributes."""
+    low = None if min is None else np.asarray(np.maximum(min, np.finfo(x.dtype).min), x.dtype)
+    high = None if max is None else np.asarray(np.minimum(max, np.finfo(x.dtype).max), x.dtype)
+    return clip(x, low, high)
+
+
+def softmax_in_place(x: Array) -> None:
+    """Softmax over the last axis of a writable C-contiguous float matrix, by blocks of rows."""
+    rows = max(1, BLOCK // max(1, x.shape[-1]))
+    ones = np.ones(x.shape[-1], x.dtype)
+    for start in range(0, len(x), rows):
+        block = x[start : start + rows]
+        np.subtract(block, block.max(axis=-1, keepdims=True), out=block)
+        np.exp(block, out=block)
+        scale = block @ ones
+        np.multiply(block, np.reciprocal(scale, out=scale)[:, None], out=block)
+
+
+@kernel("Softmax", since=13)
+@widened
+def softmax(x: Array, axis: int = -1) -> Array:
+    """exp(x) normalised to sum 1 along `axis`."""
+    axis = normal_axis(axis, x.ndim)
+    if not x.size:
+        return x
+    if axis == x.ndim - 1:
+        y = np.array(x, order="C", copy=True)
+        softmax_in_place(y.reshape(-1, x.shape[-1]))
+        return y
+    y = np.subtract(x, x.max(axis=axis, keepdims=True))
+    np.exp(y, out=y)
+    return np.divide(y, y.sum(axis=axis, keepdims=True), out=y)
+
+
+@kernel("LogSoftmax", since=13)
+@widened
+def log_softmax(x: Array, axis: int = -1) -> Array:
+    """log(softmax(x)) along `axis`."""
+    axis = normal_axis(axis, x.ndim)
+    if not x.size:
+        return x
+    y = np.subtract(x, x.max(axis=axis, keepdims=True))
+    total = np.exp(y).sum(axis=axis, keepdims=True)
+    return np.subtract(y, np.log(total, out=total), out=y)
+
+
+@kernel("Hardmax", since=13)
+def hardmax(x: Array, axis: int = -1) -> Array:
+    """1 at the first maximum along `axis`, else 0."""
+    y = np.zeros_like(x)
+    np.put_along_axis(y, np.expand_dims(np.argmax(x, axis=axis), axis), 1, axis=axis)
+    return y
+
+
+def _flattening(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The kernel of opsets 1 to 12: the axes from `axis` on are one axis, those before it another."""
+
+    def run(x: Array, axis: int = 1) -> Array:
+        axis = axis if axis == x.ndim else normal_axis(axis, x.ndim)
+        matrix = x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
+        return function(matrix, axis=1).reshape(x.shape)
+
+    return run
+
+
+kernel("Softmax", since=1)(_flattening(softmax))
+kernel("LogSoftmax", since=1)(_flattening(log_softmax))
+kernel("Hardmax", since=1)(_flattening(hardmax))
+
+
+@kernel("SwiGLU", since=28)
+@widened
+def swiglu(a: Array, b: Array, alpha: float = 1.0) -> Array:
+    """swish(A; alpha) · B, of equal shapes."""
+    if a.shape != b.shape:
+        raise ValueError(f"A has shape {a.shape}, B {b.shape}: expected equal shapes, SwiGLU does not broadcast")
+    y = swish(a, alpha=alpha)
+    return np.multiply(y, b, out=y)

@@ -1,0 +1,221 @@
+"""Convolutions of float tensors: Conv, ConvTranspose.
+
+A convolution is a matrix product of the weights with patches of the input. Patches are gathered for a few output
+rows at a time into one bounded buffer; 1×1 kernels multiply the input itself; depthwise ones add shifted slices.
+"""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.numeric import Array, at, narrow, widen
+from onnxlab.ops.registry import kernel
+from onnxlab.ops.window import Window, window
+
+PATCHES = 1 << 20
+"""Elements of the buffer that holds patches: large enough for BLAS, small enough to stay near the cache."""
+
+_SLAB = 1 << 15
+"""Elements of output that a depthwise convolution works on at a time."""
+
+
+@kernel("Conv", context=True)
+def conv(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """Correlation of X [N, C, D1, …] with W [M, C/group, k1, …], plus the bias B [M]."""
+    if x.ndim < 3 or w.ndim != x.ndim:
+        raise ValueError(f"X has shape {x.shape}, W {w.shape}: expected equal ranks of at least 3")
+    if kernel_shape and tuple(kernel_shape) != w.shape[2:]:
+        raise ValueError(f"kernel_shape is {list(kernel_shape)}: W has shape {w.shape}")
+    if w.shape[1] * group != x.shape[1] or w.shape[0] % group:
+        raise ValueError(f"X has {x.shape[1]} channels; W of shape {w.shape} in {group} groups takes "
+                         f"{w.shape[1] * group}")  # fmt: skip
+    shape = window(x, w.shape[2:], strides, pads, dilations, auto_pad)
+    y = convolve(ctx, widen(x), widen(w), None if b is None else widen(b), shape, group)
+    return narrow(y, x.dtype)
+
+
+def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Convolve float arrays, by the way that suits the kernel's shape."""
+    if group > 1 and w.shape[1] == 1 and w.shape[0] == group:
+        return _depthwise(ctx, x, w, b, shape)
+    if prod(shape.kernel) == 1 and not shape.padded:
+        return _pointwise(ctx, x, w, b, shape, group)
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, len(w) // group, -1)
+    buffer = np.empty(0, x.dtype)
+    for image, result in zip(x, y, strict=True):
+        patches = shape.view(shape.pad(image[None]))[0]
+        for part in _parts(shape.output, len(patches) * prod(shape.kernel)):
+            ctx.check()
+            chosen = patches[(*(slice(None),) * (1 + len(shape.kernel)), *part)]
+            if buffer.size < chosen.size:
+                buffer = np.empty(chosen.size, x.dtype)
+            columns = buffer[: chosen.size].reshape(chosen.shape)
+            np.copyto(columns, chosen)
+            _multiply(weights, columns.reshape(group, weights.shape[2], -1), result[(slice(None), *part)], b)
+    return y
+
+
+def _multiply(weights: Array, columns: Array, out: Array, b: Array | None) -> None:
+    """out [M, o1, …] = weights [g, M/g, K] @ columns [g, K, o1·…] + b."""
+    if out.flags.c_contiguous:
+        flat = out.reshape(len(weights), -1, columns.shape[2])
+        np.matmul(weights, columns, out=flat)
+    else:
+        flat = np.matmul(weights, columns)
+    if b is not None:
+        flat += b.reshape(len(weights), -1, 1)
+    if not out.flags.c_contiguous:
+        out[...] = flat.reshape(out.shape)
+
+
+def _parts(output: Sequence[int], rows: int) -> Iterator[tuple[slice, ...]]:
+    """Cut the output's spatial axes so that the patches of each part, `rows` per element, fit the buffer."""
+    inner = rows * prod(output[1:])
+    if len(output) > 1 and inner > PATCHES:
+        for line in range(output[0]):
+            for rest in _parts(output[1:], rows):
+                yield (slice(line, line + 1), *rest)
+        return
+    step = max(1, PATCHES // max(1, inner))
+    count = max(1, -(-output[0] // step))
+    step = max(1, -(-output[0] // count))  # equal parts rather than a small last one
+    for start in range(0, output[0], step):
+        yield (slice(start, min(output[0], start + step)), *(slice(0, dim) for dim in output[1:]))
+
+
+def _pointwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """A kernel of one element: a matrix product with the input, thinned out first where the stride is above 1."""
+    if max(shape.strides) > 1:
+        thinned = (slice(0, dim * step, step) for dim, step in zip(shape.output, shape.strides, strict=True))
+        x = x[at(..., *thinned)]
+    columns = np.ascontiguousarray(x).reshape(len(x), group, w.shape[1], prod(shape.output))
+    y = np.matmul(w.reshape(group, -1, w.shape[1]), columns)
+    if b is not None:
+        y += b.reshape(group, -1, 1)
+    return y.reshape(len(x), len(w), *shape.output)
+
+
+def _depthwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window) -> Array:
+    """One kernel per channel: shifted slices times a weight, summed up for a few channels at a time."""
+    count, rank = x.shape[1], len(shape.output)
+    y = np.empty((len(x), count, *shape.output), x.dtype)
+    step = max(1, _SLAB // max(1, prod(shape.output)))
+    term = np.empty((min(step, count), *shape.output), x.dtype)
+    taps = list(shape.taps())
+    weights = w.reshape(count, *shape.kernel, *(1,) * rank)
+    for image, result in zip(x, y, strict=True):
+        for start in range(0, count, step):
+            ctx.check()
+            channels = slice(start, min(count, start + step))
+            out, source, kernels = result[channels], image[channels], weights[channels]
+            out[...] = 0 if b is None else b[channels].reshape(-1, *(1,) * rank)
+            for position, served, read in taps:
+                target = out[at(slice(None), *served)]
+                if target.size:
+                    part = term[(slice(0, len(out)), *(slice(0, dim) for dim in target.shape[1:]))]
+                    np.multiply(source[at(slice(None), *read)], kernels[at(slice(None), *position)], out=part)
+                    np.add(target, part, out=target)
+    return y
+
+
+@kernel("ConvTranspose", context=True)
+def conv_transpose(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The transpose of a convolution: X [N, C, D1, …], W [C, M/group, k1, …], bias B [M]."""
+    if w.shape[0] != x.shape[1] or x.shape[1] % group:
+        raise ValueError(f"X has {x.shape[1]} channels, W of shape {w.shape} in {group} groups takes {w.shape[0]}")
+    rank = x.ndim - 2
+    steps, spread = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    extra = tuple(output_padding or (0,) * rank)
+    full = tuple(
+        (dim - 1) * step + (k - 1) * dilation + 1 + more
+        for dim, step, k, dilation, more in zip(x.shape[2:], steps, w.shape[2:], spread, extra, strict=True)
+    )
+    begin, output = _transposed_output(x.shape[2:], full, steps, pads, auto_pad, output_shape)
+    full = tuple(max(dim, start + want) for dim, start, want in zip(full, begin, output, strict=True))
+    ctx.reserve(x.itemsize * len(x) * w.shape[1] * group * prod(full), "the output")
+    y = _spread(ctx, widen(x), widen(w), full, steps, spread, group)
+    y = y[at(..., *(slice(start, start + dim) for start, dim in zip(begin, output, strict=True)))]
+    if b is not None:
+        y = y + widen(b).reshape(-1, *(1,) * rank)
+    return narrow(np.ascontiguousarray(y), x.dtype)
+
+
+def _transposed_output(
+    size: Sequence[int],
+    full: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    output_shape: Sequence[int] | None,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What is cut off before each spatial axis, and the dims that remain."""
+    rank = len(full)
+    if not output_shape and auto_pad in ("NOTSET", "", "VALID"):
+        amounts = tuple(pads or (0,) * (2 * rank))
+        output = (dim - a - b for dim, a, b in zip(full, amounts[:rank], amounts[rank:], strict=True))
+        return amounts[:rank], tuple(output)
+    if output_shape:
+        wanted = tuple(output_shape[-rank:])
+    else:
+        wanted = tuple(dim * step for dim, step in zip(size, strides, strict=True))
+    total = [max(0, dim - want) for dim, want in zip(full, wanted, strict=True)]
+    # an odd element is cut at the begin, unless SAME_UPPER puts the padding at the end
+    begin = tuple(t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total)
+    return begin, wanted
+
+
+def _spread(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    full: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    group: int,
+) -> Array:
+    """Add what each kernel position makes of X to its place in the whole, uncut output."""
+    batch, depth, per_group = len(x), x.shape[1] // group, w.shape[1]
+    y = np.zeros((batch, group * per_group, *full), x.dtype)
+    columns = np.ascontiguousarray(x).reshape(batch, group, depth, -1)
+    weights = np.moveaxis(w.reshape(group, depth, per_group, -1), (1, 2, 3), (3, 2, 0))  # [k, group, M/g, C/g]
+    for position, matrix in zip(np.ndindex(*w.shape[2:]), weights, strict=True):
+        ctx.check()
+        part = np.matmul(np.ascontiguousarray(matrix), columns).reshape(batch, -1, *x.shape[2:])
+        where = tuple(
+            slice(place * dilation, place * dilation + (dim - 1) * step + 1, step)
+            for place, dilation, dim, step in zip(position, dilations, x.shape[2:], strides, strict=True)
+        )
+        y[at(..., *where)] += part
+    return y

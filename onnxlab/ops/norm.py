@@ -1,0 +1,259 @@
+"""Normalisations: Batch-, Instance-, Group-, Layer-, RMS-, Lp- and MeanVarianceNormalization, LRN."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.limits import RunContext
+from onnxlab.ops.numeric import BLOCK, Array, narrow, normal_axes, normal_axis, widen, widened
+from onnxlab.ops.registry import kernel
+
+
+def _per_channel(parameter: Array, rank: int) -> Array:
+    """A parameter of shape [C] (or, not spatial, [C, D1, …]) shaped for [N, C, D1, …]."""
+    if parameter.ndim == 1:
+        return parameter.reshape(-1, *(1,) * (rank - 2)) if rank > 1 else parameter
+    return parameter
+
+
+def scale_and_shift(x: Array, scale: Array, bias: Array, mean: Array, var: Array, epsilon: float) -> Array:
+    """scale · (x − mean) / √(var + epsilon) + bias for each channel, in two passes over x."""
+    factor = scale / np.sqrt(var + var.dtype.type(epsilon))
+    offset = bias - mean * factor
+    y = np.multiply(x, _per_channel(factor.astype(x.dtype, copy=False), x.ndim))
+    return np.add(y, _per_channel(offset.astype(x.dtype, copy=False), x.ndim), out=y)
+
+
+@kernel("BatchNormalization", since=14)
+def batch_normalization(
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    var: Array,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: int = 0,
+) -> Array | tuple[Array, Array, Array]:
+    """Normalise X [N, C, …] by channel with the given mean and variance.
+
+    In training mode with those of X itself; then the running mean and variance are outputs too.
+    """
+    wide, factor, offset, old_mean, old_var = (widen(p) for p in (x, scale, bias, mean, var))
+    if not training_mode:
+        return narrow(scale_and_shift(wide, factor, offset, old_mean, old_var, epsilon), x.dtype)
+    axes = (0, *range(2, x.ndim))
+    batch_mean, batch_var = wide.mean(axis=axes), wide.var(axis=axes)
+    y = scale_and_shift(wide, factor, offset, batch_mean, batch_var, epsilon)
+    running = [
+        (old * momentum + new * (1 - momentum)).astype(given.dtype)
+        for old, new, given in zip((old_mean, old_var), (batch_mean, batch_var), (mean, var), strict=True)
+    ]
+    return narrow(y, x.dtype), running[0], running[1]
+
+
+@kernel("BatchNormalization", since=1, context=True)
+def batch_normalization_1(
+    ctx: RunContext,
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    var: Array,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    is_test: int = 0,
+    spatial: int = 1,
+    consumed_inputs: Sequence[int] | None = None,
+) -> Array | tuple[Array, ...]:
+    """As BatchNormalization-14: opsets 1 to 13 train where the node has more outputs than Y.
+
+    With spatial=0 the statistics are those of every single feature [C, D1, …].
+    """
+    if not any(ctx.outputs[1:]):
+        return batch_normalization(x, scale, bias, mean, var, epsilon=epsilon)
+    if spatial:
+        training = batch_normalization(x, scale, bias, mean, var, epsilon=epsilon, momentum=momentum, training_mode=1)
+        axes = (0, *range(2, x.ndim))
+        return (*training, x.mean(axis=axes), x.var(axis=axes))
+    saved_mean, saved_var = x.mean(axis=0), x.var(axis=0)
+    y = scale_and_shift(x, scale, bias, saved_mean, saved_var, epsilon)
+    running_mean = mean * momentum + saved_mean * (1 - momentum)
+    return y, running_mean, var * momentum + saved_var * (1 - momentum), saved_mean, saved_var
+
+
+def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array, Array, Array]:
+    """Bring every row of a float matrix to mean 0 and variance 1.
+
+    Args:
+        centre: without it rows are only divided by their root mean square.
+
+    Returns:
+        (a new matrix, means [rows], 1/√(var + epsilon) [rows])
+    """
+    count, width = rows.shape
+    y = np.empty((count, width), rows.dtype)
+    means, inverse = np.zeros(count, rows.dtype), np.empty(count, rows.dtype)
+    weights = np.full(width, 1 / width if width else 0, rows.dtype)
+    step = max(1, 2 * BLOCK // max(1, width))
+    for start in range(0, count, step):
+        part = slice(start, start + step)
+        block = y[part]
+        if centre:
+            means[part] = rows[part] @ weights
+            np.subtract(rows[part], means[part, None], out=block)
+        else:
+            np.copyto(block, rows[part])
+        variance = np.einsum("ij,ij->i", block, block) / width
+        inverse[part] = 1 / np.sqrt(variance + rows.dtype.type(epsilon))
+        np.multiply(block, inverse[part, None], out=block)
+    return y, means, inverse
+
+
+def layer_norm(
+    x: Array, scale: Array | None, bias: Array | None, axis: int, epsilon: float, centre: bool = True
+) -> tuple[Array, Array, Array]:
+    """Standardise over the axes from `axis` on, then scale and shift: (Y, means, inverse deviations)."""
+    axis = normal_axis(axis, x.ndim)
+    lead = x.shape[:axis]
+    y, means, inverse = standardise(x.reshape(prod(lead), -1), epsilon, centre)
+    y = y.reshape(x.shape)
+    if scale is not None:
+        np.multiply(y, scale, out=y)
+    if bias is not None:
+        np.add(y, bias, out=y)
+    kept = (*lead, *(1,) * (x.ndim - axis))
+    return y, means.reshape(kept), inverse.reshape(kept)
+
+
+@kernel("LayerNormalization", since=1)
+def layer_normalization(
+    x: Array,
+    scale: Array,
+    bias: Array | None = None,
+    axis: int = -1,
+    epsilon: float = 1e-5,
+    stash_type: int = 1,
+) -> tuple[Array, Array, Array]:
+    """Normalise over the axes from `axis` on; also the means and inverse deviations, in `stash_type`."""
+    y, means, inverse = layer_norm(widen(x), widen(scale), None if bias is None else widen(bias), axis, epsilon)
+    stash = dtypes.to_numpy(stash_type)
+    return y.astype(x.dtype, copy=False), means.astype(stash, copy=False), inverse.astype(stash, copy=False)
+
+
+@kernel("RMSNormalization", since=23)
+def rms_normalization(x: Array, scale: Array, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Array:
+    """Divide by the root mean square over the axes from `axis` on, then scale."""
+    y, _, _ = layer_norm(widen(x), None, None, axis, epsilon, centre=False)
+    wide = y.astype(x.dtype, copy=False) * scale
+    return wide.astype(scale.dtype, copy=False)
+
+
+@kernel("InstanceNormalization")
+@widened
+def instance_normalization(
+    x: Array,
+    scale: Array,
+    bias: Array,
+    epsilon: float = 1e-5,
+    consumed_inputs: Sequence[int] | None = None,
+) -> Array:
+    """Normalise every channel of every image of X [N, C, …]."""
+    y, _, _ = standardise(x.reshape(prod(x.shape[:2]), -1), epsilon)
+    y = y.reshape(x.shape)
+    np.multiply(y, _per_channel(scale, x.ndim), out=y)
+    return np.add(y, _per_channel(bias, x.ndim), out=y)
+
+
+@kernel("GroupNormalization", since=21)
+@widened
+def group_normalization(
+    x: Array, scale: Array, bias: Array, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
+) -> Array:
+    """Normalise every group of channels of every image; scale and bias are per channel."""
+    if x.shape[1] % num_groups:
+        raise ValueError(f"X has {x.shape[1]} channels, which do not split into {num_groups} groups")
+    y, _, _ = standardise(x.reshape(len(x) * num_groups, -1), epsilon)
+    y = y.reshape(x.shape)
+    np.multiply(y, _per_channel(scale, x.ndim), out=y)
+    return np.add(y, _per_channel(bias, x.ndim), out=y)
+
+
+@kernel("GroupNormalization", since=18)
+def group_normalization_18(x: Array, scale: Array, bias: Array, num_groups: int, epsilon: float = 1e-5) -> Array:
+    """As GroupNormalization-21 with a scale and bias per group."""
+    each = x.shape[1] // num_groups
+    return group_normalization(x, scale.repeat(each), bias.repeat(each), num_groups=num_groups, epsilon=epsilon)
+
+
+@kernel("LpNormalization")
+@widened
+def lp_normalization(x: Array, axis: int = -1, p: int = 2) -> Array:
+    """Divide by the p-norm along `axis`; zeros stay zeros."""
+    total = np.sum(np.abs(x), axis, keepdims=True) if p == 1 else np.sum(x * x, axis, keepdims=True)
+    norm = total if p == 1 else np.sqrt(total)
+    return x / np.where(norm == 0, x.dtype.type(1), norm)
+
+
+@kernel("MeanVarianceNormalization", since=9)
+@widened
+def mean_variance_normalization(x: Array, axes: Sequence[int] = (0, 2, 3)) -> Array:
+    """(x − mean) / (deviation + 1e-9) over `axes`."""
+    places = normal_axes(axes, x.ndim)
+    y = x - x.mean(axis=places, keepdims=True)
+    deviation = np.sqrt(np.mean(y * y, axis=places, keepdims=True))
+    return np.divide(y, deviation + x.dtype.type(1e-9), out=y)
+
+
+@kernel("LRN")
+@widened
+def lrn(x: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Array:
+    """Divide by (bias + alpha/size · Σ x² over `size` neighbouring channels)^beta."""
+    before, after = (size - 1) // 2, size // 2
+    squares = np.zeros((x.shape[0], x.shape[1] + before + after, *x.shape[2:]), x.dtype)
+    np.square(x, out=squares[:, before : before + x.shape[1]])
+    total = squares[:, : x.shape[1]].copy()
+    for offset in range(1, size):
+        total += squares[:, offset : offset + x.shape[1]]
+    total *= x.dtype.type(alpha / size)
+    total += x.dtype.type(bias)
+    return x / total ** x.dtype.type(beta)
+
+
+@kernel("Dropout", since=12, context=True)
+def dropout(
+    ctx: RunContext,
+    data: Array,
+    ratio: Array | None = None,
+    training_mode: Array | None = None,
+    seed: int | None = None,
+) -> Array | tuple[Array, Array]:
+    """The input; in training mode scaled by 1/(1 − ratio) with random elements set to 0. And the mask."""
+    share = 0.5 if ratio is None else float(ratio.reshape(()))
+    if training_mode is None or not bool(training_mode.reshape(())) or share == 0:
+        return data if len(ctx.outputs) < 2 else (data, np.ones(data.shape, bool))
+    rng = ctx.rng if seed is None else np.random.RandomState(seed)
+    mask = rng.uniform(size=data.shape) >= share
+    scale = 0.0 if share == 1 else 1 / (1 - share)
+    return (widen(data) * mask * scale).astype(data.dtype), mask
+
+
+@kernel("Dropout", since=1, context=True)
+def dropout_1(
+    ctx: RunContext,
+    data: Array,
+    ratio: float = 0.5,
+    is_test: int = 0,
+    consumed_inputs: Sequence[int] | None = None,
+) -> Array | tuple[Array, Array]:
+    """Inference: the input, and a mask of ones in its type (bool since 10)."""
+    if len(ctx.outputs) < 2:
+        return data
+    return data, np.ones(data.shape, data.dtype if ctx.opset_version() < 10 else bool)

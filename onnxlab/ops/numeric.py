@@ -1,0 +1,122 @@
+"""What kernels of several families share: small floats, cache-sized blocks, axes, old broadcasting."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+BLOCK = 1 << 14
+"""Elements of float32 that fit a level-1 or level-2 cache together with a temporary or two."""
+
+
+def is_small_float(dtype: np.dtype[Any]) -> bool:
+    """True for float16 and the floats of ml_dtypes: kernels compute in float32 and round once at the end."""
+    return dtype.char == "e" or (dtype.kind == "V" and "float" in dtype.name)
+
+
+def widen(array: Array) -> Array:
+    """Return a float32 copy of an array of small floats, any other array as it is."""
+    return array.astype(np.float32) if is_small_float(array.dtype) else array
+
+
+def widened(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a kernel written for float32 and float64 take small floats: widen its inputs, round its outputs.
+
+    Outputs of float32 get the dtype of the first input.
+    """
+
+    @wraps(function)
+    def run(*inputs: P.args, **attributes: P.kwargs) -> R:
+        dtype: np.dtype[Any] = inputs[0].dtype  # type: ignore[attr-defined]
+        if not is_small_float(dtype):
+            return function(*inputs, **attributes)
+        wide: tuple[Any, ...] = tuple(widen(x) if isinstance(x, np.ndarray) else x for x in inputs)
+        result: R = narrow(function(*wide, **attributes), dtype)
+        return result
+
+    return run
+
+
+def narrow(result: Any, dtype: np.dtype[Any]) -> Any:
+    """Round float32 results (an array, or those of a tuple) to `dtype`."""
+    if isinstance(result, tuple):
+        return tuple(narrow(item, dtype) for item in result)
+    return np.asarray(result).astype(dtype) if result is not None and result.dtype == np.float32 else result
+
+
+def blocked(x: Array, function: Callable[[Array, Array], None], scratch: int = 1) -> Array:
+    """Apply an elementwise function block by block, so that its temporaries stay in the cache.
+
+    Args:
+        x: float array of any shape; not written.
+        function: (block, temporaries) -> None; turns the block, a copy, into the result in place.
+            `temporaries` has `scratch` rows of the block's length.
+
+    Returns:
+        a new array of x's shape and dtype.
+    """
+    result = np.array(x, order="C", copy=True)
+    flat = result.reshape(-1)
+    temporaries = np.empty((scratch, min(BLOCK, flat.size)), flat.dtype)
+    for start in range(0, flat.size, BLOCK):
+        block = flat[start : start + BLOCK]
+        function(block, temporaries[:, : block.size])
+    return result
+
+
+def legacy_operand(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:
+    """Return `b` shaped for NumPy's broadcasting against `a`, by the rule of opsets 1 to 6.
+
+    There `b` is stretched only when `broadcast` is set: its shape is a run of `a`'s that starts at `axis`
+    (default: the last ones).
+
+    Raises:
+        ValueError: the shapes differ and `broadcast` is 0, or b's shape is no such run.
+    """
+    if not broadcast:
+        if a.shape != b.shape:
+            raise ValueError(f"B has shape {b.shape}, A {a.shape}; without broadcast=1 they must be equal")
+        return b
+    if axis is None or b.size == 1:
+        return b
+    start = axis % a.ndim if a.ndim else 0
+    return b.reshape(b.shape + (1,) * (a.ndim - start - b.ndim))
+
+
+def at(*index: Any) -> Any:
+    """An index of slices, ints, arrays and ellipses, for `x[at(..., *slices)]`: NumPy's types know no mixed ones."""
+    return index
+
+
+def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """Return a possibly negative axis as one from 0 to rank − 1.
+
+    Raises:
+        ValueError: out of range.
+    """
+    if not -rank <= axis < rank:
+        raise ValueError(f"{what} {axis} is out of range for rank {rank}: expected {-rank} to {rank - 1}")
+    return int(axis) % rank
+
+
+def normal_axes(axes: Sequence[int] | Array | None, rank: int) -> tuple[int, ...]:
+    """Return axes from 0 to rank − 1 in the order given; every axis when None."""
+    if axes is None:
+        return tuple(range(rank))
+    return tuple(normal_axis(int(axis), rank) for axis in axes)
+
+
+def integers(array: Array | Sequence[int]) -> tuple[int, ...]:
+    """Return a 1-D (or 0-D) integer tensor as a tuple of Python ints."""
+    return tuple(int(item) for item in np.asarray(array).reshape(-1).tolist())

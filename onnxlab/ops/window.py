@@ -1,0 +1,144 @@
+"""The geometry that convolutions and pools share: padding, output sizes, and which input each tap of a kernel reads."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from onnxlab.ops.numeric import Array
+
+Slices = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A sliding window over the spatial axes of a [N, C, D1, …] tensor; one entry per spatial axis.
+
+    Attributes:
+        size: the input's spatial dims.
+        kernel, strides, dilations: of the window.
+        begin, end: elements of padding; `end` may be negative where a window ignores trailing input.
+        output: the output's spatial dims.
+    """
+
+    size: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    output: tuple[int, ...]
+
+    @property
+    def padded(self) -> bool:
+        """Whether any tap reads outside of the input."""
+        return any(self.begin) or any(end > 0 for end in self.end)
+
+    def tap(self, axis: int, position: int) -> tuple[slice, slice]:
+        """Where a kernel position lands in the input along one axis: (outputs that it serves, inputs it reads)."""
+        stride, size = self.strides[axis], self.size[axis]
+        offset = position * self.dilations[axis] - self.begin[axis]
+        first = max(0, -(offset // stride))
+        stop = max(first, min(self.output[axis], (size - 1 - offset) // stride + 1))
+        start = first * stride + offset
+        return slice(first, stop), slice(start, start + (stop - first) * stride, stride)
+
+    def taps(self) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
+        """Every kernel position with the outputs that it serves and the inputs that it reads."""
+        lines = [[self.tap(axis, at) for at in range(count)] for axis, count in enumerate(self.kernel)]
+        for position in product(*map(range, self.kernel)):
+            pairs = [line[at] for line, at in zip(lines, position, strict=True)]
+            yield position, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
+
+    def pad(self, x: Array, value: Any = 0) -> Array:
+        """`x` [N, C, D1, …] with its padding around it, as large as the windows need; x itself where none do."""
+        spans = [
+            (out - 1) * stride + (k - 1) * dilation + 1
+            for out, stride, k, dilation in zip(self.output, self.strides, self.kernel, self.dilations, strict=True)
+        ]
+        if not self.padded:
+            return x
+        result = np.full((*x.shape[:2], *map(max, spans, (1,) * len(spans))), value, x.dtype)
+        source, target = [slice(None)] * 2, [slice(None)] * 2
+        for begin, size, span in zip(self.begin, self.size, result.shape[2:], strict=True):
+            length = max(0, min(size, span - begin))
+            source.append(slice(0, length))
+            target.append(slice(begin, begin + length))
+        result[tuple(target)] = x[tuple(source)]
+        return result
+
+    def view(self, padded: Array) -> Array:
+        """A strided view [N, C, k1, …, o1, …] of a padded input: what every window sees, nothing copied."""
+        lead, steps = padded.strides[:2], padded.strides[2:]
+        inner = [step * dilation for step, dilation in zip(steps, self.dilations, strict=True)]
+        outer = [step * stride for step, stride in zip(steps, self.strides, strict=True)]
+        shape = (*padded.shape[:2], *self.kernel, *self.output)
+        return as_strided(padded, shape, (*lead, *inner, *outer), writeable=False)
+
+
+def window(
+    x: Array,
+    kernel_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    dilations: Sequence[int] | None = None,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+) -> Window:
+    """Return the window that these attributes describe over `x` [N, C, D1, …].
+
+    With ceil_mode the output is rounded up, but a window that would start in the padding at the end is left out.
+
+    Raises:
+        ValueError: the attributes' lengths do not fit the rank, or a window is larger than the padded input.
+    """
+    size = x.shape[2:]
+    kernel = tuple(int(k) for k in kernel_shape)
+    rank = len(size)
+    steps = tuple(strides) if strides else (1,) * rank
+    spread = tuple(dilations) if dilations else (1,) * rank
+    if not len(kernel) == len(steps) == len(spread) == rank:
+        raise ValueError(f"X has {rank} spatial axes: kernel_shape {kernel}, strides {steps}, dilations {spread}")
+    reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, spread, strict=True))
+    begin, end = _padding(size, reach, steps, pads, auto_pad)
+    output = []
+    for dim, need, step, before, after in zip(size, reach, steps, begin, end, strict=True):
+        room = dim + before + after - need
+        if room < 0:
+            raise ValueError(f"a window of {need} does not fit into {dim} + {before} + {after} elements of X")
+        count = -(-room // step) + 1 if ceil_mode else room // step + 1
+        if ceil_mode and (count - 1) * step >= dim + before:
+            count -= 1
+        output.append(count)
+    return Window(tuple(size), kernel, steps, spread, begin, end, tuple(output))
+
+
+def _padding(
+    size: Sequence[int],
+    reach: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Padding before and after each axis."""
+    rank = len(size)
+    if auto_pad in ("", "NOTSET"):
+        amounts = tuple(pads) if pads else (0,) * (2 * rank)
+        if len(amounts) != 2 * rank:
+            raise ValueError(f"pads {amounts}: expected {2 * rank} numbers, the begins and then the ends")
+        return amounts[:rank], amounts[rank:]
+    if auto_pad == "VALID":
+        return (0,) * rank, (0,) * rank
+    if auto_pad not in ("SAME_UPPER", "SAME_LOWER"):
+        raise ValueError(f"auto_pad is {auto_pad!r}: expected NOTSET, SAME_UPPER, SAME_LOWER or VALID")
+    total = [max(0, (-(-d // s) - 1) * s + r - d) for d, r, s in zip(size, reach, strides, strict=True)]
+    less, more = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
+    return (less, more) if auto_pad == "SAME_UPPER" else (more, less)

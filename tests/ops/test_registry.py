@@ -1,0 +1,46 @@
+import subprocess
+import sys
+
+import pytest
+
+from onnxlab import ops, schemas
+from onnxlab.schemas import Schema
+
+
+def test_lookup_takes_the_newest_version_that_is_not_above():
+    for name, since in (("First", 2), ("Second", 7)):
+        ops.register(Schema("my.ops", "Op", since, doc=name), kernel=abs)
+    try:
+        assert ops.find_kernel("my.ops", "Op", 1) is None
+        assert [ops.find_kernel("my.ops", "Op", version).since for version in (2, 6, 7, 99)] == [2, 2, 7, 7]
+        with pytest.raises(ValueError, match="registered already"):
+            ops.register(Schema("my.ops", "Op", 7))
+    finally:
+        ops.unregister("my.ops", "Op")
+    assert ops.find_kernel("my.ops", "Op", 99) is None
+    assert schemas.find("my.ops", "Op", 99) is None
+
+
+def test_a_custom_operator_hides_onnx_s_own_until_unregistered():
+    own = ops.find_kernel("", "Relu", 14)
+    ops.register(Schema("", "Relu", 14), kernel=abs, infer=lambda ctx, attributes, x: x)
+    try:
+        assert ops.find_kernel("ai.onnx", "Relu", 21).function is abs
+        assert ops.find_rule("", "Relu", 14).since == 14
+        assert ops.find_kernel("", "Relu", 13) is not None
+    finally:
+        ops.unregister("", "Relu")
+    assert ops.find_kernel("", "Relu", 14) is own
+
+
+def test_a_kernel_is_registered_once():
+    ops.find_kernel("", "Relu", 14)  # loads the families
+    since = ops.kernels()["", "Relu"][-1]
+    with pytest.raises(ValueError, match=r"ai\.onnx::Relu since \d+ is registered already"):
+        ops.kernel("Relu", since=since)(abs)
+
+
+def test_families_are_imported_by_the_first_lookup_only():
+    code = "import sys, onnxlab.ops as o; assert 'onnxlab.ops.elementwise' not in sys.modules; " \
+           "assert o.find_kernel('', 'Add', 14); assert 'onnx' not in sys.modules"  # fmt: skip
+    subprocess.run([sys.executable, "-c", code], check=True)
