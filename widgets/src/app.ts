@@ -97,7 +97,10 @@ export class App {
       this.store.on("commit", (change) => {
         this.index.invalidate();
         this.#dropMissing();
-        if (change.structural || change.nodes.length) this.#searchAgain();
+        if (change.structural || change.nodes.length) {
+          this.#searchAgain();
+          this.picture?.setRunStats(null);
+        }
       }),
       client.on("progress", (event) => this.#progress(event)),
       client.on("trouble", (error) => this.fail(error)),

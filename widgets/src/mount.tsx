@@ -61,11 +61,13 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     const picture: Picture = new GraphView(stage, store, { theme: currentTheme(root.ownerDocument) });
     handle.view = picture;
     app.attach(picture);
+    // After the picture's own listener: a selection needs the nodes that the snapshot brings.
+    offs.push(store.on("reset", takeSelection));
     void app.start();
   };
   app.onSelect = (nodes) => shared.setSelection(nodes);
   const takeSelection = () => app.selectFromKernel(shared.selection());
-  offs.push(shared.onSelection(takeSelection), store.on("reset", takeSelection));
+  offs.push(shared.onSelection(takeSelection));
   render(<Root app={app} onStage={onStage} />, root);
 
   return () => {
@@ -83,7 +85,7 @@ function makeRoot(document: Document): HTMLElement {
   const root = document.createElement("div");
   root.className = "onnxlab";
   root.tabIndex = 0;
-  root.setAttribute("role", "application");
+  root.setAttribute("role", "group");
   root.setAttribute("aria-label", "ONNX model");
   root.dataset.testid = "onnxlab-root";
   // JupyterLab's shortcut handler leaves keys alone that are pressed inside an element marked so.

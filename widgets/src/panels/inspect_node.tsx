@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { nodeLabel, scopeLabel, shortOp } from "../names.ts";
+import { nodeLabel, plural, shortOp } from "../names.ts";
 import type { Diagnostic, NodeInfo } from "../protocol.ts";
 import { useCell, useEvents } from "../state.ts";
 import { useAnswer } from "./ask.ts";
@@ -90,6 +90,12 @@ function Documentation({ app, node }: { app: App; node: number }) {
   );
 }
 
+function nodesIn(app: App, scope: number): number {
+  let nodes = 0;
+  for (const node of app.store.nodes.values()) if (node.scope === scope) nodes++;
+  return nodes;
+}
+
 export function Diagnostics({ diagnostics }: { diagnostics: Diagnostic[] }) {
   if (diagnostics.length === 0) return null;
   return (
@@ -131,8 +137,8 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
               key={scope} type="button" class="ol-row ol-row-button" data-testid={`body-link-${i}`}
               onClick={() => app.picture?.openScope(scope)}
             >
-              <Icon name="enter" /><span>{attribute}</span>
-              <Elided class="ol-dim" text={scopeLabel(app.store, scope)} />
+              <Icon name="enter" /><span class="ol-grow">{attribute}</span>
+              <span class="ol-dim">{plural(nodesIn(app, scope), "node")}</span>
             </button>
           ))}
         </Section>

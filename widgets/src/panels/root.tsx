@@ -26,18 +26,16 @@ export function Root({ app, onStage }: Props) {
     <>
       <Toolbar app={app} />
       <div class="ol-body">
-        <div class="ol-main">
-          <div class="ol-picture">
-            <div class="ol-stage" ref={stage} data-testid="stage" />
-            <Placeholder app={app} />
-            <Banner app={app} />
-            <Toasts app={app} />
-            <Hover app={app} />
-            <Menu app={app} />
-          </div>
-          <Drawer app={app} />
+        <div class="ol-picture">
+          <div class="ol-stage" ref={stage} data-testid="stage" />
+          <Placeholder app={app} />
+          <Banner app={app} />
+          <Toasts app={app} />
+          <Hover app={app} />
+          <Menu app={app} />
         </div>
         <Inspector app={app} />
+        <Drawer app={app} />
       </div>
       <StatusLine app={app} />
     </>
