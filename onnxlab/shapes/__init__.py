@@ -2,13 +2,16 @@
 
 expressions.py  Dim = int | Expr: canonical, interned expressions with + - *
 arithmetic.py   division, floor, ceil, min, max, and what can be proved about order
-notation.py     dims as text, parsed from text, evaluated with the symbols bound
+notation.py     dims as text, parsed from text
+binding.py      dims with their symbols replaced, or evaluated
 values.py       KnownValue: small tensors, each element known, symbolic or unknown
 facts.py        TensorFact, SparseTensorFact, SequenceFact, OptionalFact, MapFact, UNKNOWN
+problems.py     FactError: why a shape rule cannot accept its inputs
 """
 
 from onnxlab.shapes.arithmetic import (
     at_least,
+    broadcast,
     ceil_div,
     exact_div,
     floor_div,
@@ -16,6 +19,7 @@ from onnxlab.shapes.arithmetic import (
     minimum,
     product,
 )
+from onnxlab.shapes.binding import evaluate, replace_symbols, substitute
 from onnxlab.shapes.expressions import Dim, Expr, symbol
 from onnxlab.shapes.facts import (
     UNKNOWN,
@@ -27,9 +31,11 @@ from onnxlab.shapes.facts import (
     SparseTensorFact,
     TensorFact,
     elements,
+    map_dims,
     tensor,
 )
-from onnxlab.shapes.notation import evaluate, parse, substitute, text
+from onnxlab.shapes.notation import parse, text
+from onnxlab.shapes.problems import FactError
 from onnxlab.shapes.values import Element, KnownValue, from_items, known
 
 __all__ = [
@@ -38,6 +44,7 @@ __all__ = [
     "Element",
     "Expr",
     "Fact",
+    "FactError",
     "KnownValue",
     "MapFact",
     "OptionalFact",
@@ -46,6 +53,7 @@ __all__ = [
     "SparseTensorFact",
     "TensorFact",
     "at_least",
+    "broadcast",
     "ceil_div",
     "elements",
     "evaluate",
@@ -53,10 +61,12 @@ __all__ = [
     "floor_div",
     "from_items",
     "known",
+    "map_dims",
     "maximum",
     "minimum",
     "parse",
     "product",
+    "replace_symbols",
     "substitute",
     "symbol",
     "tensor",

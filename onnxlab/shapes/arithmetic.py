@@ -137,6 +137,26 @@ def maximum(*dims: Dim) -> Dim:
     return _extreme("max", dims)
 
 
+def broadcast(a: Dim, b: Dim) -> Dim:
+    """The dim that two dims broadcast to: the one that is not 1, whatever it turns out to be.
+
+    Raises ValueError for two ints that are different and not 1.
+    """
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, int) and isinstance(b, int):
+        raise ValueError(f"{a} and {b} do not broadcast")
+    if isinstance(a, int) or at_least(a, 2):  # the other one must be 1 or the same
+        return a
+    if isinstance(b, int) or at_least(b, 2):
+        return b
+    arguments = tuple(sorted((a, b), key=lambda dim: dim.serial))
+    lowest = min(a.minimum or 0, b.minimum or 0)
+    return cast("Dim", make({(call("broadcast", arguments, max(lowest, 0)),): 1}))
+
+
 def _extreme(function: str, dims: Iterable[Dim]) -> Dim:
     """Flatten, fold the ints, drop what another argument bounds, and intern what is left in one order."""
     flat: set[Dim] = set()

@@ -3,7 +3,7 @@
     Dim = int | Expr
 
 An `Expr` is a polynomial with rational coefficients (integers, where it is a dimension) over atoms. An atom
-is a symbol, or a call of `floor`, `min` or `max` on further dims; ceil(a / b) is floor((a + b - 1) / b).
+is a symbol, or a call of floor, min, max or broadcast; ceil(a / b) is floor((a + b - 1) / b).
 Both are interned weakly, so that equal expressions are the same object: `==`, `is` and `hash` cost a pointer.
 What is no expression any more, such as `n - n`, is a plain int.
 
@@ -37,7 +37,7 @@ _exprs: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
 
 
 class Atom:
-    """A factor of a monomial: a symbol (`function` is "") or a call of floor, min or max on `arguments`.
+    """A factor of a monomial: a symbol (`function` is ""), or a floor, min, max or broadcast of `arguments`.
 
     Attributes:
         key: what makes it the same symbol; `name` is for display only.
@@ -233,9 +233,7 @@ def _serial(atom: Atom) -> int:
     return atom.serial
 
 
-def multiply(
-    left: dict[Monomial, Coefficient], right: dict[Monomial, Coefficient]
-) -> dict[Monomial, Coefficient]:
+def multiply(left: dict[Monomial, Coefficient], right: dict[Monomial, Coefficient]) -> dict[Monomial, Coefficient]:
     terms: dict[Monomial, Coefficient] = {}
     for (a, m), (b, n) in itertools.product(left.items(), right.items()):
         monomial = tuple(sorted(a + b, key=_serial)) if a and b else a or b

@@ -8,6 +8,7 @@ the rank is unknown, "?" where the type is; `fact.label()` is short, for edges o
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from math import prod
 from typing import Any, TypeAlias, cast
 from weakref import WeakValueDictionary
@@ -69,6 +70,11 @@ class Fact:
         return None
 
     @property
+    def bare(self) -> Fact:
+        """The same without known elements."""
+        return self
+
+    @property
     def rank(self) -> int | None:
         """Number of dims, None where unknown."""
         return None if self.shape is None else len(self.shape)
@@ -88,19 +94,18 @@ class TensorFact(Fact):
 
     Attributes:
         elem_type: int of TensorProto.DataType, 0 where unknown.
-        dims: tuple of Dims, or None where the rank is unknown; `shape` is the same.
+        shape: tuple of Dims, or None where the rank is unknown.
         known: elements that are known, or None.
     """
 
-    __slots__ = ("elem_type", "shape", "known")  # noqa: RUF023 - in the order of the constructor's parameters
+    __slots__ = ("elem_type", "shape", "known", "_bare")  # noqa: RUF023 - in the order of the parameters
 
     elem_type: int
     shape: Shape | None
     known: KnownValue | None
+    _bare: TensorFact | None
 
-    def __new__(
-        cls, elem_type: int, shape: Shape | None = None, known: KnownValue | None = None
-    ) -> TensorFact:
+    def __new__(cls, elem_type: int, shape: Shape | None = None, known: KnownValue | None = None) -> TensorFact:
         key = (elem_type, shape, known)
         found = _interned.get(key)
         if found is not None:
@@ -112,8 +117,18 @@ class TensorFact(Fact):
                 _set_elem_type(found, elem_type)
                 _set_shape(found, shape)
                 _set_known(found, known)
+                _set_bare(found, None)
                 _interned[key] = found
         return cast("TensorFact", found)
+
+    @property
+    def bare(self) -> TensorFact:
+        """The same without the elements."""
+        if self.known is None:
+            return self
+        if self._bare is None:
+            _set_bare(self, TensorFact(self.elem_type, self.shape))
+        return cast("TensorFact", self._bare)
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
@@ -150,6 +165,7 @@ class TensorFact(Fact):
 _set_elem_type = TensorFact.__dict__["elem_type"].__set__
 _set_shape = TensorFact.__dict__["shape"].__set__
 _set_known = TensorFact.__dict__["known"].__set__
+_set_bare = TensorFact.__dict__["_bare"].__set__
 
 
 class SparseTensorFact(Fact):
@@ -243,6 +259,30 @@ def _edge_dim(dim: Dim) -> str:
 def tensor(elem_type: int, *dims: Dim) -> TensorFact:
     """A tensor fact written short, for rules and tests: `tensor(FLOAT, batch, 768)`."""
     return TensorFact(elem_type, dims)
+
+
+def map_dims(fact: Fact, function: Callable[[Dim], Dim]) -> Fact:
+    """The fact with `function` applied to every symbolic dim and known element, inside containers too."""
+    match fact:
+        case TensorFact():
+            known = fact.known
+            if known is not None and not known.complete:
+                items = tuple(function(item) if isinstance(item, Expr) else item for item in known.items)
+                known = KnownValue(known.kind, known.shape, items)
+            return TensorFact(fact.elem_type, _mapped(fact.shape, function), known)
+        case SparseTensorFact():
+            return SparseTensorFact(fact.elem_type, _mapped(fact.shape, function))
+        case SequenceFact():
+            return SequenceFact(map_dims(fact.elem, function))
+        case OptionalFact():
+            return OptionalFact(map_dims(fact.elem, function))
+        case MapFact():
+            return MapFact(fact.key_type, map_dims(fact.elem, function))
+    return fact
+
+
+def _mapped(shape: Shape | None, function: Callable[[Dim], Dim]) -> Shape | None:
+    return shape and tuple(function(dim) if isinstance(dim, Expr) else dim for dim in shape)
 
 
 def elements(fact: Fact) -> int | None:

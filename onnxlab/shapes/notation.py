@@ -1,4 +1,4 @@
-"""Dimensions as text and back, and their value once the symbols are bound.
+"""Dimensions as text and back.
 
     2*seq + 1      floor((h + 1)/2)      min(batch, 4)      ceil(seq/64)
 
@@ -8,12 +8,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, cast
 
-from onnxlab.shapes.arithmetic import ceil_div, floor_div, maximum, minimum, product
+from onnxlab.shapes.arithmetic import broadcast, ceil_div, floor_div, maximum, minimum
 from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, symbol
 
 
@@ -149,45 +147,8 @@ class _Reader:
             "max": maximum,
             "Min": minimum,
             "Max": maximum,
+            "broadcast": broadcast,
         }
-        if function not in known or (len(arguments) != 2 and function in ("floor", "ceil")):
+        if function not in known or (len(arguments) != 2 and function in ("floor", "ceil", "broadcast")):
             raise _NotArithmeticError
         return known[function](*arguments)
-
-
-def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int | None:
-    """The number that `dim` is with each symbol replaced by the value of its name; None if one is missing."""
-    value = substitute(dim, bindings)
-    return value if isinstance(value, int) else None
-
-
-def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
-    """`dim` with each symbol that `bindings` names replaced.
-
-    Raises ZeroDivisionError where a divisor becomes 0.
-    """
-    return _substitute(dim, bindings, {}) if isinstance(dim, Expr) else dim
-
-
-def _substitute(dim: Dim, bindings: Mapping[str, Dim], done: dict[Atom, Dim]) -> Dim:
-    if not isinstance(dim, Expr):
-        return dim
-    total: Any = 0
-    for monomial, coefficient in dim.terms.items():
-        total = total + product([_replaced(atom, bindings, done) for atom in monomial]) * coefficient
-    return cast("Dim", int(total) if isinstance(total, Fraction) and total.denominator == 1 else total)
-
-
-def _replaced(atom: Atom, bindings: Mapping[str, Dim], done: dict[Atom, Dim]) -> Dim:
-    if atom in done:
-        return done[atom]
-    if atom.function:
-        arguments = [_substitute(argument, bindings, done) for argument in atom.arguments]
-        functions: dict[str, Callable[..., Dim]] = {"floor": floor_div, "min": minimum, "max": maximum}
-        value = functions[atom.function](*arguments)
-    elif atom.definition is not None:
-        value = _substitute(atom.definition, bindings, done)
-    else:
-        value = bindings.get(atom.name, symbol(atom.name, key=atom.key, minimum=atom.minimum))
-    done[atom] = value
-    return value

@@ -1,0 +1,135 @@
+"""Model-local functions: each distinct call (function, attributes, input facts) is walked once.
+
+A memo makes thirty levels of functions that call the level below twice cost thirty walks. Unknown dims that a walk
+made belong to the walk; every call site gets symbols of its own for them, since two calls need not agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.infer.frame import Frame
+from onnxlab.infer.native import hole
+from onnxlab.infer.operators import Operator, Problem
+from onnxlab.shapes import UNKNOWN, Dim, Fact, map_dims, replace_symbols
+from onnxlab.shapes.expressions import Atom
+
+if TYPE_CHECKING:
+    from onnxlab.infer.walk import Inputs, Walker
+
+CallKey = tuple[int, bytes, "Inputs"]
+
+MAX_DEPTH = 60
+"""Functions within functions; deeper nests are not followed. Each level takes a few of Python's stack frames."""
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A function walked with certain facts.
+
+    Attributes:
+        outputs: facts of its formal outputs.
+        inner: keys of the calls that it makes itself.
+    """
+
+    frame: Frame
+    outputs: tuple[Fact, ...] = ()
+    inner: tuple[CallKey, ...] = ()
+
+
+class Calls:
+    """The memo of calls, and which ones are being made."""
+
+    def __init__(self, walker: Walker) -> None:
+        self._walker = walker
+        self.memo: dict[CallKey, Call] = {}
+        self.made: dict[Hashable, dict[int, CallKey]] = {}
+        self._active: list[int] = []
+
+    def forget(self) -> None:
+        """Call it when a function changed."""
+        self.memo.clear()
+        self.made.clear()
+
+    def infer(
+        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+    ) -> Sequence[Fact]:
+        """Facts of a call node's outputs."""
+        operator.shared = False  # the memo of calls serves, and notes who calls
+        scope = self._walker.graph.scopes[operator.function]
+        key = (scope.id, operator.attribute_key, inputs)
+        self.made.setdefault(frame.call, {})[node.id] = key
+        call = self.memo.get(key)
+        if call is None:
+            if refusal := self._refusal(scope):
+                problems.append(refusal)
+                return (UNKNOWN,) * len(operator.outputs)
+            call = self._walk(scope, key, operator)
+            self.memo[key] = call
+        if len(inputs) > len(scope.inputs):
+            wanted, found = str(len(scope.inputs)), str(len(inputs))
+            message = f"it passes {found} inputs to the function {scope.name!r}, which takes {wanted}"
+            problems.append(Problem("error", "arity", message, wanted, found, "remove inputs"))
+        return tuple(_as_seen_outside(fact, key, slot) for slot, fact in enumerate(call.outputs))
+
+    def _refusal(self, scope: Scope) -> Problem | None:
+        if scope.id in self._active:
+            return Problem(
+                "error", "recursive-function", f"the function {scope.name!r} calls itself, which ONNX forbids"
+            )
+        if len(self._active) >= MAX_DEPTH:
+            return Problem("warning", "too-deep", f"functions nested more than {MAX_DEPTH} deep are not followed")
+        return None
+
+    def _walk(self, scope: Scope, key: CallKey, operator: Operator) -> Call:
+        attributes = _attributes(scope.proto, operator.proto)
+        attribute_key = b"\0".join(attributes[name].SerializeToString() for name in sorted(attributes))
+        frame = Frame(key, attributes, attribute_key)
+        for position, vid in enumerate(scope.inputs):
+            frame.set(vid, (key[2][position] if position < len(key[2]) else None) or UNKNOWN)
+        self._active.append(scope.id)
+        try:
+            self._walker.walk_scope(frame, scope)
+        finally:
+            self._active.pop()
+        outputs = tuple(frame.facts.get(vid, UNKNOWN) for vid in scope.outputs)
+        return Call(frame, outputs, tuple(self.made.pop(key, {}).values()))
+
+    def forget_node(self, node: int) -> None:
+        """Call it when a node of the model is gone or calls something else."""
+        self.made.get(None, {}).pop(node, None)
+
+    def alive(self, frame: Frame) -> dict[CallKey, Call]:
+        """The calls that a frame makes now, directly or not."""
+        pending = list(self.made.get(frame.call, {}).values())
+        found: dict[CallKey, Call] = {}
+        while pending:
+            key = pending.pop()
+            if key not in found and key in self.memo:
+                found[key] = self.memo[key]
+                pending.extend(found[key].inner)
+        return found
+
+
+def _attributes(function: onnx.FunctionProto, node: onnx.NodeProto) -> dict[str, onnx.AttributeProto]:
+    """Attributes of a call by name: those given, else the function's defaults."""
+    attributes = {attribute.name: attribute for attribute in function.attribute_proto}
+    attributes.update((attribute.name, attribute) for attribute in node.attribute)
+    return attributes
+
+
+def _as_seen_outside(fact: Fact, key: CallKey, slot: int) -> Fact:
+    """The fact with the walk's own symbols replaced by holes of the calling node."""
+
+    def fill(atom: Atom) -> Dim | None:
+        own = atom.key
+        if type(own) is tuple and own[0] == "unknown" and own[2] == key:
+            return hole(slot, own[3:], atom.minimum)
+        return None
+
+    return map_dims(fact, lambda dim: replace_symbols(dim, fill))

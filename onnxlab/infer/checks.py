@@ -1,0 +1,131 @@
+"""What schemas alone say about a node: arity, element types in and out; and what a model declares about a value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnxlab import dtypes
+from onnxlab.infer.operators import Problem
+from onnxlab.schemas import FormalParameter, Schema
+from onnxlab.shapes import (
+    UNKNOWN,
+    Fact,
+    OptionalFact,
+    SequenceFact,
+    SparseTensorFact,
+    TensorFact,
+)
+
+Facts = Sequence["Fact | None"]
+
+
+def arity_problem(schema: Schema, inputs: Facts) -> Problem | None:
+    """What is wrong with the number of inputs: too few, too many, a required one absent."""
+    count = len(inputs)
+    if not schema.min_input <= count <= schema.max_input:
+        low, high = schema.min_input, schema.max_input
+        wanted = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
+        message = f"it has {count} inputs, its operator takes {wanted}"
+        return Problem("error", "arity", message, wanted, str(count), "connect or remove inputs")
+    for slot, fact in enumerate(inputs):
+        formal = schema.input(slot)
+        if fact is None and formal is not None and formal.option == "single":
+            message = f"its required input {formal.name!r} is absent"
+            return Problem("error", "arity", message, formal.name, "nothing", f"connect a value to {formal.name!r}")
+    return None
+
+
+def type_string(fact: Fact | None) -> str:
+    """The type as schemas spell it ("tensor(float)"), "" where it is not known."""
+    match fact:
+        case TensorFact() | SparseTensorFact() if fact.elem_type:
+            inner = _SPELLED.get(fact.elem_type) or dtypes.name(fact.elem_type)
+            return f"tensor({inner})" if isinstance(fact, TensorFact) else f"sparse_tensor({inner})"
+        case SequenceFact() if inner := type_string(fact.elem):
+            return f"seq({inner})"
+        case OptionalFact() if inner := type_string(fact.elem):
+            return f"optional({inner})"
+    return ""
+
+
+_SPELLED = {dtypes.FLOAT: "float", dtypes.DOUBLE: "double"}
+_MEANT = {f"tensor({_SPELLED.get(elem_type) or dtypes.name(elem_type)})": elem_type for elem_type in dtypes.ELEM_TYPES}
+
+
+def type_problems(schema: Schema, inputs: Facts) -> list[Problem]:
+    """Inputs whose type the operator does not take, or that should have the same type and have not."""
+    problems = []
+    bound: dict[str, tuple[str, str]] = {}
+    for slot, fact in enumerate(inputs):
+        formal, found = schema.input(slot), type_string(fact)
+        if formal is None or not found:
+            continue
+        allowed = schema.type_constraints.get(formal.type_str, (formal.type_str,))
+        if found not in allowed:
+            shown = ", ".join(sorted(allowed))
+            message = f"its input {formal.name!r} is a {found}, which the operator does not take"
+            hint = "insert a Cast" if found.startswith("tensor(") else ""
+            problems.append(Problem("error", "type-mismatch", message, shown, found, hint))
+        elif formal.type_str in schema.type_constraints and not _free(schema, formal):
+            first, kind = bound.setdefault(formal.type_str, (formal.name, found))
+            if kind != found:
+                message = f"its inputs {first!r} and {formal.name!r} must have the same type"
+                problems.append(Problem("error", "type-mismatch", message, kind, found, "insert a Cast"))
+    return problems
+
+
+def _free(schema: Schema, formal: FormalParameter) -> bool:
+    """Whether inputs of one type variable may differ: the heterogeneous variadic ones of Loop, Scan and the like."""
+    return formal.option == "variadic" and (schema.onnx is None or not schema.onnx.inputs[-1].is_homogeneous)
+
+
+def output_types(schema: Schema | None, inputs: Facts, count: int) -> tuple[Fact, ...]:
+    """Facts of the outputs that follow from the schema's types alone: element types, no shapes."""
+    if schema is None:
+        return (UNKNOWN,) * count
+    bound: dict[str, Fact] = {}
+    for slot, fact in enumerate(inputs):
+        formal = schema.input(slot)
+        if formal is not None and fact is not None and fact is not UNKNOWN:
+            bound.setdefault(formal.type_str, fact)
+    return tuple(_output_type(schema, bound, slot) for slot in range(count))
+
+
+def _output_type(schema: Schema, bound: dict[str, Fact], slot: int) -> Fact:
+    formal = schema.output(slot)
+    if formal is None:
+        return UNKNOWN
+    allowed = schema.type_constraints.get(formal.type_str, (formal.type_str,))
+    if len(allowed) == 1 and allowed[0] in _MEANT:
+        return TensorFact(_MEANT[allowed[0]])
+    match bound.get(formal.type_str):
+        case TensorFact(elem_type=elem_type):
+            return TensorFact(elem_type)
+        case SequenceFact(elem=TensorFact(elem_type=elem_type)):
+            return SequenceFact(TensorFact(elem_type))
+    return UNKNOWN
+
+
+def contradiction(declared: Fact, inferred: Fact) -> str:
+    """How a declared type contradicts what was inferred: "type", "rank", "dim", or "" where it does not."""
+    if declared is UNKNOWN or inferred is UNKNOWN:
+        return ""
+    match declared, inferred:
+        case (TensorFact() | SparseTensorFact(), TensorFact() | SparseTensorFact()):
+            if declared.elem_type and inferred.elem_type and declared.elem_type != inferred.elem_type:
+                return "type"
+            return _shape_contradiction(declared, inferred)
+        case (SequenceFact(), SequenceFact()):
+            return contradiction(declared.elem, inferred.elem)
+        case (OptionalFact(), OptionalFact()):
+            return contradiction(declared.elem, inferred.elem)
+    return "" if type(declared) is type(inferred) else "type"
+
+
+def _shape_contradiction(declared: Fact, inferred: Fact) -> str:
+    if declared.shape is None or inferred.shape is None:
+        return ""
+    if len(declared.shape) != len(inferred.shape):
+        return "rank"
+    pairs = zip(declared.shape, inferred.shape, strict=True)
+    return "dim" if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs) else ""

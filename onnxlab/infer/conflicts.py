@@ -1,0 +1,60 @@
+"""Where the types that a model declares contradict what inference finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import ValueRecord
+from onnxlab.infer.checks import contradiction
+from onnxlab.infer.sources import Sources
+from onnxlab.shapes import UNKNOWN, Fact
+
+
+class Conflicts:
+    """Compares declared with inferred types, as late as somebody asks, and each value once per fact."""
+
+    def __init__(self, graph: ModelGraph, sources: Sources) -> None:
+        self._graph = graph
+        self._sources = sources
+        self._unchecked: set[int] = set()
+        self._found: dict[int, Diagnostic] = {}
+
+    def check(self, values: Iterable[int]) -> None:
+        """Look again at these values when diagnostics are asked for."""
+        self._unchecked.update(values)
+
+    def diagnostics(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
+        """Every contradiction, ordered by value id."""
+        values = self._graph.values
+        while self._unchecked:
+            vid = self._unchecked.pop()
+            value = values.get(vid)
+            found = self._compare(value, facts.get(vid, UNKNOWN)) if value is not None else None
+            if found is None:
+                self._found.pop(vid, None)
+            else:
+                self._found[vid] = found
+        return [self._found[vid] for vid in sorted(self._found)]
+
+    def _compare(self, value: ValueRecord, fact: Fact) -> Diagnostic | None:
+        if value.info is None or fact is UNKNOWN or (value.is_input and value.initializer is None):
+            return None
+        declared = self._sources.declared(value)
+        what = contradiction(declared, fact)
+        if not what:
+            return None
+        role = "graph output" if value.is_output else "value"
+        node = value.producers[0][0] if value.producers else 0
+        return Diagnostic(
+            "warning",
+            f"declared-{what}",
+            f"the {role} {value.name!r} is declared as {declared}, but inference finds {fact}",
+            node,
+            value.id,
+            value.scope,
+            str(declared),
+            str(fact),
+            "correct the declared type, or the nodes before it",
+        )

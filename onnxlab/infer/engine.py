@@ -1,0 +1,235 @@
+"""Live inference: facts beside the graph that follow every commit.
+
+`Inference(graph)` infers everything once. After a commit, `follow` puts the touched nodes on a heap ordered by rank,
+infers them from the facts of their inputs alone, and goes on to their readers only where a fact changed: hence
+facts can retract, and an edit costs what it reaches. Nothing is ever written into the protos, and nothing raises:
+what cannot be inferred is UNKNOWN, and a diagnostic says why.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import onnx
+
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.commits import GraphCommit, Touched
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.infer.conflicts import Conflicts
+from onnxlab.infer.frame import Frame
+from onnxlab.infer.join import join
+from onnxlab.infer.types import type_of_fact
+from onnxlab.infer.walk import Walker
+from onnxlab.shapes import UNKNOWN, Fact
+
+Changes = dict[int, tuple[Fact, Fact]]
+
+_MAX_VISITS = 3
+"""How often one node is inferred for one commit: more than once only in a file whose edges form a cycle."""
+
+
+class Inference:
+    """Facts of every value of a graph, kept up to date by `follow`."""
+
+    def __init__(self, graph: ModelGraph) -> None:
+        self._graph = graph
+        with graph.lock:
+            self._start()
+
+    @property
+    def facts(self) -> Mapping[int, Fact]:
+        """{value id: fact}, live and read-only. Values inside functions have what is true of all their calls."""
+        return self._view
+
+    def fact(self, value: int) -> Fact:
+        """The fact of a value id; UNKNOWN for a value that nothing is known of."""
+        return self._frame.facts.get(value, UNKNOWN)
+
+    def declaration(self, value: int) -> onnx.ValueInfoProto:
+        """The ValueInfoProto that declares what is known of a value."""
+        info = onnx.ValueInfoProto(name=self._graph.values[value].name)
+        fact = self.fact(value)
+        if fact is not UNKNOWN:
+            info.type.CopyFrom(type_of_fact(fact))
+        return info
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
+        with self._graph.lock:
+            frames = [self._frame, *(call.frame for call in self._walker.calls.alive(self._frame).values())]
+            found: dict[Diagnostic, None] = {}
+            for frame in frames:
+                for node in sorted(frame.problems):
+                    found.update(dict.fromkeys(frame.problems[node]))
+            found.update(dict.fromkeys(self._walker.sources.problems.values()))
+            found.update(dict.fromkeys(self._conflicts.diagnostics(self._frame.facts)))
+            return list(found)
+
+    # -- from scratch -----------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._walker = Walker(self._graph)
+        self._frame = Frame()
+        self._view = MappingProxyType(self._frame.facts)
+        self._conflicts = Conflicts(self._graph, self._walker.sources)
+        for scope in self._roots():
+            self._walk_root(scope)
+        self._publish_functions()
+        self._conflicts.check(self._graph.values)
+
+    def _roots(self) -> list[Scope]:
+        scopes = self._graph.scopes.values()
+        return [self._graph.main, *(scope for scope in scopes if scope.kind == "training")]
+
+    def _walk_root(self, scope: Scope) -> None:
+        for vid in scope.inputs:
+            self._frame.set(vid, self._walker.sources.fact(self._graph.values[vid]))
+        self._walker.walk_scope(self._frame, scope)
+
+    def _publish_functions(self) -> None:
+        """Give values inside functions the join of what their calls found."""
+        alive = self._walker.calls.alive(self._frame).values()
+        joined: dict[int, Fact] = {}
+        for call in alive:
+            for vid, fact in call.frame.facts.items():
+                joined[vid] = join(joined[vid], fact, vid, self._walker.token) if vid in joined else fact
+        for scope in self._graph.index.function_ids:
+            for vid in self._values_in(self._graph.scopes[scope]):
+                fact = joined.get(vid, UNKNOWN)
+                if fact is UNKNOWN:
+                    self._frame.drop(vid)
+                else:
+                    self._frame.set(vid, fact)
+
+    def _values_in(self, scope: Scope) -> Iterable[int]:
+        yield from scope.names.values()
+        for node in scope.node_ids:
+            for bodies in self._graph.nodes[node].bodies.values():
+                for body in bodies:
+                    yield from self._values_in(self._graph.scopes[body])
+
+    # -- after a commit ---------------------------------------------------------------------------------------------
+
+    def follow(self, commit: GraphCommit) -> Changes:
+        """Bring the facts up to date; return {value id: (old, new)} for those that changed, gone values left out.
+
+        Never raises: should the incremental update fail, everything is inferred from scratch.
+        """
+        with self._graph.lock:
+            old = self._frame.facts
+            self._frame.changed = {}
+            try:
+                if commit.touched.opsets or commit.touched.functions:
+                    return self._restart(old)
+                self._update(commit.touched)
+                changed = self._frame.changed
+            except Exception:  # a defect of ours must not stop an edit, and a fresh start repairs it
+                return self._restart(old)
+            finally:
+                self._frame.changed = None
+            return self._delta(changed, self._frame.facts)
+
+    def _restart(self, old: Mapping[int, Fact]) -> Changes:
+        before = dict(old)
+        self._start()
+        facts = self._frame.facts
+        candidates = {vid: before.get(vid, UNKNOWN) for vid in {*before, *facts}}
+        return self._delta(candidates, facts)
+
+    def _delta(self, before: Mapping[int, Fact], facts: Mapping[int, Fact]) -> Changes:
+        return {
+            vid: (old, new)
+            for vid, old in before.items()
+            if vid in self._graph.values and (new := facts.get(vid, UNKNOWN)) is not old
+        }
+
+    def _update(self, touched: Touched) -> None:
+        dirty = self._settle_touched(touched)
+        self._propagate(dirty)
+        if self._walker.call_nodes and (touched.scopes or dirty):
+            self._publish_functions()
+        changed = self._frame.changed or {}
+        self._conflicts.check(changed)
+        self._conflicts.check(touched.values)
+
+    def _settle_touched(self, touched: Touched) -> set[int]:
+        """Forget what a commit made stale; return the ids of the nodes to infer."""
+        graph, walker, frame = self._graph, self._walker, self._frame
+        for vid in touched.removed_values:
+            frame.drop(vid)
+            walker.sources.forget(vid)
+        for node in touched.removed_nodes:
+            self._forget_node(node)
+        dirty: set[int] = set()
+        in_function = any(self._is_in_function(graph.scopes[scope]) for scope in touched.scopes)
+        for node in touched.nodes:
+            self._forget_node(node)
+            in_function |= self._is_in_function(graph.scopes[graph.nodes[node].scope])
+            dirty.add(node)
+        for scope_id in touched.scopes:
+            if owner := graph.scopes[scope_id].owner:
+                self._forget_node(owner)
+                dirty.add(owner)
+        for vid in touched.values:
+            walker.sources.forget(vid)
+            value = graph.values[vid]
+            in_function |= self._is_in_function(graph.scopes[value.scope])
+            self._settle_source(value)
+            dirty.update(node for node, _ in value.uses)
+            dirty.update(node for node, _ in value.producers)
+        if in_function:
+            walker.calls.forget()
+            dirty.update(walker.call_nodes)
+        return dirty
+
+    def _forget_node(self, node: int) -> None:
+        self._walker.forget_node(node)
+        self._walker.calls.forget_node(node)
+        self._frame.problems.pop(node, None)
+
+    def _settle_source(self, value: ValueRecord) -> None:
+        """The fact of a touched value that no node makes; those inside bodies come with their owner."""
+        if value.producers or self._graph.scopes[value.scope].kind in ("subgraph", "function"):
+            return
+        if value.is_input or value.initializer is not None:
+            self._frame.set(value.id, self._walker.sources.fact(value))
+        else:
+            self._frame.drop(value.id)
+
+    def _is_in_function(self, scope: Scope) -> bool:
+        return self._graph.root(scope).is_function
+
+    def _top(self, node: NodeRecord) -> NodeRecord | None:
+        """The node of a root scope that is `node` or holds it; None for a node inside a function."""
+        scope = self._graph.scopes[node.scope]
+        while scope.owner:
+            node = self._graph.nodes[scope.owner]
+            scope = self._graph.scopes[node.scope]
+        return None if scope.is_function else node
+
+    def _propagate(self, dirty: Iterable[int]) -> None:
+        """Infer dirty nodes in topological order, and the readers of every value whose fact changes."""
+        graph, walker, frame = self._graph, self._walker, self._frame
+        heap: list[tuple[int, int, int]] = []
+        waiting: set[int] = set()
+        visits: dict[int, int] = {}
+
+        def push(node_id: int) -> None:
+            node = self._top(graph.nodes[node_id])
+            if node is not None and node.id not in waiting and visits.get(node.id, 0) < _MAX_VISITS:
+                waiting.add(node.id)
+                heapq.heappush(heap, (node.scope, graph.index.rank(node), node.id))
+
+        for node_id in dirty:
+            push(node_id)
+        while heap:
+            node = graph.nodes[heapq.heappop(heap)[2]]
+            waiting.discard(node.id)
+            visits[node.id] = visits.get(node.id, 0) + 1
+            for vid in walker.infer_node(frame, node):
+                for reader, _ in graph.values[vid].uses:
+                    push(reader)

@@ -1,0 +1,138 @@
+"""onnx's own C++ inference of one node, for every operator that has no rule here.
+
+Facts go in as serialised TypeProtos, symbolic dims as opaque names that are recognised on the way back; only the
+node's own inputs are passed, since the cost is that of what is passed. What comes back without a size is a hole,
+`hole(slot, axis)`: the caller replaces holes by symbols of the node at hand, so that results can be shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+from weakref import WeakValueDictionary
+
+import onnx
+import onnx.shape_inference
+
+from onnxlab.infer.types import fact_of_type, tensor_of_fact, type_of_fact
+from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, FactError, TensorFact, symbol
+
+_names: WeakValueDictionary[str, Expr] = WeakValueDictionary()
+_types: dict[Fact, bytes] = {}
+_data: dict[Fact, bytes] = {}
+_CACHED = 20_000
+
+
+def hole(slot: int, axis: Hashable, minimum: int | None = 0) -> Dim:
+    """Stands for an unknown size in output `slot` of whatever node the result is used for."""
+    return symbol("?", key=("hole", slot, axis, minimum), minimum=minimum)
+
+
+def _write(expr: Expr) -> str:
+    name = f"\x01{expr.serial}"
+    _names[name] = expr
+    return name
+
+
+def _type_bytes(fact: Fact) -> bytes:
+    found = _types.get(fact)
+    if found is None:
+        if len(_types) > _CACHED:
+            _types.clear()
+        found = _types[fact] = type_of_fact(fact, _write).SerializeToString()
+    return found
+
+
+def _data_bytes(fact: TensorFact) -> bytes:
+    found = _data.get(fact)
+    if found is None:
+        if len(_data) > _CACHED:
+            _data.clear()
+        tensor = tensor_of_fact(fact)
+        found = _data[fact] = tensor.SerializeToString() if tensor is not None else b""
+    return found
+
+
+def infer(
+    schema: Any, node: onnx.NodeProto, inputs: Sequence[Fact | None], opsets: Mapping[str, int], ir_version: int
+) -> list[Fact]:
+    """Facts of a node's outputs by its onnx.defs.OpSchema.
+
+    Raises:
+        FactError: onnx rejects the node; the message is onnx's, without its prefix.
+    """
+    types = {name: _type_bytes(fact) for name, fact in zip(node.input, inputs, strict=True) if fact is not None}
+    data = {
+        name: encoded
+        for name, fact in zip(node.input, inputs, strict=True)
+        if isinstance(fact, TensorFact) and fact.known is not None and (encoded := _data_bytes(fact))
+    }
+    try:
+        if schema.has_function and not schema.has_type_and_shape_inference_function:
+            found = _by_model(node, types, data, opsets, ir_version)
+        elif hasattr(schema, "_infer_node_outputs"):
+            found = schema._infer_node_outputs(node.SerializeToString(), types, data, {}, dict(opsets), ir_version)
+        else:
+            found = by_public_function(schema, node, types, data, opsets, ir_version)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
+        raise FactError(_sentence(error), code="onnx-inference") from None
+    return [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
+
+
+def by_public_function(
+    schema: Any,
+    node: onnx.NodeProto,
+    types: Mapping[str, bytes],
+    data: Mapping[str, bytes],
+    opsets: Mapping[str, int],
+    ir_version: int,
+) -> dict[str, bytes]:
+    """The same through onnx.shape_inference.infer_node_outputs, where onnx has not got the private method."""
+    outputs = onnx.shape_inference.infer_node_outputs(
+        schema,
+        node,
+        {name: onnx.TypeProto.FromString(encoded) for name, encoded in types.items()},
+        {name: onnx.TensorProto.FromString(encoded) for name, encoded in data.items()},
+        {},
+        [onnx.OperatorSetIdProto(domain=domain, version=version) for domain, version in opsets.items()],
+        ir_version,
+    )
+    return {name: proto.SerializeToString() for name, proto in outputs.items()}
+
+
+def _by_model(
+    node: onnx.NodeProto,
+    types: Mapping[str, bytes],
+    data: Mapping[str, bytes],
+    opsets: Mapping[str, int],
+    ir_version: int,
+) -> dict[str, bytes]:
+    """By a model of this node alone: onnx then walks the operator's function body."""
+    model = onnx.ModelProto(ir_version=ir_version)
+    model.opset_import.extend(onnx.OperatorSetIdProto(domain=d, version=v) for d, v in opsets.items())
+    model.graph.node.append(node)
+    for name, encoded in types.items():
+        info = model.graph.input.add(name=name)
+        info.type.MergeFromString(encoded)
+    for name, encoded in data.items():
+        tensor = model.graph.initializer.add()
+        tensor.MergeFromString(encoded)
+        tensor.name = name
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
+    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    return {info.name: info.type.SerializeToString() for info in inferred.graph.output}
+
+
+def _fact(encoded: bytes, slot: int) -> Fact:
+    if not encoded:
+        return UNKNOWN
+    return fact_of_type(onnx.TypeProto.FromString(encoded), lambda axis: hole(slot, axis), _ours)
+
+
+def _ours(name: str) -> Dim:
+    return _names.get(name) or symbol(name)
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error).strip()
+    return text.split("] ", 1)[-1] if text.startswith("[") else text

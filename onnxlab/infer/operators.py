@@ -1,0 +1,210 @@
+"""What a node does, apart from the names of its values: operator, version, attributes, and how to infer it.
+
+Nodes that do the same share one `Operator`, and with it a memo of what was inferred for which input facts: the
+blocks of a transformer are inferred once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import onnx
+
+from onnxlab import ops, schemas
+from onnxlab.errors import Severity
+from onnxlab.graph.attributes import AttributeRef, decode, kind_of
+from onnxlab.graph.index import GRAPH_KINDS
+from onnxlab.shapes import Fact
+
+Reads = Literal["none", "all", "some"]
+
+MEMO_SIZE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A diagnostic that does not know its node yet."""
+
+    severity: Severity
+    code: str
+    message: str
+    expected: str = ""
+    found: str = ""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """What inference found for some input facts.
+
+    Attributes:
+        facts: one per output slot; may hold holes (`native.hole`) until they are used for a node.
+        holes: whether they do, or have small integer tensors whose elements deserve names.
+        problems: what is wrong or suspect, without the name of the node.
+    """
+
+    facts: tuple[Fact, ...]
+    holes: bool = False
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Operator:
+    """One way to compute outputs from inputs.
+
+    Attributes:
+        version: opset version that its graph or function imports of `domain`.
+        outputs: for each output slot, whether the node names it.
+        attributes: decoded, defaults of the schema included; a Body for each graph.
+        function: scope id of the model-local function that it calls, else 0.
+        rule: our rule, None where onnx's is used.
+        reads: whether its outputs depend on the elements of "none" of its inputs, on those of "some" of them, or
+            on them only where "all" are known.
+        shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
+        proto: a node with these attributes and placeholder names.
+    """
+
+    domain: str
+    op_type: str
+    version: int
+    outputs: tuple[bool, ...]
+    proto: onnx.NodeProto
+    schema: schemas.Schema | None = None
+    rule: Callable[..., Any] | None = None
+    function: int = 0
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    attribute_key: bytes = b""
+    reads: Reads = "some"
+    shared: bool = True
+    memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
+
+    def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:
+        """Keep an outcome for input facts that come again; forgets all when there are too many."""
+        if self.shared:
+            if len(self.memo) >= MEMO_SIZE:
+                self.memo.clear()
+            self.memo[inputs] = outcome
+
+
+# Operators whose output facts do not depend on the elements of any input.
+_BLIND = frozenset(
+    """
+    Relu LeakyRelu PRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Tanh Erf Softplus Softsign Exp Log
+    Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Reciprocal Swish ThresholdedRelu IsNaN IsInf Conv
+    ConvTranspose ConvInteger QLinearConv MatMul Gemm MatMulInteger QLinearMatMul Einsum AveragePool MaxPool LpPool
+    GlobalAveragePool GlobalMaxPool GlobalLpPool BatchNormalization LayerNormalization InstanceNormalization
+    GroupNormalization RMSNormalization LRN LpNormalization MeanVarianceNormalization Softmax LogSoftmax Hardmax
+    Dropout QuantizeLinear DequantizeLinear DynamicQuantizeLinear LSTM GRU RNN Attention RotaryEmbedding
+    NonMaxSuppression NonZero Compress DepthToSpace SpaceToDepth GridSample RoiAlign ArgMax ArgMin Trilu Det
+    Bernoulli RandomNormalLike RandomUniformLike Multinomial ReverseSequence GatherND ScatterND Shape Size
+    """.split()  # noqa: SIM905 - forty names read better without quotes
+)
+# Those that compute elements only from elements, all of them.
+_ELEMENTWISE = frozenset(
+    """
+    Add Sub Mul Div Mod Pow Min Max Sum Mean And Or Xor Not Neg Abs Sign Floor Ceil Round Sqrt Equal Less Greater
+    LessOrEqual GreaterOrEqual BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitShift Clip Cast CastLike Range
+    """.split()  # noqa: SIM905 - forty names read better without quotes
+)
+
+
+def reads_elements(domain: str, op_type: str) -> Reads:
+    """How the output facts of an operator depend on the elements of its inputs."""
+    if domain == "com.microsoft":
+        return "none" if op_type.startswith(("QLinear", "Skip", "Fused", "MatMul", "Bias")) else "some"
+    if domain:
+        return "some"
+    return "none" if op_type in _BLIND else "all" if op_type in _ELEMENTWISE else "some"
+
+
+def bound_attributes(
+    node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]
+) -> tuple[list[onnx.AttributeProto], bool]:
+    """A node's attributes with references to a function's attributes replaced, and whether there were any.
+
+    A reference to an attribute that the call does not give leaves the attribute out.
+    """
+    bound, found = [], False
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            bound.append(attribute)
+            continue
+        found = True
+        if attribute.ref_attr_name in given:
+            copy = onnx.AttributeProto()
+            copy.CopyFrom(given[attribute.ref_attr_name])
+            copy.name = attribute.name
+            bound.append(copy)
+    return bound, found
+
+
+def attribute_bytes(attributes: list[onnx.AttributeProto]) -> bytes:
+    """A key of the attributes' values; graphs are left out."""
+    return b"\0".join(a.SerializeToString() for a in attributes if a.type not in GRAPH_KINDS)
+
+
+def make(
+    domain: str,
+    version: int,
+    node: onnx.NodeProto,
+    attributes: list[onnx.AttributeProto],
+    key: bytes,
+    function: int,
+    bodies: Mapping[str, Any],
+) -> Operator:
+    """The Operator of a node.
+
+    Args:
+        version: of `domain`, 0 where the model does not import it: then the newest schema is taken.
+        attributes: of the node, references bound.
+        function: scope id of the model-local function of this name, else 0.
+        bodies: {attribute: Body or list of them} of graph attributes.
+    """
+    names = [f"x{slot}" if name else "" for slot, name in enumerate(node.input)]
+    proto = onnx.NodeProto(
+        op_type=node.op_type,
+        domain=domain,
+        input=names,
+        output=[f"y{slot}" if name else "" for slot, name in enumerate(node.output)],
+        attribute=attributes,
+    )
+    wanted = version or schemas.latest_opset(domain)
+    schema = None if function else schemas.find(domain, node.op_type, wanted)
+    found = None if function else ops.find_rule(domain, node.op_type, schema.since_version if schema else wanted)
+    return Operator(
+        domain,
+        node.op_type,
+        version,
+        tuple(bool(name) for name in node.output),
+        proto,
+        schema,
+        found.function if found else None,
+        function,
+        decoded(attributes, schema, bodies),
+        key,
+        reads_elements(domain, node.op_type),
+        not bodies,
+    )
+
+
+def decoded(
+    attributes: list[onnx.AttributeProto], schema: schemas.Schema | None, bodies: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Attributes as rules take them: defaults filled in, tuples for lists, protos of tensors as they are."""
+    values: dict[str, Any] = {}
+    if schema is not None:
+        for name, spec in schema.attributes.items():
+            if spec.default is not None:
+                values[name] = tuple(spec.default) if isinstance(spec.default, list) else spec.default
+    for attribute in attributes:
+        if attribute.name in bodies:
+            values[attribute.name] = bodies[attribute.name]
+        elif kind_of(attribute) == "tensor":
+            values[attribute.name] = attribute.t  # decoded by the rule that wants its elements: it may be large
+        else:
+            value = decode(attribute)
+            if not isinstance(value, AttributeRef):
+                values[attribute.name] = tuple(value) if isinstance(value, list) else value
+    return values

@@ -1,0 +1,155 @@
+"""TypeProto to fact and back; facts of tensors that a model stores.
+
+Reading: a `dim_value` is an int, a `dim_param` the symbol (or expression) of that text, anything else what the
+caller's `unknown(axis)` gives. Writing: ints become `dim_value`, expressions `dim_param`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.shapes import (
+    UNKNOWN,
+    Dim,
+    Expr,
+    Fact,
+    KnownValue,
+    MapFact,
+    OptionalFact,
+    SequenceFact,
+    Shape,
+    SparseTensorFact,
+    TensorFact,
+    parse,
+)
+
+Unknown = Callable[[int], Dim]
+Named = Callable[[str], Dim]
+WriteDim = Callable[[Expr], "str | None"]
+
+_NAMELESS = frozenset(("", "?", "-1", "None"))
+"""Texts that exporters write as dim_param where they know nothing: equal ones prove nothing."""
+
+MAX_FLOATS = 16
+"""Float initializers are known values up to this size: scales, sizes, limits of a Range, not weights."""
+
+MAX_INTEGERS = 256
+
+
+def fact_of_type(proto: onnx.TypeProto, unknown: Unknown, named: Named = parse) -> Fact:
+    """The fact that a declared type states; UNKNOWN where it states nothing."""
+    match proto.WhichOneof("value"):
+        case "tensor_type":
+            return TensorFact(proto.tensor_type.elem_type, shape_of(proto.tensor_type, unknown, named))
+        case "sparse_tensor_type":
+            sparse = proto.sparse_tensor_type
+            return SparseTensorFact(sparse.elem_type, shape_of(sparse, unknown, named))
+        case "sequence_type":
+            return SequenceFact(fact_of_type(proto.sequence_type.elem_type, unknown, named))
+        case "optional_type":
+            return OptionalFact(fact_of_type(proto.optional_type.elem_type, unknown, named))
+        case "map_type":
+            return MapFact(proto.map_type.key_type, fact_of_type(proto.map_type.value_type, unknown, named))
+    return UNKNOWN
+
+
+def shape_of(tensor_type: Any, unknown: Unknown, named: Named = parse) -> Shape | None:
+    """Dims of a Tensor or SparseTensor type, None where it has no shape field."""
+    if not tensor_type.HasField("shape"):
+        return None
+    return tuple(_dim(dim, axis, unknown, named) for axis, dim in enumerate(tensor_type.shape.dim))
+
+
+def _dim(proto: Any, axis: int, unknown: Unknown, named: Named) -> Dim:
+    field = proto.WhichOneof("value")
+    if field == "dim_value" and proto.dim_value >= 0:
+        return int(proto.dim_value)
+    if field == "dim_param" and proto.dim_param not in _NAMELESS:
+        return named(proto.dim_param)
+    return unknown(axis)
+
+
+def type_of_fact(fact: Fact, write: WriteDim = str) -> onnx.TypeProto:
+    """The TypeProto of a fact; `write` gives the dim_param of an Expr, or None to leave the dim empty."""
+    proto = onnx.TypeProto()
+    _fill(proto, fact, write)
+    return proto
+
+
+def _fill(proto: onnx.TypeProto, fact: Fact, write: WriteDim) -> None:
+    match fact:
+        case TensorFact():
+            _fill_tensor(proto.tensor_type, fact.elem_type, fact.shape, write)
+        case SparseTensorFact():
+            _fill_tensor(proto.sparse_tensor_type, fact.elem_type, fact.shape, write)
+        case SequenceFact():
+            proto.sequence_type.elem_type.SetInParent()
+            _fill(proto.sequence_type.elem_type, fact.elem, write)
+        case OptionalFact():
+            proto.optional_type.elem_type.SetInParent()
+            _fill(proto.optional_type.elem_type, fact.elem, write)
+        case MapFact():
+            proto.map_type.key_type = fact.key_type
+            _fill(proto.map_type.value_type, fact.elem, write)
+
+
+def _fill_tensor(tensor_type: Any, elem_type: int, shape: Shape | None, write: WriteDim) -> None:
+    tensor_type.elem_type = elem_type
+    if shape is None:
+        return
+    tensor_type.shape.SetInParent()
+    for dim in shape:
+        entry = tensor_type.shape.dim.add()
+        if not isinstance(dim, Expr):
+            if dim < 2**63:
+                entry.dim_value = dim
+        elif (text := write(dim)) is not None:
+            entry.dim_param = text
+
+
+def fact_of_initializer(proto: Any, decode: Callable[[], np.ndarray[Any, Any] | None]) -> Fact:
+    """The fact of a TensorProto or SparseTensorProto; `decode` is called for small ones whose elements matter.
+
+    What `decode` raises is the caller's to handle.
+    """
+    if isinstance(proto, onnx.SparseTensorProto):
+        return SparseTensorFact(proto.values.data_type, tuple(proto.dims))
+    shape = tuple(proto.dims)
+    elem_type = proto.data_type
+    count = 1
+    for dim in shape:
+        count *= dim
+    kind = value_kind(elem_type)
+    if not kind or count > (MAX_FLOATS if kind == "f" else MAX_INTEGERS):
+        return TensorFact(elem_type, shape)
+    if elem_type == dtypes.INT64 and len(proto.raw_data) == 8 * count:  # shapes and axes: by far the most
+        items = tuple(np.frombuffer(proto.raw_data, "<i8").tolist())
+    else:
+        array = decode()
+        if array is None:
+            return TensorFact(elem_type, shape)
+        items = tuple(array.ravel().tolist())
+    return TensorFact(elem_type, shape, KnownValue(kind, shape, items))
+
+
+_VALUE_KINDS = {
+    dtypes.INT64: "i", dtypes.INT32: "i", dtypes.INT16: "i", dtypes.INT8: "i", dtypes.UINT8: "i",
+    dtypes.UINT16: "i", dtypes.UINT32: "i", dtypes.UINT64: "i", dtypes.BOOL: "b",
+    dtypes.FLOAT: "f", dtypes.DOUBLE: "f", dtypes.FLOAT16: "f",
+}  # fmt: skip
+
+
+def value_kind(elem_type: int) -> str:
+    """Kind of the KnownValues of an element type: "i", "f", "b", or "" where elements are not followed."""
+    return _VALUE_KINDS.get(elem_type, "")
+
+
+def tensor_of_fact(fact: TensorFact) -> onnx.TensorProto | None:
+    """A TensorProto of a tensor all of whose elements are known, else None."""
+    value = fact.value
+    return None if value is None else onnx.numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape))

@@ -1,0 +1,305 @@
+"""Inference of one node, one scope, one call: from the facts of inputs to the facts of outputs.
+
+For each node, in this order: the memo of its operator; our rule; onnx's C++ rule; what its schema says of types; for
+an operator that nobody knows, what the model declares. Bodies are walked with the facts of their owner's inputs,
+model-local functions once per distinct call (`calls.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import onnx
+
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.index import GRAPH_KINDS
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.infer import checks, native, operators
+from onnxlab.infer.calls import Calls
+from onnxlab.infer.constants import constant_fact
+from onnxlab.infer.context import RuleContext, ScopeBody
+from onnxlab.infer.frame import Frame
+from onnxlab.infer.operators import Operator, Outcome, Problem
+from onnxlab.infer.sources import Sources
+from onnxlab.infer.symbols import has_holes, settle, token_of
+from onnxlab.shapes import UNKNOWN, Fact, FactError, TensorFact
+
+Inputs = tuple["Fact | None", ...]
+
+_MAX_DIM = 2**63 - 1
+
+
+class Walker:
+    """Infers nodes of one graph into frames.
+
+    Attributes:
+        call_nodes: ids of the nodes found so far that call a model-local function.
+    """
+
+    def __init__(self, graph: ModelGraph) -> None:
+        self.graph = graph
+        self.token = token_of(graph)
+        self.sources = Sources(graph, self.token)
+        self.calls = Calls(self)
+        self.call_nodes: set[int] = set()
+        self._operators: dict[object, Operator | Fact] = {}
+        self._shared: dict[object, Operator] = {}
+
+    # -- what a node is ---------------------------------------------------------------------------------------------
+
+    def forget_node(self, node: int) -> None:
+        """Call it when a node or anything that its operator depends on changed."""
+        self._operators.pop(node, None)
+        self.call_nodes.discard(node)
+
+    def forget_operators(self) -> None:
+        """Call it when opset imports or functions changed."""
+        self._operators.clear()
+        self._shared.clear()
+        self.call_nodes.clear()
+
+    def operator(self, frame: Frame, node: NodeRecord) -> Operator | Fact:
+        """The operator of a node, shared by all nodes that do the same; the fact itself for a Constant."""
+        found = self._operators.get(node.id)
+        if found is None:
+            found = self._operators.get((node.id, frame.attribute_key))
+        return self._identify(frame, node) if found is None else found
+
+    def _identify(self, frame: Frame, node: NodeRecord) -> Operator | Fact:
+        proto = node.proto
+        attributes, refers = operators.bound_attributes(proto, frame.attributes)
+        place: object = (node.id, frame.attribute_key) if refers else node.id
+        domain, op_type = node.domain, proto.op_type
+        scope = self.graph.scopes[node.scope]
+        function = self.graph.index.functions.get((domain, op_type, proto.overload), 0)
+        if op_type == "Constant" and not domain and not function:
+            self._operators[place] = fact = self._constant(frame, node, attributes)
+            return fact
+        version = self.graph.opset_version(domain, scope) or 0
+        opset = self.graph.opset_version("", scope) or 0
+        absent = tuple(slot for slot, value in enumerate(node.inputs) if not value)
+        outputs = tuple(bool(value) for value in node.outputs)
+        attribute_key = operators.attribute_bytes(attributes)
+        key = (domain, op_type, version, opset, function, len(node.inputs), absent, outputs, attribute_key)
+        operator = None if node.bodies else self._shared.get(key)
+        if operator is None:
+            bodies = self._bodies(node)
+            operator = operators.make(domain, version, proto, attributes, attribute_key, function, bodies)
+            if node.bodies:
+                operator.shared = False
+            else:
+                self._shared[key] = operator
+        if function:
+            self.call_nodes.add(node.id)
+        self._operators[place] = operator
+        return operator
+
+    def _constant(self, frame: Frame, node: NodeRecord, attributes: list[onnx.AttributeProto]) -> Fact:
+        try:
+            return constant_fact(attributes)
+        except (ValueError, TypeError, OSError, RuntimeError) as error:
+            self._report(frame, node, (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),))
+            return UNKNOWN
+
+    def _bodies(self, node: NodeRecord) -> dict[str, ScopeBody | tuple[ScopeBody, ...]]:
+        kinds = {attribute.name: attribute.type for attribute in node.proto.attribute if attribute.type in GRAPH_KINDS}
+        bodies = {
+            name: tuple(self.body(self.graph.scopes[scope]) for scope in ids) for name, ids in node.bodies.items()
+        }
+        single = onnx.AttributeProto.GRAPH
+        return {name: made[0] if kinds.get(name) == single and made else made for name, made in bodies.items()}
+
+    def body(self, scope: Scope) -> ScopeBody:
+        """A subgraph as rules see it."""
+        values = self.graph.values
+        return ScopeBody(
+            scope.id,
+            tuple(values[vid].name for vid in scope.inputs),
+            tuple(values[vid].name for vid in scope.outputs),
+            tuple(self.sources.declared(values[vid]) for vid in scope.outputs),
+        )
+
+    # -- walking ----------------------------------------------------------------------------------------------------
+
+    def walk_scope(self, frame: Frame, scope: Scope) -> None:
+        """Infer initializers and all nodes of a scope; its inputs have facts already."""
+        for tensor in (*scope.proto.initializer, *scope.proto.sparse_initializer) if not scope.is_function else ():
+            vid = scope.names.get(tensor.name if isinstance(tensor, onnx.TensorProto) else tensor.values.name)
+            if vid:
+                frame.set(vid, self.sources.fact(self.graph.values[vid]))
+        nodes = self.graph.nodes
+        for node in self.graph.index.topological(scope):
+            self.infer_node(frame, nodes[node])
+
+    def walk_body(self, frame: Frame, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
+        """Facts of a body's outputs for these facts of its inputs; where one is UNKNOWN, its declared type counts."""
+        scope = self.graph.scopes[body.scope]
+        for position, vid in enumerate(scope.inputs):
+            fact = facts[position] if position < len(facts) else UNKNOWN
+            frame.set(vid, self.sources.declared(self.graph.values[vid]) if fact is UNKNOWN else fact)
+        self.walk_scope(frame, scope)
+        return [frame.facts.get(vid, UNKNOWN) for vid in scope.outputs]
+
+    def infer_node(self, frame: Frame, node: NodeRecord) -> list[int]:
+        """Infer a node into the frame; return the ids of its outputs whose fact is another one than before."""
+        frame.evaluated += 1
+        facts = frame.facts
+        operator = self._operators.get(node.id) or self.operator(frame, node)
+        if not isinstance(operator, Operator):
+            return [vid for vid in node.outputs if vid and frame.set(vid, operator)]
+        inputs = gather(facts, node.inputs, operator.reads)
+        outcome = operator.memo.get(inputs)
+        if outcome is None:
+            outcome = self._infer(frame, node, operator, inputs)
+            operator.remember(inputs, outcome)
+        if outcome.problems or node.id in frame.problems:
+            self._report(frame, node, outcome.problems)
+        changed = []
+        for slot, vid in enumerate(node.outputs):
+            if not vid:
+                continue
+            fact = outcome.facts[slot]
+            if outcome.holes:
+                names = node.proto.output
+                fact = settle(fact, self.token, frame.call, node.id, slot, names)
+            if facts.get(vid) is not fact and frame.set(vid, fact):
+                changed.append(vid)
+        return changed
+
+    def _report(self, frame: Frame, node: NodeRecord, problems: tuple[Problem, ...]) -> None:
+        if not problems:
+            frame.problems.pop(node.id, None)
+            return
+        label = f"{self.graph.label(node)} ({node.op_type})"
+        frame.problems[node.id] = tuple(
+            Diagnostic(p.severity, p.code, f"{label}: {p.message}", node.id, 0, node.scope, p.expected, p.found, p.hint)
+            for p in problems
+        )
+
+    # -- one node ---------------------------------------------------------------------------------------------------
+
+    def _infer(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
+        """The outcome for input facts that this operator has not met."""
+        problems: list[Problem] = []
+        if operator.function:
+            found: Sequence[Fact] = self.calls.infer(frame, node, operator, inputs, problems)
+        else:
+            found = self._infer_operator(frame, node, operator, inputs, problems)
+        count = len(operator.outputs)
+        facts = tuple(_bounded(fact, slot, problems) for slot, fact in enumerate(found[:count]))
+        facts += (UNKNOWN,) * (count - len(facts))
+        return Outcome(facts, any(map(has_holes, facts)), tuple(problems))
+
+    def _infer_operator(
+        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+    ) -> Sequence[Fact]:
+        schema = operator.schema
+        if schema is None and operator.rule is None:
+            return self._unknown_operator(node, operator, problems)
+        if schema is not None:
+            if wrong := checks.arity_problem(schema, inputs):
+                problems.append(wrong)
+                return checks.output_types(schema, inputs, len(operator.outputs))
+            problems.extend(checks.type_problems(schema, inputs))
+        try:
+            if operator.rule is not None:
+                return self._by_rule(frame, node, operator, inputs, problems)
+            return self._by_onnx(node, operator, inputs)
+        except FactError as error:
+            if error.code != "onnx-inference" or not _incomplete(inputs):
+                problems.append(Problem("error", error.code, str(error), error.expected, error.found, error.hint))
+            return checks.output_types(schema, inputs, len(operator.outputs))
+
+    def _by_rule(
+        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+    ) -> Sequence[Fact]:
+        assert operator.rule is not None
+        scope = self.graph.scopes[node.scope]
+        context = RuleContext(
+            operator,
+            self.graph.label(node),
+            self._depth(scope),
+            lambda domain: self.graph.opset_version(domain, scope) or 0,
+            lambda body, facts: self.walk_body(frame, body, facts),
+        )
+        try:
+            found = operator.rule(context, operator.attributes, *inputs)
+        except FactError:
+            raise
+        except RecursionError:
+            raise
+        except Exception as error:
+            if operator.schema is None or operator.schema.onnx is None or node.bodies:
+                message = f"its shape rule failed: {type(error).__name__}: {error}"
+                raise FactError(message, code="rule-failed") from error
+            return self._by_onnx(node, operator, inputs)
+        problems.extend(context.problems)
+        return found if isinstance(found, (tuple, list)) else (found,)
+
+    def _by_onnx(self, node: NodeRecord, operator: Operator, inputs: Inputs) -> Sequence[Fact]:
+        schema = operator.schema
+        if schema is None or schema.onnx is None:
+            return checks.output_types(schema, inputs, len(operator.outputs))
+        scope = self.graph.scopes[node.scope]
+        opsets = {
+            "": self.graph.opset_version("", scope) or 0,
+            operator.domain: operator.version or schema.since_version,
+        }
+        found = native.infer(schema.onnx, operator.proto, inputs, opsets, self.graph.proto.ir_version or 8)
+        types = checks.output_types(schema, inputs, len(operator.outputs))
+        return [theirs if theirs is not UNKNOWN else ours for theirs, ours in zip(found, types, strict=True)]
+
+    def _unknown_operator(self, node: NodeRecord, operator: Operator, problems: list[Problem]) -> Sequence[Fact]:
+        """Types that the model declares, since nothing else is known of the operator."""
+        name = f"{operator.domain}::{operator.op_type}" if operator.domain else operator.op_type
+        hint = "onnxlab.ops.register() makes a custom operator known"
+        if not operator.version:
+            hint = f"add an opset import of {operator.domain or 'ai.onnx'!r}, or register a custom operator"
+        message = f"{name} is no operator that onnxlab knows; its outputs have the types that the model declares"
+        problems.append(Problem("info", "unknown-operator", message, hint=hint))
+        operator.shared = False
+        values = self.graph.values
+        return [
+            self.sources.declared(values[vid], partial(native.hole, slot)) if vid else UNKNOWN
+            for slot, vid in enumerate(node.outputs)
+        ]
+
+    def _depth(self, scope: Scope) -> int:
+        depth = 0
+        while scope.kind == "subgraph":
+            scope = self.graph.scopes[scope.parent]
+            depth += 1
+        return depth
+
+
+def gather(facts: dict[int, Fact], values: list[int], reads: operators.Reads) -> Inputs:
+    """Facts of a node's inputs, without the elements that its operator does not read."""
+    inputs = tuple([facts.get(vid, UNKNOWN) if vid else None for vid in values])
+    if reads == "some":
+        return inputs
+    for fact in inputs:
+        if fact is not None and (reads == "none" or not isinstance(fact, TensorFact) or fact.known is None):
+            return tuple([None if fact is None else fact.bare for fact in inputs])
+    return inputs
+
+
+def _incomplete(inputs: Inputs) -> bool:
+    """Whether the type of an input is not known: then a refusal by onnx says nothing about the node."""
+    return any(fact is UNKNOWN or (isinstance(fact, TensorFact) and not fact.elem_type) for fact in inputs)
+
+
+def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
+    """The fact with dims that no tensor can have replaced by holes."""
+    if not isinstance(fact, TensorFact) or fact.shape is None:
+        return fact
+    if not any(isinstance(dim, int) and not 0 <= dim <= _MAX_DIM for dim in fact.shape):
+        return fact
+    message = f"its output {slot} would have shape {TensorFact(0, fact.shape).label()}"
+    problems.append(Problem("error", "dim-out-of-range", message, "dims from 0 to 2^63 - 1"))
+    dims = tuple(
+        native.hole(slot, axis) if isinstance(dim, int) and not 0 <= dim <= _MAX_DIM else dim
+        for axis, dim in enumerate(fact.shape)
+    )
+    return TensorFact(fact.elem_type, dims)
