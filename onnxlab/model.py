@@ -231,7 +231,7 @@ class Model:
 
     def _follow(self, done: GraphCommit) -> None:
         changed = self.inference.follow(done)
-        self.runner.follow(done, changed)
+        self.runner.invalidate(done)
         values = self.graph.values
         names = {Value(self.graph, vid).path: facts for vid, facts in changed.items() if vid in values}
         commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin)
@@ -256,7 +256,8 @@ class Model:
         """Run the model on `{name: array}` and return `{name: array}`.
 
         Args:
-            feeds: an array for each input; any other value may be given too, and then is not computed.
+            feeds: an array for each input; any other value may be given too, and then is not computed. None: the
+                inputs of the last run, so that after an edit only what it changed is computed again.
             outputs: names of any values; default: the graph's outputs.
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node).
@@ -267,7 +268,7 @@ class Model:
             RunError: a node failed; the message names it, its inputs and the rule it broke.
             LimitError: the run would have exceeded its limits.
         """
-        return self.runner.run(feeds or {}, outputs, limits=limits, progress=progress)
+        return self.runner.run(feeds, outputs, limits=limits, progress=progress)
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
         """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
