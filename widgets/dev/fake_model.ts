@@ -47,8 +47,8 @@ export const SCHEMAS: Record<string, FakeAttribute[]> = {
 };
 
 const CATEGORIES: Record<string, string> = {
-  Conv: "layer", Gemm: "layer", BatchNormalization: "normalization", Relu: "activation", Softmax: "activation", MaxPool: "pool",
-  GlobalAveragePool: "pool", Add: "elementwise", Flatten: "shape", Constant: "constant", If: "control", Identity: "other", Mul: "elementwise",
+  Conv: "convolution", Gemm: "matrix", BatchNormalization: "normalization", Relu: "activation", Softmax: "activation", MaxPool: "pooling",
+  GlobalAveragePool: "pooling", Add: "elementwise", Flatten: "shape", Constant: "constant", If: "control", Mul: "elementwise",
 };
 
 /** Sizes: stages of residual blocks; `hostile` gives names that are markup. */
@@ -92,7 +92,7 @@ export class FakeModel {
     const id = this.#next++;
     const output = this.value(`${name || op}_output_0`, 0, null, scope);
     const node = {
-      id, name, op, category: CATEGORIES[op] ?? "other", group, scope, inputs, outputs: [output.id], attributes: new Map(attributes),
+      id, name, op, category: CATEGORIES[op] ?? "custom", group, scope, inputs, outputs: [output.id], attributes: new Map(attributes),
     };
     this.nodes.set(id, node);
     return output.id;
