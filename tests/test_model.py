@@ -109,7 +109,7 @@ def test_round_trip_is_byte_identical(name: str, corpus: Corpus, tmp_path: Path)
     node = model.nodes[len(model.nodes) // 2]
     node.name = "renamed"
     next(value for value in node.outputs if value).name = "renamed_output"
-    middle = [*model.nodes][len(model.nodes) // 2 :] + [*model.nodes]
+    middle = [*model.nodes[len(model.nodes) // 2 :], *model.nodes]
     any(bypassed(model, other) for other in middle)
     assert model.proto.SerializeToString() != original
     while model.undo():
@@ -126,7 +126,10 @@ def test_round_trip_is_byte_identical(name: str, corpus: Corpus, tmp_path: Path)
 
 @pytest.mark.parametrize("name", ["resnet50", "minilm_int8"])
 def test_values_equal_onnxruntime(
-    name: str, corpus: Corpus, feeds: Callable[[str], dict[str, np.ndarray]], ort_run: Callable[..., dict[str, np.ndarray]]
+    name: str,
+    corpus: Corpus,
+    feeds: Callable[[str], dict[str, np.ndarray]],
+    ort_run: Callable[..., dict[str, np.ndarray]],
 ) -> None:
     """DESIGN's oracle: float32 within 1e-4 of the largest magnitude, int8-dynamic within 2e-3."""
     given = feeds(name)
