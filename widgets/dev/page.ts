@@ -27,6 +27,8 @@ const selectionListeners = new Set<() => void>();
 const shared = {
   height: () => Number(query.get("height") ?? 600),
   onHeight: () => () => undefined,
+  title: () => query.get("title") ?? "",
+  onTitle: () => () => undefined,
   selection: () => selection,
   setSelection(nodes: number[]) {
     selection = nodes;

@@ -67,6 +67,8 @@ export class App {
 
   readonly subject = new Cell<Subject>(NOTHING);
   readonly scope = new Cell(0);
+  /** What to call the model instead of its own name; "" for that. */
+  readonly title = new Cell("");
   readonly running = new Cell<Running | null>(null);
   readonly results = new Cell<Results | null>(null);
   readonly search = new Cell<SearchState>(NO_SEARCH);
@@ -118,7 +120,7 @@ export class App {
       await this.client.start();
     } catch (error) {
       const refused = asRequestError(error);
-      if (refused.code !== "gone") this.failure.value = refused;
+      if (refused.code !== "disconnected") this.failure.value = refused;
     }
   }
 
@@ -367,7 +369,7 @@ export class App {
   /** Shows an error; a kernel that is gone has a banner already. */
   fail(error: unknown): void {
     const refused: RequestError = asRequestError(error);
-    if (refused.code === "gone") return;
+    if (refused.code === "disconnected") return;
     const node = typeof refused.node === "number" ? refused.node : 0;
     const [line = "", ...rest] = refused.message.split("\n");
     this.toast("error", line, [...rest, refused.hint].filter(Boolean).join("\n"), node);

@@ -82,6 +82,8 @@ const LONG = new Set<Method>(["run"]);
 export class Client {
   connection: Connection = "connecting";
   session = "";
+  /** Gone because Python closed this view, not because the kernel ended. */
+  closedByKernel = false;
   /** What this kernel offers (Hello.can); empty before it answered. */
   can: Record<string, boolean> = {};
 
@@ -246,6 +248,7 @@ export class Client {
 
   #event(event: KernelEvent): void {
     if (event.event === "closed") {
+      this.closedByKernel = true;
       this.#gone();
       return;
     }
@@ -400,7 +403,7 @@ export class Client {
     for (const pending of left) pending.reject(goneError());
   }
 
-  /** Lets go of everything; pending requests are rejected with code "gone". */
+  /** Lets go of everything; pending requests are rejected with code "disconnected". */
   dispose(): void {
     if (this.#disposed) return;
     this.#disposed = true;
@@ -412,7 +415,7 @@ export class Client {
 
 function goneError(): RequestError {
   return new RequestError({
-    code: "gone",
+    code: "disconnected",
     message: "The kernel is not there any more.",
     hint: "Run the cell again to edit.",
   });

@@ -17,6 +17,8 @@ function traits(model: WidgetModel): Shared {
   return {
     height: () => Number(model.get("height")) || 0,
     onHeight: (listener) => listen(model, "change:height", listener),
+    title: () => String(model.get("title") ?? ""),
+    onTitle: (listener) => listen(model, "change:title", listener),
     selection: () => ids(model.get("selection")),
     setSelection(nodes) {
       const before = ids(model.get("selection"));

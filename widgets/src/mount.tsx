@@ -15,6 +15,8 @@ import type { Picture } from "./view_contract.ts";
 export interface Shared {
   height(): number;
   onHeight(listener: () => void): () => void;
+  title(): string;
+  onTitle(listener: () => void): () => void;
   selection(): number[];
   setSelection(nodes: number[]): void;
   onSelection(listener: () => void): () => void;
@@ -55,7 +57,11 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   };
   setTheme(currentTheme(root.ownerDocument));
   setHeight();
-  offs.push(watchTheme(root.ownerDocument, setTheme), shared.onHeight(setHeight), ...watchInput(root, app));
+  const setTitle = () => {
+    app.title.value = shared.title();
+  };
+  setTitle();
+  offs.push(watchTheme(root.ownerDocument, setTheme), shared.onHeight(setHeight), shared.onTitle(setTitle), ...watchInput(root, app));
 
   const onStage = (stage: HTMLElement) => {
     const picture: Picture = new GraphView(stage, store, { theme: currentTheme(root.ownerDocument) });

@@ -40,10 +40,10 @@ export function mainScope(store: Store): number {
 }
 
 /** What a scope is called in the breadcrumb: the model, "if_3 · then_branch", or a function's name. */
-export function scopeLabel(store: Store, id: number): string {
+export function scopeLabel(store: Store, id: number, title = ""): string {
   const scope = store.scopes.get(id);
   if (!scope) return `scope ${id}`;
-  if (scope.kind === "graph") return store.title || scope.name || "main graph";
+  if (scope.kind === "graph") return title || store.title || scope.name || "main graph";
   if (scope.owner) return `${nodeLabel(store, scope.owner)} · ${scope.attribute || scope.name}`;
   return scope.name || `function ${id}`;
 }

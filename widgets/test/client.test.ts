@@ -149,11 +149,11 @@ test("a closed channel keeps the picture and ends editing", async () => {
   kernel.setBusy(true);
   const edit = client.edit("undo", {});
   kernel.die();
-  await assert.rejects(edit, (error: RequestError) => error.code === "gone");
+  await assert.rejects(edit, (error: RequestError) => error.code === "disconnected");
   assert.equal(client.connection, "gone");
   assert.equal(client.editable, false);
   assert.ok(store.nodes.size > 0);
-  await assert.rejects(client.request("save", {}), (error: RequestError) => error.code === "gone");
+  await assert.rejects(client.request("save", {}), (error: RequestError) => error.code === "disconnected");
 });
 
 test("doubt about the channel ends with gone when nobody answers, and with ready when somebody does", async () => {
@@ -181,7 +181,7 @@ test("a channel that throws on send is gone at once", async () => {
     send: () => { throw new Error("Cannot send"); }, onMessage: () => () => undefined, onState: () => () => undefined,
   };
   const client = new Client(transport, new Store(), QUICK);
-  await assert.rejects(client.start(), (error: RequestError) => error.code === "gone");
+  await assert.rejects(client.start(), (error: RequestError) => error.code === "disconnected");
   assert.equal(client.connection, "gone");
 });
 
@@ -236,5 +236,5 @@ test("dispose leaves no timer behind and rejects what is pending", async () => {
   kernel.setBusy(true);
   const pending = client.request("save", {});
   client.dispose();
-  await assert.rejects(pending, (error: RequestError) => error.code === "gone");
+  await assert.rejects(pending, (error: RequestError) => error.code === "disconnected");
 });

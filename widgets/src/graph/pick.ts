@@ -19,7 +19,7 @@ export const SIGN = 22;
 export function pickAt(index: SceneIndex, x: number, y: number, slack: number): Pick {
   const { scene } = index;
   let frame = -1;
-  for (const i of index.boxesNear(x, y).reverse()) {
+  for (const i of index.boxesNear(x, y).toReversed()) {
     if (scene.frame[i]) {
       if (frame < 0) frame = i;
       continue;

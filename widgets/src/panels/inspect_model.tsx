@@ -10,6 +10,7 @@ import { OpTable } from "./op_table.tsx";
 export function ModelInspector({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit", "history");
   const scopeId = useCell(app.scope);
+  const title = useCell(app.title);
   const { store } = app;
   const scope = store.scopes.get(scopeId || mainScope(store));
   const nodes = [...store.nodes.values()].filter((node) => !scope || node.scope === scope.id).map((node) => node.id);
@@ -22,7 +23,7 @@ export function ModelInspector({ app }: { app: App }) {
     <div class="ol-panel" data-testid="inspector-model">
       <header class="ol-panel-head">
         <div class="ol-panel-title"><div class="ol-panel-words">
-          <span class="ol-op"><Elided text={scope ? scopeLabel(store, scope.id) : store.title} /></span>
+          <span class="ol-op"><Elided text={scope ? scopeLabel(store, scope.id, title) : store.title} /></span>
         </div></div>
         {store.path && <p class="ol-dim"><Elided text={store.path} middle /></p>}
       </header>

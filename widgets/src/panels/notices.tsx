@@ -13,10 +13,12 @@ const BANNERS: Partial<Record<Connection, string>> = {
   gone: "The kernel is not there any more. The picture stays as it was; run the cell again to edit.",
 };
 
+const CLOSED = "This view was closed in Python. The picture stays as it was; show the model again to edit.";
+
 export function Banner({ app }: { app: App }) {
   useEvents(app.client, "connection");
   const { connection } = app.client;
-  const text = BANNERS[connection];
+  const text = connection === "gone" && app.client.closedByKernel ? CLOSED : BANNERS[connection];
   return (
     <div class="ol-banner-place" role="status" aria-live="polite">
       {text && (

@@ -108,12 +108,13 @@ function SaveButton({ app }: { app: App }) {
 function Breadcrumb({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit");
   const scope = useCell(app.scope);
+  const title = useCell(app.title);
   const path = scopePath(app.store, scope || mainScope(app.store));
   if (app.store.version === 0 || path.length === 0) return <div class="ol-breadcrumb" />;
   return (
     <nav class="ol-breadcrumb" aria-label="Scopes">
       {path.map((id, i) => {
-        const label = scopeLabel(app.store, id);
+        const label = scopeLabel(app.store, id, title);
         const last = i === path.length - 1;
         return (
           <span class="ol-crumb" key={id}>

@@ -20,6 +20,7 @@ export class SpatialGrid {
   readonly #start: Int32Array;
   readonly #item: Int32Array;
   readonly #seen: Uint32Array;
+  readonly #all: number[];
   #stamp = 0;
 
   constructor(bounds: Bounds, width: number, height: number) {
@@ -38,11 +39,14 @@ export class SpatialGrid {
     this.#start = start;
     this.#item = item;
     this.#seen = new Uint32Array(bounds.count);
+    this.#all = Array.from(this.#seen, (_, i) => i);
   }
 
-  /** Items that touch the rectangle, in rising order. */
+  /** Items that touch the rectangle, in rising order. The array is only to be read. */
   query(left: number, top: number, right: number, bottom: number): number[] {
     const bounds = this.#bounds;
+    const width = this.#columns * this.#cellWidth, height = this.#rows * this.#cellHeight;
+    if (left <= 0 && top <= 0 && right >= width && bottom >= height) return this.#all;
     const found: number[] = [];
     const stamp = ++this.#stamp;
     const c0 = this.#column(left), c1 = this.#column(right), r0 = this.#row(top), r1 = this.#row(bottom);

@@ -3,7 +3,7 @@
  * off centre), then sliding straight runs towards their neighbours, which never makes the drawing longer.
  */
 
-import { adjacency, degree, type Adjacency } from "./csr.ts";
+import { adjacency, type Adjacency } from "./csr.ts";
 import { gap, type Layered } from "./layers.ts";
 
 /** x of the centre of every vertex; rows keep their order and their gaps. */
