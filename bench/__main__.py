@@ -1,0 +1,41 @@
+"""`python -m bench [group …]`: print the table of ratios, or that of some groups."""
+
+import argparse
+import platform
+import sys
+
+import numpy as np
+import onnx
+import onnx_ir
+import onnxruntime
+
+import onnxlab
+from bench.comparisons import GROUPS
+from bench.measure import Row, table
+
+
+def main() -> int:
+    """Measure and print; the exit code is 1 with --check and a promise that is not kept."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of onnxlab to other tools.")
+    parser.add_argument("groups", nargs="*", metavar="group", help=f"of {', '.join(GROUPS)}; all by default")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a promise is not kept")
+    options = parser.parse_args()
+    chosen = options.groups or list(GROUPS)
+    if unknown := set(chosen) - set(GROUPS):
+        parser.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
+    rows: list[Row] = []
+    for group in chosen:
+        for row in GROUPS[group]():
+            print(f"measured {row.what}", file=sys.stderr)
+            rows.append(row)
+    print(table(rows))
+    print(
+        f"\nPython {platform.python_version()}, onnxlab {onnxlab.__version__}, onnx {onnx.__version__}, "
+        f"onnx-ir {onnx_ir.__version__}, onnxruntime {onnxruntime.__version__}, NumPy {np.__version__}, "
+        f"{platform.machine()}"
+    )
+    return int(options.check and any(row.kept is False for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
