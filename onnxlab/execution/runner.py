@@ -262,10 +262,9 @@ class Runner:
         key = (feeds, outputs, keep)
         program = programs.get(key)
         if program is None:
-            main = compiler.main.scope
-            needed = [name for name in compiler.main.border(outputs, set(feeds).__contains__, missing=True)
-                      if name in main.inputs]  # fmt: skip
-            checks.check_missing(needed, feeds, self._input_facts(compiler))
+            ends = compiler.main.border(outputs, set(feeds).__contains__, missing=True)
+            inputs = self._input_facts(compiler)
+            checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
             program = programs[key] = compiler.program(feeds, outputs, keep)
             while len(programs) > _PROGRAMS:
                 programs.popitem(last=False)

@@ -1,0 +1,194 @@
+import numpy as np
+import pytest
+
+from onnxlab.execution import runner as runner_module
+from onnxlab.execution.store import same
+from onnxlab.graph.changes import SetAttribute
+from tests.execution.models import CHAIN, node, runner, value
+
+X = np.array([[-1, 2, 3, -4]], np.float32)
+
+
+class Calls:
+    """Counts kernel calls by the operator's name."""
+
+    def __init__(self, run, monkeypatch):
+        self.made = []
+        original = runner_module.Recorder.done
+
+        def done(recorder, instruction, frame, reused, seconds):
+            if not reused:
+                self.made.append(instruction.step.op)
+            return original(recorder, instruction, frame, reused, seconds)
+
+        monkeypatch.setattr(runner_module.Recorder, "done", done)
+
+    def take(self):
+        made, self.made = self.made, []
+        return made
+
+
+@pytest.fixture
+def run():
+    return runner(CHAIN)
+
+
+@pytest.fixture
+def calls(run, monkeypatch):
+    return Calls(run, monkeypatch)
+
+
+def test_values_stay_and_nothing_runs_twice(run, calls):
+    run.run({"x": X})
+    assert calls.take() == ["Relu", "Add", "Neg", "Mul"]
+    np.testing.assert_array_equal(run.store.get(value(run, "a")), np.maximum(X, 0))
+    assert not run.store.get(value(run, "a")).flags.writeable
+    run.run({"x": X}, ["c"])
+    assert calls.take() == []
+
+
+def test_a_feed_changed_in_place_is_noticed(run, calls):
+    x = X.copy()
+    run.run({"x": x})
+    calls.take()
+    x[0, 0] = 9
+    assert run.run({"x": x})["d"][0, 0] == -162
+    assert len(calls.take()) == 4
+
+
+def test_other_inputs_make_what_was_not_run_stale(run):
+    run.run({"x": X})
+    run.run({"x": 2 * X}, ["a"])
+    assert run.store.fresh(value(run, "a"))
+    assert not run.store.fresh(value(run, "d"))
+    np.testing.assert_array_equal(run.run({"x": 2 * X})["d"], 4 * run.run({"x": X}, keep=False)["d"])
+
+
+def test_without_feeds_the_last_inputs_are_used(run):
+    first = run.run({"x": X})["d"]
+    np.testing.assert_array_equal(run.run()["d"], first)
+
+
+def test_a_run_stops_where_a_value_comes_out_equal(run, calls):
+    run.run({"x": X})
+    calls.take()
+    other = X.copy()
+    other[0, 0] = -5  # Relu makes 0 of it as before
+    run.run({"x": other}, ["a"])
+    assert calls.take() == ["Relu"]
+    assert run.store.fresh(value(run, "a"))
+
+
+def test_after_an_edit_only_the_dirty_cone_runs(calls, monkeypatch):
+    run = runner("""
+    g (float[4] x) => (float[4] c, float[4] d) {
+        a = LeakyRelu <alpha = 0.5> (x)
+        b = Exp (x)
+        c = Neg (a)
+        d = Abs (b)
+    }""")
+    x = np.array([-2, 1, 2, 3], np.float32)
+    run.run({"x": x})
+    calls.take()
+    change(run, "a", "alpha", 0.25)
+    assert not run.store.fresh(value(run, "c"))
+    assert run.store.fresh(value(run, "d"))
+    assert run.run()["c"].tolist() == [0.5, -1, -2, -3]
+    assert calls.take() == ["LeakyRelu", "Neg"]
+    run.graph.undo()
+    assert run.run()["c"].tolist() == [1, -1, -2, -3]
+
+
+def test_an_edit_without_effect_on_a_value_goes_no_further(calls):
+    run = runner("g (float[2] x) => (float[2] b) { a = LeakyRelu <alpha = 0.5> (x) b = Neg (a) }")
+    run.run({"x": [1.0, 2.0]})
+    calls.take()
+    change(run, "a", "alpha", 0.25)  # the inputs are positive
+    run.run()
+    assert calls.take() == ["LeakyRelu"]
+
+
+def test_a_constant_that_is_edited_reaches_its_readers(calls):
+    run = runner("g (float[2] x) => (float[2] y) { k = Constant <value_float = 2.0> () y = Mul (x, k) }")
+    assert run.run({"x": [1.0, 2.0]})["y"].tolist() == [2, 4]
+    change(run, "k", "value_float", 3.0)
+    assert run.run()["y"].tolist() == [3, 6]
+    calls.take()
+    run.run()
+    assert calls.take() == []
+
+
+def test_an_edit_inside_a_branch_makes_its_owner_stale():
+    run = runner("""
+    g (bool c, float[2] x) => (float[2] y) {
+        y = If (c) <
+            then_branch = t () => (float[2] t1) { t1 = LeakyRelu <alpha = 0.5> (x) },
+            else_branch = e () => (float[2] e1) { e1 = Neg (x) }
+        >
+    }""")
+    assert run.run({"c": True, "x": [-2.0, 4.0]})["y"].tolist() == [-1, 4]
+    inner = next(n for n in run.graph.nodes.values() if n.op_type == "LeakyRelu")
+    change_node(run, inner.id, "alpha", 0.25)
+    assert not run.store.fresh(value(run, "y"))
+    assert run.run()["y"].tolist() == [-0.5, 4]
+
+
+def test_what_if_runs_leave_the_store_alone(run):
+    run.run({"x": X})
+    before = dict(run.store.settled().arrays)
+    run.run({"b": X, "a": X})
+    run.run({"x": 3 * X}, keep=False)
+    run.run_nodes([node(run, "d")], {"a": X})
+    assert run.store.settled().arrays == before
+
+
+def test_a_pin_stands_in_for_a_producer_until_it_goes(run):
+    run.run({"x": X})
+    run.store.pin(value(run, "b"), np.ones_like(X))
+    np.testing.assert_array_equal(run.run({"x": X})["d"], -np.maximum(X, 0))
+    run.store.unpin(value(run, "b"))
+    np.testing.assert_array_equal(run.run({"x": X})["d"], -(np.maximum(X, 0) + X) * np.maximum(X, 0))
+
+
+def test_an_edit_during_a_run_drops_what_the_run_would_keep(run):
+    state = run.store.settled()
+    run.run({"x": X})
+    assert not run.store.merge(state, state)
+
+
+def test_evicted_values_are_made_again(calls):
+    run = runner("g (float[n] x) => (float[n] d) { a = Exp (x) b = Neg (a) c = Abs (b) d = Sqrt (c) }",
+                 keep_bytes=1_000_000)  # fmt: skip
+    x = np.linspace(0, 1, 100_000, dtype=np.float32)  # each value takes 400 kB
+    first = run.run({"x": x})["d"]
+    assert run.store.nbytes <= 1_000_000
+    assert len(run.store) < 5
+    np.testing.assert_array_equal(run.run({"x": x}, ["b"])["b"], -np.exp(x))
+    np.testing.assert_array_equal(run.run({"x": x})["d"], first)
+
+
+def test_clear_forgets(run):
+    run.run({"x": X})
+    run.store.clear()
+    assert len(run.store) == 0
+    assert not run.store.fresh(value(run, "d"))
+
+
+def test_same_compares_bits():
+    nan = np.array([np.nan, 1], np.float32)
+    assert same(nan, nan.copy())
+    assert not same(nan, nan.astype(np.float64))
+    assert not same(np.array([0.0]), np.array([-0.0]))
+    assert same([np.ones(2)], [np.ones(2)])
+    assert same(np.array(["a"], object), np.array(["a"], object))
+    assert same(np.ones((2, 3), np.complex128)[:, ::2], np.ones((2, 2), np.complex128))
+
+
+def change(run, output, name, new):
+    change_node(run, node(run, output), name, new)
+
+
+def change_node(run, node_id, name, new):
+    from onnxlab.graph.attributes import encode
+
+    run.graph.apply(SetAttribute(node_id, name, encode(name, new)))
