@@ -369,7 +369,7 @@ def load(source: ModelSource | None = None) -> Model:
         LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
     """
     if source is None:
-        source = Path(__file__).parent / "data" / "digits.onnx"
+        source = (Path(__file__).parent / "data" / "digits.onnx").read_bytes()  # bytes: it is not there to be saved over
     proto, origin = onnx_format.read(source)
     return Model(proto, origin)
 

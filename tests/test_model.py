@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 import onnxlab
-from onnxlab.errors import EditError, FeedError, NameLookupError
+from onnxlab.errors import EditError, FeedError, NameLookupError, SaveError
 from onnxlab.graph.handles import Node
 from tests.corpus import NAMES, Corpus
 
@@ -140,3 +140,8 @@ def test_values_equal_onnxruntime(
     for key, expected in theirs.items():
         assert ours[key].dtype == expected.dtype
         np.testing.assert_allclose(ours[key], expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+def test_the_model_that_comes_along_is_not_saved_over() -> None:
+    with pytest.raises(SaveError, match=r"say where to save it"):
+        onnxlab.load().save()
