@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { nodeLabel, plural, shortOp } from "../names.ts";
-import type { Diagnostic, NodeInfo } from "../protocol.ts";
+import type { AttributeInfo, Diagnostic, NodeInfo } from "../protocol.ts";
 import { useCell, useEvents } from "../state.ts";
 import { useAnswer } from "./ask.ts";
 import { AttributeRow } from "./attribute_row.tsx";
@@ -90,6 +90,11 @@ function Documentation({ app, node }: { app: App; node: number }) {
   );
 }
 
+/** Required ones first, then by name: schemas keep them in no order, and a change of value must not move a field. */
+function inOrder(attributes: AttributeInfo[]): AttributeInfo[] {
+  return [...attributes].sort((a, b) => Number(b.required) - Number(a.required) || a.name.localeCompare(b.name));
+}
+
 function nodesIn(app: App, scope: number): number {
   let nodes = 0;
   for (const node of app.store.nodes.values()) if (node.scope === scope) nodes++;
@@ -127,7 +132,7 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
     <>
       {info.attributes.length > 0 && (
         <Section title="Attributes">
-          {info.attributes.map((each) => <AttributeRow key={each.name} app={app} node={info.id} attribute={each} able={able} />)}
+          {inOrder(info.attributes).map((each) => <AttributeRow key={each.name} app={app} node={info.id} attribute={each} able={able} />)}
         </Section>
       )}
       {info.bodies.length > 0 && (
