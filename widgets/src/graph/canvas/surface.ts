@@ -1,0 +1,66 @@
+/** The canvas on the page: its size in device pixels, and one repaint per animation frame at most. */
+
+export interface SurfaceOptions {
+  /** Called in an animation frame after `invalidate`. */
+  paint(): void;
+  /** Called with the new size in CSS pixels, before the next paint. */
+  resize(width: number, height: number): void;
+}
+
+export class Surface {
+  readonly canvas: HTMLCanvasElement;
+  readonly context: CanvasRenderingContext2D;
+  readonly #element: HTMLElement;
+  readonly #options: SurfaceOptions;
+  readonly #observer: ResizeObserver;
+  #frame = 0;
+
+  /** Throws Error where the browser gives no 2D context. */
+  constructor(element: HTMLElement, options: SurfaceOptions) {
+    this.#element = element;
+    this.#options = options;
+    this.canvas = element.ownerDocument.createElement("canvas");
+    this.canvas.setAttribute("aria-hidden", "true");
+    Object.assign(this.canvas.style, { position: "absolute", inset: "0", width: "100%", height: "100%", display: "block" });
+    const context = this.canvas.getContext("2d", { alpha: false });
+    if (!context) throw new Error("this browser gives no 2D canvas, which the graph is drawn on");
+    this.context = context;
+    element.append(this.canvas);
+    this.#observer = new ResizeObserver(() => this.measure());
+    this.#observer.observe(element);
+    this.measure();
+  }
+
+  get pixelRatio(): number {
+    return this.#element.ownerDocument.defaultView?.devicePixelRatio || 1;
+  }
+
+  /** Takes over the size of the element; repaints if it changed. */
+  measure(): void {
+    const { clientWidth, clientHeight } = this.#element;
+    const width = Math.max(1, Math.round(clientWidth * this.pixelRatio));
+    const height = Math.max(1, Math.round(clientHeight * this.pixelRatio));
+    if (this.canvas.width === width && this.canvas.height === height) return;
+    this.canvas.width = width;
+    this.canvas.height = height;
+    this.#options.resize(Math.max(1, clientWidth), Math.max(1, clientHeight));
+    // A resized canvas is blank: paint before the browser shows it.
+    this.paintNow();
+  }
+
+  invalidate(): void {
+    if (!this.#frame) this.#frame = requestAnimationFrame(() => this.paintNow());
+  }
+
+  paintNow(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+    this.#options.paint();
+  }
+
+  destroy(): void {
+    cancelAnimationFrame(this.#frame);
+    this.#observer.disconnect();
+    this.canvas.remove();
+  }
+}

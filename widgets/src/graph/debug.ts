@@ -1,0 +1,55 @@
+/** The picture in words and numbers, for tests in a browser. */
+
+import type { Camera } from "./canvas/camera.ts";
+import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, type Kind } from "./keys.ts";
+import type { Scene } from "./scene.ts";
+
+export interface DebugBox {
+  /** Node, group or value id. */
+  id: number;
+  kind: "node" | "group" | "frame" | "input" | "output" | "outside";
+  label: string;
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+export interface DebugState {
+  scope: number;
+  zoom: number;
+  boxes: DebugBox[];
+  labels: { value: number; text: string; x: number; y: number }[];
+  portals: number;
+  frames: number;
+  layoutMs: number;
+  crossings: number;
+}
+
+const KINDS: Record<Kind, DebugBox["kind"]> = {
+  [NODE]: "node", [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [OUTSIDE]: "outside",
+};
+
+/** Boxes and labels at their places in the browser's viewport, in pixels; those out of view are listed too. */
+export function describe(
+  scene: Scene | null, camera: Camera, rect: { left: number; top: number }, frames: number, layoutMs: number,
+  scope: number, label: (value: number) => string,
+): DebugState {
+  const x = (sceneX: number): number => rect.left + camera.toScreenX(sceneX);
+  const y = (sceneY: number): number => rect.top + camera.toScreenY(sceneY);
+  return {
+    scope,
+    zoom: camera.zoom,
+    boxes: (scene?.boxes ?? []).map((box, i) => ({
+      id: box.id, kind: scene!.frame[i] ? "frame" : KINDS[box.kind], label: box.title, x: x(scene!.x[i]!),
+      y: y(scene!.y[i]!), w: scene!.w[i]! * camera.zoom, h: scene!.h[i]! * camera.zoom,
+    })),
+    labels: (scene?.labels ?? []).map((each) => ({
+      value: each.value, text: label(each.value), x: x(each.x), y: y(each.y),
+    })),
+    portals: scene?.portals.length ?? 0,
+    frames,
+    layoutMs,
+    crossings: scene?.crossings ?? 0,
+  };
+}

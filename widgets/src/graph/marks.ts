@@ -1,0 +1,64 @@
+/** From selection, search, diagnostics and runs to marks on the boxes that show them (canvas/painter.ts). Pure. */
+
+import type { Diagnostic, Statistics } from "../protocol.ts";
+import type { Store } from "../store.ts";
+import type { Badge } from "./canvas/painter.ts";
+import { GROUP, NODE, keyOf } from "./keys.ts";
+import { boxOfNode, type Ground } from "./walk.ts";
+
+/** Errors and warnings on the boxes that show their nodes; those of a value are on the node that makes it. */
+export function badgesOf(ground: Ground, diagnostics: readonly Diagnostic[]): Map<number, Badge> {
+  const badges = new Map<number, Badge>();
+  for (const { severity, node, value } of diagnostics) {
+    if (severity === "info") continue;
+    const at = node || (ground.store.producer(value) ?? ground.store.uses(value)[0])?.node || 0;
+    const box = at ? boxOfNode(ground, at) : -1;
+    if (box < 0) continue;
+    const badge = badges.get(box);
+    if (!badge) badges.set(box, { severity, count: 1 });
+    else {
+      badge.count++;
+      if (severity === "error") badge.severity = "error";
+    }
+  }
+  return badges;
+}
+
+/** How many of the nodes each box is or holds. */
+export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const node of nodes) {
+    const box = boxOfNode(ground, node);
+    if (box >= 0) counts.set(box, (counts.get(box) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** Values that go in and out of the selected nodes. */
+export function valuesAround(store: Store, nodes: Iterable<number>): Set<number> {
+  const values = new Set<number>();
+  for (const id of nodes) {
+    const node = store.nodes.get(id);
+    for (const value of [...(node?.inputs ?? []), ...(node?.outputs ?? [])]) if (value) values.add(value);
+  }
+  return values;
+}
+
+/** Values with numbers from a run; true where some are NaN or infinite. */
+export function ranValues(statistics: readonly Statistics[] | null): Map<number, boolean> {
+  return new Map((statistics ?? []).map(({ id, nan, inf }) => [id, nan > 0 || inf > 0]));
+}
+
+/** Boxes that are selected: those of nodes, or the one of a group. */
+export function selectedBoxes(ground: Ground, nodes: Iterable<number>, group: number): Set<number> {
+  const boxes = new Set(countsOf(ground, nodes).keys());
+  const index = group ? ground.scene.indexOf.get(keyOf(GROUP, group)) : undefined;
+  if (index !== undefined) boxes.add(index);
+  return boxes;
+}
+
+/** The model's id of a box when it is a node, else 0. */
+export function nodeOf({ scene }: Ground, box: number): number {
+  const shown = scene.boxes[box];
+  return shown?.kind === NODE ? shown.id : 0;
+}

@@ -1,0 +1,82 @@
+/** Steps from box to box, along values and along rows: what the arrow keys do. Pure. */
+
+import type { Store } from "../store.ts";
+import { hiddenIn } from "./fold.ts";
+import type { Hierarchy } from "./hierarchy.ts";
+import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "./keys.ts";
+import type { Scene } from "./scene.ts";
+
+export type Direction = "up" | "down" | "left" | "right";
+
+/** Everything that a walk needs to know. */
+export interface Ground {
+  store: Store;
+  hierarchy: Hierarchy;
+  open: ReadonlySet<number>;
+  scene: Scene;
+}
+
+/** Index of the box that a key press leads to from a box, or -1. */
+export function step(ground: Ground, from: number, direction: Direction): number {
+  if (direction === "left" || direction === "right") return alongRow(ground.scene, from, direction);
+  const next = linked(ground, from, direction === "up");
+  return nearest(ground.scene, from, next);
+}
+
+/** The box that shows a node: its own, or the folded group around it; -1 in another scope. */
+export function boxOfNode({ hierarchy, open, scene }: Omit<Ground, "store">, node: number): number {
+  const hidden = hiddenIn(hierarchy, open, node);
+  return scene.indexOf.get(hidden ? keyOf(GROUP, hidden) : keyOf(NODE, node)) ?? -1;
+}
+
+/** Boxes that values lead to (or, upwards, come from). */
+function linked(ground: Ground, from: number, upwards: boolean): number[] {
+  const { store, hierarchy, scene } = ground;
+  const key = scene.boxes[from]!.key, kind = kindOf(key), id = idOf(key);
+  const found = new Set<number>();
+  const add = (box: number): void => {
+    if (box >= 0 && box !== from) found.add(box);
+  };
+  const producers = (value: number): void => {
+    const producer = store.producer(value);
+    if (producer) add(boxOfNode(ground, producer.node));
+    else add(scene.indexOf.get(keyOf(INPUT, value)) ?? scene.indexOf.get(keyOf(OUTSIDE, value)) ?? -1);
+  };
+  const consumers = (value: number): void => {
+    for (const use of store.uses(value)) add(boxOfNode(ground, use.node));
+    for (const node of hierarchy.capturers.get(value) ?? []) add(boxOfNode(ground, node));
+    add(scene.indexOf.get(keyOf(OUTPUT, value)) ?? -1);
+  };
+  const nodes = kind === NODE ? [id] : kind === GROUP ? hierarchy.nodesInside(id) : [];
+  for (const node of nodes) {
+    const record = store.nodes.get(node);
+    if (!record) continue;
+    if (upwards) [...record.inputs, ...(hierarchy.captures.get(node) ?? [])].forEach((value) => value && producers(value));
+    else record.outputs.forEach((value) => value && consumers(value));
+  }
+  if (kind === OUTPUT && upwards) producers(id);
+  if ((kind === INPUT || kind === OUTSIDE) && !upwards) consumers(id);
+  return [...found];
+}
+
+function nearest(scene: Scene, from: number, boxes: number[]): number {
+  const x = scene.x[from]! + scene.w[from]! / 2, y = scene.y[from]! + scene.h[from]! / 2;
+  let best = -1, least = Infinity;
+  for (const i of boxes) {
+    const far = Math.abs(scene.x[i]! + scene.w[i]! / 2 - x) + 0.5 * Math.abs(scene.y[i]! + scene.h[i]! / 2 - y);
+    if (far < least) [best, least] = [i, far];
+  }
+  return best;
+}
+
+/** The next box to a side whose height range overlaps, frames left out. */
+function alongRow(scene: Scene, from: number, direction: "left" | "right"): number {
+  const top = scene.y[from]!, bottom = top + scene.h[from]!, x = scene.x[from]! + scene.w[from]! / 2;
+  let best = -1, least = Infinity;
+  for (let i = 0; i < scene.boxes.length; i++) {
+    if (i === from || scene.frame[i] || scene.y[i]! > bottom || scene.y[i]! + scene.h[i]! < top) continue;
+    const far = (scene.x[i]! + scene.w[i]! / 2 - x) * (direction === "left" ? -1 : 1);
+    if (far > 0 && far < least) [best, least] = [i, far];
+  }
+  return best;
+}
