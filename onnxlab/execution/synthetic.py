@@ -31,6 +31,7 @@ _WORDS: Final = ("monday", "onnx graph", "cat dog", "tuesday", "a", "b")
 _IMAGE: Final = 64  # pixels of a free spatial axis: five halvings leave two
 _BATCH: Final = 2
 _LENGTH: Final = 8
+_PAST: Final = 4  # tokens in a cache; a mask over `total` covers them and the new ones
 
 
 def synthesise(fact: Fact, rng: np.random.Generator, sizes: dict[str, int], draw: Draw | None = None) -> Any:
@@ -61,12 +62,22 @@ def _size(dim: Dim, axis: int, rank: int, sizes: dict[str, int]) -> int:
         return dim
     default = _BATCH if axis == 0 else _IMAGE if rank == 4 and axis > 1 else _LENGTH
     for name in symbols(dim):
-        sizes.setdefault(name, default)
+        if name not in sizes:
+            sizes[name] = _conventional(name, sizes) or default
     try:
         size = evaluate(dim, sizes)
     except ZeroDivisionError:
         size = None
     return max(size, 0) if size is not None else default
+
+
+def _conventional(name: str, sizes: Mapping[str, int]) -> int:
+    """What exporters of language models mean by "past" and "total" (past and new tokens); 0 for other names."""
+    name = name.lower()
+    if "total" in name:
+        known = [(word, size) for symbol, size in sizes.items() for word in ("past", "seq") if word in symbol.lower()]
+        return {"past": _PAST, "seq": _LENGTH, **dict(known)}["past"] + {"seq": _LENGTH, **dict(known)}["seq"]
+    return _PAST if "past" in name else 0
 
 
 def symbols(dim: Dim) -> set[str]:

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from onnxlab.errors import FeedError, NameLookupError, RunError, UnsupportedOperatorError
-from tests.execution.models import CHAIN, graph, node, runner
 from onnxlab.execution.runner import Runner
+from tests.execution.models import CHAIN, graph, node, runner
 
 X = np.array([[-1, 2, 3, -4], [5, -6, 7, 8]], np.float32)
 
@@ -75,11 +75,13 @@ def test_functions_bind_attributes_and_call_each_other():
 
 
 def test_a_function_that_calls_itself_is_refused():
-    run = Runner(graph("""
+    run = Runner(
+        graph("""
     g (float[2] x) => (y) { y = local.Loop (x) }
     <domain: "local", opset_import: ["local" : 1]>
     Loop (a) => (b) { b = local.Loop (a) }
-    """))
+    """)
+    )
     with pytest.raises(RunError, match="calls itself"):
         run.run({"x": [1.0, 2.0]})
 
