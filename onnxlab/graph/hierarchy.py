@@ -18,7 +18,7 @@ from onnxlab.graph.name_scopes import NameScopes
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
 LIMIT = 300
-"""Most boxes that a level shows side by side."""
+"""Most boxes that a level shows side by side in the widget."""
 
 GroupKind = Literal["scope", "cut"]
 
@@ -51,12 +51,16 @@ class Group:
 class Hierarchy:
     """The groups of a model.
 
+    Args:
+        limit: most boxes that a level shows side by side.
+
     Attributes:
         groups: by id, inner groups before those that hold them.
         group_of: id of the innermost group around each node, by node id; 0 at the top of its scope.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit_of_level = limit
         self.groups: dict[int, Group] = {}
         self.group_of: dict[int, int] = {}
         self._names = NameScopes()
@@ -95,11 +99,11 @@ class Hierarchy:
         return "/".join(reversed(parts))
 
     def _limit(self, level: Level, top: Box, order: list[int], scope: int) -> None:
-        """Cut every level that shows more than LIMIT boxes, from the top down."""
+        """Cut every level that shows too many boxes, from the top down."""
         stack = [top]
         while stack:
             box = stack.pop()
-            if level.count(box) > LIMIT:
+            if level.count(box) > self._limit_of_level:
                 self._cut(level, box, order, scope)
             stack.extend(box.children)
 
@@ -107,7 +111,7 @@ class Hierarchy:
         row = level.row(box)
         heads = [order[piece.head] for piece in row]
         starts = self._starts.setdefault((scope, box.key), set())
-        bounds = cut(heads, level.spans(row), starts, LIMIT)
+        bounds = cut(heads, level.spans(row), starts, self._limit_of_level)
         starts.clear()
         starts.update(heads[bound] for bound in bounds)
         box.nodes, box.children = [], []
@@ -119,9 +123,7 @@ class Hierarchy:
             part.nodes.sort()
             box.children.append(part)
 
-    def _publish(
-        self, top: Box, order: list[int], scope: int, groups: list[Group], group_of: dict[int, int]
-    ) -> None:
+    def _publish(self, top: Box, order: list[int], scope: int, groups: list[Group], group_of: dict[int, int]) -> None:
         """Give the boxes of a scope their ids; a group comes before the groups in it."""
         group_of.update((order[node], 0) for node in top.nodes)
         row = [(child, 0) for child in top.children]
@@ -139,7 +141,7 @@ def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int]
     position = {node: number for number, node in enumerate(order)}
     nodes, values = graph.nodes, graph.values
     consumers: list[list[int]] = []
-    constants = [True] * len(order)
+    sources = [False] * len(order)
     for node_id in order:
         node = nodes[node_id]
         readers = []
@@ -151,11 +153,15 @@ def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int]
                         reader = position.get(graph.owner_in(nodes[use], scope.id))
                     if reader is not None:
                         readers.append(reader)
-                        constants[reader] = False
         consumers.append(readers)
-    for number, node_id in enumerate(order):
-        # a node at the head of the model reads graph inputs; only one that reads nothing at all is a constant
-        node = nodes[node_id]
-        if constants[number] and (any(node.inputs) or node.bodies or not consumers[number]):
-            constants[number] = False
-    return Level(consumers, constants, claims, names)
+        reads = (values[value] for value in node.inputs if value)
+        sources[position[node_id]] = bool(readers) and not node.bodies and all(_is_fixed(value) for value in reads)
+    constants = [
+        is_source and nodes[node].op_type == "Constant" for node, is_source in zip(order, sources, strict=True)
+    ]
+    return Level(consumers, sources, constants, claims, names)
+
+
+def _is_fixed(value: ValueRecord) -> bool:
+    """Whether a value is an initializer."""
+    return value.initializer is not None and not value.producers

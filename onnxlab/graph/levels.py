@@ -1,6 +1,7 @@
 """The nodes of one scope sorted into boxes within boxes: what `hierarchy.py` publishes, without ids.
 
-Nodes are positions in the scope's topological order. A constant (a node that reads nothing) never counts as
+Nodes are positions in the scope's topological order. A source (a node that reads only weights) stands with
+what reads it; a constant (a source that is drawn in its reader) never counts as
 a box of its own: it stands with the nodes that read it.
 """
 
@@ -27,7 +28,7 @@ class Box:
 
 @dataclass(slots=True, eq=False)
 class Piece:
-    """One box of an open level: a node with the constants drawn at it, or an inner group."""
+    """One box of an open level: a node with the sources that feed it, or an inner group."""
 
     head: int
     nodes: list[int]
@@ -39,18 +40,21 @@ class Level:
 
     Args:
         consumers: positions of the readers of each node, by position; may repeat.
-        constants: whether a node reads nothing, by position.
+        sources: whether a node reads nothing but initializers, by position.
+        constants: whether it is a source without a box of its own, by position.
         paths: the path that each node claims, by position.
     """
 
     def __init__(
         self,
         consumers: Sequence[Sequence[int]],
+        sources: Sequence[bool],
         constants: Sequence[bool],
         paths: list[int],
         names: NameScopes,
     ) -> None:
         self.consumers = consumers
+        self.sources = sources
         self.constants = constants
         self.paths = paths
         self.names = names
@@ -219,9 +223,11 @@ class Level:
         return len(box.children) + sum(not self.constants[node] for node in box.nodes)
 
     def row(self, box: Box) -> list[Piece]:
-        """The boxes of an open box in topological order, constants with their first reader."""
+        """The boxes of an open box in topological order, sources with their first reader."""
         pieces = [Piece(min(members(child)), [], [child]) for child in box.children]
-        pieces += [Piece(node, [node], []) for node in box.nodes if not self.constants[node]]
+        inside = set(members(box))
+        loose = {node for node in box.nodes if self.sources[node] and not inside.isdisjoint(self.consumers[node])}
+        pieces += [Piece(node, [node], []) for node in box.nodes if node not in loose]
         pieces.sort(key=lambda piece: piece.head)
         piece_of = _piece_of(pieces)
         producers: list[list[int]] = [[] for _ in pieces]
@@ -232,17 +238,17 @@ class Level:
                     producers[other].append(number)
         pieces = [pieces[number] for number in topological_order(range(len(pieces)), producers.__getitem__)]
         piece_of = _piece_of(pieces)
-        for node in box.nodes:
-            if self.constants[node]:
-                readers = [piece_of[reader] for reader in self.consumers[node] if reader in piece_of]
-                pieces[min(readers, default=0)].nodes.append(node)
+        for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
+            first = min(piece_of[reader] for reader in self.consumers[node] if reader in piece_of)
+            piece_of[node] = first
+            pieces[first].nodes.append(node)
         return pieces
 
     def spans(self, pieces: Sequence[Piece]) -> Iterator[Span]:
         """From where to where each node's values live along a row."""
         piece_of = _piece_of(pieces)
         for node, made in piece_of.items():
-            if not self.constants[node]:
+            if not self.sources[node]:
                 yield made, max((piece_of.get(reader, made) for reader in self.consumers[node]), default=made)
 
 

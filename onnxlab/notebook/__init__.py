@@ -1,0 +1,39 @@
+"""Models in a notebook: the widget, what a cell shows of a model, and `%onnx_show`.
+
+Nothing here imports ipywidgets or anywidget until a view is asked for.
+"""
+
+from typing import Any
+
+from onnxlab.model import Model, ModelSource, load
+
+__all__ = ["mimebundle", "show", "view"]
+
+
+def show(model: "Model | ModelSource | None" = None, **options: Any) -> Any:
+    """A new `ModelWidget` on a model, or on what `onnxlab.load` takes: a path, bytes, a ModelProto.
+
+    Args:
+        options: `height` in pixels, `title`, `selection` (nodes by handle, name or id), `static` (no
+            widget, the picture that is shown where no kernel runs).
+
+    Raises:
+        LoadError: the file is missing, or is no ONNX model.
+    """
+    from onnxlab.notebook.views import open_view
+
+    return open_view(model if isinstance(model, Model) else load(model), new=True, **options)
+
+
+def view(model: Model, **options: Any) -> Any:
+    """The `ModelWidget` that was made last on a model, or a new one; options as for `show`."""
+    from onnxlab.notebook.views import open_view
+
+    return open_view(model, **options)
+
+
+def mimebundle(model: Model, **options: Any) -> Any:
+    """What a cell that ends with a model shows: the widget, and beside it a picture and a text."""
+    from onnxlab.notebook.views import open_view
+
+    return open_view(model)._repr_mimebundle_(**options)

@@ -1,9 +1,7 @@
 """Families of operators, for colour: what people look for in a picture."""
 
 _FAMILIES = {
-    "convolution": (
-        "Conv ConvTranspose ConvInteger QLinearConv DeformConv FusedConv Col2Im CausalConvWithState"
-    ),
+    "convolution": ("Conv ConvTranspose ConvInteger QLinearConv DeformConv FusedConv Col2Im CausalConvWithState"),
     "matrix": (
         "MatMul Gemm Einsum MatMulInteger QLinearMatMul DynamicQuantizeMatMul Det Attention "
         "MultiHeadAttention LinearAttention FusedMatMul FusedGemm MatMulNBits GroupQueryAttention "

@@ -1,0 +1,42 @@
+"""What a cell's output holds: the widget for where a kernel runs, a picture and a text for where none does.
+
+There is no text/html in it: it would win over the picture on GitHub and in nbconvert, and be shown there
+without tags.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.render import svg, text
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+
+def bundle(
+    model: "Model", model_id: str | None = None, include: Any = None, exclude: Any = None, **options: Any
+) -> dict[str, Any]:
+    """The representations of a model by MIME type, the widget's only where `model_id` names one.
+
+    Args:
+        include, exclude: MIME types to make, or to leave out, as IPython asks for them.
+    """
+    makers: dict[str, Any] = {"text/plain": lambda: text.summary(model), "image/svg+xml": lambda: svg.render(model)}
+    if model_id is not None:
+        makers[WIDGET] = lambda: {"version_major": 2, "version_minor": 1, "model_id": model_id}
+    wanted = {kind for kind in makers if not include or kind in include} - set(exclude or ())
+    return {kind: make() for kind, make in makers.items() if kind in wanted}
+
+
+class StaticView:
+    """A model as a picture, made anew each time it is shown."""
+
+    def __init__(self, model: "Model") -> None:
+        self.model = model
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        return bundle(self.model, include=include, exclude=exclude)
+
+    def __repr__(self) -> str:
+        return text.summary(self.model)

@@ -1,0 +1,111 @@
+"""The widget: a handful of synchronised traits, and a session to which every message goes."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from onnxlab.errors import NameLookupError
+from onnxlab.graph.handles import Node
+from onnxlab.notebook import display
+from onnxlab.notebook.session import Session
+
+if TYPE_CHECKING:
+    from onnxlab.model import Commit, Model
+
+STATIC = Path(__file__).parent / "static"
+HEIGHT = 560
+"""Pixels."""
+
+
+class Selection(traitlets.TraitType[Any, Any]):
+    """A tuple of Node handles. It takes handles, names and ids, one or several; the page has ids."""
+
+    info_text = "nodes of the model: handles, names or ids"
+    default_value: tuple[Node, ...] = ()
+
+    def validate(self, widget: "ModelWidget", value: Any) -> tuple[Node, ...]:
+        if isinstance(value, str | int | Node) or not isinstance(value, Iterable):
+            value = (value,)
+        return tuple(dict.fromkeys(self._node(widget, key) for key in value))
+
+    def _node(self, widget: "ModelWidget", key: Any) -> Node:
+        if isinstance(key, Node):
+            if key not in widget.model.nodes:
+                raise NameLookupError(f"{key!r} is not a node of this view's model")
+            return key
+        return widget.model.node(key)
+
+
+def _to_page(selection: tuple[Node, ...], widget: Any) -> list[int]:
+    return [node.id for node in selection]
+
+
+def _from_page(ids: Any, widget: "ModelWidget") -> tuple[Node, ...]:
+    """Nodes that the page may name: what it saw may be gone since."""
+    known = widget.model.graph.nodes
+    return tuple(widget.model.node(ident) for ident in ids if isinstance(ident, int) and ident in known)
+
+
+class ModelWidget(anywidget.AnyWidget):
+    """A view of a model, in a notebook.
+
+    Several views of one model stay equal, since all of them follow its commits.
+
+    Attributes:
+        selection: the selected nodes, both ways: clicks set it, and setting it selects. Takes names and ids
+            too.
+        height: pixels.
+        title: shown above the picture.
+        model: the model that is shown.
+    """
+
+    _esm = STATIC / "widget.js"
+    _css = STATIC / "widget.css"
+
+    selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
+    height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+    session = traitlets.Unicode("", read_only=True).tag(sync=True)
+
+    def __init__(self, model: "Model", **options: Any) -> None:
+        self.model = model
+        self._session: Session | None = Session(model, self._send_message)
+        options.setdefault("title", model.name)
+        selection = options.pop("selection", ())
+        self.set_trait("session", self._session.id)
+        super().__init__(**options)
+        self.selection = selection
+        self._unsubscribe = model.subscribe(self._drop_removed)
+        self.on_msg(self._receive)
+
+    def _send_message(self, content: dict[str, Any], buffers: list[bytes]) -> None:
+        self.send(content, buffers)
+
+    def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
+        if self._session is not None:
+            self._session.receive(content)
+
+    def _drop_removed(self, commit: "Commit") -> None:
+        left = tuple(node for node in self.selection if node in self.model.nodes)
+        if len(left) < len(self.selection):
+            self.selection = left
+
+    def close(self) -> None:
+        """Take the view off the page and let go of the model; its runs are stopped. Twice does no harm."""
+        if self._session is not None:
+            self._unsubscribe()
+            self._session.close()
+            self._session = None
+        super().close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still follows the model."""
+        return self._session is not None
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget, with a picture and a text for where no kernel runs."""
+        return display.bundle(self.model, self.model_id if self.is_open else None, **options)

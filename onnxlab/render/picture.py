@@ -1,0 +1,228 @@
+"""A model folded until it fits on a page: boxes, frames and edges as plain data, before any layout."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from onnxlab.graph.hierarchy import Hierarchy
+from onnxlab.graph.index import function_key
+from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.render.categories import category
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+MAX_BOXES = 120
+"""Boxes of a picture, inputs and outputs of the graph apart."""
+MAX_TERMINALS = 12
+"""Inputs or outputs that are drawn one by one; more are drawn as one box."""
+MAX_TEXT = 32
+"""Characters of a line in a box."""
+MAX_LABEL = 22
+"""Characters at an edge."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node, a folded group, or an input or output of the graph.
+
+    Attributes:
+        key: opaque; the same in every picture of the same state.
+        family: of `categories`, or "group", "input", "output".
+        frame: key of the open group around it, 0 at the top.
+        title, subtitle: lines of text as they are in the model, shortened.
+        tip: the whole name.
+    """
+
+    key: int
+    family: str
+    frame: int
+    title: str
+    subtitle: str
+    tip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One or several values from one box to another.
+
+    The label is the shape of the first value, "" where another edge of the same value says it.
+    """
+
+    source: int
+    target: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """An open group."""
+
+    key: int
+    parent: int
+    title: str
+
+
+@dataclass(slots=True)
+class Picture:
+    """What there is to lay out; boxes are in topological order."""
+
+    boxes: list[Box] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
+
+
+def picture(model: "Model", max_boxes: int = MAX_BOXES) -> Picture:
+    """The main graph, folded until at most `max_boxes` boxes show. Constants and initializers are left out."""
+    with model.graph.lock:
+        return _Painter(model, max_boxes).paint()
+
+
+class _Painter:
+    def __init__(self, model: "Model", max_boxes: int) -> None:
+        self._model = model
+        self._graph = model.graph
+        self._scope: Scope = model.graph.main
+        self._hierarchy = Hierarchy(max_boxes)
+        self._hierarchy.refresh(model.graph.index)
+        self._order = [
+            node
+            for node in model.graph.index.topological(self._scope)
+            if not self._is_constant(model.graph.nodes[node])
+        ]
+        self._open = dict.fromkeys(self._unfold(max_boxes))
+        self._keys: dict[tuple[str, int], int] = {}
+        self._picture = Picture()
+
+    def _is_constant(self, node: NodeRecord) -> bool:
+        """Whether a node reads nothing but weights, and what it makes is read: its reader's own business."""
+        values = self._graph.values
+        made = [values[value] for value in node.outputs if value]
+        reads = [values[value] for value in node.inputs if value]
+        is_fixed = all(value.initializer is not None for value in reads) and not node.bodies
+        return is_fixed and not any(value.is_output for value in made)
+
+    def paint(self) -> Picture:
+        box_of: dict[int, int] = {}
+        self._terminals("input", self._scope.inputs, box_of)
+        for node in self._order:
+            kind, ident = self._shown(node)
+            key = self._keys.get((kind, ident))
+            if key is None:
+                key = self._key(kind, ident)
+                self._picture.boxes.append(self._node(key, node) if kind == "node" else self._group(key, ident))
+            for value in self._graph.nodes[node].outputs:
+                box_of[value] = key
+        self._connect(box_of)
+        self._terminals("output", self._scope.outputs, box_of)
+        groups = self._hierarchy.groups
+        frames = [groups[group] for group in self._open]
+        self._picture.frames = [
+            Frame(self._key("frame", group.id), self._frame(group.parent), shorten(group.name)) for group in frames
+        ]
+        return self._picture
+
+    # -- folding ------------------------------------------------------------------------------------------
+
+    def _unfold(self, max_boxes: int) -> list[int]:
+        """Groups to open, outer ones first, while the picture stays small; those that add least first."""
+        groups = {ident: group for ident, group in self._hierarchy.groups.items() if group.scope == self._scope.id}
+        inner: dict[int, list[int]] = {}
+        for group in groups.values():
+            inner.setdefault(group.parent, []).append(group.id)
+        direct: dict[int, int] = {}
+        for node in self._order:
+            home = self._hierarchy.group_of[node]
+            direct[home] = direct.get(home, 0) + 1
+        added = {ident: direct.get(ident, 0) + len(inner.get(ident, ())) - 1 for ident in groups}
+        shown = direct.get(0, 0) + len(inner.get(0, ()))
+        opened, level = [], inner.get(0, [])
+        while level:
+            following: list[int] = []
+            for ident in sorted(level, key=lambda ident: (added[ident], ident)):
+                if shown + added[ident] <= max_boxes:
+                    shown += added[ident]
+                    opened.append(ident)
+                    following += inner.get(ident, [])
+            level = following
+        return opened
+
+    def _shown(self, node: int) -> tuple[str, int]:
+        """The box that a node is drawn in: its own, or that of the outermost folded group around it."""
+        kind, ident = "node", node
+        group = self._hierarchy.group_of[node]
+        while group:
+            if group not in self._open:
+                kind, ident = "group", group
+            group = self._hierarchy.groups[group].parent
+        return kind, ident
+
+    # -- boxes --------------------------------------------------------------------------------------------
+
+    def _key(self, kind: str, ident: int) -> int:
+        return self._keys.setdefault((kind, ident), len(self._keys) + 1)
+
+    def _frame(self, group: int) -> int:
+        return self._key("frame", group) if group else 0
+
+    def _node(self, key: int, ident: int) -> Box:
+        node = self._graph.nodes[ident]
+        family = category(node.domain, node.op_type, function_key(node.proto) in self._graph.index.functions)
+        frame = self._frame(self._hierarchy.group_of[ident])
+        name = node.name.rpartition("/")[2]
+        return Box(key, family, frame, shorten(node.op_type), shorten(name), self._graph.label(node))
+
+    def _group(self, key: int, ident: int) -> Box:
+        group = self._hierarchy.groups[ident]
+        count = f"{group.size} nodes"
+        return Box(key, "group", self._frame(group.parent), shorten(group.name), count, self._hierarchy.path(ident))
+
+    def _terminals(self, family: str, values: list[int], box_of: dict[int, int]) -> None:
+        """Boxes for the graph's own inputs or outputs, with their edges."""
+        records = [self._graph.values[value] for value in dict.fromkeys(values)]
+        records = [record for record in records if family == "output" or record.initializer is None]
+        if len(records) > MAX_TERMINALS:
+            key = self._key(family, 0)
+            self._picture.boxes.append(
+                Box(key, family, 0, f"{len(records)} {family}s", "", f"{len(records)} {family}s")
+            )
+            ends = [(record, key) for record in records]
+        else:
+            ends = [(record, self._key(family, record.id)) for record in records]
+            self._picture.boxes += [
+                Box(key, family, 0, shorten(record.name), shorten(str(self._model.fact(record.id))), record.name)
+                for record, key in ends
+            ]
+        edges: dict[tuple[int, int], None] = {}
+        for record, key in ends:
+            if family == "input":
+                box_of[record.id] = key
+            elif record.id in box_of:
+                edges[box_of[record.id], key] = None
+        self._picture.edges += [Edge(source, target, "") for source, target in edges]
+
+    def _connect(self, box_of: Mapping[int, int]) -> None:
+        """One edge for all values between two boxes; a body's reads count as its owner's."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for node in self._order:
+            record = self._graph.nodes[node]
+            target = self._keys[self._shown(node)]
+            for value in dict.fromkeys([*record.inputs, *self._graph.index.captures(record)]):
+                source = box_of.get(value)
+                if source and source != target:
+                    found.setdefault((source, target), []).append(value)
+        told: set[tuple[int, int]] = set()
+        for (source, target), values in found.items():
+            label = shorten(self._model.fact(values[0]).label(), MAX_LABEL)
+            is_news = label != "?" and (source, values[0]) not in told
+            told.add((source, values[0]))
+            self._picture.edges.append(Edge(source, target, label if is_news else ""))
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """At most `limit` characters on one line, cut in the middle, where names differ least."""
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    head = limit // 2 - 1
+    return f"{text[:head]}…{text[head + 1 - limit :]}"

@@ -1,0 +1,84 @@
+"""A model in words: what `print` and plain-text output show."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from onnxlab import dtypes
+from onnxlab.graph.handles import Value
+from onnxlab.limits import format_bytes
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+MOST = 8
+"""Inputs, outputs, operators and problems that are listed one by one."""
+
+
+def summary(model: "Model") -> str:
+    """Size, inputs and outputs with their shapes, the operators that occur most, what is wrong."""
+    with model.graph.lock:
+        lines = [headline(model)]
+        lines += _listed("input", [f"{value.name}: {model.fact(value.id)}" for value in model.inputs])
+        lines += _listed("output", [f"{value.name}: {model.fact(value.id)}" for value in _distinct(model.outputs)])
+        lines += _operators(model)
+        problems = [item for item in model.diagnostics if item.severity != "info"]
+        lines += [f"  {_plain(str(problem))}" for problem in problems[:MOST]]
+        if len(problems) > MOST:
+            lines.append(f"  … and {len(problems) - MOST} more problems")
+    return "\n".join(lines)
+
+
+def headline(model: "Model") -> str:
+    """One line: name, nodes, functions, parameters, version."""
+    graph = model.graph
+    nodes = len(graph.main.node_ids)
+    inside = len(graph.nodes) - nodes
+    parts = [
+        f"{nodes:,} node{'' if nodes == 1 else 's'}" + (f" (+ {inside:,} in bodies and functions)" if inside else "")
+    ]
+    count, nbytes = parameters(model)
+    if count:
+        parts.append(f"{count:,} parameters ({format_bytes(nbytes)})")
+    version = graph.opset_version("")
+    parts.append(f"IR {model.proto.ir_version}" + (f", opset {version}" if version else ""))
+    return f"{_plain(model.name)}: {', '.join(parts)}"
+
+
+def parameters(model: "Model") -> tuple[int, int]:
+    """(elements, bytes) of all initializers, by their declared shapes: nothing is read."""
+    count = nbytes = 0
+    for value in model.graph.values.values():
+        tensor = value.initializer
+        if tensor is None:
+            continue
+        values = tensor.values if hasattr(tensor, "indices") else tensor
+        elements = 1
+        for dim in values.dims:
+            elements *= max(dim, 0)
+        count += elements
+        nbytes += elements * dtypes.bits(values.data_type) // 8
+    return count, nbytes
+
+
+def _distinct(values: tuple[Value, ...]) -> list[Value]:
+    return list(dict.fromkeys(values))
+
+
+def _listed(what: str, entries: list[str]) -> list[str]:
+    rest = len(entries) - MOST
+    lines = [f"  {what} {_plain(entry)}" for entry in entries[:MOST]]
+    return [*lines, f"  … and {rest} more {what}s"] if rest > 0 else lines
+
+
+def _operators(model: "Model") -> list[str]:
+    counts = Counter(model.graph.nodes[node].op_type for node in model.graph.main.node_ids)
+    if not counts:
+        return []
+    most = [f"{count} {_plain(name)}" for name, count in counts.most_common(MOST)]
+    rest = f", and {len(counts) - MOST} more operators" if len(counts) > MOST else ""
+    return [f"  operators: {', '.join(most)}{rest}"]
+
+
+def _plain(text: str) -> str:
+    """On one line, without control characters: a name must not move a terminal's cursor."""
+    return "".join(char if char.isprintable() else "�" for char in text)
