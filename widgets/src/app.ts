@@ -186,7 +186,7 @@ export class App {
 
   selectValue(value: number): void {
     if (this.selection.length) this.onSelect([]);
-    if (this.picture) this.picture.selection = [];
+    if (this.picture) this.picture.selectedValue = value;
     this.subject.value = { kind: "value", value };
   }
 

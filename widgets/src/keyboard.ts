@@ -77,7 +77,7 @@ function rename(app: App): boolean {
 
 function leaveField(root: HTMLElement, field: HTMLElement): boolean {
   field.blur();
-  root.focus({ preventScroll: true });
+  (root.querySelector<HTMLElement>('[data-testid="outline"]') ?? root).focus({ preventScroll: true });
   return true;
 }
 

@@ -90,7 +90,8 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
 function makeRoot(document: Document): HTMLElement {
   const root = document.createElement("div");
   root.className = "onnxlab";
-  root.tabIndex = 0;
+  // The picture takes the focus; the root only catches what lands beside it.
+  root.tabIndex = -1;
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", "ONNX model");
   root.dataset.testid = "onnxlab-root";

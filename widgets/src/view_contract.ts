@@ -26,7 +26,10 @@ export interface PictureEvents {
 }
 
 export interface Picture {
+  /** Node ids; setting them tells nobody. */
   selection: number[];
+  /** The value that is marked, 0: none. Setting it unselects nodes and tells nobody. */
+  selectedValue: number;
   readonly scope: number;
   fit(): void;
   reveal(node: number, options?: { select?: boolean }): void;

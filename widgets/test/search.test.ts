@@ -57,15 +57,19 @@ test("a nameless node is called after its output", () => {
   assert.ok(found(new SearchIndex(store), "relu").some((text) => text.startsWith("Relu → ")));
 });
 
-test("100,000 nodes are searched in less than 50 ms", () => {
+test("100,000 nodes are searched in a few times of a plain look at every name", () => {
   const { index } = indexOf(Array.from({ length: 100_000 }, (_, i) => `/encoder/layer.${i % 97}/attention/MatMul_${i}`), "MatMul");
-  index.search("warm up");
-  const best = Math.min(...["attention", "layer.5 matmul", "MatMul_99"].map((query) => {
+  const names = Array.from({ length: 100_000 }, (_, i) => `/ENCODER/layer.${i % 97}/attention/MatMul_${i}`);
+  const time = (action: () => unknown) => {
     const start = performance.now();
-    index.search(query);
+    action();
     return performance.now() - start;
-  }));
-  assert.ok(best < 50, `${best.toFixed(0)} ms`);
+  };
+  const quickest = (action: () => unknown) => Math.min(...Array.from({ length: 8 }, () => time(action)));
+  const search = quickest(() => index.search("layer.5 matmul"));
+  const look = quickest(() => names.filter((name) => name.toLowerCase().includes("layer.5")));
+  console.log(`100,000 nodes searched in ${search.toFixed(1)} ms; a plain look takes ${look.toFixed(1)} ms`);
+  assert.ok(search < 6 * look, `${search.toFixed(1)} ms against ${look.toFixed(1)} ms`);
 });
 
 test("a word scores by where it stands", () => {

@@ -85,17 +85,27 @@ test("a buffer that is too short is refused and the store keeps what it had", ()
   assert.equal(store.nodes.size, 3);
 });
 
-test("10,000 nodes are decoded in less than 20 ms", () => {
+test("10,000 nodes are decoded in a few times of what their JSON alone would take", () => {
   const [snapshot, buffer] = chain(10_000);
-  const times = Array.from({ length: 9 }, () => {
-    const store = new Store();
-    const start = performance.now();
-    store.reset(snapshot, buffer);
-    return performance.now() - start;
-  });
-  const best = Math.min(...times);
-  assert.ok(best < 20, `${best.toFixed(1)} ms`);
+  const store = new Store();
+  store.reset(snapshot, buffer);
+  const text = JSON.stringify({ nodes: [...store.nodes.values()], values: [...store.values.values()] });
+  const decode = best(() => new Store().reset(snapshot, buffer));
+  const parse = best(() => JSON.parse(text));
+  console.log(`10,000 nodes decoded in ${decode.toFixed(1)} ms; as JSON ${parse.toFixed(1)} ms`);
+  assert.ok(decode < 1.5 * parse, `${decode.toFixed(1)} ms against ${parse.toFixed(1)} ms`);
 });
+
+/** Milliseconds of the quickest of a dozen runs: a machine that is busy with other things does not count. */
+function best(action: () => unknown): number {
+  let least = Infinity;
+  for (let i = 0; i < 12; i++) {
+    const start = performance.now();
+    action();
+    least = Math.min(least, performance.now() - start);
+  }
+  return least;
+}
 
 test("labels alone are not a change of structure", () => {
   const store = new Store();

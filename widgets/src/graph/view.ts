@@ -414,6 +414,15 @@ export class GraphView implements Picture {
     this.#setSelection(nodes.filter((id) => this.#store.nodes.has(id)), 0, 0, false);
   }
 
+  get selectedValue(): number {
+    return this.#selectedValue;
+  }
+
+  /** Marks a value in place of nodes; setting it tells nobody. */
+  set selectedValue(value: number) {
+    this.#setSelection([], 0, this.#store.values.has(value) ? value : 0, false);
+  }
+
   setBadges(diagnostics: Diagnostic[]): void {
     this.#diagnostics = diagnostics;
     this.#marksChanged();
