@@ -54,14 +54,14 @@ class Memory:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._held: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (frame, slot): buffers
+        self.held: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (frame, slot): buffers
         self._buffers: dict[int, int] = {}  # id of a buffer: how many slots show it
 
     def hold(self, frame: int, slot: int, value: Any) -> None:
         """Count what a slot now shows. Raises LimitError when that is more than the budget."""
         buffers = [buffer for buffer in _buffers(value) if buffer[1] > _SMALL]
         if buffers:
-            self._held[frame, slot] = buffers
+            self.held[frame, slot] = buffers
             for key, nbytes in buffers:
                 shown = self._buffers.get(key, 0)
                 self._buffers[key] = shown + 1
@@ -70,7 +70,7 @@ class Memory:
 
     def drop(self, frame: int, slot: int) -> None:
         """Forget a slot."""
-        for key, nbytes in self._held.pop((frame, slot), ()):
+        for key, nbytes in self.held.pop((frame, slot), ()):
             shown = self._buffers[key] - 1
             if shown:
                 self._buffers[key] = shown
@@ -80,11 +80,8 @@ class Memory:
 
     def leave(self, frame: int) -> None:
         """Forget a frame, at the end of a body."""
-        for key in [key for key in self._held if key[0] == frame]:
+        for key in [key for key in self.held if key[0] == frame]:
             self.drop(*key)
-
-    def __bool__(self) -> bool:
-        return bool(self._held)
 
 
 def _buffers(value: Any) -> list[tuple[int, int]]:
@@ -183,7 +180,7 @@ class ProgramBody:
         try:
             execute(program, frame, run)
         finally:
-            if run.memory:
+            if run.memory.held:
                 run.memory.leave(id(frame))
         return program.results(frame)
 
@@ -198,33 +195,34 @@ def execute(program: Program, frame: list[Any], run: Run, observer: Observer | N
         LimitError, RunStopped: the budget is used up, or the run was told to stop.
     """
     limits, memory = run.limits, run.memory
-    flagged, key = limits.stop.is_set, id(frame)
+    flagged, held, key, array = limits.stop.is_set, memory.held, id(frame), np.ndarray
     timed = limits.deadline is not None
     instruction = None
+    drop: Iterable[int]
     try:
-        for instruction in program.instructions:
+        # Everything below is paid per node: local names, one tuple to unpack, no call that can be spared.
+        for instruction, plain, single, take, call, slot, dead in program.rows:
             if timed or limits.interrupted or flagged():
                 limits.check()
-            if observer is None:
-                result = _call(instruction, frame, run)
-            else:
-                known = observer.reuse(instruction, frame)
-                start = time.perf_counter()
-                result = _call(instruction, frame, run) if known is None else known
-                seconds = time.perf_counter() - start
-            slot = instruction.result
-            if slot > 0 and type(result) is np.ndarray:
-                frame[slot] = result
-                if result.nbytes > _SMALL:
-                    memory.hold(key, slot, result)
-            else:
-                _spread(instruction, frame, result, memory)
-            drop: Iterable[int] = instruction.drop
             if observer is not None:
-                drop = observer.done(instruction, frame, known is not None, seconds)
+                drop = _observed(instruction, frame, run, observer)
+            else:
+                drop = dead
+                if not plain:
+                    result = _call(instruction, frame, run)
+                elif single:
+                    result = call(take(frame))
+                else:
+                    result = call(*take(frame))
+                if slot > 0 and type(result) is array:
+                    frame[slot] = result
+                    if result.nbytes > _SMALL:
+                        memory.hold(key, slot, result)
+                else:
+                    _spread(instruction, frame, result, memory)
             for slot in drop:
                 frame[slot] = None
-                if memory:
+                if held:
                     memory.drop(key, slot)
     except Exception as error:
         raise failure(instruction, frame, error) from error
@@ -246,6 +244,16 @@ def _call(instruction: Instruction, frame: list[Any], run: Run) -> Any:
         return instruction.call(context, *instruction.take(frame))
     finally:
         context.release()
+
+
+def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Observer) -> Iterable[int]:
+    """One step under an observer's eyes; returns the slots that may be let go."""
+    known = observer.reuse(instruction, frame)
+    start = time.perf_counter()
+    result = _call(instruction, frame, run) if known is None else known
+    seconds = time.perf_counter() - start
+    _spread(instruction, frame, result, run.memory)
+    return observer.done(instruction, frame, known is not None, seconds)
 
 
 def _reserve(instruction: Instruction, frame: list[Any], run: Run) -> None:

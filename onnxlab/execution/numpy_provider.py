@@ -177,8 +177,10 @@ def _unused(*arrays: Any) -> Any:
 
 
 def _sized(step: Step, view: PartitionView) -> Step:
-    """Leave out the question of size where inference knows that the outputs are small."""
-    if step.size is None or not all(sizes.is_small(view.fact(name)) for name in step.outputs if name):
+    """Leave out the question of size where inference knows that the outputs are small, or as large as an input."""
+    if step.size is None or not sizes.is_harmless(
+        [view.fact(name) for name in step.inputs if name], [view.fact(name) for name in step.outputs if name]
+    ):
         return step
     return Step(step.label, step.op, step.node, step.call, step.inputs, step.outputs, step.captures,
                 step.context, opsets=step.opsets)  # fmt: skip

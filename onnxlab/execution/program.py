@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, TypeAlias
 
 from onnxlab.errors import FeedError
 from onnxlab.execution.provider import Step
+
+Taker: TypeAlias = Callable[[list[Any]], Any]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +32,7 @@ class Instruction:
 
     step: Step
     call: Callable[..., Any]
-    take: Callable[[list[Any]], Any]
+    take: Taker
     arity: int
     result: int
     results: tuple[int, ...]
@@ -46,6 +48,8 @@ class Program:
     Attributes:
         template: a frame before the run: constants in their slots, None elsewhere. Slot 0 is the absent input.
         slots: {name: slot} of every value.
+        rows: (instruction, no context and no size to ask, one input, take, call, result, drop): what the executor's
+            loop needs of each instruction, flat.
         feeds, outputs: names, in the caller's order.
         feed_slots, output_slots: the same as slots.
     """
@@ -53,6 +57,7 @@ class Program:
     template: list[Any]
     slots: Mapping[str, int]
     instructions: tuple[Instruction, ...]
+    rows: tuple[tuple[Instruction, bool, bool, Taker, Callable[..., Any], int, tuple[int, ...]], ...]
     feeds: tuple[str, ...]
     outputs: tuple[str, ...]
     feed_slots: tuple[int, ...]
@@ -124,8 +129,13 @@ def assemble(
         captures = tuple((name, find(name, step.label)) for name in step.captures)
         rows.append((step, inputs, captures, tuple(define(name) if name else -1 for name in step.outputs)))
     output_slots = tuple(find(name, where) for name in outputs)
+    instructions = _with_lifetimes(rows, template, set(output_slots))
+    flat = tuple(
+        (i, not i.step.context and i.step.size is None, i.arity == 1, i.take, i.call, i.result, i.drop)
+        for i in instructions
+    )
     return Program(
-        template, slots, _with_lifetimes(rows, template, set(output_slots)), tuple(feeds), tuple(outputs),
+        template, slots, instructions, flat, tuple(feeds), tuple(outputs),
         tuple(slots[name] for name in feeds), output_slots,
     )  # fmt: skip
 
@@ -160,7 +170,7 @@ def _with_lifetimes(
     return tuple(instructions)
 
 
-def _taker(inputs: tuple[int, ...]) -> Callable[[list[Any]], Any]:
+def _taker(inputs: tuple[int, ...]) -> Taker:
     """`itemgetter` is the fastest way to several items of a list; without arguments there is nothing to get."""
     return itemgetter(*inputs) if inputs else _nothing
 

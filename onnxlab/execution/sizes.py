@@ -8,7 +8,7 @@ An estimate may be for malformed inputs, which is the kernel's business to refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from math import ceil, prod
 from typing import Any, Final, TypeAlias
@@ -25,6 +25,12 @@ SMALL: Final = 1 << 20
 """Bytes that no budget needs to be asked for."""
 
 _FEW: Final = 4096  # elements: not worth looking at
+
+
+def is_harmless(inputs: Sequence[Fact], outputs: Sequence[Fact]) -> bool:
+    """Whether inference knows that each output is small, or has the shape of an input."""
+    shapes = {fact.shape for fact in inputs if fact.shape is not None}
+    return all(fact.shape in shapes or is_small(fact) for fact in outputs)
 
 
 def is_small(fact: Fact) -> bool:
@@ -125,7 +131,7 @@ def _resize(attributes: Mapping[str, Any], array: Any, *rest: Any) -> int:
 def _gather(attributes: Mapping[str, Any], array: Any, indices: Any) -> int:
     if not array.size:
         return 0
-    return int(indices.size) * (int(array.nbytes) // array.shape[attributes.get("axis", 0)])
+    return int(indices.size) * int(array.nbytes // array.shape[attributes.get("axis", 0)])
 
 
 def _gather_nd(attributes: Mapping[str, Any], array: Any, indices: Any) -> int:
@@ -141,7 +147,7 @@ def _conv(attributes: Mapping[str, Any], array: Any, weight: Any, *rest: Any) ->
         (size + (pads[axis] + pads[rank + axis] if pads else 0)) // (strides[axis] if strides else 1) + 1
         for axis, size in enumerate(array.shape[2:])
     ]
-    return int(array.shape[0]) * int(weight.shape[0]) * prod(spatial) * int(array.itemsize)
+    return int(array.shape[0] * weight.shape[0] * prod(spatial) * array.itemsize)
 
 
 def _conv_transpose(attributes: Mapping[str, Any], array: Any, weight: Any, *rest: Any) -> int:
@@ -195,7 +201,7 @@ def _crop_pad(attributes: Mapping[str, Any], array: Any, shape: Any) -> int:
 
 def _col2im(attributes: Mapping[str, Any], array: Any, image: Any, block: Any) -> int:
     channels = array.shape[1] // prod(map(int, block))
-    return int(array.shape[0]) * channels * prod(map(int, image)) * int(array.itemsize)
+    return int(array.shape[0] * channels * prod(map(int, image)) * array.itemsize)
 
 
 def _mel(attributes: Mapping[str, Any], bins: Any, length: Any, *rest: Any) -> int:
@@ -211,34 +217,10 @@ def _dft(attributes: Mapping[str, Any], array: Any, length: Any = None, *rest: A
     return int(count if length is None else count * max(1, int(length.item())))
 
 
-_BROADCASTING: Final = frozenset(
-    [
-        "Add",
-        "Sub",
-        "Mul",
-        "Div",
-        "Pow",
-        "Mod",
-        "And",
-        "Or",
-        "Xor",
-        "Equal",
-        "Less",
-        "LessOrEqual",
-        "Greater",
-        "GreaterOrEqual",
-        "BitShift",
-        "BitwiseAnd",
-        "BitwiseOr",
-        "BitwiseXor",
-        "Max",
-        "Min",
-        "Mean",
-        "Sum",
-        "Where",
-        "PRelu",
-    ]
-)
+_BROADCASTING: Final = frozenset((
+    "Add", "Sub", "Mul", "Div", "Pow", "Mod", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater",
+    "GreaterOrEqual", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Mean", "Sum", "Where", "PRelu",
+))  # fmt: skip
 _ESTIMATES: Final[dict[str, Estimate]] = {
     "AffineGrid": _affine_grid,
     "BlackmanWindow": _window,
@@ -274,6 +256,5 @@ _ESTIMATES: Final[dict[str, Estimate]] = {
 # Versions whose inputs mean something else: sizes as attributes that say "axis" and "tiles", or with an explicit
 # `broadcast` attribute that aligns shapes elsewhere.
 _AS_ATTRIBUTES: Final = frozenset(
-    [("Tile", 1), *((name, since) for name in ["Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater", "PRelu"]
-                    for since in (1, 6))]
-)  # fmt: skip
+    [("Tile", 1), *((name, since) for name in _BROADCASTING | {"Gemm"} for since in (1, 6))]
+)
