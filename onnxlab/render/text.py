@@ -6,20 +6,28 @@ from typing import TYPE_CHECKING
 from onnxlab import dtypes
 from onnxlab.graph.handles import Value
 from onnxlab.limits import format_bytes
+from onnxlab.render.picture import shorten
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MOST = 8
 """Inputs, outputs, operators and problems that are listed one by one."""
+MAX_FACT = 100
+"""Characters of a type and shape."""
 
 
 def summary(model: "Model") -> str:
     """Size, inputs and outputs with their shapes, the operators that occur most, what is wrong."""
     with model.graph.lock:
         lines = [headline(model)]
-        lines += _listed("input", [f"{value.name}: {model.fact(value.id)}" for value in model.inputs])
-        lines += _listed("output", [f"{value.name}: {model.fact(value.id)}" for value in _distinct(model.outputs)])
+        lines += _listed(
+            "input", [f"{value.name}: {shorten(str(model.fact(value.id)), MAX_FACT)}" for value in model.inputs]
+        )
+        lines += _listed(
+            "output",
+            [f"{value.name}: {shorten(str(model.fact(value.id)), MAX_FACT)}" for value in _distinct(model.outputs)],
+        )
         lines += _operators(model)
         problems = [item for item in model.diagnostics if item.severity != "info"]
         lines += [f"  {_plain(str(problem))}" for problem in problems[:MOST]]
