@@ -17,6 +17,13 @@ export function nodeLabel(store: Store, id: number): string {
   return output ? `${shortOp(node.op)} → ${output}` : shortOp(node.op);
 }
 
+/** The same where the operator stands beside it: a nameless node is "→ output". */
+export function nodeName(store: Store, id: number): string {
+  const label = nodeLabel(store, id);
+  const node = store.nodes.get(id);
+  return node && !node.name ? label.slice(shortOp(node.op).length).trim() || "no name" : label;
+}
+
 export function valueLabel(store: Store, id: number): string {
   return store.values.get(id)?.name || `value ${id}`;
 }

@@ -6,7 +6,7 @@
  */
 
 import type { Store } from "./store.ts";
-import { nodeLabel, shortOp } from "./names.ts";
+import { nodeName, shortOp } from "./names.ts";
 
 export interface Hit {
   kind: "node" | "value";
@@ -103,7 +103,7 @@ export class SearchIndex {
   #describe({ kind, id, score }: { kind: "node" | "value"; id: number; score: number }): Hit {
     if (kind === "node") {
       const node = this.#store.nodes.get(id);
-      return { kind, id, score, text: nodeLabel(this.#store, id), detail: node ? shortOp(node.op) : "" };
+      return { kind, id, score, text: nodeName(this.#store, id), detail: node ? shortOp(node.op) : "" };
     }
     const value = this.#store.values.get(id);
     return { kind, id, score, text: value?.name ?? "", detail: value?.label ?? "" };

@@ -134,7 +134,7 @@ function ResultRow({ app, statistics, selected }: { app: App; statistics: Statis
       <th scope="row" class="ol-left">
         <button type="button" class="ol-link ol-mono" onClick={() => app.revealValue(id)}><Elided text={name} middle /></button>
       </th>
-      <td class="ol-left ol-dim">{formatShape(statistics)}</td>
+      <td class="ol-left ol-dim" title={formatShape(statistics)}>{formatShape(statistics)}</td>
       <td>{formatNumber(statistics.min)}</td>
       <td>{formatNumber(statistics.mean)}</td>
       <td>{formatNumber(statistics.max)}</td>

@@ -1,5 +1,6 @@
 /** What the inspector shows while nothing is selected: the scope in view at a glance. */
 
+import { useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { count, mainScope, scopeLabel } from "../names.ts";
 import { INITIALIZER } from "../protocol.ts";
@@ -36,7 +37,7 @@ export function ModelInspector({ app }: { app: App }) {
           <dt key={domain}><Elided text={`opset ${domain || "ai.onnx"}`} /></dt>, <dd>{version}</dd>,
         ])}
       </dl>
-      {scope && <Values app={app} title="Inputs" values={scope.inputs} />}
+      {scope && <Values app={app} title="Inputs" values={scope.inputs.filter((id) => !isInitializer(app, id))} />}
       {scope && <Values app={app} title="Outputs" values={scope.outputs} />}
       {functions.length > 0 && scope?.kind === "graph" && (
         <Section title="Functions" count={functions.length}>
@@ -52,10 +53,18 @@ export function ModelInspector({ app }: { app: App }) {
   );
 }
 
+/** Old files list every initializer as an input as well. */
+function isInitializer(app: App, value: number): boolean {
+  return ((app.store.values.get(value)?.flags ?? 0) & INITIALIZER) !== 0;
+}
+
+const SHOWN = 40;
+
 function Values({ app, title, values }: { app: App; title: string; values: number[] }) {
+  const [all, setAll] = useState(false);
   return (
     <Section title={title} count={values.length}>
-      {values.map((id) => {
+      {(all ? values : values.slice(0, SHOWN)).map((id) => {
         const value = app.store.values.get(id);
         return value && (
           <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.revealValue(id)}>
@@ -64,6 +73,9 @@ function Values({ app, title, values }: { app: App; title: string; values: numbe
         );
       })}
       {values.length === 0 && <p class="ol-empty">none</p>}
+      {!all && values.length > SHOWN && (
+        <button type="button" class="ol-link" onClick={() => setAll(true)}>{count(values.length - SHOWN)} more</button>
+      )}
     </Section>
   );
 }

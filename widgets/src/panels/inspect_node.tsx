@@ -64,7 +64,7 @@ function Summary({ app, info }: { app: App; info: NodeInfo }) {
   return (
     <div class="ol-summary">
       <p>
-        {info.summary || "No documentation for this operator."}{" "}
+        {plainSentence(info.summary) || "No documentation for this operator."}{" "}
         {info.summary && (
           <button
             type="button" class="ol-link" aria-expanded={open} data-testid="doc-toggle" onClick={() => setOpen(!open)}
@@ -76,6 +76,11 @@ function Summary({ app, info }: { app: App; info: NodeInfo }) {
       {open && <Documentation app={app} node={info.id} />}
     </div>
   );
+}
+
+/** Markdown's links and code marks taken out: the sentence is shown as text. */
+function plainSentence(text: string): string {
+  return text.replace(/\[([^\]]+)\]\([^)\s]*\)/g, "$1").replace(/`+/g, "").replace(/\*\*/g, "");
 }
 
 function Documentation({ app, node }: { app: App; node: number }) {
@@ -164,8 +169,8 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
       {info.doc_string && <Section title="Note in the file"><p class="ol-text">{info.doc_string}</p></Section>}
       {metadata.length > 0 && (
         <Section title="Metadata">
-          <dl class="ol-pairs">
-            {metadata.map(([key, text]) => [<dt key={key}><Elided text={key} /></dt>, <dd>{text}</dd>])}
+          <dl class="ol-stacked">
+            {metadata.map(([key, text]) => [<dt key={key}><Elided text={key} middle /></dt>, <dd title={text}>{text}</dd>])}
           </dl>
         </Section>
       )}

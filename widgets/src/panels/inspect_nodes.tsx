@@ -1,7 +1,7 @@
 /** The inspector of several selected nodes: what they are, and what can be done with all of them. */
 
 import type { App } from "../app.ts";
-import { nodeLabel, plural, shortOp } from "../names.ts";
+import { nodeName, plural, shortOp } from "../names.ts";
 import { useEvents } from "../state.ts";
 import { Elided, Section } from "./controls.tsx";
 
@@ -35,7 +35,7 @@ export function NodesInspector({ app, nodes }: { app: App; nodes: number[] }) {
         {nodes.slice(0, SHOWN).map((id) => (
           <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.reveal(id)} data-testid="selected-node">
             <span class="ol-row-op">{shortOp(app.store.nodes.get(id)?.op ?? "")}</span>
-            <Elided text={nodeLabel(app.store, id)} middle class="ol-mono" />
+            <Elided text={nodeName(app.store, id)} middle class="ol-mono" />
           </button>
         ))}
         {nodes.length > SHOWN && <p class="ol-empty">and {plural(nodes.length - SHOWN, "more", "more")}</p>}

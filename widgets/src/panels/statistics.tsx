@@ -12,7 +12,7 @@ export function formatNumber(value: WireNumber | null): string {
   if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
   const text = Number.isInteger(number) && Math.abs(number) < 1e9 ? String(number) : formatShort(number);
-  return text.replace("-", "−");
+  return text.replaceAll("-", "−");
 }
 
 function formatShort(number: number): string {

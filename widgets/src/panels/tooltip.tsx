@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { nodeLabel, plural, shortOp } from "../names.ts";
+import { nodeName, plural, shortOp } from "../names.ts";
 import { useCell } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 import { groupMembers } from "./inspect_group.tsx";
@@ -59,7 +59,7 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     const problem = store.diagnostics.find((each) => each.node === node.id);
     return {
       title: shortOp(node.op),
-      rest: [nodeLabel(store, node.id), outputs.join(", "), problem?.message ?? ""].filter(Boolean),
+      rest: [nodeName(store, node.id), outputs.join(", "), problem?.message ?? ""].filter(Boolean),
     };
   }
   if (group) return { title: group.name, rest: [plural(groupMembers(store, group.id).length, "node")] };
