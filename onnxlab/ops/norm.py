@@ -253,7 +253,7 @@ def dropout_1(
     is_test: int = 0,
     consumed_inputs: Sequence[int] | None = None,
 ) -> Array | tuple[Array, Array]:
-    """Inference: the input, and a mask of ones in its type (bool since 10)."""
+    """Inference: the input, and a mask of zeros as in ONNX Runtime, in its type (bool since 10)."""
     if len(ctx.outputs) < 2:
         return data
-    return data, np.ones(data.shape, data.dtype if ctx.opset_version() < 10 else bool)
+    return data, np.zeros(data.shape, data.dtype if ctx.opset_version() < 10 else bool)

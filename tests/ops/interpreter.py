@@ -47,8 +47,16 @@ class Interpreter:
             values.setdefault(tensor.name, onnx.numpy_helper.to_array(tensor))
         for sparse in graph.sparse_initializer:
             values.setdefault(sparse.values.name, densify(sparse))
-        for node in graph.node:
-            self.node(node, values, opsets, {})
+        waiting = list(graph.node)
+        while waiting:  # a file may list nodes in any order
+            later = []
+            for node in waiting:
+                if all(not name or name in values for name in node.input):
+                    self.node(node, values, opsets, {})
+                else:
+                    later.append(node)
+            assert len(later) < len(waiting), f"{graph.name} has a cycle or a node without its inputs"
+            waiting = later
         return values
 
     def node(self, node, values, opsets, references):

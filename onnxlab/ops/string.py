@@ -1,0 +1,140 @@
+"""Strings: StringConcat, StringSplit, StringNormalizer, RegexFullMatch, TfIdfVectorizer. Elements are Python str."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from onnxlab.ops.numeric import Array
+from onnxlab.ops.registry import kernel
+
+
+def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
+    """An object array of this shape."""
+    result = np.empty(len(items), object)
+    result[:] = items
+    return result.reshape(shape)
+
+
+@kernel("StringConcat", since=20)
+def string_concat(x: Array, y: Array) -> Array:
+    """X + Y, elementwise; the shapes broadcast."""
+    left, right = np.broadcast_arrays(x, y)
+    joined = [str(a) + str(b) for a, b in zip(left.flat, right.flat, strict=True)]
+    return strings(joined, left.shape)
+
+
+@kernel("StringSplit", since=20)
+def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> tuple[Array, Array]:
+    """(parts of every string in a new last axis, "" behind the last; int64 numbers of parts).
+
+    Without a delimiter at runs of white space.
+    """
+    most = -1 if maxsplit is None else maxsplit
+    parts = [str(text).split(delimiter or None, most) if text else [] for text in x.reshape(-1)]
+    width = max(map(len, parts), default=0)
+    padded = [part + [""] * (width - len(part)) for part in parts]
+    counts = np.array([len(part) for part in parts], np.int64).reshape(x.shape)
+    return strings([item for part in padded for item in part], (*x.shape, width)), counts
+
+
+@kernel("RegexFullMatch", since=20)
+def regex_full_match(x: Array, pattern: str) -> Array:
+    """Whether the whole of every string matches; the pattern is RE2's syntax, a subset of Python's.
+
+    Raises:
+        ValueError: the pattern is no regular expression.
+    """
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from None
+    found = [compiled.fullmatch(str(text)) is not None for text in x.reshape(-1)]
+    return np.array(found, bool).reshape(x.shape)
+
+
+_CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+
+
+@kernel("StringNormalizer", since=10)
+def string_normalizer(
+    x: Array,
+    case_change_action: str = "NONE",
+    is_case_sensitive: int = 0,
+    locale: str = "",
+    stopwords: Sequence[str] | None = None,
+) -> Array:
+    """[C] or [1, C] words without the stop words, in lower or upper case; one empty word where none is left."""
+    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
+        raise ValueError(f"X has shape {x.shape}: expected [C] or [1, C]")
+    words = [str(word) for word in x.reshape(-1)]
+    if is_case_sensitive:
+        stopped = set(stopwords or ())
+        words = [word for word in words if word not in stopped]
+    else:
+        stopped = {word.lower() for word in stopwords or ()}
+        words = [word for word in words if word.lower() not in stopped]
+    if case_change_action not in _CASES:
+        raise ValueError(f"case_change_action is {case_change_action!r}: expected NONE, LOWER or UPPER")
+    change = _CASES[case_change_action]
+    words = [change(word) for word in words] or [""]
+    return strings(words, (1, len(words)) if x.ndim == 2 else (len(words),))
+
+
+@kernel("TfIdfVectorizer", since=9)
+def tf_idf_vectorizer(
+    x: Array,
+    max_gram_length: int,
+    max_skip_count: int,
+    min_gram_length: int,
+    mode: str,
+    ngram_counts: Sequence[int],
+    ngram_indexes: Sequence[int],
+    pool_int64s: Sequence[int] | None = None,
+    pool_strings: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Array:
+    """Counts of n-grams in [C] or [N, C], up to max_skip_count items skipped between two: [vocabulary] or [N, vocabulary].
+
+    Modes TFIDF and IDF multiply by the weights, the latter only whether an n-gram occurs.
+    """
+    pool = list(pool_strings if pool_strings is not None else pool_int64s or ())
+    grams: dict[tuple[object, ...], int] = {}  # n-gram: its number in the pool
+    bounds = [*ngram_counts, len(pool)]
+    for length, (start, stop) in enumerate(pairwise(bounds), 1):
+        for place in range(start, stop, length):
+            grams.setdefault(tuple(pool[place : place + length]), len(grams))
+    width = max(ngram_indexes, default=-1) + 1
+    rows = x.reshape(1, -1) if x.ndim < 2 else x
+    counts = np.zeros((len(rows), width), np.float32)
+    for row, items in enumerate(rows.tolist()):
+        for number in _grams(items, grams, min_gram_length, max_gram_length, max_skip_count):
+            counts[row, ngram_indexes[number]] += 1
+    if mode != "TF":
+        weight = np.ones(width, np.float32)
+        if weights is not None:
+            weight[list(ngram_indexes)] = weights
+        counts = (counts > 0) * weight if mode == "IDF" else counts * weight
+    return counts.astype(np.float32).reshape(*x.shape[:-1], width)
+
+
+def _grams(
+    items: Sequence[object], known: dict[tuple[object, ...], int], shortest: int, longest: int, skip: int
+) -> list[int]:
+    """Numbers of the known n-grams that occur; a single item has nothing to skip."""
+    found = []
+    for distance in range(1, skip + 2):
+        for start in range(len(items)):
+            for length in range(shortest, longest + 1):
+                if length == 1 and distance > 1:
+                    continue
+                gram = tuple(items[start : start + length * distance : distance])
+                if len(gram) == length and gram in known:
+                    found.append(known[gram])
+    return found
