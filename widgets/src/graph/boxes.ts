@@ -99,22 +99,16 @@ function isParameter(store: Store, value: number): boolean {
   return value > 0 && ((store.values.get(value)?.flags ?? 0) & INITIALIZER) > 0;
 }
 
-/** Parameters that one line has room for. */
-const SHOWN_PARAMETERS = 2;
-
-/** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7 · bias 64"). */
-export function facts(store: Store, box: Box): string {
-  if (!box.hasFacts) return "";
-  if (box.kind !== NODE) return store.values.get(box.id)?.label ?? "";
+/** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7", "bias 64"). */
+export function facts(store: Store, box: Box): string[] {
+  if (!box.hasFacts) return [];
+  if (box.kind !== NODE) return [store.values.get(box.id)?.label ?? ""].filter(Boolean);
   const parts: string[] = [];
-  let left = 0;
   for (const id of store.nodes.get(box.id)?.inputs ?? []) {
     if (!isParameter(store, id)) continue;
     const value = store.values.get(id)!;
     const text = [parameterName(value.name), value.label].filter(Boolean).join(" ");
-    if (!text) continue;
-    if (parts.length < SHOWN_PARAMETERS) parts.push(text);
-    else left++;
+    if (text) parts.push(text);
   }
-  return parts.join(" · ") + (left ? ` +${left}` : "");
+  return parts;
 }

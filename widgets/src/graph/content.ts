@@ -102,10 +102,9 @@ class Collector {
   #addItems(): void {
     const { containers } = this.#hierarchy;
     const here = containers.get(this.#container)!;
-    const place = new Map(this.#hierarchy.nodes.map((node, i) => [node, i]));
     const members = [
       ...here.groups.map((id) => ({ id, group: true, first: containers.get(id)!.first })),
-      ...here.nodes.map((id) => ({ id, group: false, first: place.get(id)! })),
+      ...here.nodes.map((id) => ({ id, group: false, first: this.#hierarchy.placeOf(id) })),
     ].sort((a, b) => a.first - b.first);
     for (const { id, group } of members) {
       const index = this.#content.items.length;

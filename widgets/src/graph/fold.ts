@@ -1,46 +1,54 @@
 /** Which groups are open. Pure: a set of container ids per scope, and the choice that a first look starts with. */
 
+import type { Store } from "../store.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
 
 /** Boxes that a first look shows at most, where the groups allow it. */
 export const FIRST_LOOK = 300;
 
 /**
- * Opens groups from the top down while no more than `limit` boxes show. Groups that look alike (siblings whose names
- * differ only in digits, of one size) open together or not at all, small ones first.
+ * Opens groups from the top down while no more than `limit` boxes show. Groups that look alike (of one parent or of alike
+ * parents, with the same operators) open together or not at all, small ones first.
  */
-export function firstLook(hierarchy: Hierarchy, limit = FIRST_LOOK): Set<number> {
+export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK): Set<number> {
   const open = new Set<number>();
   const top = hierarchy.containers.get(0)!;
   let shown = top.nodes.length + top.groups.length;
-  let level = [top];
-  while (level.length) {
-    const next: Container[] = [];
-    for (const { groups, added } of alike(hierarchy, level)) {
+  let level = new Map([["", [top]]]);
+  while (level.size) {
+    const next = new Map<string, Container[]>();
+    for (const { looks, groups, added } of alike(store, hierarchy, level)) {
       if (shown + added > limit) continue;
       shown += added;
-      for (const group of groups) {
-        open.add(group.id);
-        next.push(group);
-      }
+      for (const group of groups) open.add(group.id);
+      next.set(looks, groups);
     }
     level = next;
   }
   return open;
 }
 
-/** Classes of groups inside the containers of a level, by how many boxes opening the whole class adds. */
-function alike(hierarchy: Hierarchy, level: Container[]): { groups: Container[]; added: number }[] {
-  const classes = new Map<string, { groups: Container[]; added: number }>();
-  for (const container of level) {
-    for (const id of container.groups) {
-      const group = hierarchy.containers.get(id)!;
-      const items = group.nodes.length + group.groups.length;
-      const looks = `${container.name.replace(/\d+/g, "#")}/${group.name.replace(/\d+/g, "#")} ${items}`;
-      const same = classes.get(looks) ?? { groups: [], added: 0 };
-      same.groups.push(group);
-      same.added += items - 1;
-      classes.set(looks, same);
+interface Class {
+  looks: string;
+  groups: Container[];
+  /** Boxes that opening the whole class adds. */
+  added: number;
+}
+
+/** Classes of groups inside the classes of a level. */
+function alike(store: Store, hierarchy: Hierarchy, level: Map<string, Container[]>): Class[] {
+  const classes = new Map<string, Class>();
+  for (const [around, containers] of level) {
+    for (const container of containers) {
+      for (const id of container.groups) {
+        const group = hierarchy.containers.get(id)!;
+        const ops = group.nodes.map((node) => store.nodes.get(node)!.op).sort().join(" ");
+        const looks = `${around}/${group.size} ${group.groups.length} ${ops}`;
+        let same = classes.get(looks);
+        if (!same) classes.set(looks, (same = { looks, groups: [], added: 0 }));
+        same.groups.push(group);
+        same.added += group.nodes.length + group.groups.length - 1;
+      }
     }
   }
   return [...classes.values()].sort((a, b) => a.added - b.added);

@@ -31,12 +31,14 @@ export class Hierarchy {
   /** The same by value. */
   readonly capturers = new Map<number, number[]>();
   readonly #containerOf = new Map<number, number>();
+  readonly #place = new Map<number, number>();
 
   constructor(store: Store, scope: number) {
     this.scope = scope;
     const records: NodeRecord[] = [];
     for (const node of store.nodes.values()) {
       if (node.scope !== scope) continue;
+      this.#place.set(node.id, this.nodes.length);
       this.nodes.push(node.id);
       records.push(node);
     }
@@ -47,6 +49,11 @@ export class Hierarchy {
   /** The container that holds a node directly. Undefined for nodes of other scopes. */
   containerOf(node: number): number | undefined {
     return this.#containerOf.get(node);
+  }
+
+  /** A node's place in file order. */
+  placeOf(node: number): number {
+    return this.#place.get(node) ?? -1;
   }
 
   /** Ids of the containers around a node or container, innermost first, the scope (0) last. */

@@ -2,7 +2,8 @@
 
 /** "Conv" of "com.microsoft::Conv". */
 export function opTitle(op: string): string {
-  return op.slice(op.lastIndexOf("::") + (op.includes("::") ? 2 : 0));
+  const domain = op.lastIndexOf("::");
+  return domain < 0 ? op : op.slice(domain + 2);
 }
 
 /** Last step of a path with slashes: "MatMul_1" of "/encoder/layer.0/MatMul_1". */

@@ -17,6 +17,7 @@ import {
 /** A frame's title bar, and the space around its content. */
 export const FRAME_HEADER = 28;
 export const FRAME_PADDING = 16;
+const TITLE_MARGIN = 10;
 
 /** Text beside a line: a value's shape under its source. */
 export interface Label {
@@ -54,6 +55,8 @@ export interface Scene {
   frame: Uint8Array;
   /** Frames around a frame or box. */
   depth: Uint8Array;
+  /** x of a frame's title, where no line passes if there is room; 0 for other boxes. */
+  titleX: Float64Array;
   /** x1, y1, x2, y2 per segment, in lines and curves as in LayoutResult. */
   segments: Float64Array;
   segmentValue: Int32Array;
@@ -109,7 +112,7 @@ export class SceneBuilder {
     const solved = this.#solveLevels(levels, 0);
     const finish = (): Scene => {
       this.#remember(levels.flat());
-      return compose(hierarchy, root);
+      return compose(hierarchy, root, this.#measure);
     };
     return solved ? solved.then(finish) : finish();
   }
@@ -225,8 +228,8 @@ function portX(box: Box, inner: Part, value: number, side: typeof TOP | typeof B
 }
 
 /** Puts all parts at their absolute places. */
-function compose(hierarchy: Hierarchy, root: Part): Scene {
-  const composer = new Composer();
+function compose(hierarchy: Hierarchy, root: Part, measure: Measure): Scene {
+  const composer = new Composer(measure);
   composer.place(root, 0, 0, 0);
   return composer.scene(hierarchy.scope, root.result!);
 }
@@ -236,12 +239,32 @@ class Composer {
   readonly #rects: number[] = [];
   readonly #frame: number[] = [];
   readonly #depth: number[] = [];
+  readonly #titles: number[] = [];
+  readonly #measure: Measure;
   readonly #segments: number[] = [];
   readonly #values: number[] = [];
   readonly #arrows: number[] = [];
   readonly #labels: Label[] = [];
   readonly #portals: Portal[] = [];
   #crossings = 0;
+
+  constructor(measure: Measure) {
+    this.#measure = measure;
+  }
+
+  /** The leftmost gap between the lines that enter a frame that its title fits in. */
+  #titleX(box: Box, { content, result }: Part, left: number): number {
+    const inset = insetX(box, result!), items = content.items.length;
+    const lines = content.top.map((_, i) => left + inset + result!.x[items + i]!).sort((a, b) => a - b);
+    const width = 1.35 * this.#measure(box.title, "title") + 2 * TITLE_MARGIN;
+    const end = left + box.width - 30;
+    let from = left + 2;
+    for (const line of [...lines, end]) {
+      if (Math.min(line, end) - from >= width) return from + TITLE_MARGIN;
+      from = Math.max(from, line);
+    }
+    return left + 2 + TITLE_MARGIN;
+  }
 
   place(part: Part, left: number, top: number, depth: number): void {
     const { boxes, open } = part;
@@ -256,6 +279,7 @@ class Composer {
       this.#rects.push(x, y, box.width, box.height);
       this.#frame.push(content ? 1 : 0);
       this.#depth.push(depth);
+      this.#titles.push(content ? this.#titleX(box, content, x) : 0);
       if (content) inner.push([content, x + insetX(box, content.result!), y]);
     });
     this.#addLines(part, left, top);
@@ -331,7 +355,7 @@ class Composer {
     const column = (offset: number) => Float64Array.from({ length: count }, (_, i) => this.#rects[4 * i + offset]!);
     return {
       scope, width: root.width, height: root.height, boxes: this.#boxes, x: column(0), y: column(1), w: column(2),
-      h: column(3), frame: Uint8Array.from(this.#frame), depth: Uint8Array.from(this.#depth),
+      h: column(3), frame: Uint8Array.from(this.#frame), depth: Uint8Array.from(this.#depth), titleX: Float64Array.from(this.#titles),
       segments: Float64Array.from(this.#segments), segmentValue: Int32Array.from(this.#values),
       segmentArrow: Uint8Array.from(this.#arrows), labels: this.#labels, portals: this.#portals,
       indexOf: new Map(this.#boxes.map((box, i) => [box.key, i])), crossings: this.#crossings,

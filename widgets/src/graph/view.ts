@@ -178,7 +178,7 @@ export class GraphView implements Picture {
     const viewpoint = this.#viewpoint;
     if (!viewpoint.looked) {
       viewpoint.looked = true;
-      viewpoint.open = firstLook(hierarchy);
+      viewpoint.open = firstLook(this.#store, hierarchy);
     }
     const show = (scene: Scene): void => {
       if (build === this.#build) this.#show(scene, anchors, then);
@@ -284,7 +284,7 @@ export class GraphView implements Picture {
     const { scene } = this.#index;
     const marks = (this.#marks = this.#makeMarks());
     this.#outline.update(scene, this.#focusBox(), marks.selected, {
-      facts: (i) => facts(this.#store, scene.boxes[i]!),
+      facts: (i) => facts(this.#store, scene.boxes[i]!).join(", "),
       problems: (i) => {
         const badge = marks.badges.get(i);
         return badge ? `${badge.count} ${badge.severity}${badge.count > 1 ? "s" : ""}` : "";
@@ -384,7 +384,7 @@ export class GraphView implements Picture {
     const viewpoint = this.#viewpoint;
     if (!viewpoint.looked) {
       viewpoint.looked = true;
-      viewpoint.open = firstLook(hierarchy);
+      viewpoint.open = firstLook(this.#store, hierarchy);
     }
     const closed = hierarchy.around(hierarchy.containerOf(node) ?? 0).filter((id) => id && !viewpoint.open.has(id));
     this.#focusKey = keyOf(NODE, node);

@@ -35,7 +35,8 @@ export interface Marks {
 
 /** Texts that change without the scene changing. */
 export interface Texts {
-  facts(box: Box): string;
+  /** Parts of the line of facts. */
+  facts(box: Box): string[];
   label(value: number): string;
   /** Name of what makes a value, for portals. */
   origin(value: number): string;
@@ -82,15 +83,19 @@ export class Painter {
 
   #frames(scene: Scene, list: DrawList, camera: Camera): void {
     const ctx = this.#ctx;
-    ctx.fillStyle = this.#palette.frame;
     ctx.strokeStyle = this.#palette.frameBorder;
     ctx.lineWidth = 1 / Math.min(1, camera.zoom);
     for (const i of list.frames) {
+      ctx.fillStyle = this.#frameColor(scene, i);
       ctx.beginPath();
       ctx.roundRect(scene.x[i]!, scene.y[i]!, scene.w[i]!, scene.h[i]!, 10);
       ctx.fill();
       ctx.stroke();
     }
+  }
+
+  #frameColor(scene: Scene, i: number): string {
+    return this.#palette.frames[scene.depth[i]! % 2 ? 1 : 0];
   }
 
   /** Titles keep a readable size while there is room; they lie over lines that pass through the title bar. */
@@ -101,15 +106,13 @@ export class Painter {
     for (const i of list.frames) {
       const grow = Math.min(Math.max(1, 10 / (12.5 * camera.zoom)), FRAME_HEADER / 15);
       if (12.5 * grow * camera.zoom < 7) continue;
-      const room = scene.w[i]! - 2 * PADDING - SIGN;
-      const title = text.fit(scene.boxes[i]!.title, "title", room / grow);
+      const x = scene.titleX[i]!, right = scene.x[i]! + scene.w[i]!;
+      const title = text.fit(scene.boxes[i]!.title, "title", (right - x - PADDING - SIGN) / grow);
       if (!title) continue;
-      const x = scene.x[i]! + PADDING, y = scene.y[i]! + FRAME_HEADER / 2 + 1;
+      const y = scene.y[i]! + FRAME_HEADER / 2 + 1;
       const width = text.measure(title, "title") * grow;
-      ctx.fillStyle = palette.ground;
-      ctx.globalAlpha = 0.85;
+      ctx.fillStyle = this.#frameColor(scene, i);
       ctx.fillRect(x - 3, y - 8 * grow, width + 6, 16 * grow);
-      ctx.globalAlpha = 1;
       ctx.font = text.css("title", grow);
       ctx.fillStyle = marks.hover === i ? palette.text : palette.dim;
       ctx.fillText(title, x, y);
@@ -286,7 +289,7 @@ export class Painter {
     const ctx = this.#ctx, text = this.#text, palette = this.#palette;
     const terminal = box.kind !== NODE && box.kind !== GROUP;
     const left = x + PADDING + (box.kind === NODE ? 2 : 0), room = w - (left - x) - PADDING + 4;
-    const facts = box.hasFacts ? this.#texts.facts(box) : "";
+    const facts = box.hasFacts ? this.#fitFacts(this.#texts.facts(box), terminal ? w - 22 : room) : "";
     ctx.textBaseline = "middle";
     if (terminal) {
       ctx.textAlign = "center";
@@ -297,7 +300,7 @@ export class Painter {
       if (facts) {
         ctx.font = text.css("small");
         ctx.fillStyle = palette.dim;
-        ctx.fillText(text.fit(facts, "small", w - 22, false), x + w / 2, y + h / 2 + 7);
+        ctx.fillText(facts, x + w / 2, y + h / 2 + 7);
       }
       return;
     }
@@ -317,10 +320,21 @@ export class Painter {
     if (facts) {
       ctx.font = text.css("small");
       ctx.fillStyle = palette.dim;
-      ctx.fillText(text.fit(facts, "small", room, false), left, line);
+      ctx.fillText(facts, left, line);
     }
     if (box.kind === GROUP) this.#foldSign(x + w - SIGN / 2 - 3, y + MARGIN + TITLE_LINE / 2, false);
     if (box.enter) this.#enterSign(x + w - SIGN / 2 - 2, y + MARGIN + TITLE_LINE / 2, colors);
+  }
+
+  /** As many facts as there is room for, and how many are left out. */
+  #fitFacts(parts: string[], room: number): string {
+    const text = this.#text;
+    for (let shown = parts.length; shown > 1; shown--) {
+      const line = parts.slice(0, shown).join(" · ") + (shown < parts.length ? ` +${parts.length - shown}` : "");
+      if (text.measure(line, "small") <= room) return line;
+    }
+    const more = parts.length > 1 ? ` +${parts.length - 1}` : "";
+    return parts.length ? text.fit(parts[0]!, "small", room - text.measure(more, "small"), false) + more : "";
   }
 
   /** A small frame within a frame: this node has a graph inside. */

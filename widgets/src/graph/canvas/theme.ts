@@ -46,7 +46,8 @@ export interface Palette {
   box: string;
   edge: string;
   label: string;
-  frame: string;
+  /** Of frames at even and odd depth: they alternate, so that nesting does not grow dark. */
+  frames: readonly [string, string];
   frameBorder: string;
   accent: string;
   accentSoft: string;
@@ -86,7 +87,7 @@ export function readPalette(element: HTMLElement): Palette {
     box: css(box),
     edge: css(mix(ground, ink, dark ? 0.42 : 0.38)),
     label: css(mix(ground, ink, 0.64)),
-    frame: css(ink, dark ? 0.035 : 0.028),
+    frames: [css(mix(canvas, ink, dark ? 0.045 : 0.032)), css(mix(canvas, ink, dark ? 0.012 : 0.006))],
     frameBorder: css(mix(canvas, ink, dark ? 0.2 : 0.15)),
     accent: css(accent),
     accentSoft: css(accent, 0.22),

@@ -7,7 +7,8 @@ import { adjacency, type Adjacency } from "./csr.ts";
 import { gap, type Layered } from "./layers.ts";
 
 /** x of the centre of every vertex; rows keep their order and their gaps. */
-export function xCoordinates(graph: Layered): Float64Array {
+export function xCoordinates(layers: Layered): Float64Array {
+  const graph = alongSpines(layers);
   const conflict = innerConflicts(graph);
   const candidates: Float64Array[] = [];
   for (const downwards of [true, false]) {
@@ -17,6 +18,43 @@ export function xCoordinates(graph: Layered): Float64Array {
   const passes = graph.size < 3000 ? 8 : graph.size < 30000 ? 4 : 2;
   for (let pass = 0; pass < passes && slide(graph, x, pass % 2 === 0) > 1; pass++);
   return x;
+}
+
+/**
+ * Boxes with given ports get a spine, the port that their main input enters, and what they feed is aligned with that too:
+ * aligned with the port it leaves, a column of equal frames would drift sideways by as much as their ports differ.
+ */
+function alongSpines(graph: Layered): Layered {
+  const { boxes, up, down, from } = graph;
+  const fromShift = graph.fromShift.slice();
+  for (let v = 0; v < boxes; v++) {
+    if (graph.portsAbove[v]! === 1 && graph.portsBelow[v]! === 1 && !isShifted(graph, v)) continue;
+    const spine = mainPort(graph, up, graph.toShift, v) ?? mainPort(graph, down, graph.fromShift, v) ?? 0;
+    for (let k = down.start[v]!; k < down.start[v + 1]!; k++) fromShift[down.arc[k]!] = spine;
+  }
+  return from.length ? { ...graph, fromShift } : graph;
+}
+
+function isShifted({ up, down, fromShift, toShift }: Layered, v: number): boolean {
+  for (let k = up.start[v]!; k < up.start[v + 1]!; k++) if (toShift[up.arc[k]!]) return true;
+  for (let k = down.start[v]!; k < down.start[v + 1]!; k++) if (fromShift[down.arc[k]!]) return true;
+  return false;
+}
+
+/**
+ * Shift of a box's main arc on one side: one that comes from a box rather than a wire, and from one that feeds few others;
+ * among equals the middle one. Null without arcs.
+ */
+function mainPort(graph: Layered, { start, arc, node }: Adjacency, shift: Float32Array, v: number): number | null {
+  const arcs: { shift: number; cost: number }[] = [];
+  for (let k = start[v]!; k < start[v + 1]!; k++) {
+    const end = node[k]!;
+    const fed = graph.down.start[end + 1]! - graph.down.start[end]!;
+    arcs.push({ shift: shift[arc[k]!]!, cost: isWire(graph, end) ? Infinity : fed });
+  }
+  const least = Math.min(...arcs.map(({ cost }) => cost));
+  const best = arcs.filter(({ cost }) => cost === least).sort((a, b) => a.shift - b.shift);
+  return best[(best.length - 1) >> 1]?.shift ?? null;
 }
 
 const isWire = (graph: Layered, v: number): boolean => v >= graph.boxes;
@@ -190,7 +228,7 @@ const STRAIGHT = 0.01;
 
 /**
  * Moves runs of vertices that straight arcs hold together to the median of what pulls at them, as far as their
- * neighbours leave room. Each move shortens lines or leaves them equal; returns the pixels moved.
+ * neighbours leave room. No move makes the (weighted) lines longer; returns the pixels moved.
  */
 function slide(graph: Layered, x: Float64Array, leftFirst: boolean): number {
   const { run, members } = straightRuns(graph, x);
@@ -226,16 +264,23 @@ function neighbour({ rank, rowStart, order, pos }: Layered, v: number, step: -1 
   return i >= rowStart[row]! && i < rowStart[row + 1]! ? order[i]! : -1;
 }
 
-/** How far each arc to another run would move v to become straight. */
+/**
+ * How far each arc to another run would move v to become straight. Arcs between boxes count twice, so that where a main
+ * path and a shortcut meet, the shortcut bends.
+ */
 function collectPulls(graph: Layered, x: Float64Array, run: Int32Array, v: number, pulls: number[]): void {
   const { up, down, fromShift, toShift } = graph;
+  const pull = (u: number, by: number): void => {
+    pulls.push(by);
+    if (!isWire(graph, u) && !isWire(graph, v)) pulls.push(by);
+  };
   for (let k = up.start[v]!; k < up.start[v + 1]!; k++) {
     const u = up.node[k]!, arc = up.arc[k]!;
-    if (run[u] !== run[v]) pulls.push(x[u]! + fromShift[arc]! - toShift[arc]! - x[v]!);
+    if (run[u] !== run[v]) pull(u, x[u]! + fromShift[arc]! - toShift[arc]! - x[v]!);
   }
   for (let k = down.start[v]!; k < down.start[v + 1]!; k++) {
     const u = down.node[k]!, arc = down.arc[k]!;
-    if (run[u] !== run[v]) pulls.push(x[u]! + toShift[arc]! - fromShift[arc]! - x[v]!);
+    if (run[u] !== run[v]) pull(u, x[u]! + toShift[arc]! - fromShift[arc]! - x[v]!);
   }
 }
 

@@ -32,6 +32,11 @@ export interface Layered {
   to: Int32Array;
   fromShift: Float32Array;
   toShift: Float32Array;
+  /** Place of each arc among the ports on that side of its vertex, from the left; and how many ports that side has. */
+  fromPort: Int32Array;
+  toPort: Int32Array;
+  portsBelow: Int32Array;
+  portsAbove: Int32Array;
   down: Adjacency;
   up: Adjacency;
   /** Vertices of row r, from left to right, are order[rowStart[r] .. rowStart[r + 1]); pos is their place in the row. */
@@ -112,8 +117,27 @@ export function layered(input: LayoutInput, boxRank: Int32Array, trunks: Trunk[]
       toShift[a++] = trunk.reversed ? 0 : portShift(input, target, input.targetPort[link]!);
     }
   }
-  return { boxes, size, rank, half, from, to, fromShift, toShift, trunks, ...rowsOf(size, rank),
-    down: adjacency(size, from, to), up: adjacency(size, to, from) };
+  const down = adjacency(size, from, to), up = adjacency(size, to, from);
+  const below = portOrder(size, boxes, down, fromShift), above = portOrder(size, boxes, up, toShift);
+  return {
+    boxes, size, rank, half, from, to, fromShift, toShift, fromPort: below.port, portsBelow: below.ports,
+    toPort: above.port, portsAbove: above.ports, down, up, trunks, ...rowsOf(size, rank),
+  };
+}
+
+/** Numbers the ports of each box side from the left; arcs that attach at one place share a port. */
+function portOrder(size: number, boxes: number, adjacent: Adjacency, shift: Float32Array): { port: Int32Array; ports: Int32Array } {
+  const port = new Int32Array(shift.length), ports = new Int32Array(size).fill(1);
+  const { start, arc } = adjacent;
+  for (let v = 0; v < boxes; v++) {
+    let fixed = false;
+    for (let k = start[v]!; k < start[v + 1]!; k++) fixed ||= shift[arc[k]!] !== 0;
+    if (!fixed) continue;
+    const places = [...new Set(Array.from(arc.subarray(start[v]!, start[v + 1]!), (a) => shift[a]!))].sort((a, b) => a - b);
+    ports[v] = places.length;
+    for (let k = start[v]!; k < start[v + 1]!; k++) port[arc[k]!] = places.indexOf(shift[arc[k]!]!);
+  }
+  return { port, ports };
 }
 
 function portShift(input: LayoutInput, box: number, port: number): number {

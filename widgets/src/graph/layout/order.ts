@@ -122,7 +122,7 @@ class RowSorter {
   }
 
   #sort(row: number, adjacent: Adjacency, upwards: boolean): void {
-    const { rowStart, order, pos, half, fromShift, toShift } = this.#graph;
+    const { rowStart, order, pos, fromPort, toPort, portsBelow, portsAbove } = this.#graph;
     const begin = rowStart[row]!, end = rowStart[row + 1]!;
     if (end - begin < 2) return;
     const key = this.#key;
@@ -136,8 +136,7 @@ class RowSorter {
       let sum = 0;
       for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
         const w = adjacent.node[k]!, arc = adjacent.arc[k]!;
-        const shift = upwards ? fromShift[arc]! : toShift[arc]!;
-        sum += pos[w]! + (shift ? shift / (2 * half[w]! + 1) : 0);
+        sum += pos[w]! + (upwards ? (fromPort[arc]! + 0.5) / portsBelow[w]! : (toPort[arc]! + 0.5) / portsAbove[w]!) - 0.5;
       }
       key[v] = sum / count;
     }
@@ -170,7 +169,7 @@ function transpose(graph: Layered): number {
     for (let i = rowStart[r]!; i < rowStart[r + 1]! - 1; i++) {
       const v = order[i]!, w = order[i + 1]!;
       if (degree(up, v) * degree(up, w) + degree(down, v) * degree(down, w) > TOO_MANY_PAIRS) continue;
-      const gain = crossingGain(up, pos, v, w) + crossingGain(down, pos, v, w);
+      const gain = crossingGain(graph, true, v, w) + crossingGain(graph, false, v, w);
       if (gain <= 0) continue;
       order[i] = w;
       order[i + 1] = v;
@@ -182,64 +181,102 @@ function transpose(graph: Layered): number {
   return removed;
 }
 
-/** Crossings between the arcs of v and w now, minus those if they changed places. */
-function crossingGain(adjacent: Adjacency, pos: Int32Array, v: number, w: number): number {
+/** Crossings between the arcs (above or below) of v and w now, minus those if they changed places. */
+function crossingGain(graph: Layered, above: boolean, v: number, w: number): number {
+  const { pos } = graph;
+  const { start, node, arc } = above ? graph.up : graph.down;
+  const port = above ? graph.fromPort : graph.toPort;
   let gain = 0;
-  for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
-    const x = pos[adjacent.node[k]!]!;
-    for (let l = adjacent.start[w]!; l < adjacent.start[w + 1]!; l++) {
-      const y = pos[adjacent.node[l]!]!;
-      if (x > y) gain++;
-      else if (x < y) gain--;
+  for (let k = start[v]!; k < start[v + 1]!; k++) {
+    const x = pos[node[k]!]!;
+    for (let l = start[w]!; l < start[w + 1]!; l++) {
+      const y = pos[node[l]!]!;
+      const apart = x === y ? port[arc[k]!]! - port[arc[l]!]! : x - y;
+      if (apart > 0) gain++;
+      else if (apart < 0) gain--;
     }
   }
   return gain;
 }
 
+/** More than any row has ports. */
+const WIDEST = 2 ** 26;
+
 /** Counts crossings between neighbouring rows with a Fenwick tree, O(arcs log width). */
 class Crossings {
   readonly #graph: Layered;
   readonly #tree: Int32Array;
-  #ends = new Int32Array(64);
+  /** First port of each vertex, counted along its row. */
+  readonly #firstPort: Int32Array;
+  #ends = new Float64Array(64);
 
   constructor(graph: Layered) {
     this.#graph = graph;
-    let widest = 0;
-    for (let r = 0; r < graph.rows; r++) widest = Math.max(widest, graph.rowStart[r + 1]! - graph.rowStart[r]!);
-    this.#tree = new Int32Array(widest + 2);
+    this.#firstPort = new Int32Array(graph.size);
+    const ports = new Int32Array(graph.rows);
+    for (let v = 0; v < graph.size; v++) ports[graph.rank[v]!]! += graph.portsAbove[v]!;
+    this.#tree = new Int32Array(ports.reduce((a, b) => Math.max(a, b), 0) + 2);
   }
 
   total(): number {
     const { rows, rowStart } = this.#graph;
     let count = 0;
     for (let r = 0; r < rows - 1; r++) {
-      const above = rowStart[r + 1]! - rowStart[r]!, below = rowStart[r + 2]! - rowStart[r + 1]!;
-      if (above > 1 && below > 1) count += this.#between(r, below);
+      const above = rowStart[r + 1]! - rowStart[r]!, ports = this.#numberPorts(r + 1);
+      if (ports > 1 && (above > 1 || this.#graph.portsBelow[this.#graph.order[rowStart[r]!]!]! > 1)) count += this.#between(r, ports);
     }
     return count;
   }
 
-  #between(row: number, width: number): number {
-    const { rowStart, order, pos, down } = this.#graph;
-    const tree = this.#tree.fill(0, 0, width + 2);
-    let count = 0, placed = 0;
+  #numberPorts(row: number): number {
+    const { rowStart, order, portsAbove } = this.#graph;
+    let ports = 0;
     for (let i = rowStart[row]!; i < rowStart[row + 1]!; i++) {
-      const v = order[i]!;
-      const arcs = degree(down, v);
-      if (arcs > this.#ends.length) this.#ends = new Int32Array(2 * arcs);
-      const ends = this.#ends.subarray(0, arcs);
-      for (let k = 0; k < arcs; k++) ends[k] = pos[down.node[down.start[v]! + k]!]!;
-      if (arcs > 1) ends.sort();
-      for (const end of ends) {
+      this.#firstPort[order[i]!] = ports;
+      ports += portsAbove[order[i]!]!;
+    }
+    return ports;
+  }
+
+  #between(row: number, ports: number): number {
+    const { rowStart, order, portsBelow } = this.#graph;
+    const tree = this.#tree.fill(0, 0, ports + 2);
+    let count = 0, placed = 0;
+    const enter = (ends: Float64Array): void => {
+      for (let i = 0; i < ends.length; i++) {
         let before = 0;
-        for (let q = end + 1; q > 0; q -= q & -q) before += tree[q]!;
+        for (let q = (ends[i]! % WIDEST) + 1; q > 0; q -= q & -q) before += tree[q]!;
         count += placed - before;
       }
-      for (const end of ends) {
-        for (let q = end + 1; q <= width; q += q & -q) tree[q]!++;
-        placed++;
+      for (let i = 0; i < ends.length; i++) for (let q = (ends[i]! % WIDEST) + 1; q <= ports; q += q & -q) tree[q]!++;
+      placed += ends.length;
+    };
+    for (let i = rowStart[row]!; i < rowStart[row + 1]!; i++) {
+      const v = order[i]!;
+      const ends = this.#endsOf(v);
+      if (portsBelow[v] === 1) {
+        enter(ends);
+        continue;
+      }
+      for (let from = 0, to = 1; to <= ends.length; to++) {
+        if (to < ends.length && Math.floor(ends[to]! / WIDEST) === Math.floor(ends[from]! / WIDEST)) continue;
+        enter(ends.subarray(from, to));
+        from = to;
       }
     }
     return count;
+  }
+
+  /** Ends of a vertex's arcs below it: place in the row, plus WIDEST times the port that the arc leaves; sorted. */
+  #endsOf(v: number): Float64Array {
+    const { down, fromPort, toPort } = this.#graph;
+    const arcs = degree(down, v);
+    if (arcs > this.#ends.length) this.#ends = new Float64Array(2 * arcs);
+    const ends = this.#ends.subarray(0, arcs);
+    for (let i = 0; i < arcs; i++) {
+      const arc = down.arc[down.start[v]! + i]!;
+      ends[i] = this.#firstPort[down.node[down.start[v]! + i]!]! + toPort[arc]! + WIDEST * fromPort[arc]!;
+    }
+    return arcs > 1 ? ends.sort() : ends;
   }
 }

@@ -74,5 +74,5 @@ export const WIRE_GAP = 12;
 /** Height under a box for the labels of what leaves it, and above a box for portals that enter it. */
 export const LABEL_STRIP = 17;
 /** Height between two rows, for the curves. */
-export const ROW_GAP = 20;
-export const ROW_GAP_MAX = 60;
+export const ROW_GAP = 22;
+export const ROW_GAP_MAX = 72;

@@ -105,17 +105,11 @@ function tighten(rank: Int32Array, order: Int32Array, out: Adjacency, into: Adja
   }
 }
 
-/** Boxes without any arc would all sit in the first row: spread them over rows, about twice as wide as high. */
+/** Boxes without any arc would all sit in the first row: spread them over rows. */
 function spreadLonely(rank: Int32Array, out: Adjacency, into: Adjacency, free: Uint8Array): void {
   const lonely: number[] = [];
-  let rows = 1;
-  for (let v = 0; v < rank.length; v++) {
-    if (!free[v]) continue;
-    if (degree(out, v) + degree(into, v) === 0) lonely.push(v);
-    else rows = Math.max(rows, rank[v]! + 1);
-  }
-  if (lonely.length < 4) return;
-  const columns = Math.max(4, Math.ceil(Math.sqrt(lonely.length)), Math.ceil(lonely.length / rows / 2));
+  for (let v = 0; v < rank.length; v++) if (free[v] && degree(out, v) + degree(into, v) === 0) lonely.push(v);
+  const columns = Math.max(4, Math.ceil(Math.sqrt(lonely.length / 1.5)));
   lonely.forEach((v, i) => {
     rank[v] = Math.floor(i / columns);
   });

@@ -13,7 +13,7 @@ import {
 
 /** Distance between ports of one box, and from the box's corners. */
 const PORT_GAP = 16;
-const PORT_MARGIN = 10;
+const PORT_MARGIN = 14;
 
 interface Rows {
   /** Where curves above end and where curves below begin, per row. */
@@ -74,7 +74,7 @@ function stackRows(input: LayoutInput, graph: Layered, x: Float64Array, style: U
   for (let r = 0; r < graph.rows; r++) {
     top[r] = y;
     bottom[r] = y + height[r]!;
-    y = bottom[r]! + Math.min(ROW_GAP_MAX, ROW_GAP + wander[r]! / 12);
+    y = bottom[r]! + Math.min(ROW_GAP_MAX, ROW_GAP + wander[r]! / 9);
   }
   const boxTop = new Float64Array(input.count);
   for (let v = 0; v < input.count; v++) {
@@ -110,58 +110,67 @@ interface Wish {
   x: number;
 }
 
-/** Places ports on the edges of boxes: given ones where they are, others near their lines, in the lines' order. */
+/**
+ * Places ports on the edges of boxes: given ones where they are, a single one in the middle, several near their lines and
+ * in the lines' order.
+ */
 function placePorts(input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array): Ports {
   const source = new Float32Array(input.netSource.length), target = new Float32Array(input.netTarget.length);
-  const leaving: Wish[][] = Array.from({ length: input.count }, () => []);
-  const entering: Wish[][] = Array.from({ length: input.count }, () => []);
   const left = (box: number): number => x[box]! - graph.half[box]!;
-  const lines = neighbourX(input, graph, x);
+  const leaving: Wish[][] = Array.from({ length: input.count }, () => []);
+  const below = linesBelow(input, graph, x);
   for (let net = 0; net < source.length; net++) {
     const box = input.netSource[net]!, port = input.sourcePort[net]!;
     if (!Number.isNaN(port)) source[net] = left(box) + port;
-    else leaving[box]!.push({ index: net, x: lines.below[net]! });
+    else leaving[box]!.push({ index: net, x: below[net]! });
+  }
+  for (let box = 0; box < input.count; box++) spread(leaving[box]!, left(box), 2 * graph.half[box]!, source);
+  const entering: Wish[][] = Array.from({ length: input.count }, () => []);
+  const above = linesAbove(input, graph, x, source);
+  for (let net = 0; net < source.length; net++) {
     for (let k = input.netStart[net]!; k < input.netStart[net + 1]!; k++) {
-      const end = input.netTarget[k]!, fixed = input.targetPort[k]!;
-      if (!Number.isNaN(fixed)) target[k] = left(end) + fixed;
+      const end = input.netTarget[k]!, port = input.targetPort[k]!;
+      if (!Number.isNaN(port)) target[k] = left(end) + port;
       else if (style[k] === PORTAL) entering[end]!.push({ index: k, x: left(end) + 2 * graph.half[end]! });
       else if (style[k] === REVERSED) target[k] = x[end]!;
-      else entering[end]!.push({ index: k, x: lines.above[k]! });
+      else entering[end]!.push({ index: k, x: above[k]! });
     }
   }
-  for (let box = 0; box < input.count; box++) {
-    spread(leaving[box]!, left(box), 2 * graph.half[box]!, source);
-    spread(entering[box]!, left(box), 2 * graph.half[box]!, target);
-  }
+  for (let box = 0; box < input.count; box++) spread(entering[box]!, left(box), 2 * graph.half[box]!, target);
   return { source, target };
 }
 
-/** x of what is next on each line: below a net's source (mean over its branches), and above each target. */
-function neighbourX(input: LayoutInput, graph: Layered, x: Float64Array): { below: Float64Array; above: Float64Array } {
-  const below = new Float64Array(input.netSource.length), above = new Float64Array(input.netTarget.length);
+/** Mean x of where each net goes next, below its source. */
+function linesBelow(input: LayoutInput, graph: Layered, x: Float64Array): Float64Array {
+  const below = new Float64Array(input.netSource.length);
   for (let net = 0; net < below.length; net++) below[net] = x[input.netSource[net]!]!;
   for (const trunk of graph.trunks) {
     if (trunk.reversed) continue;
-    let sum = 0, count = 0;
-    if (trunk.wires) {
-      sum += x[trunk.wire]!;
-      count++;
-    }
     const rank = graph.rank[trunk.source]!;
+    let sum = trunk.wires ? x[trunk.wire]! : 0, count = trunk.wires ? 1 : 0;
     for (const link of trunk.links) {
-      const end = input.netTarget[link]!;
-      const turn = branchPoint(trunk, rank, graph.rank[end]!);
-      const port = input.sourcePort[trunk.net]!;
-      const shift = turn === trunk.source && !Number.isNaN(port) ? port - graph.half[turn]! : 0;
-      above[link] = x[turn]! + shift;
-      if (turn !== trunk.source) continue;
-      const entry = input.targetPort[link]!;
-      sum += x[end]! + (Number.isNaN(entry) ? 0 : entry - graph.half[end]!);
+      const end = input.netTarget[link]!, port = input.targetPort[link]!;
+      if (branchPoint(trunk, rank, graph.rank[end]!) !== trunk.source) continue;
+      sum += Number.isNaN(port) ? x[end]! : x[end]! - graph.half[end]! + port;
       count++;
     }
     if (count) below[trunk.net] = sum / count;
   }
-  return { below, above };
+  return below;
+}
+
+/** x from which the line to each target comes. */
+function linesAbove(input: LayoutInput, graph: Layered, x: Float64Array, source: Float32Array): Float64Array {
+  const above = new Float64Array(input.netTarget.length);
+  for (const trunk of graph.trunks) {
+    if (trunk.reversed) continue;
+    const rank = graph.rank[trunk.source]!;
+    for (const link of trunk.links) {
+      const turn = branchPoint(trunk, rank, graph.rank[input.netTarget[link]!]!);
+      above[link] = turn === trunk.source ? source[trunk.net]! : x[turn]!;
+    }
+  }
+  return above;
 }
 
 /** Gives each wish a place between the corners, in order, PORT_GAP apart (less where it is tight), moving them least. */
@@ -170,8 +179,7 @@ function spread(wishes: Wish[], left: number, width: number, places: Float32Arra
   if (!count) return;
   const margin = Math.min(PORT_MARGIN, width / 2);
   if (count === 1) {
-    const { index, x } = wishes[0]!;
-    places[index] = Math.min(Math.max(x, left + margin), left + width - margin);
+    places[wishes[0]!.index] = left + width / 2;
     return;
   }
   const step = count > 1 ? Math.min(PORT_GAP, (width - 2 * margin) / (count - 1)) : 0;

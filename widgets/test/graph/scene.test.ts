@@ -1,0 +1,227 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Store } from "../../src/store.ts";
+import { SceneIndex } from "../../src/graph/canvas/visible.ts";
+import { facts } from "../../src/graph/boxes.ts";
+import { contentOf } from "../../src/graph/content.ts";
+import { below, firstLook, hiddenIn } from "../../src/graph/fold.ts";
+import { Hierarchy } from "../../src/graph/hierarchy.ts";
+import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
+import { layout } from "../../src/graph/layout/layout.ts";
+import { badgesOf, countsOf } from "../../src/graph/marks.ts";
+import { pickAt } from "../../src/graph/pick.ts";
+import { SceneBuilder, type Scene } from "../../src/graph/scene.ts";
+import { step } from "../../src/graph/walk.ts";
+import { ModelBuilder } from "../fixtures/model.ts";
+import { control, mesh, residualChain, swin, transformer } from "../fixtures/networks.ts";
+
+const measure = (text: string): number => 6.2 * text.length;
+const solver = { solve: (inputs: Parameters<typeof layout>[0][]) => inputs.map(layout) };
+
+function sceneOf(store: Store, hierarchy: Hierarchy, open: ReadonlySet<number>): Scene {
+  const scene = new SceneBuilder(store, solver, measure).build(hierarchy, open);
+  assert.ok(!(scene instanceof Promise));
+  return scene;
+}
+
+function firstScene(model: ModelBuilder, scope = 1): { store: Store; hierarchy: Hierarchy; open: Set<number>; scene: Scene } {
+  const store = model.store();
+  const hierarchy = new Hierarchy(store, scope);
+  const open = firstLook(store, hierarchy);
+  return { store, hierarchy, open, scene: sceneOf(store, hierarchy, open) };
+}
+
+function center(scene: Scene, key: number): [number, number] {
+  const i = scene.indexOf.get(key)!;
+  return [scene.x[i]! + scene.w[i]! / 2, scene.y[i]! + scene.h[i]! / 2];
+}
+
+/** Pairs of boxes that overlap although neither is a frame around the other. */
+function overlaps(scene: Scene): string[] {
+  const found: string[] = [];
+  const { x, y, w, h } = scene;
+  for (let a = 0; a < x.length; a++) {
+    for (let b = a + 1; b < x.length; b++) {
+      if (x[a]! >= x[b]! + w[b]! || x[b]! >= x[a]! + w[a]! || y[a]! >= y[b]! + h[b]! || y[b]! >= y[a]! + h[a]!) continue;
+      const inside = x[b]! >= x[a]! && y[b]! >= y[a]! && x[b]! + w[b]! <= x[a]! + w[a]! && y[b]! + h[b]! <= y[a]! + h[a]!;
+      if (!(scene.frame[a] && inside)) found.push(`${scene.boxes[a]!.title} and ${scene.boxes[b]!.title}`);
+    }
+  }
+  return found;
+}
+
+test("a first look opens groups up to about 300 boxes, alike ones together", () => {
+  const { scene, hierarchy, open } = firstScene(swin());
+  const shown = scene.boxes.filter((_, i) => !scene.frame[i]).length;
+  assert.ok(shown > 50 && shown <= 310, `${shown} boxes`);
+  const blocks = [...hierarchy.containers.values()].filter((each) => each.name === "mlp");
+  assert.equal(new Set(blocks.map((each) => open.has(each.id))).size, 1);
+});
+
+test("boxes lie beside or inside one another, never across", () => {
+  for (const model of [residualChain(4), transformer(3), control(), mesh(5, 8)]) {
+    assert.deepEqual(overlaps(firstScene(model).scene), []);
+  }
+  assert.deepEqual(overlaps(firstScene(swin()).scene), []);
+});
+
+test("folding changes only which boxes show: contents are the same", () => {
+  const { store, hierarchy } = firstScene(transformer(2));
+  const top = contentOf(store, hierarchy, 0);
+  assert.deepEqual(top.items.map(kindOf), [INPUT, INPUT, GROUP, NODE, OUTPUT]);
+  const all = new Set(hierarchy.containers.keys());
+  const open = sceneOf(store, hierarchy, all), folded = sceneOf(store, hierarchy, new Set());
+  assert.equal(open.boxes.filter(({ kind }) => kind === NODE).length, store.nodes.size);
+  assert.deepEqual(folded.boxes.map(({ title }) => title), ["input_ids", "attention_mask", "bert", "Gemm", top.items.map(idOf).map((id) => store.values.get(id)?.name).at(-1)]);
+});
+
+test("values cross the border of a group through ports that the outer lines meet", () => {
+  const { store, hierarchy } = firstScene(transformer(2));
+  const bert = [...hierarchy.containers.values()].find((each) => each.name === "bert")!;
+  const content = contentOf(store, hierarchy, bert.id);
+  assert.deepEqual(content.top.map((id) => store.values.get(id)!.name).sort(), ["attention_mask", "input_ids"]);
+  assert.equal(content.bottom.length, 1);
+  const scene = sceneOf(store, hierarchy, new Set([bert.id]));
+  const frame = scene.indexOf.get(keyOf(GROUP, bert.id))!;
+  const at = (y: number): Set<string> => new Set(
+    [...scene.segmentValue.keys()].flatMap((s) => [
+      `${scene.segmentValue[s]} ${Math.round(scene.segments[4 * s]!)} ${scene.segments[4 * s + 1]!.toFixed(1) === y.toFixed(1)}`,
+      `${scene.segmentValue[s]} ${Math.round(scene.segments[4 * s + 2]!)} ${scene.segments[4 * s + 3]!.toFixed(1) === y.toFixed(1)}`,
+    ]).filter((text) => text.endsWith("true")),
+  );
+  // Outside and inside pieces of a line end in the same point of the frame's edge: one entry per value, not two.
+  assert.equal(at(scene.y[frame]!).size, content.top.length);
+  assert.equal(at(scene.y[frame]! + scene.h[frame]!).size, content.bottom.length);
+});
+
+test("groups of one thing are dissolved, and name scopes that are not convex draw all the same", () => {
+  const model = new ModelBuilder();
+  const x = model.input("x");
+  const only = model.within("outer", () => model.within("inner", () => model.node("Relu", [x])));
+  const a = model.within("scope", () => model.node("Neg", [only]));
+  const between = model.node("Exp", [a]);
+  model.groups.length; // "scope" goes on after a node outside of it: its quotient has a cycle.
+  const again = model.nodes.push({ name: "scope/Abs", op: "Abs", group: model.groups.length, scope: 1, inputs: [between], outputs: [model.value("again")] });
+  model.output(model.nodes[again - 1]!.outputs[0]!);
+  const { scene, hierarchy } = firstScene(model);
+  assert.deepEqual([...hierarchy.containers.values()].map(({ name }) => name), ["", "scope"]);
+  assert.deepEqual(overlaps(scene), []);
+  const folded = sceneOf(model.store(), hierarchy, new Set());
+  assert.deepEqual(folded.boxes.map(({ title }) => title), ["x", "Relu", "scope", "Exp", "again"]);
+});
+
+test("subgraphs: what they capture is a line to their node, and inside a box of its own", () => {
+  const { scene, store } = firstScene(control());
+  const mul = [...store.nodes.values()].find(({ op }) => op === "Mul")!;
+  const branch = [...store.nodes.values()].find(({ op }) => op === "If")!;
+  assert.ok([...scene.segmentValue].includes(mul.outputs[0]!));
+  assert.equal(scene.boxes[scene.indexOf.get(keyOf(NODE, branch.id))!]!.enter, true);
+  const inner = firstScene(control(), 2).scene;
+  assert.ok(inner.indexOf.has(keyOf(OUTSIDE, mul.outputs[0]!)));
+});
+
+test("initializers are facts of their consumer, not boxes", () => {
+  const { scene, store } = firstScene(residualChain(1));
+  assert.equal(scene.boxes.length, store.nodes.size + 2);
+  const conv = scene.boxes.find(({ title }) => title === "Conv")!;
+  assert.deepEqual(facts(store, conv), ["weight 64×3×7×7", "bias 64"]);
+});
+
+test("new shapes change no box and so no layout", () => {
+  const model = residualChain(2);
+  const before = firstScene(model).scene;
+  for (const value of model.values) value.label = value.label && "a×very×long×shape×of×a×value×1024";
+  const after = firstScene(model).scene;
+  assert.deepEqual(after.x, before.x);
+  assert.deepEqual(after.segments, before.segments);
+});
+
+test("after an edit boxes keep their order and rows away from it", () => {
+  const model = mesh(4, 6);
+  const store = model.store();
+  const builder = new SceneBuilder(store, solver, measure);
+  const before = builder.build(new Hierarchy(store, 1), new Set()) as Scene;
+  const last = [...store.nodes.values()].at(-1)!;
+  store.apply({
+    event: "commit", seq: 1, version: 2, label: "", kind: "edit", nodes: [{ ...last, inputs: [last.inputs[0]!] }], removed_nodes: [],
+    values: [], removed_values: [], facts: [[], []], groups: null, scopes: null, diagnostics: [],
+    history: store.history, dirty: true, origin: null,
+  });
+  const after = builder.build(new Hierarchy(store, 1), new Set()) as Scene;
+  for (let row = 0; row < 4; row++) {
+    const keys = [...store.nodes.values()].slice(row * 6, row * 6 + 5).map(({ id }) => keyOf(NODE, id));
+    const order = (scene: Scene): number[] => [...keys].sort((a, b) => center(scene, a)[0] - center(scene, b)[0]);
+    assert.deepEqual(order(after), order(before));
+  }
+});
+
+test("picking finds boxes before lines, signs, title bars, labels and lines", () => {
+  const { scene } = firstScene(transformer(1));
+  const index = new SceneIndex(scene);
+  scene.boxes.forEach((box, i) => {
+    if (scene.frame[i]) {
+      assert.deepEqual(pickAt(index, scene.x[i]! + 3, scene.y[i]! + 8, 1), { what: "frame", index: i, fold: false });
+      assert.deepEqual(pickAt(index, scene.x[i]! + scene.w[i]! - 8, scene.y[i]! + 12, 1), { what: "frame", index: i, fold: true });
+    } else {
+      const [x, y] = center(scene, box.key);
+      assert.deepEqual(pickAt(index, x, y, 4), { what: "box", index: i, fold: false, enter: false });
+    }
+  });
+  const label = scene.labels[0]!;
+  assert.deepEqual(pickAt(index, label.x + 4, label.y, 1), { what: "value", value: label.value, portal: -1 });
+  assert.deepEqual(pickAt(index, -500, -500, 4), { what: "ground", frame: -1 });
+});
+
+test("what is drawn is what the camera sees", () => {
+  const { scene } = firstScene(mesh(6, 20));
+  const index = new SceneIndex(scene);
+  const x = scene.width / 2, y = scene.height / 2;
+  const found = index.boxesIn(x - 150, y - 150, x + 150, y + 150);
+  const expected = [...scene.boxes.keys()].filter((i) =>
+    scene.x[i]! <= x + 150 && scene.x[i]! + scene.w[i]! >= x - 150 && scene.y[i]! <= y + 150 && scene.y[i]! + scene.h[i]! >= y - 150);
+  assert.ok(found.length > 3);
+  assert.deepEqual(found, expected);
+});
+
+test("arrow keys walk along values and rows, through frames", () => {
+  const ground = firstScene(transformer(1));
+  const { scene, store } = ground;
+  let box = scene.indexOf.get(keyOf(INPUT, store.scopes.get(1)!.inputs[0]!))!;
+  const seen: string[] = [];
+  while (box >= 0) {
+    seen.push(scene.boxes[box]!.title);
+    box = step(ground, box, "down");
+  }
+  assert.deepEqual(seen.slice(0, 3), ["input_ids", "Gather", "Add"]);
+  assert.equal(seen.at(-2), "Gemm");
+  const up = step(ground, scene.indexOf.get(keyOf(NODE, store.nodes.size))!, "up");
+  assert.equal(scene.boxes[up]!.title, "LayerNormalization");
+});
+
+test("badges and counts go to the folded group that hides their node", () => {
+  const { store, hierarchy, open } = firstScene(transformer(1));
+  const folded = sceneOf(store, hierarchy, new Set());
+  const ground = { store, hierarchy, open: new Set<number>(), scene: folded };
+  const inside = [...store.nodes.values()].filter(({ op }) => op === "MatMul").map(({ id }) => id);
+  const bert = [...hierarchy.containers.values()].find(({ name }) => name === "bert")!;
+  const box = folded.indexOf.get(keyOf(GROUP, bert.id))!;
+  assert.deepEqual(countsOf(ground, inside), new Map([[box, inside.length]]));
+  const problem = { code: "shape", message: "", value: 0, expected: "", found: "", hint: "" };
+  const badges = badgesOf(ground, [
+    { ...problem, severity: "warning", node: inside[0]! }, { ...problem, severity: "error", node: inside[1]! },
+    { ...problem, severity: "info", node: inside[2]! },
+  ]);
+  assert.deepEqual(badges, new Map([[box, { severity: "error", count: 2 }]]));
+  assert.equal(hiddenIn(hierarchy, new Set(), inside[0]!), bert.id);
+  assert.equal(hiddenIn(hierarchy, open, inside[0]!), 0);
+  assert.ok(below(hierarchy, bert.id).length > 5);
+});
+
+test("time of a folded scene of 8,000 nodes", (t) => {
+  const store = swin().store();
+  const began = performance.now();
+  const hierarchy = new Hierarchy(store, 1);
+  const scene = sceneOf(store, hierarchy, firstLook(store, hierarchy));
+  t.diagnostic(`${store.nodes.size} nodes, ${scene.boxes.length} boxes: ${(performance.now() - began).toFixed(0)} ms`);
+  assert.ok(scene.boxes.length < 400);
+});
