@@ -3,6 +3,7 @@
 provider.py              what a provider is: it claims nodes and compiles parts
 partition.py             which provider gets which nodes: maximal convex parts, as a plan for people
 numpy_provider.py        the reference provider: one kernel, function or body per node
+onnxruntime_provider.py  onnxruntime (extra `ort`) for whatever it has kernels for
 functions.py             functions of the model and of operator schemas, as bodies to run
 compiler.py              scopes to programs, through the providers
 program.py               slots, steps and lifetimes: what is run
@@ -10,6 +11,8 @@ executor.py              the loop that runs a program, and what kernels may ask 
 sizes.py                 how large an output will be, where it can dwarf the inputs
 feeds.py                 the caller's arrays checked against what the model declares
 worker.py                runs in a thread of their own, so that Ctrl-C and Stop answer
+recording.py             watching a run: values to keep, steps to skip, how far it is
+reporting.py             errors for people: node, operator, inputs, the rule broken
 store.py                 values that stay, and which of them an edit made stale
 synthetic.py             arrays made up from facts
 runner.py                all of it for one ModelGraph: run, run_nodes, partition

@@ -7,16 +7,17 @@ each set of attributes.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from onnxlab.errors import RunError
+from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.partition import Partition, partition
 from onnxlab.execution.program import Program, assemble
-from onnxlab.execution.provider import PartitionView, Provider, Step
+from onnxlab.execution.provider import CompiledPart, Part, PartitionView, Provider, Step
 from onnxlab.graph.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.shapes import UNKNOWN, Fact
 
@@ -211,7 +212,7 @@ class ScopeCompiler:
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
         for part in partition(view, self.compiler.providers).parts:
-            compiled = providers[part.provider].compile(part, view)
+            compiled = self._compiled(part, view, providers[part.provider])
             if isinstance(compiled, list):
                 steps += compiled
             else:
@@ -219,6 +220,17 @@ class ScopeCompiler:
                 steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
         given = set(feeds)
         return assemble([_without(step, given) for step in steps], feeds, outputs, view.constant, self.where)
+
+    def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart:
+        """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
+        last = self.compiler.providers[-1]
+        try:
+            return provider.compile(part, view)
+        except OnnxlabError as error:
+            if provider is last:
+                raise
+            warnings.warn(f"{provider.name} claimed a part and failed to compile it: {error}", stacklevel=2)
+            return last.compile(part, view)
 
     @property
     def where(self) -> str:

@@ -219,7 +219,8 @@ def _dft(attributes: Mapping[str, Any], array: Any, length: Any = None, *rest: A
 
 _BROADCASTING: Final = frozenset((
     "Add", "Sub", "Mul", "Div", "Pow", "Mod", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater",
-    "GreaterOrEqual", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Mean", "Sum", "Where", "PRelu",
+    "GreaterOrEqual", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Mean", "Sum", "Where",
+    "PRelu",
 ))  # fmt: skip
 _ESTIMATES: Final[dict[str, Estimate]] = {
     "AffineGrid": _affine_grid,

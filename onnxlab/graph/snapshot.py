@@ -41,6 +41,10 @@ class Attributes(Mapping[str, Any]):
             self._values[name] = decode(self._protos[name])
         return self._values[name]
 
+    def proto(self, name: str) -> onnx.AttributeProto:
+        """The message itself, to be read only."""
+        return self._protos[name]
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._protos)
 
