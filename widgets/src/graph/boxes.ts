@@ -37,7 +37,7 @@ export const PADDING = 12;
 export const TITLE_LINE = 16, TEXT_LINE = 14, MARGIN = 8;
 const TERMINAL_HEIGHT = 26;
 
-/** Scopes that can be entered from nodes: subgraphs by owner, functions by "domain::name" as in NodeRecord.op. */
+/** Scopes that can be entered from nodes: subgraphs by owner, functions by name. */
 export interface Entrances {
   bodies: Map<number, number>;
   functions: Map<string, number>;
@@ -63,8 +63,9 @@ export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key:
 function nodeBox(store: Store, doors: Entrances, key: number, id: number, measure: Measure): Box {
   const node = store.nodes.get(id)!;
   const title = opTitle(node.op), subtitle = nodeSubtitle(node.name, node.op);
-  const hasFacts = node.inputs.some((value) => isParameter(store, value));
-  const scope = doors.bodies.get(id) ?? doors.functions.get(node.op) ?? 0;
+  const hasFacts = parameterFacts(store, id).length > 0;
+  const called = node.category === "function" ? doors.functions.get(title) : undefined;
+  const scope = doors.bodies.get(id) ?? called ?? 0;
   const text = Math.max(measure(title, "title") + (scope ? 20 : 0), measure(subtitle, "text"));
   const width = Math.max(hasFacts ? FACTS_WIDTH : MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + (subtitle ? TEXT_LINE : 0) + (hasFacts ? TEXT_LINE : 0);
@@ -102,13 +103,17 @@ function isParameter(store: Store, value: number): boolean {
 /** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7", "bias 64"). */
 export function facts(store: Store, box: Box): string[] {
   if (!box.hasFacts) return [];
-  if (box.kind !== NODE) return [store.values.get(box.id)?.label ?? ""].filter(Boolean);
+  return box.kind === NODE ? parameterFacts(store, box.id) : [store.values.get(box.id)?.label ?? ""].filter(Boolean);
+}
+
+/** Names and shapes of a node's parameters; those that have no name worth showing only where they have two axes. */
+function parameterFacts(store: Store, node: number): string[] {
   const parts: string[] = [];
-  for (const id of store.nodes.get(box.id)?.inputs ?? []) {
+  for (const id of store.nodes.get(node)?.inputs ?? []) {
     if (!isParameter(store, id)) continue;
-    const value = store.values.get(id)!;
-    const text = [parameterName(value.name), value.label].filter(Boolean).join(" ");
-    if (text) parts.push(text);
+    const { name, label } = store.values.get(id)!;
+    const short = parameterName(name);
+    if (label && (short || label.includes("×"))) parts.push(short ? `${short} ${label}` : label);
   }
   return parts;
 }

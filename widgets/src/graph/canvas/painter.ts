@@ -444,7 +444,7 @@ export class Painter {
         outline(i, palette.accentSoft, Math.max(6, 5 * pixel), Math.max(3, 2.5 * pixel));
         outline(i, palette.accent, Math.max(2, 1.8 * pixel), 0);
       }
-      if (marks.focus === i) {
+      if (marks.focus === i && !(marks.selected.size === 1 && marks.selected.has(i))) {
         ctx.setLineDash([4 * pixel, 3 * pixel]);
         outline(i, palette.text, Math.max(1.2, 1.2 * pixel), Math.max(5, 4 * pixel));
         ctx.setLineDash([]);

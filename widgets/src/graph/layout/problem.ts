@@ -73,6 +73,8 @@ export const BOX_GAP = 28;
 export const WIRE_GAP = 12;
 /** Height under a box for the labels of what leaves it, and above a box for portals that enter it. */
 export const LABEL_STRIP = 17;
+/** Width to the right of every stem that a label finds at least at the right end of a layout. */
+export const LABEL_WIDTH = 84;
 /** Height between two rows, for the curves. */
 export const ROW_GAP = 22;
 export const ROW_GAP_MAX = 72;

@@ -7,7 +7,7 @@
 
 import { branchPoint, lowerEnd, type Layered, type Trunk } from "./layers.ts";
 import {
-  ARROW_DOWN, ARROW_NONE, ARROW_UP, BOX_GAP, FREE, LABEL_STRIP, PORTAL, REVERSED, ROW_GAP, ROW_GAP_MAX,
+  ARROW_DOWN, ARROW_NONE, ARROW_UP, FREE, LABEL_STRIP, LABEL_WIDTH, PORTAL, REVERSED, ROW_GAP, ROW_GAP_MAX, WIRE_GAP,
   type LayoutInput, type LayoutResult,
 } from "./problem.ts";
 
@@ -37,6 +37,9 @@ export function draw(
   let width = 0;
   for (let v = 0; v < input.count; v++) corner[v] = x[v]! - graph.half[v]!;
   for (let v = 0; v < graph.size; v++) width = Math.max(width, x[v]! + graph.half[v]!);
+  input.netSource.forEach((box, net) => {
+    if (input.pin[box] === FREE) width = Math.max(width, ports.source[net]! + LABEL_WIDTH);
+  });
   return {
     x: corner,
     y: Float32Array.from(rows.boxTop),
@@ -46,7 +49,7 @@ export function draw(
     ...lines.result(),
     sourceX: ports.source,
     targetX: ports.target,
-    ...labelRooms(input, graph, x, style, ports),
+    ...labelRooms(input, graph, x, style, ports, width),
     crossings,
   };
 }
@@ -284,14 +287,14 @@ function stem(lines: Lines, trunk: Trunk, x: Float64Array, startX: number, start
 
 /** Free pixels to the right of stems: to the next port of the box, or to what is next in the row. */
 function labelRooms(
-  input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array, ports: Ports,
+  input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array, ports: Ports, width: number,
 ): Pick<LayoutResult, "labelRoom" | "portalRoom"> {
   const labelRoom = new Float32Array(input.netSource.length), portalRoom = new Float32Array(input.netTarget.length);
   const limit = new Float64Array(input.count);
   for (let v = 0; v < input.count; v++) {
     const next = graph.rowStart[graph.rank[v]!]! + graph.pos[v]! + 1;
     const w = next < graph.rowStart[graph.rank[v]! + 1]! ? graph.order[next]! : -1;
-    limit[v] = w < 0 ? x[v]! + graph.half[v]! + 4 * BOX_GAP : x[w]! - graph.half[w]!;
+    limit[v] = w < 0 ? width + WIRE_GAP : x[w]! - graph.half[w]!;
   }
   const leaving: number[][] = Array.from({ length: input.count }, () => []);
   const entering: number[][] = Array.from({ length: input.count }, () => []);
