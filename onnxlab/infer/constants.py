@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 import onnx
 
@@ -9,13 +12,6 @@ from onnxlab import dtypes
 from onnxlab.graph import tensors
 from onnxlab.infer.types import fact_of_initializer
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, known
-
-_LISTS = {
-    "value_int": (dtypes.INT64, np.int64),
-    "value_ints": (dtypes.INT64, np.int64),
-    "value_float": (dtypes.FLOAT, np.float32),
-    "value_floats": (dtypes.FLOAT, np.float32),
-}
 
 
 def constant_fact(attributes: list[onnx.AttributeProto]) -> Fact:
@@ -27,7 +23,7 @@ def constant_fact(attributes: list[onnx.AttributeProto]) -> Fact:
     for attribute in attributes:
         match attribute.name:
             case "value":
-                return fact_of_initializer(attribute.t, lambda: tensors.to_array(attribute.t))
+                return fact_of_initializer(attribute.t, partial(tensors.to_array, attribute.t))
             case "sparse_value":
                 sparse = attribute.sparse_tensor
                 return TensorFact(sparse.values.data_type, tuple(sparse.dims))
@@ -35,12 +31,16 @@ def constant_fact(attributes: list[onnx.AttributeProto]) -> Fact:
                 return TensorFact(dtypes.STRING, ())
             case "value_strings":
                 return TensorFact(dtypes.STRING, (len(attribute.strings),))
-            case "value_int" | "value_float":
-                elem_type, scalar = _LISTS[attribute.name]
-                item = attribute.i if attribute.name == "value_int" else attribute.f
-                return TensorFact(elem_type, (), known(scalar(item)))
-            case "value_ints" | "value_floats":
-                elem_type, scalar = _LISTS[attribute.name]
-                items = attribute.ints if attribute.name == "value_ints" else attribute.floats
-                return TensorFact(elem_type, (len(items),), known(np.array(items, dtype=scalar)))
+            case "value_int":
+                return _numbers(dtypes.INT64, np.array(attribute.i, np.int64))
+            case "value_ints":
+                return _numbers(dtypes.INT64, np.array(attribute.ints, np.int64))
+            case "value_float":
+                return _numbers(dtypes.FLOAT, np.array(attribute.f, np.float32))
+            case "value_floats":
+                return _numbers(dtypes.FLOAT, np.array(attribute.floats, np.float32))
     return UNKNOWN
+
+
+def _numbers(elem_type: int, array: np.ndarray[Any, Any]) -> Fact:
+    return TensorFact(elem_type, array.shape, known(array))

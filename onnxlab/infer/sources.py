@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from onnxlab.errors import Diagnostic
@@ -48,7 +50,7 @@ class Sources:
         return fact
 
     def _initializer(self, value: ValueRecord) -> Fact:
-        def decode() -> np.ndarray | None:  # type: ignore[type-arg]
+        def decode() -> np.ndarray[Any, Any] | None:
             return self._graph.array(value.id)
 
         try:

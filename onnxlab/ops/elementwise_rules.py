@@ -23,7 +23,6 @@ from onnxlab.shapes import (
     TensorFact,
     at_least,
     floor_div,
-    from_items,
     maximum,
     minimum,
 )
@@ -31,11 +30,11 @@ from onnxlab.shapes import (
 Attributes = Mapping[str, Any]
 
 
-# -- arithmetic of elements ---------------------------------------------------------------------------------------------
+# -- arithmetic of elements ---------------------------------------------------------------------------------------
 
 
 def _exact(value: Any) -> Any:
-    """A float as a fraction, where it may meet an Expr: only dyadic ones with small terms, which floats hold exactly."""
+    """A float that meets an Expr as a fraction: only dyadic ones with small terms, which floats hold exactly."""
     if isinstance(value, float):
         fraction = Fraction(value)
         if fraction.denominator > 1024 or abs(fraction.numerator) > 2**24:
@@ -150,24 +149,23 @@ def absolute(a: Any) -> Any:
     return abs(a)
 
 
-# -- operators that take their type and shape from one input ------------------------------------------------------------
+# -- operators that take their type and shape from one input ------------------------------------------------------
 
 _SAME = """
     Relu LeakyRelu ThresholdedRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Swish Tanh Erf Softplus
     Softsign Shrink Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Reciprocal BitwiseNot Trilu
     Softmax LogSoftmax Hardmax LpNormalization MeanVarianceNormalization LRN InstanceNormalization
-    GroupNormalization ReverseSequence CumSum CumProd ScatterElements Scatter ScatterND TensorScatter Bernoulli
-""".split()
+    GroupNormalization ReverseSequence CumSum CumProd ScatterElements Scatter ScatterND TensorScatter
+""".split()  # noqa: SIM905 - fifty names read better without quotes
 
 
-def _first(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
+def same_as_first(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
     """The type and shape of the first input."""
     return TensorFact(x.elem_type, x.shape) if isinstance(x, TensorFact) else x.bare
 
 
 for _name in _SAME:
-    if _name != "Bernoulli":
-        rule(_name)(_first)
+    rule(_name)(same_as_first)
 
 
 @rule("Bernoulli", since=15)
@@ -207,7 +205,7 @@ def is_nan(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     return TensorFact(dtypes.BOOL, x.shape)
 
 
-# -- operators that broadcast -------------------------------------------------------------------------------------------
+# -- operators that broadcast -------------------------------------------------------------------------------------
 
 
 def _legacy_shape(attributes: Attributes, inputs: tuple[Fact, ...]) -> Any:
@@ -338,7 +336,7 @@ def _chosen(fact: TensorFact, condition: Fact, a: Fact, b: Fact) -> Fact:
     return computed(fact, (condition, a, b), lambda c, x, y: x if c is True else y if c is False else None)
 
 
-# -- types --------------------------------------------------------------------------------------------------------------
+# -- types --------------------------------------------------------------------------------------------------------
 
 
 @rule("Cast")
@@ -347,7 +345,10 @@ def cast(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     to = attributes["to"]
     if not isinstance(to, int) or to not in dtypes.ELEM_TYPES:
         raise FactError(
-            f"attribute to={to} is no element type", code="bad-attribute", expected="a TensorProto.DataType", found=str(to)
+            f"attribute to={to} is no element type",
+            code="bad-attribute",
+            expected="a TensorProto.DataType",
+            found=str(to),
         )
     return _converted(x, to)
 
@@ -371,6 +372,3 @@ def _converted(x: Fact, to: int) -> Fact:
         return int(item) if integral else item
 
     return computed(like(None, x.shape) if not to else TensorFact(to, x.shape), (x,), convert)
-
-
-__all__ = ["absolute", "divide", "from_items", "modulo"]

@@ -27,6 +27,7 @@ from onnxlab.shapes import (
     broadcast,
     from_items,
 )
+from onnxlab.shapes.expressions import symbol_atoms
 from onnxlab.shapes.values import MAX_ELEMENTS
 
 MaybeFact = Fact | None
@@ -79,7 +80,7 @@ def integers(fact: MaybeFact) -> list[int] | None:
 
 
 def items(fact: MaybeFact) -> list[Dim | None] | None:
-    """The elements of a vector or scalar of integers, each known, symbolic or None; None where not even their number is."""
+    """Elements of a small tensor of integers, each known, symbolic or None; None where their number is not known."""
     known = known_of(fact)
     if known is not None:
         return [item if isinstance(item, (int, Expr)) else None for item in known.items]
@@ -101,8 +102,6 @@ def is_size(dim: Dim) -> bool:
         return dim >= 0
     if dim.minimum is not None and dim.minimum >= 0:
         return True
-    from onnxlab.shapes.expressions import symbol_atoms
-
     return all(atom.minimum is not None and atom.minimum >= 0 for atom in symbol_atoms(dim))
 
 

@@ -16,6 +16,7 @@ from onnxlab.ops.facts import (
     dims_text,
     elem_type,
     integers,
+    is_size,
     items,
     known_of,
     like,
@@ -64,7 +65,7 @@ def size(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     return TensorFact(dtypes.INT64, (), from_items((), [product(x.shape)]))
 
 
-# -- Reshape and its relatives ------------------------------------------------------------------------------------------
+# -- Reshape and its relatives ------------------------------------------------------------------------------------
 
 
 @rule("Reshape", since=5)
@@ -83,9 +84,7 @@ def reshape_by_attribute(ctx: InferContext, attributes: Attributes, data: Fact) 
 
 
 def _reshaped(ctx: InferContext, data: Fact, wanted: Sequence[Dim | None], allow_zero: bool) -> Fact:
-    dims: list[Dim | None] = [
-        _wanted_dim(data.shape, axis, dim, allow_zero) for axis, dim in enumerate(wanted)
-    ]
+    dims: list[Dim | None] = [_wanted_dim(data.shape, axis, dim, allow_zero) for axis, dim in enumerate(wanted)]
     rest = [axis for axis, dim in enumerate(dims) if dim is None or dim == -1]
     if sum(1 for dim in wanted if dim == -1) > 1:
         raise FactError("the target shape has more than one -1", found=dims_text(tuple(wanted)))  # type: ignore[arg-type]
@@ -125,16 +124,7 @@ def _wanted_dim(source: Shape | None, axis: int, dim: Dim | None, allow_zero: bo
                 )
             return source[axis]
         return dim
-    if isinstance(dim, Expr) and as_size(dim):
-        return dim
-    return None
-
-
-def as_size(dim: Expr) -> bool:
-    """Whether an expression is made of dims alone, so that it is no -1 in disguise."""
-    from onnxlab.ops.facts import is_size
-
-    return is_size(dim)
+    return dim if isinstance(dim, Expr) and is_size(dim) else None
 
 
 def _what_is_left(ctx: InferContext, total: Dim, known: Dim, asked: bool, axis: int, source: Shape | None) -> Dim:
@@ -228,7 +218,7 @@ def _unsqueezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, given: M
     return rearranged(result, x, lambda array: array.reshape(result.shape))
 
 
-# -- Transpose, Concat, Split -------------------------------------------------------------------------------------------
+# -- Transpose, Concat, Split -------------------------------------------------------------------------------------
 
 
 @rule("Transpose")
@@ -338,14 +328,12 @@ def _split(
         if isinstance(piece, int) and isinstance(start, int):
             cut = (slice(None),) * axis + (slice(start, start + piece),)
             fact = rearranged(fact, x, lambda array, cut=cut: array[cut])  # type: ignore[misc]
-        start = start + piece  # type: ignore[assignment]
+        start = start + piece
         facts.append(fact)
     return tuple(facts)
 
 
-def _given_pieces(
-    ctx: InferContext, sizes: Sequence[Dim | None] | None, count: int, axis: int, dim: Dim
-) -> list[Dim]:
+def _given_pieces(ctx: InferContext, sizes: Sequence[Dim | None] | None, count: int, axis: int, dim: Dim) -> list[Dim]:
     if sizes is None:
         return [ctx.symbol(slot, axis) for slot in range(count)]
     if len(sizes) != count:
@@ -358,7 +346,7 @@ def _given_pieces(
     return pieces
 
 
-# -- Expand, Tile, Pad, DepthToSpace ------------------------------------------------------------------------------------
+# -- Expand, Tile, Pad, DepthToSpace ------------------------------------------------------------------------------
 
 
 @rule("Expand", since=8)

@@ -152,9 +152,15 @@ def broadcast(a: Dim, b: Dim) -> Dim:
         return a
     if isinstance(b, int) or at_least(b, 2):
         return b
-    arguments = tuple(sorted((a, b), key=lambda dim: dim.serial))
-    lowest = min(a.minimum or 0, b.minimum or 0)
-    return cast("Dim", make({(call("broadcast", arguments, max(lowest, 0)),): 1}))
+    parts: set[Dim] = set()
+    for dim in (a, b):
+        atom = sole_atom(dim)
+        parts.update(atom.arguments if atom is not None and atom.function == "broadcast" else (dim,))
+    if len(parts) == 1:
+        return a
+    arguments = tuple(sorted(cast("set[Expr]", parts), key=lambda dim: dim.serial))
+    lowest = max(0, min(dim.minimum or 0 for dim in arguments))
+    return cast("Dim", make({(call("broadcast", arguments, lowest),): 1}))
 
 
 def _extreme(function: str, dims: Iterable[Dim]) -> Dim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Any, cast
 
 from onnxlab.shapes.arithmetic import broadcast, floor_div, maximum, minimum, product
@@ -15,7 +16,7 @@ _FUNCTIONS: dict[str, Callable[..., Dim]] = {
     "floor": floor_div,
     "min": minimum,
     "max": maximum,
-    "broadcast": broadcast,
+    "broadcast": lambda *dims: reduce(broadcast, dims),
 }
 
 

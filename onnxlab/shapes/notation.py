@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from onnxlab.shapes.arithmetic import broadcast, ceil_div, floor_div, maximum, minimum
 from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, symbol
@@ -17,39 +17,47 @@ from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, s
 
 def text(dim: Dim) -> str:
     """The dim as people write it: terms by falling degree, then by name, the constant last."""
-    if not isinstance(dim, Expr):
-        return str(dim)
-    written = ""
-    for monomial in sorted(dim.terms, key=lambda m: (-len(m), dim.terms[m] < 0, _monomial(m))):
-        coefficient: Coefficient = dim.terms[monomial]
-        sign = "-" if coefficient < 0 else "+" if written else ""
-        term = _term(monomial, coefficient * -1 if coefficient < 0 else coefficient)
-        written += f" {sign} {term}" if written else sign + term
-    return written
+    return _Writer().dim(dim) if isinstance(dim, Expr) else str(dim)
 
 
-def _term(monomial: Monomial, coefficient: Coefficient) -> str:
-    if not monomial:
-        return str(coefficient)
-    return _monomial(monomial) if coefficient == 1 else f"{coefficient}*{_monomial(monomial)}"
+class _Writer:
+    """Writes each atom once, however often it is in the expression."""
+
+    def __init__(self) -> None:
+        self._written: dict[Atom, str] = {}
+
+    def dim(self, dim: Dim) -> str:
+        if not isinstance(dim, Expr):
+            return str(dim)
+        texts = {monomial: self.monomial(monomial) for monomial in dim.terms}
+        written = ""
+        for monomial in sorted(dim.terms, key=lambda m: (-len(m), dim.terms[m] < 0, texts[m])):
+            coefficient: Coefficient = dim.terms[monomial]
+            sign = "-" if coefficient < 0 else "+" if written else ""
+            amount: Coefficient = coefficient * -1 if coefficient < 0 else coefficient
+            term = f"{amount}*{texts[monomial]}" if monomial and amount != 1 else texts[monomial] or str(amount)
+            written += f" {sign} {term}" if written else sign + term
+        return written
+
+    def monomial(self, monomial: Monomial) -> str:
+        return "*".join(sorted(map(self.atom, monomial)))
+
+    def atom(self, atom: Atom) -> str:
+        found = self._written.get(atom)
+        if found is None:
+            found = self._written[atom] = self.call(atom) if atom.function else atom.name
+        return found
+
+    def call(self, atom: Atom) -> str:
+        if atom.function == "floor":
+            above, below = map(self.dim, atom.arguments)
+            return f"floor({_grouped(above)}/{_grouped(below)})"
+        numbers = [str(dim) for dim in atom.arguments if isinstance(dim, int)]
+        others = sorted(self.dim(dim) for dim in atom.arguments if not isinstance(dim, int))
+        return f"{atom.function}({', '.join(others + numbers)})"
 
 
-def _monomial(monomial: Monomial) -> str:
-    return "*".join(sorted(map(_atom, monomial)))
-
-
-def _atom(atom: Atom) -> str:
-    if not atom.function:
-        return atom.name
-    if atom.function == "floor":
-        above, below = atom.arguments
-        return f"floor({_grouped(above)}/{_grouped(below)})"
-    arguments = sorted(atom.arguments, key=lambda dim: (isinstance(dim, int), text(dim)))
-    return f"{atom.function}({', '.join(map(text, arguments))})"
-
-
-def _grouped(dim: Dim) -> str:
-    written = text(dim)
+def _grouped(written: str) -> str:
     return f"({written})" if " " in written or "*" in written or "/" in written else written
 
 
@@ -147,8 +155,8 @@ class _Reader:
             "max": maximum,
             "Min": minimum,
             "Max": maximum,
-            "broadcast": broadcast,
+            "broadcast": lambda *dims: reduce(broadcast, dims),
         }
-        if function not in known or (len(arguments) != 2 and function in ("floor", "ceil", "broadcast")):
+        if function not in known or (len(arguments) != 2 and function in ("floor", "ceil")):
             raise _NotArithmeticError
         return known[function](*arguments)

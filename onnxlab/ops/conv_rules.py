@@ -1,0 +1,384 @@
+"""Shape rules of what slides a window: Conv and its kin, pooling, and Resize, which scales the same dims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
+from onnxlab.ops.facts import (
+    MaybeFact,
+    dims_text,
+    elem_type,
+    items,
+    known_of,
+    like,
+    rank_at_least,
+    unknown_shape,
+)
+from onnxlab.ops.registry import rule
+from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, ceil_div, floor_div, minimum
+
+Attributes = Mapping[str, Any]
+
+
+def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after: int, ceil_mode: bool = False) -> Dim:
+    """How many times a dilated window fits a padded dim.
+
+    With `ceil_mode` the last one may hang over, but must start inside the input or its leading pad.
+    """
+    window = (kernel - 1) * dilation + 1
+    free = dim + before + after - window
+    if not ceil_mode:
+        return floor_div(free, stride) + 1
+    count = ceil_div(free, stride) + 1
+    inside = floor_div(dim + before - 1, stride) + 1
+    return minimum(count, inside)
+
+
+def _checked(attributes: Attributes, name: str, count: int, default: int) -> Sequence[int]:
+    """A list attribute of a value per spatial axis. Raises FactError for the wrong number of them."""
+    given = attributes.get(name)
+    if not given:
+        return (default,) * count
+    if len(given) != count:
+        raise FactError(
+            f"attribute {name}={list(given)} has {len(given)} values",
+            code="bad-attribute",
+            expected=f"{count} values",
+            found=f"{len(given)} values",
+            hint=f"give {name} one value for each spatial axis" + (", before then after" if name == "pads" else ""),
+        )
+    if name in ("strides", "dilations", "kernel_shape") and min(given) < 1:
+        raise FactError(
+            f"attribute {name}={list(given)}", code="bad-attribute", expected="values from 1 on", found=str(min(given))
+        )
+    return tuple(given)
+
+
+def windows(
+    ctx: InferContext, attributes: Attributes, space: Sequence[Dim], kernel: Sequence[Dim], ceil_mode: bool = False
+) -> Shape:
+    """Spatial dims of a convolution or pooling by kernel, strides, dilations, pads and auto_pad."""
+    count = len(space)
+    strides = _checked(attributes, "strides", count, 1)
+    dilations = _checked(attributes, "dilations", count, 1)
+    pads = _checked(attributes, "pads", 2 * count, 0)
+    auto = attributes.get("auto_pad", "NOTSET")
+    if auto in ("SAME_UPPER", "SAME_LOWER"):
+        return tuple(ceil_div(dim, stride) for dim, stride in zip(space, strides, strict=True))
+    if auto == "VALID":
+        pads = (0,) * (2 * count)
+    dims = []
+    for axis, dim in enumerate(space):
+        before, after = pads[axis], pads[axis + count]
+        size = slide(dim, kernel[axis], strides[axis], dilations[axis], before, after, ceil_mode)
+        if isinstance(size, int) and size < (0 if before + after < 0 else 1):
+            reach = (kernel[axis] - 1) * dilations[axis] + 1
+            raise FactError(
+                f"a window of {reach} does not fit spatial axis {axis} of size {dim} padded by {before} and {after}",
+                code="window-too-large",
+                expected=f"at least {reach}",
+                found=str(dim + before + after),
+                hint="use a smaller kernel or dilation, or more padding",
+            )
+        dims.append(size)
+    return tuple(dims)
+
+
+def _conv_shape(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact) -> Shape | None:
+    given = attributes.get("kernel_shape")
+    if x.shape is None and w.shape is None:
+        return unknown_shape(ctx, 2 + len(given)) if given else None
+    rank = len(x.shape if x.shape is not None else w.shape or ())
+    if rank < 3:
+        shown = dims_text(x.shape if x.shape is not None else w.shape)
+        raise FactError(
+            f"it convolves {shown}", code="rank-mismatch", expected="[N, C, one or more spatial dims]", found=shown
+        )
+    if x.shape is not None and w.shape is not None:
+        _check_channels(x.shape, w.shape, attributes.get("group", 1))
+    kernel: Sequence[Dim] | None = w.shape[2:] if w.shape is not None else None
+    if given:
+        _check_kernel(given, kernel, rank - 2)
+        kernel = given
+    batch = x.shape[0] if x.shape is not None else ctx.symbol(0, 0)
+    channels = w.shape[0] if w.shape is not None else ctx.symbol(0, 1)
+    if x.shape is None or kernel is None:
+        return (batch, channels, *unknown_shape(ctx, rank)[2:])
+    return (batch, channels, *windows(ctx, attributes, x.shape[2:], kernel))
+
+
+def _check_channels(x: Shape, w: Shape, group: int) -> None:
+    """Raise FactError where the input's channels are not the weight's times the number of groups."""
+    if len(x) != len(w):
+        raise FactError(
+            f"the input {dims_text(x)} and the weight {dims_text(w)} have different ranks",
+            code="rank-mismatch",
+            expected=f"rank {len(x)}",
+            found=f"rank {len(w)}",
+        )
+    wanted = w[1] * group
+    if isinstance(x[1], int) and isinstance(wanted, int) and x[1] != wanted:
+        raise FactError(
+            f"the input {dims_text(x)} has {x[1]} channels, the weight {dims_text(w)} with group={group} "
+            f"takes {wanted}",
+            code="channel-mismatch",
+            expected=f"{wanted} channels",
+            found=f"{x[1]} channels",
+            hint="change the weight, the attribute group, or what makes the input",
+        )
+    if isinstance(w[0], int) and group > 0 and w[0] % group:
+        raise FactError(
+            f"group={group} does not divide the {w[0]} output channels of the weight",
+            code="channel-mismatch",
+            expected=f"a multiple of {group}",
+            found=str(w[0]),
+        )
+
+
+def _check_kernel(given: Sequence[int], kernel: Sequence[Dim] | None, count: int) -> None:
+    if len(given) != count:
+        raise FactError(
+            f"attribute kernel_shape={list(given)} has {len(given)} values",
+            code="bad-attribute",
+            expected=f"{count} values",
+            found=f"{len(given)} values",
+        )
+    for axis, (attribute, stored) in enumerate(zip(given, kernel or given, strict=True)):
+        if isinstance(stored, int) and attribute != stored:
+            raise FactError(
+                f"attribute kernel_shape={list(given)} contradicts the weight, whose spatial axis {axis} has {stored}",
+                code="bad-attribute",
+                expected=str(stored),
+                found=str(attribute),
+                hint="leave kernel_shape out: it follows from the weight",
+            )
+
+
+@rule("Conv")
+def conv(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, bias: MaybeFact = None) -> Fact:
+    """[N, M, …]: a filter's channels, and the windows that fit each spatial dim."""
+    shape = _conv_shape(ctx, attributes, x, w)
+    if bias is not None and bias.shape is not None and w.shape is not None and bias.shape != w.shape[:1]:
+        ints = all(isinstance(dim, int) for dim in (*bias.shape, w.shape[0]))
+        if len(bias.shape) != 1 or ints:
+            raise FactError(
+                f"the bias has shape {dims_text(bias.shape)} for {w.shape[0]} output channels",
+                expected=f"[{w.shape[0]}]",
+                found=dims_text(bias.shape),
+            )
+    return TensorFact(elem_type(x) or elem_type(w), shape)
+
+
+@rule("ConvInteger", since=10)
+def conv_integer(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, *_zero_points: MaybeFact) -> Fact:
+    """A convolution in int32."""
+    return TensorFact(dtypes.INT32, _conv_shape(ctx, attributes, x, w))
+
+
+@rule("QLinearConv", since=10)
+def qlinear_conv(
+    ctx: InferContext,
+    attributes: Attributes,
+    x: Fact,
+    x_scale: Fact,
+    x_zero_point: Fact,
+    w: Fact,
+    w_scale: Fact,
+    w_zero_point: Fact,
+    y_scale: Fact,
+    y_zero_point: Fact,
+    bias: MaybeFact = None,
+) -> Fact:
+    """A convolution in the type of the output's zero point."""
+    return TensorFact(elem_type(y_zero_point) or elem_type(x), _conv_shape(ctx, attributes, x, w))
+
+
+@rule("ConvTranspose")
+def conv_transpose(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, bias: MaybeFact = None) -> Fact:
+    """[N, M * group, …]: each spatial dim spread by the stride, or what `output_shape` says."""
+    if x.shape is None or w.shape is None:
+        return like(x, None if x.shape is None else unknown_shape(ctx, len(x.shape)))
+    rank_at_least(x, 3, "the input")
+    count = len(x.shape) - 2
+    group = attributes.get("group", 1)
+    if isinstance(x.shape[1], int) and isinstance(w.shape[0], int) and x.shape[1] != w.shape[0]:
+        raise FactError(
+            f"the input {dims_text(x.shape)} has {x.shape[1]} channels, the weight {dims_text(w.shape)} "
+            f"takes {w.shape[0]}",
+            code="channel-mismatch",
+            expected=f"{w.shape[0]} channels",
+            found=f"{x.shape[1]} channels",
+        )
+    kernel = attributes.get("kernel_shape") or w.shape[2:]
+    strides = _checked(attributes, "strides", count, 1)
+    dilations = _checked(attributes, "dilations", count, 1)
+    pads = _checked(attributes, "pads", 2 * count, 0)
+    extra = _checked(attributes, "output_padding", count, 0)
+    wanted = attributes.get("output_shape")
+    auto = attributes.get("auto_pad", "NOTSET")
+    dims: list[Dim] = []
+    for axis, dim in enumerate(x.shape[2:]):
+        if wanted:
+            dims.append(wanted[axis - count])
+        elif auto in ("SAME_UPPER", "SAME_LOWER"):
+            dims.append(dim * strides[axis])
+        else:
+            cut = 0 if auto == "VALID" else pads[axis] + pads[axis + count]
+            reach = (kernel[axis] - 1) * dilations[axis] + 1
+            dims.append((dim - 1) * strides[axis] + extra[axis] + reach - cut)
+    return like(x, (x.shape[0], w.shape[1] * group, *dims))
+
+
+# -- pooling ------------------------------------------------------------------------------------------------------
+
+
+def _pooled(ctx: InferContext, attributes: Attributes, x: Fact) -> Shape | None:
+    kernel = attributes["kernel_shape"]
+    if x.shape is None:
+        return unknown_shape(ctx, 2 + len(kernel))
+    if len(kernel) != len(x.shape) - 2:
+        raise FactError(
+            f"attribute kernel_shape={list(kernel)} does not fit {dims_text(x.shape)}",
+            code="bad-attribute",
+            expected=f"{len(x.shape) - 2} values",
+            found=f"{len(kernel)} values",
+        )
+    return (*x.shape[:2], *windows(ctx, attributes, x.shape[2:], kernel, bool(attributes.get("ceil_mode"))))
+
+
+@rule("AveragePool")
+@rule("LpPool", since=2)
+def average_pool(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The windows that fit each spatial dim."""
+    return like(x, _pooled(ctx, attributes, x))
+
+
+@rule("MaxPool")
+def max_pool(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """The windows that fit each spatial dim, and the indices of their maxima."""
+    shape = _pooled(ctx, attributes, x)
+    return like(x, shape), TensorFact(dtypes.INT64, shape)
+
+
+@rule("GlobalAveragePool")
+@rule("GlobalMaxPool")
+@rule("GlobalLpPool")
+def global_pool(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Every spatial dim becomes 1."""
+    if x.shape is None:
+        return like(x, None)
+    rank_at_least(x, 2, "the input")
+    return like(x, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+
+
+# -- Resize -------------------------------------------------------------------------------------------------------
+
+
+@rule("Resize", since=11)
+def resize(
+    ctx: InferContext,
+    attributes: Attributes,
+    x: Fact,
+    roi: MaybeFact = None,
+    scales: MaybeFact = None,
+    sizes: MaybeFact = None,
+) -> Fact:
+    """The given sizes, or each dim times its scale, rounded down."""
+    if x.shape is None:
+        return like(x, None)
+    rank = len(x.shape)
+    axes = [axis % rank for axis in attributes.get("axes") or range(rank)]
+    if sizes is not None and sizes.shape != (0,):
+        return like(x, _resized_to(ctx, attributes, x.shape, axes, items(sizes)))
+    if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
+        return like(x, _scaled_crop(ctx, x.shape, axes, roi, scales))
+    return like(x, _scaled(ctx, x.shape, axes, scales))
+
+
+def _resized_to(
+    ctx: InferContext, attributes: Attributes, shape: Shape, axes: Sequence[int], wanted: Sequence[Dim | None] | None
+) -> Shape:
+    dims = list(shape)
+    if wanted is None or len(wanted) != len(axes):
+        if wanted is not None:
+            raise FactError(
+                f"it has {len(wanted)} sizes for {len(axes)} axes", expected=str(len(axes)), found=str(len(wanted))
+            )
+        return tuple(ctx.symbol(0, axis) if axis in axes else dim for axis, dim in enumerate(dims))
+    policy = attributes.get("keep_aspect_ratio_policy", "stretch")
+    if policy != "stretch":
+        return _keeping_aspect(ctx, shape, axes, wanted, policy)
+    for axis, size in zip(axes, wanted, strict=True):
+        dims[axis] = ctx.symbol(0, axis) if size is None else size
+    return tuple(dims)
+
+
+def _keeping_aspect(
+    ctx: InferContext, shape: Shape, axes: Sequence[int], wanted: Sequence[Dim | None], policy: str
+) -> Shape:
+    """One scale for all axes: the least or greatest of size / dim; sizes are rounded half up."""
+    dims = list(shape)
+    pairs = [(shape[axis], size) for axis, size in zip(axes, wanted, strict=True)]
+    if not all(isinstance(dim, int) and dim and isinstance(size, int) for dim, size in pairs):
+        return tuple(ctx.symbol(0, axis) if axis in axes else dim for axis, dim in enumerate(dims))
+    ratios = [Fraction(size, dim) for dim, size in pairs]  # type: ignore[arg-type]
+    scale = min(ratios) if policy == "not_larger" else max(ratios)
+    for axis in axes:
+        dims[axis] = floor(scale * shape[axis] + Fraction(1, 2))
+    return tuple(dims)
+
+
+def _scaled(ctx: InferContext, shape: Shape, axes: Sequence[int], scales: MaybeFact) -> Shape:
+    known = known_of(scales)
+    dims = list(shape)
+    if known is None or len(known.items) != len(axes):
+        return tuple(ctx.symbol(0, axis) if axis in axes else dim for axis, dim in enumerate(dims))
+    for axis, scale in zip(axes, known.items, strict=True):
+        size = scaled_dim(shape[axis], scale)
+        dims[axis] = ctx.symbol(0, axis) if size is None else size
+    return tuple(dims)
+
+
+def scaled_dim(dim: Dim, scale: Any) -> Dim | None:
+    """floor(dim * scale); of a symbolic dim only for scales with a small denominator."""
+    if not isinstance(scale, (int, float)) or scale != scale or scale in (float("inf"), float("-inf")):
+        return None
+    if isinstance(dim, int):
+        return floor(dim * scale)
+    exact = Fraction(scale)
+    return floor_div(dim * exact.numerator, exact.denominator) if exact.denominator <= 1024 else None
+
+
+def _scaled_crop(ctx: InferContext, shape: Shape, axes: Sequence[int], roi: MaybeFact, scales: MaybeFact) -> Shape:
+    """floor(dim * (end - start) * scale) for a region of interest."""
+    region, factors = known_of(roi), known_of(scales)
+    dims = list(shape)
+    for position, axis in enumerate(axes):
+        size: Dim | None = None
+        if region is not None and factors is not None and len(region.items) == 2 * len(axes):
+            start, end, scale = region.items[position], region.items[position + len(axes)], factors.items[position]
+            numbers = all(isinstance(n, (int, float)) for n in (start, end, scale))
+            if numbers and isinstance(dims[axis], int):
+                size = floor(dims[axis] * (end - start) * scale)  # type: ignore[operator]
+        dims[axis] = ctx.symbol(0, axis) if size is None else size
+    return tuple(dims)
+
+
+@rule("Resize", since=10)
+@rule("Upsample", since=9)
+def resize_by_scales(ctx: InferContext, attributes: Attributes, x: Fact, scales: Fact) -> Fact:
+    """Each dim times its scale, rounded down."""
+    return like(x, None if x.shape is None else _scaled(ctx, x.shape, range(len(x.shape)), scales))
+
+
+@rule("GridSample", since=16)
+def grid_sample(ctx: InferContext, attributes: Attributes, x: Fact, grid: Fact) -> Fact:
+    """[N, C, …] with the spatial dims of the grid."""
+    if x.shape is None or grid.shape is None:
+        return like(x, None if x.shape is None else (*x.shape[:2], *unknown_shape(ctx, len(x.shape))[2:]))
+    return like(x, (*x.shape[:2], *grid.shape[1:-1]))
