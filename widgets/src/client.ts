@@ -153,7 +153,8 @@ export class Client {
     }
     this.session = hello.session;
     this.can = hello.can ?? {};
-    await this.request("probe", { ok: probeArrived(hello.probe, buffers[0]) });
+    // Not waited for: requests are answered in order, so the snapshot that follows already comes in the right form.
+    this.request("probe", { ok: probeArrived(hello.probe, buffers[0]) }).catch((error) => this.#report(error));
   }
 
   /** Fetches the model anew; calls while one is on its way share it. */

@@ -55,6 +55,15 @@ export function scopeLabel(store: Store, id: number, title = ""): string {
   return scope.name || `function ${id}`;
 }
 
+/** The scope of the function that a node calls, 0 where it calls none of the model's. */
+export function calledFunction(store: Store, id: number): number {
+  const node = store.nodes.get(id);
+  if (node?.category !== "function") return 0;
+  const name = shortOp(node.op);
+  for (const scope of store.scopes.values()) if (scope.kind === "function" && scope.name === name) return scope.id;
+  return 0;
+}
+
 /** Nodes that make what `nodes` take, or that take what they make; without `nodes` themselves. */
 export function neighbours(store: Store, nodes: Iterable<number>, direction: "producers" | "consumers"): number[] {
   const from = new Set(nodes);

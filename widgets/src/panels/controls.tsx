@@ -34,13 +34,19 @@ export function ToolButton({ icon, title, testid, label, disabled, pressed, onCl
 export function Elided({ text, class: name = "", middle = false }: { text: string; class?: string; middle?: boolean }) {
   if (!middle || text.length < 24) return <span class={`ol-elided ${name}`} title={text}>{text}</span>;
   // Names differ at their ends: the beginning gives way, the last part stays.
-  const cut = text.length - Math.min(14, text.length >> 1);
+  const cut = text.length - tailLength(text);
   return (
     <span class={`ol-elided-middle ${name}`} title={text}>
       <span class="ol-elided">{text.slice(0, cut)}</span>
       <span>{text.slice(cut)}</span>
     </span>
   );
+}
+
+/** The last step of a path where that is short, else a few characters. */
+function tailLength(text: string): number {
+  const step = text.length - Math.max(text.lastIndexOf("/"), text.lastIndexOf(".")) - 1;
+  return step >= 4 && step <= 18 ? step : Math.min(14, text.length >> 1);
 }
 
 interface TextFieldProps {

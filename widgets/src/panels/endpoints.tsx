@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { valueLabel } from "../names.ts";
 import type { Endpoint, InputInfo, OutputInfo } from "../protocol.ts";
-import { GRAPH_INPUT, GRAPH_OUTPUT } from "../protocol.ts";
+import { FORMAL, GRAPH_INPUT, GRAPH_OUTPUT } from "../protocol.ts";
 import { Elided } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
 
@@ -30,11 +30,16 @@ export function InputRow({ app, input }: { app: App; input: InputInfo }) {
           title={valueLabel(app.store, value)}
         >
           <Icon name="from" />
-          <span>{input.initializer ? "initializer" : flags & GRAPH_INPUT ? "input of the graph" : "outer value"}</span>
+          <span>{input.initializer ? "initializer" : originWords(flags)}</span>
         </button>
       )}
     </div>
   );
+}
+
+function originWords(flags: number): string {
+  if (flags & GRAPH_INPUT) return "input of the graph";
+  return flags & FORMAL ? "input of this scope" : "made nowhere";
 }
 
 export function OutputRow({ app, output }: { app: App; output: OutputInfo }) {
@@ -59,8 +64,10 @@ export function OutputRow({ app, output }: { app: App; output: OutputInfo }) {
       {uses.length > shown.length && (
         <button type="button" class="ol-link" onClick={() => setAll(true)}>{uses.length - shown.length} more</button>
       )}
-      {(flags & GRAPH_OUTPUT) !== 0 && <span class="ol-follow ol-dim"><Icon name="to" />output of the graph</span>}
-      {uses.length === 0 && !(flags & GRAPH_OUTPUT) && <span class="ol-follow ol-dim">used by nothing</span>}
+      {(flags & (GRAPH_OUTPUT | FORMAL)) !== 0 && (
+        <span class="ol-follow ol-dim"><Icon name="to" />{flags & GRAPH_OUTPUT ? "output of the graph" : "output of this scope"}</span>
+      )}
+      {uses.length === 0 && !(flags & (GRAPH_OUTPUT | FORMAL)) && <span class="ol-follow ol-dim">used by nothing</span>}
     </div>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { nodeLabel, plural, shortOp } from "../names.ts";
+import { calledFunction, nodeLabel, plural, shortOp } from "../names.ts";
 import type { AttributeInfo, Diagnostic, NodeInfo } from "../protocol.ts";
 import { useCell, useEvents } from "../state.ts";
 import { useAnswer } from "./ask.ts";
@@ -133,6 +133,8 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
   const results = useCell(app.results);
   const statistics = info.outputs.flatMap((output) => results?.byValue.get(output.value) ?? []);
   const metadata = Object.entries(info.metadata);
+  const called = calledFunction(app.store, info.id);
+  const doors = [...info.bodies, ...(called ? [{ attribute: "definition of the function", scope: called }] : [])];
   return (
     <>
       {info.attributes.length > 0 && (
@@ -140,9 +142,9 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
           {inOrder(info.attributes).map((each) => <AttributeRow key={each.name} app={app} node={info.id} attribute={each} able={able} />)}
         </Section>
       )}
-      {info.bodies.length > 0 && (
-        <Section title="Bodies">
-          {info.bodies.map(({ attribute, scope }, i) => (
+      {doors.length > 0 && (
+        <Section title={called ? "Function" : "Bodies"}>
+          {doors.map(({ attribute, scope }, i) => (
             <button
               key={scope} type="button" class="ol-row ol-row-button" data-testid={`body-link-${i}`}
               onClick={() => app.picture?.openScope(scope)}

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { plural } from "../names.ts";
+import { calledFunction, plural } from "../names.ts";
 import { useCell } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 
@@ -92,7 +92,10 @@ function itemsFor(app: App, target: PointerTarget): Item[][] {
 function nodeItems(app: App, nodes: number[]): Item[][] {
   const fixed = !app.client.editable;
   const what = nodes.length > 1 ? ` ${plural(nodes.length, "node")}` : "";
-  const bodies = [...app.store.scopes.values()].filter((scope) => nodes.length === 1 && scope.owner === nodes[0]);
+  const called = nodes.length === 1 ? calledFunction(app.store, nodes[0]!) : 0;
+  const bodies = [...app.store.scopes.values()].filter(
+    (scope) => nodes.length === 1 && (scope.owner === nodes[0] || scope.id === called),
+  );
   const group = app.store.nodes.get(nodes[0]!)?.group ?? 0;
   const rename = () => {
     app.reveal(nodes[0]!);
