@@ -139,11 +139,12 @@ class Collector {
     net.targets.push(target);
   }
 
-  /** The line of a value in this container; null for initializers, which are drawn inside their consumer. */
+  /** The line of a value in this container; null for initializers and constants drawn inside their consumers. */
   #netOf(value: number): Net | null {
     const known = this.#nets.get(value);
     if (known) return known;
     const producer = this.#store.producer(value);
+    if (producer && this.#hierarchy.inlined.has(producer.node)) return null;
     const source = producer ? this.#itemOf(producer.node) : undefined;
     if (source !== undefined) {
       const net = { value, source, targets: [] };

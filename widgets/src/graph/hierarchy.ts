@@ -1,5 +1,6 @@
 /**
- * The tree of groups of one scope, without the groups that would frame a single thing, and what subgraphs capture.
+ * The tree of groups of one scope, without the groups that would frame a single thing; what subgraphs capture; and which
+ * Constant nodes are drawn inside the nodes that read them.
  */
 
 import type { GroupRecord, NodeRecord, Store } from "../store.ts";
@@ -15,7 +16,7 @@ export interface Container {
   kind: string;
   groups: number[];
   nodes: number[];
-  /** Nodes inside, at any depth. */
+  /** Nodes inside, at any depth; those that are drawn inside others count. */
   size: number;
   /** Place in file order of its first node. */
   first: number;
@@ -23,8 +24,10 @@ export interface Container {
 
 export class Hierarchy {
   readonly scope: number;
-  /** Node ids of the scope in file order. */
+  /** Ids of the nodes with boxes, in file order. */
   readonly nodes: number[] = [];
+  /** Constant nodes without a box of their own, and the first node that reads each. */
+  readonly inlined = new Map<number, number>();
   readonly containers = new Map<number, Container>();
   /** Outer values that a node's subgraphs read, per node of this scope. */
   readonly captures = new Map<number, number[]>();
@@ -35,14 +38,19 @@ export class Hierarchy {
 
   constructor(store: Store, scope: number) {
     this.scope = scope;
+    this.#findCaptures(store);
     const records: NodeRecord[] = [];
+    const outputs = new Set(store.scopes.get(scope)?.outputs);
     for (const node of store.nodes.values()) {
       if (node.scope !== scope) continue;
-      this.#place.set(node.id, this.nodes.length);
-      this.nodes.push(node.id);
       records.push(node);
+      const reader = node.op === "Constant" ? this.#reader(store, node, outputs) : 0;
+      if (reader) this.inlined.set(node.id, reader);
+      else {
+        this.#place.set(node.id, this.nodes.length);
+        this.nodes.push(node.id);
+      }
     }
-    this.#findCaptures(store);
     this.#buildTree(store, records);
   }
 
@@ -74,6 +82,12 @@ export class Hierarchy {
       stack.push(...each.groups);
     }
     return nodes;
+  }
+
+  /** The node that a Constant can be drawn inside of; 0 when something else than nodes of this scope reads it. */
+  #reader(store: Store, { outputs: [value = 0] }: NodeRecord, outputs: ReadonlySet<number>): number {
+    if (!value || outputs.has(value) || this.capturers.has(value)) return 0;
+    return store.uses(value).find(({ node }) => store.nodes.get(node)?.scope === this.scope)?.node ?? 0;
   }
 
   #findCaptures(store: Store): void {
@@ -127,7 +141,9 @@ export class Hierarchy {
       const group = store.groups.get(node.group);
       const home = group && group.scope === this.scope ? group.id : 0;
       ensure(home, first);
-      containers.get(home)!.nodes.push(node.id);
+      const container = containers.get(home)!;
+      if (this.inlined.has(node.id)) container.size++;
+      else container.nodes.push(node.id);
     });
     for (const each of containers.values()) if (each.id) containers.get(each.parent)?.groups.push(each.id);
     for (const id of bottomUp(containers)) this.#simplify(id);
@@ -137,10 +153,11 @@ export class Hierarchy {
   /** Sums up a container whose children are done, and dissolves it if it holds a single thing. */
   #simplify(id: number): void {
     const container = this.containers.get(id)!;
-    container.size = container.nodes.length;
+    container.size += container.nodes.length;
     for (const group of container.groups) container.size += this.containers.get(group)!.size;
     if (!id || container.nodes.length + container.groups.length > 1) return;
     const parent = this.containers.get(container.parent)!;
+    parent.size += container.size - container.groups.reduce((sum, only) => sum + this.containers.get(only)!.size, 0) - container.nodes.length;
     parent.groups.splice(parent.groups.indexOf(id), 1, ...container.groups);
     parent.nodes.push(...container.nodes);
     for (const only of container.groups) {

@@ -370,10 +370,6 @@ export class GraphView implements Picture {
     const record = this.#store.nodes.get(node);
     if (!record) return;
     if (select) this.#setSelection([node], 0, 0, false);
-    const centre = (): void => {
-      const index = this.#index?.scene.indexOf.get(keyOf(NODE, node));
-      if (index !== undefined) this.#bringIntoView(index);
-    };
     if (record.scope !== this.#scope) {
       this.#viewpoint.save(this.#camera);
       this.#scope = record.scope;
@@ -386,8 +382,13 @@ export class GraphView implements Picture {
       viewpoint.looked = true;
       viewpoint.open = firstLook(this.#store, hierarchy);
     }
-    const closed = hierarchy.around(hierarchy.containerOf(node) ?? 0).filter((id) => id && !viewpoint.open.has(id));
-    this.#focusKey = keyOf(NODE, node);
+    const shown = hierarchy.inlined.get(node) ?? node;
+    const centre = (): void => {
+      const index = this.#index?.scene.indexOf.get(keyOf(NODE, shown));
+      if (index !== undefined) this.#bringIntoView(index);
+    };
+    const closed = hierarchy.around(hierarchy.containerOf(shown) ?? 0).filter((id) => id && !viewpoint.open.has(id));
+    this.#focusKey = keyOf(NODE, shown);
     if (!closed.length && this.#index?.scene.scope === this.#scope) {
       centre();
       return;

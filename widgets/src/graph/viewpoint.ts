@@ -12,7 +12,7 @@ export interface Anchor {
 }
 
 /** Zoom below which a first look shows only the beginning of the graph instead of all of it. */
-const READABLE = 0.6;
+const READABLE = 0.75;
 const MARGIN = 24;
 const MAX_ANCHORS = 40;
 

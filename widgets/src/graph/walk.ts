@@ -23,10 +23,11 @@ export function step(ground: Ground, from: number, direction: Direction): number
   return nearest(ground.scene, from, next);
 }
 
-/** The box that shows a node: its own, or the folded group around it; -1 in another scope. */
+/** The box that shows a node: its own, its reader's, or the folded group around that; -1 in another scope. */
 export function boxOfNode({ hierarchy, open, scene }: Omit<Ground, "store">, node: number): number {
-  const hidden = hiddenIn(hierarchy, open, node);
-  return scene.indexOf.get(hidden ? keyOf(GROUP, hidden) : keyOf(NODE, node)) ?? -1;
+  const shown = hierarchy.inlined.get(node) ?? node;
+  const hidden = hiddenIn(hierarchy, open, shown);
+  return scene.indexOf.get(hidden ? keyOf(GROUP, hidden) : keyOf(NODE, shown)) ?? -1;
 }
 
 /** Boxes that values lead to (or, upwards, come from). */

@@ -11,7 +11,7 @@ import { layout } from "../../src/graph/layout/layout.ts";
 import { badgesOf, countsOf } from "../../src/graph/marks.ts";
 import { pickAt } from "../../src/graph/pick.ts";
 import { SceneBuilder, type Scene } from "../../src/graph/scene.ts";
-import { step } from "../../src/graph/walk.ts";
+import { boxOfNode, step } from "../../src/graph/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { control, mesh, residualChain, swin, transformer } from "../fixtures/networks.ts";
 
@@ -125,6 +125,18 @@ test("initializers are facts of their consumer, not boxes", () => {
   assert.equal(scene.boxes.length, store.nodes.size + 2);
   const conv = scene.boxes.find(({ title }) => title === "Conv")!;
   assert.deepEqual(facts(store, conv), ["weight 64×3×7×7", "bias 64"]);
+});
+
+test("constants are drawn inside what reads them, unless something else than a node does", () => {
+  const model = new ModelBuilder();
+  const x = model.input("x");
+  const [axes, given] = model.within("scope", () => [model.node("Constant", [], "1"), model.node("Constant", [], "2")]) as [number, number];
+  const y = model.within("scope", () => model.node("Neg", [model.node("Unsqueeze", [x, axes], "1×4")]));
+  [y, given].forEach((value) => model.output(value));
+  const ground = firstScene(model);
+  assert.deepEqual(ground.scene.boxes.filter(({ kind }) => kind === NODE).map(({ title }) => title).sort(), ["Constant", "Neg", "Unsqueeze"]);
+  assert.equal(boxOfNode(ground, 1), ground.scene.indexOf.get(keyOf(NODE, 3)));
+  assert.deepEqual([...ground.hierarchy.containers.values()].map(({ size }) => size), [4, 2]);
 });
 
 test("new shapes change no box and so no layout", () => {
