@@ -1,0 +1,100 @@
+"""The main job on real models: open, click, edit in a field, watch the shapes follow, undo, run, save."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import onnxlab
+from tests.browser.lab import Lab, Widget
+from tests.corpus import Corpus
+
+SCREENS = Path("build/screens")
+
+
+@dataclass(frozen=True)
+class Tour:
+    """An edit and what comes of it: `value` is downstream of `node`."""
+
+    node: str
+    attribute: str
+    before: str
+    typed: str
+    value: str
+    label: str
+    new_label: str
+
+
+TOURS = {
+    "light_resnet50": Tour("n0", "strides", "2, 2", "1, 1", "r6", "1×64×56×56", "1×64×112×112"),
+    "minilm_int8": Tour("node_embedding_1", "axis", "0", "1", "embedding_1", "batch×sequence×384", "2×batch×sequence"),
+}
+
+
+def show(lab: Lab, path: Path) -> Widget:
+    """A notebook that shows a model, run."""
+    lab.open(f"{path.stem}.ipynb", ["import onnxlab", f"model = onnxlab.load({str(path)!r})", "model"])
+    lab.run_all()
+    return lab.widget()
+
+
+def same_bytes(lab: Lab, path: Path) -> bool:
+    """Whether the model in the kernel would be saved as the bytes that the file holds."""
+    code = f"import json, pathlib; print(json.dumps(model.to_bytes() == pathlib.Path({str(path)!r}).read_bytes()))"
+    return bool(lab.python(code))
+
+
+@pytest.mark.parametrize("name", TOURS)
+def test_tour(lab: Lab, corpus: Corpus, name: str) -> None:
+    tour = TOURS[name]
+    path = lab.jupyter.folder / f"{name}.onnx"
+    shutil.copy(corpus[name], path)
+    original = path.read_bytes()
+    widget = show(lab, path)
+    lab.screenshot(SCREENS / f"tour_{name}.png")
+
+    # an attribute in its field, and every shape downstream
+    labels = widget.labels()
+    widget.select(widget.node(tour.node))
+    assert widget.get(f"attr-field-{tour.attribute}").input_value() in (tour.before, "")
+    assert labels[tour.value] == tour.label
+    widget.set_field(tour.attribute, tour.typed)
+    widget.wait_label(tour.value, tour.new_label)
+    lab.screenshot(SCREENS / f"tour_{name}_edited.png")
+    assert not same_bytes(lab, path)
+
+    # back to labels and bytes
+    widget.press("Control+z")
+    widget.wait_label(tour.value, tour.label)
+    assert widget.labels() == labels
+    assert same_bytes(lab, path)
+
+    # a selection runs and says what its values hold
+    widget.select(widget.node(tour.node))
+    found = widget.run()
+    made = found[
+        widget.evaluate("(h, id) => h.store.values.get(h.store.nodes.get(id).outputs[0]).name", widget.node(tour.node))
+    ]
+    assert made["count"] > 0
+    assert made["nan"] == 0
+    assert sum(made["histogram"]["counts"]) == made["count"]
+    assert made["min"] <= made["mean"] <= made["max"]
+    widget.get(f"run-row-{made['name']}").wait_for()
+    lab.screenshot(SCREENS / f"tour_{name}_run.png")
+
+    # saving without a net edit writes the bytes that were loaded; with one, what a reload shows
+    widget.get("toolbar-save").click()
+    widget.wait("handle => handle.app.toasts.value.some((toast) => toast.text.startsWith('Saved'))")
+    assert path.read_bytes() == original
+    widget.select(widget.node(tour.node))
+    widget.set_field(tour.attribute, tour.typed)
+    widget.wait_label(tour.value, tour.new_label)
+    widget.get("toolbar-save").click()
+    widget.wait("handle => !handle.store.dirty")
+    assert path.read_bytes() != original
+    assert same_bytes(lab, path)
+    reloaded = onnxlab.load(path)
+    assert reloaded.to_bytes() == path.read_bytes()
+    assert reloaded.fact(tour.value).label() == tour.new_label
+    assert reloaded.nodes[tour.node].attributes[tour.attribute] in (1, [1, 1])
