@@ -188,7 +188,7 @@ def label_encoder(
         keys = keys_int64s or keys_strings or ()
     if values_tensor is not None:
         dtype, values = values_tensor.dtype, values_tensor.reshape(-1).tolist()
-        kind = "s" if dtype == object else dtype.kind
+        kind = "s" if dtype.kind == "O" else dtype.kind
         default = {"s": "_Unused", "i": -1, "f": -0.0}.get(kind, 0)
     elif values_strings is not None:
         dtype, values, default = np.dtype(object), list(values_strings), default_string

@@ -61,7 +61,7 @@ def _activation(name: str, alpha: list[float], beta: list[float]) -> Activation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class Layer:
     """Inputs of one call, widened, time first.
 
     Attributes:
@@ -80,7 +80,7 @@ class _Layer:
     direction: str
 
 
-def _prepare(
+def prepare(
     x: Array,
     w: Array,
     r: Array,
@@ -89,7 +89,7 @@ def _prepare(
     states: Sequence[Array | None],
     direction: str,
     layout: int,
-) -> _Layer:
+) -> Layer:
     """Check what the three layers share, and bring it into time-first order.
 
     Raises:
@@ -112,7 +112,7 @@ def _prepare(
             start.append(np.zeros((directions, batch, hidden), data.dtype))
         else:
             start.append(widen(state).swapaxes(0, 1) if layout else widen(state))
-    return _Layer(data, widen(w), widen(r), None if b is None else widen(b), lengths, tuple(start), hidden, direction)
+    return Layer(data, widen(w), widen(r), None if b is None else widen(b), lengths, tuple(start), hidden, direction)
 
 
 def _reversed(x: Array, lengths: Array | None) -> Array:
@@ -125,7 +125,9 @@ def _reversed(x: Array, lengths: Array | None) -> Array:
     return y
 
 
-def _scan(ctx: RunContext, layer: _Layer, number: int, projected: Array, step: Step) -> tuple[Array, tuple[Array, ...]]:
+def scan_direction(
+    ctx: RunContext, layer: Layer, number: int, projected: Array, step: Step
+) -> tuple[Array, tuple[Array, ...]]:
     """Run one direction.
 
     Args:
@@ -154,7 +156,7 @@ def _scan(ctx: RunContext, layer: _Layer, number: int, projected: Array, step: S
     return (_reversed(y, layer.lengths) if backwards else y), states
 
 
-def _results(runs: Sequence[tuple[Array, tuple[Array, ...]]], layout: int, dtype: np.dtype[Any]) -> tuple[Array, ...]:
+def results(runs: Sequence[tuple[Array, tuple[Array, ...]]], layout: int, dtype: np.dtype[Any]) -> tuple[Array, ...]:
     """(Y, last states…) of all directions, in the layout asked for."""
     y = np.stack([run[0] for run in runs], axis=1)  # [time, directions, batch, hidden]
     states = [np.stack(parts) for parts in zip(*(run[1] for run in runs), strict=True)]
@@ -163,7 +165,7 @@ def _results(runs: Sequence[tuple[Array, tuple[Array, ...]]], layout: int, dtype
     return tuple(narrow(array, dtype) for array in (y, *states))
 
 
-def _project(layer: _Layer, number: int, bias: Array | float) -> Array:
+def _project(layer: Layer, number: int, bias: Array | float) -> Array:
     """X times W of one direction plus a bias: [time, batch, gates·hidden]."""
     steps, batch, width = layer.x.shape
     flat = np.ascontiguousarray(layer.x).reshape(steps * batch, width)
@@ -193,8 +195,8 @@ def rnn(
     output_sequence: int = 0,
 ) -> tuple[Array, ...]:
     """Ht = f(Xt·Wᵀ + Ht−1·Rᵀ + Wb + Rb): (Y, Y_h)."""
-    layer = _prepare(x, w, r, b, sequence_lens, (initial_h,), direction, layout)
-    functions = _functions(activations, activation_alpha, activation_beta, len(layer.w), 1)
+    layer = prepare(x, w, r, b, sequence_lens, (initial_h,), direction, layout)
+    functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 1)
     runs = []
     for number in range(len(layer.w)):
         recurrent = np.ascontiguousarray(layer.r[number].T)
@@ -204,11 +206,11 @@ def rnn(
         def step(now: Array, states: tuple[Array, ...], r: Array = recurrent, f: Activation = f) -> tuple[Array, ...]:
             return (f(_clipped(now + states[0] @ r, clip)),)
 
-        runs.append(_scan(ctx, layer, number, _project(layer, number, bias), step))
-    return _results(runs, layout, x.dtype)
+        runs.append(scan_direction(ctx, layer, number, _project(layer, number, bias), step))
+    return results(runs, layout, x.dtype)
 
 
-def _functions(
+def activations_of(
     names: Sequence[str],
     alphas: Sequence[float] | None,
     betas: Sequence[float] | None,
@@ -243,11 +245,11 @@ def gru(
     output_sequence: int = 0,
 ) -> tuple[Array, ...]:
     """Gated recurrent unit with gates in the order z, r, h: (Y, Y_h)."""
-    layer = _prepare(x, w, r, b, sequence_lens, (initial_h,), direction, layout)
-    functions = _functions(activations, activation_alpha, activation_beta, len(layer.w), 2)
+    layer = prepare(x, w, r, b, sequence_lens, (initial_h,), direction, layout)
+    functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 2)
     h, runs = layer.hidden, []
     for number in range(len(layer.w)):
-        w_bias, r_bias = _biases(layer, number, 3)
+        w_bias, r_bias = biases(layer, number, 3)
         if not linear_before_reset:
             w_bias, r_bias = w_bias + r_bias, np.zeros_like(r_bias)
         else:  # the recurrent bias of h is inside of what the reset gate multiplies
@@ -255,11 +257,11 @@ def gru(
         step = _gru_step(
             np.ascontiguousarray(layer.r[number].T), r_bias[2 * h :], functions[number], clip, linear_before_reset
         )
-        runs.append(_scan(ctx, layer, number, _project(layer, number, w_bias), step))
-    return _results(runs, layout, x.dtype)
+        runs.append(scan_direction(ctx, layer, number, _project(layer, number, w_bias), step))
+    return results(runs, layout, x.dtype)
 
 
-def _biases(layer: _Layer, number: int, gates: int) -> tuple[Array, Array]:
+def biases(layer: Layer, number: int, gates: int) -> tuple[Array, Array]:
     """The input and recurrent biases of one direction, each [gates·hidden]."""
     width = gates * layer.hidden
     if layer.b is None:
@@ -309,26 +311,37 @@ def lstm(
     output_sequence: int = 0,
 ) -> tuple[Array, ...]:
     """Long short-term memory with gates in the order i, o, f, c and peepholes P (i, o, f): (Y, Y_h, Y_c)."""
-    layer = _prepare(x, w, r, b, sequence_lens, (initial_h, initial_c), direction, layout)
-    functions = _functions(activations, activation_alpha, activation_beta, len(layer.w), 3)
+    layer = prepare(x, w, r, b, sequence_lens, (initial_h, initial_c), direction, layout)
+    functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 3)
     runs = []
     for number in range(len(layer.w)):
-        w_bias, r_bias = _biases(layer, number, 4)
+        w_bias, r_bias = biases(layer, number, 4)
         peepholes = None if p is None else widen(p)[number].reshape(3, -1)
-        step = _lstm_step(np.ascontiguousarray(layer.r[number].T), peepholes, functions[number], clip, input_forget)
-        runs.append(_scan(ctx, layer, number, _project(layer, number, w_bias + r_bias), step))
-    return _results(runs, layout, x.dtype)
+        recurrent = np.ascontiguousarray(layer.r[number].T)
+        step = lstm_step(_times(recurrent), layer.hidden, peepholes, functions[number], clip, input_forget)
+        runs.append(scan_direction(ctx, layer, number, _project(layer, number, w_bias + r_bias), step))
+    return results(runs, layout, x.dtype)
 
 
-def _lstm_step(
-    recurrent: Array, peepholes: Array | None, functions: Sequence[Activation], clip: float | None, input_forget: int
+def _times(matrix: Array) -> Activation:
+    """x -> x @ matrix."""
+    return lambda x: x @ matrix
+
+
+def lstm_step(
+    recur: Activation,
+    h: int,
+    peepholes: Array | None,
+    functions: Sequence[Activation],
+    clip: float | None,
+    input_forget: int,
 ) -> Step:
+    """One step of an LSTM of `h` hidden units; `recur` multiplies the hidden state with the recurrent weights."""
     f, g, out = functions
-    h = recurrent.shape[0]
 
     def step(now: Array, states: tuple[Array, ...]) -> tuple[Array, ...]:
         before, cell = states
-        gates = now + before @ recurrent
+        gates = now + recur(before)
         if peepholes is None:
             opened = f(_clipped(gates[:, : 3 * h], clip))
             i, o, forget = opened[:, :h], opened[:, h : 2 * h], opened[:, 2 * h :]

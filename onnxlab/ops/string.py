@@ -100,7 +100,7 @@ def tf_idf_vectorizer(
     pool_strings: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Array:
-    """Counts of n-grams in [C] or [N, C], up to max_skip_count items skipped between two: [vocabulary] or [N, vocabulary].
+    """Counts of n-grams in [C] or [N, C], with up to max_skip_count items skipped between two: float32[…, vocabulary].
 
     Modes TFIDF and IDF multiply by the weights, the latter only whether an n-gram occurs.
     """
