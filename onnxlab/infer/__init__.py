@@ -8,8 +8,12 @@ native.py     onnx's per-node C++ inference behind facts
 sources.py    facts of graph inputs and initializers, declared types
 symbols.py    names for what is unknown
 types.py      TypeProto and fact
+policy.py     what declared types count
+dropin.py     infer_shapes, in the place of onnx's
 """
 
+from onnxlab.infer.dropin import infer_shapes
 from onnxlab.infer.engine import Inference
+from onnxlab.infer.policy import Policy
 
-__all__ = ["Inference"]
+__all__ = ["Inference", "Policy", "infer_shapes"]

@@ -21,6 +21,7 @@ from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.infer.conflicts import Conflicts
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.join import join
+from onnxlab.infer.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.types import type_of_fact
 from onnxlab.infer.walk import Walker
 from onnxlab.shapes import UNKNOWN, Fact
@@ -34,8 +35,9 @@ _MAX_VISITS = 3
 class Inference:
     """Facts of every value of a graph, kept up to date by `follow`."""
 
-    def __init__(self, graph: ModelGraph) -> None:
+    def __init__(self, graph: ModelGraph, policy: Policy = DEFAULT_POLICY) -> None:
         self._graph = graph
+        self._policy = policy
         with graph.lock:
             self._start()
 
@@ -72,7 +74,7 @@ class Inference:
     # -- from scratch -----------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        self._walker = Walker(self._graph)
+        self._walker = Walker(self._graph, self._policy)
         self._frame = Frame()
         self._view = MappingProxyType(self._frame.facts)
         self._conflicts = Conflicts(self._graph, self._walker.sources)

@@ -22,6 +22,7 @@ from onnxlab.infer.constants import constant_fact
 from onnxlab.infer.context import RuleContext, ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
+from onnxlab.infer.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.sources import Sources
 from onnxlab.infer.symbols import has_holes, settle, token_of
 from onnxlab.shapes import UNKNOWN, Fact, FactError, TensorFact
@@ -38,8 +39,9 @@ class Walker:
         call_nodes: ids of the nodes found so far that call a model-local function.
     """
 
-    def __init__(self, graph: ModelGraph) -> None:
+    def __init__(self, graph: ModelGraph, policy: Policy = DEFAULT_POLICY) -> None:
         self.graph = graph
+        self.policy = policy
         self.token = token_of(graph)
         self.sources = Sources(graph, self.token)
         self.calls = Calls(self)
@@ -164,6 +166,8 @@ class Walker:
             if outcome.holes:
                 names = node.proto.output
                 fact = settle(fact, self.token, frame.call, node.id, slot, names)
+            if not self.policy.is_default:
+                fact = self.policy.applied(fact, self.sources.declared(self.graph.values[vid]))
             if facts.get(vid) is not fact and frame.set(vid, fact):
                 changed.append(vid)
         return changed

@@ -1,0 +1,86 @@
+"""How inference treats declared types and known elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from onnxlab.shapes import (
+    UNKNOWN,
+    Dim,
+    Expr,
+    Fact,
+    OptionalFact,
+    SequenceFact,
+    Shape,
+    SparseTensorFact,
+    TensorFact,
+)
+from onnxlab.shapes.arithmetic import sole_atom
+
+Prefer = Literal["inferred", "refine", "declared"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Options of an inference.
+
+    Attributes:
+        data_prop: whether elements computed by nodes are followed, not only those of initializers and constants.
+        prefer: what is true of a value that a node makes: what is "inferred" from its inputs alone; that, with what
+            it leaves open filled in from the declared type ("refine", as onnx does); or the "declared" type first.
+    """
+
+    data_prop: bool = True
+    prefer: Prefer = "inferred"
+
+    @property
+    def is_default(self) -> bool:
+        return self.data_prop and self.prefer == "inferred"
+
+    def applied(self, inferred: Fact, declared: Fact) -> Fact:
+        """The fact of a value by this policy."""
+        fact = inferred if self.data_prop else inferred.bare
+        if self.prefer == "inferred" or declared is UNKNOWN:
+            return fact
+        return refined(fact, declared) if self.prefer == "refine" else refined(declared, fact)
+
+
+DEFAULT_POLICY = Policy()
+
+
+def refined(fact: Fact, other: Fact) -> Fact:
+    """`fact` with what it leaves open taken from `other`; where they contradict, `fact` stays."""
+    if fact is UNKNOWN:
+        return other
+    match fact, other:
+        case (TensorFact(), TensorFact()):
+            shape = _refined_shape(fact.shape, other.shape)
+            known = fact.known or (other.known if shape == other.shape else None)
+            return TensorFact(fact.elem_type or other.elem_type, shape, known)
+        case (SparseTensorFact(), SparseTensorFact()):
+            return SparseTensorFact(fact.elem_type or other.elem_type, _refined_shape(fact.shape, other.shape))
+        case (SequenceFact(), SequenceFact()):
+            return SequenceFact(refined(fact.elem, other.elem))
+        case (OptionalFact(), OptionalFact()):
+            return OptionalFact(refined(fact.elem, other.elem))
+    return fact
+
+
+def _refined_shape(shape: Shape | None, other: Shape | None) -> Shape | None:
+    if shape is None or other is None or len(shape) != len(other):
+        return other if shape is None else shape
+    return tuple(_refined_dim(a, b) for a, b in zip(shape, other, strict=True))
+
+
+def _refined_dim(dim: Dim, other: Dim) -> Dim:
+    """An int before a symbol, a named symbol before an unknown one."""
+    if isinstance(dim, Expr) and (isinstance(other, int) or (is_unknown(dim) and not is_unknown(other))):
+        return other
+    return dim
+
+
+def is_unknown(dim: Dim) -> bool:
+    """Whether a dim is nothing but the symbol of an unknown size."""
+    atom = sole_atom(dim)
+    return atom is not None and isinstance(atom.key, tuple) and atom.key[0] in ("unknown", "hole")
