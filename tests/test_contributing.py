@@ -1,0 +1,32 @@
+"""CONTRIBUTING.md names files and functions that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+PATHS = sorted(set(re.findall(r"`((?:onnxlab|tests|widgets)/[\w./]*)`", TEXT)))
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_path_exists(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize(
+    ("path", "names"),
+    [
+        ("onnxlab/ops/registry.py", ["def kernel", "def rule", "RunContext"]),
+        ("onnxlab/ops/numeric.py", ["def widened"]),
+        ("onnxlab/graph/changes.py", ["def apply(self, graph"]),
+        ("onnxlab/notebook/protocol.py", ["METHODS", "PROTOCOL"]),
+        ("onnxlab/notebook/session.py", ["self._answers"]),
+        ("widgets/src/protocol.ts", ["interface Methods", "PROTOCOL"]),
+        ("widgets/src/state.ts", ["useEvents", "useCell"]),
+    ],
+)
+def test_what_it_says_of_a_file_is_in_it(path: str, names: list[str]) -> None:
+    source = (ROOT / path).read_text()
+    assert [name for name in names if name not in source] == []
