@@ -8,8 +8,8 @@
 import type { Diagnostic, Statistics } from "../protocol.ts";
 import type { CommitChange, Store } from "../store.ts";
 import type { Theme } from "../theme.ts";
-import type { Picture, PictureEvents, PointerTarget } from "../view_contract.ts";
-import { facts, type Box } from "./boxes.ts";
+import type { Picture, PictureEvents } from "../view_contract.ts";
+import { facts } from "./boxes.ts";
 import { Camera } from "./canvas/camera.ts";
 import { Painter, type Marks } from "./canvas/painter.ts";
 import { Surface } from "./canvas/surface.ts";
@@ -19,18 +19,19 @@ import { SceneIndex } from "./canvas/visible.ts";
 import { type DebugState, describe } from "./debug.ts";
 import { Emitter } from "./emitter.ts";
 import { below, firstLook } from "./fold.ts";
-import { Gestures, type GestureHandler } from "./gestures.ts";
+import { Gestures } from "./gestures.ts";
 import { Hierarchy } from "./hierarchy.ts";
+import { Interaction, type Stage } from "./interaction.ts";
 import { handleCanvasKey } from "./keyboard.ts";
-import { GROUP, INPUT, NODE, OUTSIDE, keyOf } from "./keys.ts";
+import { GROUP, NODE, keyOf } from "./keys.ts";
 import { Layouter, Superseded } from "./layouter.ts";
-import { badgesOf, countsOf, ranValues, selectedBoxes, valuesAround } from "./marks.ts";
+import { ranValues } from "./marks.ts";
 import { opTitle } from "./names.ts";
 import { Outline } from "./outline.ts";
-import { pickAt, type Pick } from "./pick.ts";
+import { Overlay } from "./overlay.ts";
 import { SceneBuilder, type Scene } from "./scene.ts";
 import { Viewpoint, anchorsOf, home, type Anchor } from "./viewpoint.ts";
-import { boxOfNode, step, type Direction, type Ground } from "./walk.ts";
+import type { Ground } from "./walk.ts";
 
 export interface GraphViewOptions {
   theme?: Theme;
@@ -51,8 +52,6 @@ export interface GraphViewEvents extends PictureEvents {
   frame: FrameTiming;
 }
 
-/** Pixels within which a line counts as hit. */
-const LINE_SLACK = 6;
 /** Zoom that revealing something goes to at least. */
 const READING_ZOOM = 0.75;
 
@@ -83,16 +82,7 @@ export class GraphView implements Picture {
   #ready = false;
   #themeTimer = 0;
 
-  #selection: number[] = [];
-  #selectedGroup = 0;
-  #selectedValue = 0;
-  #highlights: number[] = [];
-  #diagnostics: readonly Diagnostic[] = [];
-  #ran: ReadonlyMap<number, boolean> = new Map();
-  #hover: Pick | null = null;
-  /** Key of the box that the keyboard is at, 0: none. */
-  #focusKey = 0;
-  #lasso: Marks["lasso"] = null;
+  readonly #overlay = new Overlay();
   #marks: Marks | null = null;
 
   constructor(element: HTMLElement, store: Store, _options: GraphViewOptions = {}) {
@@ -104,11 +94,15 @@ export class GraphView implements Picture {
     this.#painter = this.#makePainter();
     this.#builder = new SceneBuilder(store, this.#layouter, (text, font) => this.#fitter.measure(text, font));
     this.#outline = new Outline(element);
-    this.#gestures = new Gestures(element, this.#gestureHandler());
+    const interaction = new Interaction(this.#stage());
+    this.#gestures = new Gestures(element, interaction);
     const { signal } = this.#abort;
-    element.addEventListener("keydown", (event) => this.#keyDown(event), { signal });
-    this.#outline.element.addEventListener("focus", () => this.#focusChanged(), { signal });
-    this.#outline.element.addEventListener("blur", () => this.#focusChanged(), { signal });
+    element.addEventListener("keydown", (event) => {
+      if (handleCanvasKey(interaction, event)) event.preventDefault();
+    }, { signal });
+    for (const type of ["focus", "blur"]) {
+      this.#outline.element.addEventListener(type, () => this.#overlayChanged(false), { signal });
+    }
     this.#offs.push(store.on("reset", () => this.#reset()), store.on("commit", (change) => this.#follow(change)));
     if (store.scopes.size) this.#reset();
   }
@@ -170,16 +164,22 @@ export class GraphView implements Picture {
     return { store: this.#store, hierarchy: this.#hierarchy, open: this.#viewpoint.open, scene: this.#index.scene };
   }
 
-  /** Lays out and shows the scope as it is now; what anchors name stays where it is on the screen. */
-  #rebuild(anchors: Anchor[] | null, then?: () => void): void {
-    if (!this.#store.scopes.size) return;
-    const build = ++this.#build;
+  /** The groups of the scope, and how it is looked at: unfolded for a first look. */
+  #look(): { hierarchy: Hierarchy; viewpoint: Viewpoint } {
     const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.#scope));
     const viewpoint = this.#viewpoint;
     if (!viewpoint.looked) {
       viewpoint.looked = true;
       viewpoint.open = firstLook(this.#store, hierarchy);
     }
+    return { hierarchy, viewpoint };
+  }
+
+  /** Lays out and shows the scope as it is now; what anchors name stays where it is on the screen. */
+  #rebuild(anchors: Anchor[] | null, then?: () => void): void {
+    if (!this.#store.scopes.size) return;
+    const build = ++this.#build;
+    const { hierarchy, viewpoint } = this.#look();
     const show = (scene: Scene): void => {
       if (build === this.#build) this.#show(scene, anchors, then);
     };
@@ -193,19 +193,18 @@ export class GraphView implements Picture {
   #show(scene: Scene, anchors: Anchor[] | null, then?: () => void): void {
     const changedScope = this.#index?.scene.scope !== scene.scope;
     this.#index = new SceneIndex(scene);
-    this.#hover = null;
+    this.#overlay.sceneChanged();
     if (changedScope || !anchors) this.#viewpoint.restore(this.#camera) || home(this.#camera, scene);
     else this.#viewpoint.keep(this.#camera, scene, anchors);
     then?.();
     this.#fresh = true;
-    this.#marksChanged();
-    this.#surface.invalidate();
+    this.#overlayChanged(true);
   }
 
   #anchors(): Anchor[] {
     const ground = this.#ground;
     if (!ground) return [];
-    return anchorsOf(this.#camera, ground.scene, [...selectedBoxes(ground, this.#selection, this.#selectedGroup)]);
+    return anchorsOf(this.#camera, ground.scene, [...this.#overlay.selectedBoxes(ground)]);
   }
 
   // ------------------------------------------------------------------------------------------------------------- drawing
@@ -236,7 +235,7 @@ export class GraphView implements Picture {
     // The surface measures itself while it is being made: there is nothing to draw yet.
     if (!this.#painter || !this.#index) return;
     const began = performance.now();
-    this.#marks ??= this.#makeMarks();
+    this.#marks ??= this.#overlay.marks(this.#ground!, this.#hasFocus());
     const list = this.#index.visible(this.#camera);
     this.#painter.paint(this.#index, list, this.#camera, this.#marks, this.#surface.pixelRatio);
     this.#frames++;
@@ -254,42 +253,26 @@ export class GraphView implements Picture {
     }
   }
 
-  #makeMarks(): Marks {
-    const ground = this.#ground!;
-    const hover = this.#hover;
-    const strong = new Set<number>();
-    if (this.#selectedValue) strong.add(this.#selectedValue);
-    if (hover?.what === "value") strong.add(hover.value);
-    const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;
-    const hovered = ground.scene.boxes[hoverBox];
-    if (hovered && (hovered.kind === INPUT || hovered.kind === OUTSIDE)) strong.add(hovered.id);
-    return {
-      selected: selectedBoxes(ground, this.#selection, this.#selectedGroup),
-      focus: this.#keyboardHere() ? this.#focusBox() : -1,
-      hover: hoverBox,
-      strongValues: strong,
-      litValues: valuesAround(this.#store, this.#selection.length > 50 ? [] : this.#selection),
-      matches: countsOf(ground, this.#highlights),
-      badges: badgesOf(ground, this.#diagnostics),
-      ran: this.#ran,
-      lasso: this.#lasso,
-    };
-  }
-
-  /** Selection, search, badges, hover or focus are different: draws again, and tells the outline. */
-  #marksChanged(outline = true): void {
+  /** Selection, hover, focus, search or problems are different: draws again, and tells the outline if need be. */
+  #overlayChanged(spoken: boolean): void {
     this.#marks = null;
     this.#surface.invalidate();
-    if (!outline || !this.#index) return;
-    const { scene } = this.#index;
-    const marks = (this.#marks = this.#makeMarks());
-    this.#outline.update(scene, this.#focusBox(), marks.selected, {
-      facts: (i) => facts(this.#store, scene.boxes[i]!).join(", "),
+    const ground = this.#ground;
+    if (!spoken || !ground) return;
+    const marks = (this.#marks = this.#overlay.marks(ground, this.#hasFocus()));
+    this.#outline.update(ground.scene, this.#overlay.focusBox(ground), marks.selected, {
+      facts: (i) => facts(this.#store, ground.scene.boxes[i]!).join(", "),
       problems: (i) => {
         const badge = marks.badges.get(i);
         return badge ? `${badge.count} ${badge.severity}${badge.count > 1 ? "s" : ""}` : "";
       },
     });
+  }
+
+  #cameraChanged(): void {
+    if (this.#index) this.#camera.clampTo(this.#index.scene);
+    this.#viewpoint.moved = true;
+    this.#surface.invalidate();
   }
 
   setTheme(_theme: Theme): void {
@@ -349,11 +332,15 @@ export class GraphView implements Picture {
 
   openScope(scope: number): void {
     if (scope === this.#scope || !this.#store.scopes.has(scope)) return;
+    this.#goToScope(scope);
+    this.#overlay.focusKey = 0;
+    this.#rebuild(null);
+  }
+
+  #goToScope(scope: number): void {
     this.#viewpoint.save(this.#camera);
     this.#scope = scope;
     this.#hierarchy = null;
-    this.#focusKey = 0;
-    this.#rebuild(null);
     this.#emitter.emit("scope", scope);
   }
 
@@ -369,26 +356,16 @@ export class GraphView implements Picture {
   reveal(node: number, { select = false }: { select?: boolean } = {}): void {
     const record = this.#store.nodes.get(node);
     if (!record) return;
-    if (select) this.#setSelection([node], 0, 0, false);
-    if (record.scope !== this.#scope) {
-      this.#viewpoint.save(this.#camera);
-      this.#scope = record.scope;
-      this.#hierarchy = null;
-      this.#emitter.emit("scope", record.scope);
-    }
-    const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.#scope));
-    const viewpoint = this.#viewpoint;
-    if (!viewpoint.looked) {
-      viewpoint.looked = true;
-      viewpoint.open = firstLook(this.#store, hierarchy);
-    }
+    if (select) this.selection = [node];
+    if (record.scope !== this.#scope) this.#goToScope(record.scope);
+    const { hierarchy, viewpoint } = this.#look();
     const shown = hierarchy.inlined.get(node) ?? node;
     const centre = (): void => {
       const index = this.#index?.scene.indexOf.get(keyOf(NODE, shown));
       if (index !== undefined) this.#bringIntoView(index);
     };
     const closed = hierarchy.around(hierarchy.containerOf(shown) ?? 0).filter((id) => id && !viewpoint.open.has(id));
-    this.#focusKey = keyOf(NODE, shown);
+    this.#overlay.focusKey = keyOf(NODE, shown);
     if (!closed.length && this.#index?.scene.scope === this.#scope) {
       centre();
       return;
@@ -397,257 +374,89 @@ export class GraphView implements Picture {
     this.#rebuild(this.#anchors(), centre);
   }
 
-  /** Moves the camera only as far as needed when the box is readable already, else to its middle. */
   #bringIntoView(box: number): void {
-    const { scene } = this.#index!;
-    this.#viewpoint.bringIntoView(this.#camera, scene, box, READING_ZOOM);
-    this.#marksChanged();
+    this.#viewpoint.bringIntoView(this.#camera, this.#index!.scene, box, READING_ZOOM);
+    this.#overlayChanged(true);
   }
 
   // ------------------------------------------------------------------------------------------------------------ marks in
 
-  /** Ids of the selected nodes; setting them tells nobody. */
   get selection(): number[] {
-    return [...this.#selection];
+    return [...this.#overlay.nodes];
   }
 
   set selection(nodes: number[]) {
-    this.#setSelection(nodes.filter((id) => this.#store.nodes.has(id)), 0, 0, false);
+    this.#overlay.select(nodes.filter((id) => this.#store.nodes.has(id)), 0, 0);
+    this.#overlayChanged(true);
   }
 
   get selectedValue(): number {
-    return this.#selectedValue;
+    return this.#overlay.value;
   }
 
-  /** Marks a value in place of nodes; setting it tells nobody. */
   set selectedValue(value: number) {
-    this.#setSelection([], 0, this.#store.values.has(value) ? value : 0, false);
+    this.#overlay.select([], 0, this.#store.values.has(value) ? value : 0);
+    this.#overlayChanged(true);
   }
 
   setBadges(diagnostics: Diagnostic[]): void {
-    this.#diagnostics = diagnostics;
-    this.#marksChanged();
+    this.#overlay.diagnostics = diagnostics;
+    this.#overlayChanged(true);
   }
 
   setHighlights(nodes: number[]): void {
-    this.#highlights = nodes;
-    this.#marksChanged(false);
+    this.#overlay.highlights = nodes;
+    this.#overlayChanged(false);
   }
 
   setRunStats(statistics: Statistics[] | null): void {
-    this.#ran = ranValues(statistics);
-    this.#marksChanged(false);
+    this.#overlay.ran = ranValues(statistics);
+    this.#overlayChanged(false);
   }
 
-  #setSelection(nodes: number[], group: number, value: number, tell: boolean): void {
-    const before = { nodes: this.#selection, group: this.#selectedGroup, value: this.#selectedValue };
-    this.#selection = [...new Set(nodes)];
-    this.#selectedGroup = group;
-    this.#selectedValue = value;
-    this.#marksChanged();
-    if (!tell) return;
-    if (before.nodes.length || nodes.length) this.#emitter.emit("select", this.selection);
+  /** Selects on the user's behalf, and tells. */
+  #choose(nodes: readonly number[], group = 0, value = 0): void {
+    const before = { nodes: this.#overlay.nodes.length, group: this.#overlay.group, value: this.#overlay.value };
+    this.#overlay.select(nodes, group, value);
+    this.#overlayChanged(true);
+    if (before.nodes || nodes.length) this.#emitter.emit("select", this.selection);
     if (group || (before.group && !nodes.length && !value)) this.#emitter.emit("selectgroup", group);
     if (value || (before.value && !nodes.length && !group)) this.#emitter.emit("selectvalue", value);
   }
 
-  // ------------------------------------------------------------------------------------------------------------ gestures
-
-  #gestureHandler(): GestureHandler {
-    return {
-      hasFocus: () => this.#keyboardHere(),
-      takeFocus: () => this.focus(),
-      pan: (dx, dy) => this.pan(dx, dy),
-      zoom: (factor, x, y) => this.zoom(factor, x, y),
-      hover: (x, y) => this.#hoverAt(x, y),
-      leave: () => this.#setHover(null, 0, 0),
-      click: (x, y, add) => this.#click(this.#pick(x, y), add),
-      doubleClick: (x, y, all) => this.#doubleClick(this.#pick(x, y), all),
-      menu: (x, y) => this.#menu(x, y),
-      lasso: (x1, y1, x2, y2, done) => this.#drawLasso(x1, y1, x2, y2, done),
-      panning: (active) => this.#cursor(active ? "grabbing" : ""),
-    };
-  }
+  // --------------------------------------------------------------------------------------------------------- interaction
 
   /** Takes the keyboard's focus without scrolling the page. */
   focus(): void {
     this.#outline.element.focus({ preventScroll: true });
   }
 
-  #keyboardHere(): boolean {
+  #hasFocus(): boolean {
     return this.#outline.element.matches(":focus");
   }
 
-  #focusChanged(): void {
-    this.#marksChanged(false);
-  }
-
-  pan(dx: number, dy: number): void {
-    if (!this.#index) return;
-    this.#camera.pan(dx, dy);
-    this.#camera.clampTo(this.#index.scene);
-    this.#viewpoint.moved = true;
-    this.#surface.invalidate();
-  }
-
-  /** Zooms at a point of the element, or at its middle. */
-  zoom(factor: number, x = this.#camera.width / 2, y = this.#camera.height / 2): void {
-    if (!this.#index) return;
-    this.#camera.zoomAt(factor, x, y);
-    this.#camera.clampTo(this.#index.scene);
-    this.#viewpoint.moved = true;
-    this.#surface.invalidate();
-  }
-
-  #pick(x: number, y: number): Pick | null {
-    if (!this.#index) return null;
-    return pickAt(this.#index, this.#camera.toSceneX(x), this.#camera.toSceneY(y), LINE_SLACK / this.#camera.zoom);
-  }
-
-  #cursor(cursor: string): void {
-    this.#outline.element.style.cursor = cursor;
-  }
-
-  #hoverAt(x: number, y: number): void {
-    this.#setHover(this.#pick(x, y), x, y);
-  }
-
-  #setHover(pick: Pick | null, x: number, y: number): void {
-    const before = this.#hover;
-    this.#hover = pick;
-    const target = pick ? this.#target(pick, x, y) : null;
-    const something = target && (target.node || target.value || (target.group && pick!.what !== "ground"));
-    this.#cursor(something ? "pointer" : "");
-    if (JSON.stringify(before) !== JSON.stringify(pick)) this.#marksChanged(false);
-    this.#emitter.emit("hover", something ? target : null);
-  }
-
-  /** What a pick means to the panels. */
-  #target(pick: Pick, x: number, y: number): PointerTarget {
-    const target: PointerTarget = { node: 0, value: 0, group: 0, x, y };
-    if (pick.what === "value") target.value = pick.value;
-    else {
-      const box = this.#index!.scene.boxes[pick.what === "ground" ? pick.frame : pick.index];
-      if (box?.kind === NODE) target.node = box.id;
-      else if (box?.kind === GROUP) target.group = box.id;
-      else if (box) target.value = box.id;
-    }
-    return target;
-  }
-
-  #click(pick: Pick | null, add: boolean): void {
-    if (!pick) return;
-    if (pick.what === "ground") {
-      if (!add) this.#setSelection([], 0, 0, true);
-      return;
-    }
-    if (pick.what === "value") {
-      this.#setSelection([], 0, pick.value, true);
-      return;
-    }
-    const box = this.#index!.scene.boxes[pick.index]!;
-    if (pick.fold) this.toggle(box.id);
-    else if (pick.what === "box" && pick.enter) this.openScope(box.scope);
-    else this.selectBox(box, add);
-  }
-
-  /** Selects what a box stands for; `add` adds a node to the selection, or takes it out. */
-  selectBox(box: Box, add: boolean): void {
-    this.#focusKey = box.key;
-    if (box.kind === GROUP) this.#setSelection([], box.id, 0, true);
-    else if (box.kind !== NODE) this.#setSelection([], 0, box.id, true);
-    else if (!add) this.#setSelection([box.id], 0, 0, true);
-    else {
-      const without = this.#selection.filter((id) => id !== box.id);
-      this.#setSelection(without.length < this.#selection.length ? without : [...without, box.id], 0, 0, true);
-    }
-  }
-
-  #doubleClick(pick: Pick | null, all: boolean): void {
-    if (!pick || !this.#index) return;
-    if (pick.what === "value") {
-      const producer = this.#store.producer(pick.value);
-      if (pick.portal >= 0 && producer && !this.#index.scene.portals[pick.portal]!.atSource) this.reveal(producer.node);
-      return;
-    }
-    if (pick.what === "ground") return;
-    this.enter(pick.index, all);
-  }
-
-  /** Folds, unfolds or enters what a box stands for. */
-  enter(index: number, all = false): void {
-    const box = this.#index!.scene.boxes[index]!;
-    if (box.kind === GROUP) this.toggle(box.id, all);
-    else if (box.enter) this.openScope(box.scope);
-  }
-
-  #menu(x: number, y: number): void {
-    const pick = this.#pick(x, y);
-    if (!pick) return;
-    const target = this.#target(pick, x, y);
-    if (target.node && !this.#selection.includes(target.node)) this.#setSelection([target.node], 0, 0, true);
-    this.#emitter.emit("contextmenu", target);
-  }
-
-  #drawLasso(x1: number, y1: number, x2: number, y2: number, done: boolean): void {
-    const camera = this.#camera;
-    const left = camera.toSceneX(Math.min(x1, x2)), top = camera.toSceneY(Math.min(y1, y2));
-    const right = camera.toSceneX(Math.max(x1, x2)), bottom = camera.toSceneY(Math.max(y1, y2));
-    this.#lasso = done ? null : { x: left, y: top, width: right - left, height: bottom - top };
-    if (done && this.#index) {
-      const { scene } = this.#index;
-      const found = this.#index.boxesIn(left, top, right, bottom).map((i) => scene.boxes[i]!);
-      const nodes = found.flatMap((box) => (box.kind === NODE ? [box.id] : []));
-      if (nodes.length) this.#setSelection([...this.#selection, ...nodes], 0, 0, true);
-    }
-    this.#marksChanged(false);
-  }
-
-  // ------------------------------------------------------------------------------------------------------------ keyboard
-
-  #keyDown(event: KeyboardEvent): void {
-    if (handleCanvasKey(this, event)) event.preventDefault();
-  }
-
-  #focusBox(): number {
-    const { scene } = this.#index!;
-    const node = this.#selection[this.#selection.length - 1];
-    const shown = this.#focusKey ? scene.indexOf.get(this.#focusKey) : undefined;
-    if (shown !== undefined) return shown;
-    return node ? boxOfNode(this.#ground!, node) : -1;
-  }
-
-  /** Moves the keyboard's place along values (up, down) or rows, and selects there. */
-  walk(direction: Direction, add: boolean): void {
-    const ground = this.#ground;
-    if (!ground) return;
-    const from = this.#focusBox();
-    this.#goTo(from < 0 ? this.#viewpoint.middleBox(this.#camera, ground.scene) : step(ground, from, direction), add);
-  }
-
-  /** Next or previous box in reading order; false at the end, where Tab leaves the picture. */
-  walkOrder(by: 1 | -1): boolean {
-    if (!this.#index) return false;
-    const from = this.#focusBox();
-    const next = from < 0 ? this.#viewpoint.middleBox(this.#camera, this.#index.scene) : from + by;
-    return this.#goTo(next, false);
-  }
-
-  #goTo(index: number, add: boolean): boolean {
-    const box = this.#index?.scene.boxes[index];
-    if (!box) return false;
-    this.#focusKey = box.key;
-    this.selectBox(box, add);
-    this.#viewpoint.bringIntoView(this.#camera, this.#index!.scene, index, 0);
-    this.#surface.invalidate();
-    return true;
-  }
-
-  /** Enter: folds, unfolds or enters the box that the keyboard is at. */
-  enterFocused(all: boolean): boolean {
-    const index = this.#index ? this.#focusBox() : -1;
-    if (index >= 0) this.enter(index, all);
-    return index >= 0;
+  #stage(): Stage {
+    const view = this;
+    return {
+      store: this.#store,
+      overlay: this.#overlay,
+      camera: this.#camera,
+      get index() { return view.#index; },
+      get ground() { return view.#ground; },
+      get viewpoint() { return view.#viewpoint; },
+      hasFocus: () => this.#hasFocus(),
+      focus: () => this.focus(),
+      fit: () => this.fit(),
+      choose: (nodes, group, value) => this.#choose(nodes, group, value),
+      toggle: (group, all) => this.toggle(group, all),
+      openScope: (scope) => this.openScope(scope),
+      reveal: (node) => this.reveal(node),
+      overlayChanged: (spoken) => this.#overlayChanged(spoken),
+      cameraChanged: () => this.#cameraChanged(),
+      setCursor: (cursor) => (this.#outline.element.style.cursor = cursor),
+      hovered: (target) => this.#emitter.emit("hover", target),
+      menuAsked: (target) => this.#emitter.emit("contextmenu", target),
+    };
   }
 
   // --------------------------------------------------------------------------------------------------------------- tests

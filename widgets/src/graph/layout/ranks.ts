@@ -81,6 +81,8 @@ export function ranks(count: number, from: Int32Array, to: Int32Array, free: Uin
     }
   }
   for (let pass = 0; pass < 3; pass++) tighten(rank, order, out, into);
+  stackLeaves(rank, out, into, -1);
+  stackLeaves(rank, into, out, 1);
   spreadLonely(rank, out, into, free);
   closeGaps(rank, free);
   return rank;
@@ -102,6 +104,23 @@ function tighten(rank: Int32Array, order: Int32Array, out: Adjacency, into: Adja
     let highest = -1;
     for (let k = into.start[v]!; k < into.start[v + 1]!; k++) highest = Math.max(highest, rank[into.node[k]!]!);
     rank[v] = highest + 1;
+  }
+}
+
+/** Boxes that only touch one other are set in several rows where that has more than this many of them. */
+const LEAVES_PER_ROW = 12;
+
+/** Stacks the many boxes that only feed (step -1; or are only fed by, 1) one box, as one row of them would be too wide. */
+function stackLeaves(rank: Int32Array, ahead: Adjacency, behind: Adjacency, step: -1 | 1): void {
+  for (let v = 0; v < rank.length; v++) {
+    if (degree(behind, v) <= LEAVES_PER_ROW) continue;
+    const leaves = [...behind.node.subarray(behind.start[v]!, behind.start[v + 1]!)]
+      .filter((u) => degree(ahead, u) === 1 && degree(behind, u) === 0);
+    if (leaves.length <= LEAVES_PER_ROW) continue;
+    const perRow = Math.max(LEAVES_PER_ROW, Math.ceil(Math.sqrt(3 * leaves.length)));
+    leaves.forEach((u, i) => {
+      rank[u] = rank[v]! + step * (1 + Math.floor(i / perRow));
+    });
   }
 }
 

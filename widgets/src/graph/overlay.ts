@@ -1,0 +1,82 @@
+/** What lies over the plain picture: selection, hover, keyboard focus, search matches, problems, runs. No DOM. */
+
+import type { Diagnostic } from "../protocol.ts";
+import type { Badge, Marks } from "./canvas/painter.ts";
+import { INPUT, OUTSIDE } from "./keys.ts";
+import { badgesOf, countsOf, selectedBoxes, valuesAround } from "./marks.ts";
+import type { Pick } from "./pick.ts";
+import { boxOfNode, type Ground } from "./walk.ts";
+
+/** Beyond so many selected nodes their values are not lit: all lit is none lit. */
+const LIT_NODES = 50;
+
+export class Overlay {
+  /** One of these three at most: nodes, a group or a value. */
+  nodes: readonly number[] = [];
+  group = 0;
+  value = 0;
+  hover: Pick | null = null;
+  /** Key of the box that the keyboard is at, 0: none. */
+  focusKey = 0;
+  lasso: Marks["lasso"] = null;
+  ran: ReadonlyMap<number, boolean> = new Map();
+  #highlights: readonly number[] = [];
+  #diagnostics: readonly Diagnostic[] = [];
+  #counted: { matches: Map<number, number>; badges: Map<number, Badge> } | null = null;
+
+  /** Scene or folding changed: boxes have other indices now. */
+  sceneChanged(): void {
+    this.hover = null;
+    this.#counted = null;
+  }
+
+  set highlights(nodes: readonly number[]) {
+    this.#highlights = nodes;
+    this.#counted = null;
+  }
+
+  set diagnostics(diagnostics: readonly Diagnostic[]) {
+    this.#diagnostics = diagnostics;
+    this.#counted = null;
+  }
+
+  select(nodes: readonly number[], group: number, value: number): void {
+    this.nodes = [...new Set(nodes)];
+    this.group = group;
+    this.value = value;
+  }
+
+  /** Index of the box that the keyboard is at, that of the last selected node by default; -1 for none. */
+  focusBox(ground: Ground): number {
+    const shown = this.focusKey ? ground.scene.indexOf.get(this.focusKey) : undefined;
+    if (shown !== undefined) return shown;
+    const last = this.nodes[this.nodes.length - 1];
+    return last ? boxOfNode(ground, last) : -1;
+  }
+
+  selectedBoxes(ground: Ground): Set<number> {
+    return selectedBoxes(ground, this.nodes, this.group);
+  }
+
+  /** What the painter draws; `keyboard`: whether the focus is shown. */
+  marks(ground: Ground, keyboard: boolean): Marks {
+    this.#counted ??= { matches: countsOf(ground, this.#highlights), badges: badgesOf(ground, this.#diagnostics) };
+    const { hover } = this;
+    const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;
+    const strongValues = new Set<number>();
+    if (this.value) strongValues.add(this.value);
+    if (hover?.what === "value") strongValues.add(hover.value);
+    const hovered = ground.scene.boxes[hoverBox];
+    if (hovered && (hovered.kind === INPUT || hovered.kind === OUTSIDE)) strongValues.add(hovered.id);
+    return {
+      selected: this.selectedBoxes(ground),
+      focus: keyboard ? this.focusBox(ground) : -1,
+      hover: hoverBox,
+      strongValues,
+      litValues: valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
+      ...this.#counted,
+      ran: this.ran,
+      lasso: this.lasso,
+    };
+  }
+}
