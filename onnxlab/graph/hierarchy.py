@@ -67,12 +67,14 @@ class Hierarchy:
         self._ids: dict[object, int] = {}
         self._starts: dict[object, set[int]] = {}
         self._claims: dict[int, int] = {}
+        self._top: dict[int, int] = {}
 
     def refresh(self, graph: Connections) -> bool:
         """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges."""
         groups: list[Group] = []
         group_of: dict[int, int] = {}
         self._claims.clear()
+        self._top.clear()
         for scope in graph.scopes.values():
             order = graph.topological(scope)
             claims = [self._names.path(graph.nodes[node]) for node in order]
@@ -85,6 +87,11 @@ class Hierarchy:
         changed = found != self.groups or group_of != self.group_of
         self.groups, self.group_of = found, group_of
         return changed
+
+    def width(self, scope: int) -> int:
+        """Number of boxes at the top of a scope, constants included."""
+        groups = sum(group.scope == scope and not group.parent for group in self.groups.values())
+        return groups + self._top.get(scope, 0)
 
     def is_stale(self, node: NodeRecord) -> bool:
         """Whether a node was renamed into another scope since the last refresh."""
@@ -126,6 +133,7 @@ class Hierarchy:
     def _publish(self, top: Box, order: list[int], scope: int, groups: list[Group], group_of: dict[int, int]) -> None:
         """Give the boxes of a scope their ids; a group comes before the groups in it."""
         group_of.update((order[node], 0) for node in top.nodes)
+        self._top[scope] = len(top.nodes)
         row = [(child, 0) for child in top.children]
         for box, parent in row:
             gid = self._ids.setdefault((scope, box.key), len(self._ids) + 1)

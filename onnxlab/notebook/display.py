@@ -6,23 +6,35 @@ without tags.
 
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.render import svg, text
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
+MAX_BOXES = 48
+"""Boxes of the picture beside the widget: made with every output, so it must not make anybody wait."""
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 
 def bundle(
-    model: "Model", model_id: str | None = None, include: Any = None, exclude: Any = None, **options: Any
+    model: "Model",
+    model_id: str | None = None,
+    hierarchy: Hierarchy | None = None,
+    include: Any = None,
+    exclude: Any = None,
+    **options: Any,
 ) -> dict[str, Any]:
     """The representations of a model by MIME type, the widget's only where `model_id` names one.
 
     Args:
+        hierarchy: groups that are up to date, where the caller has them.
         include, exclude: MIME types to make, or to leave out, as IPython asks for them.
     """
-    makers: dict[str, Any] = {"text/plain": lambda: text.summary(model), "image/svg+xml": lambda: svg.render(model)}
+    makers: dict[str, Any] = {
+        "text/plain": lambda: text.summary(model),
+        "image/svg+xml": lambda: svg.render(model, MAX_BOXES, hierarchy),
+    }
     if model_id is not None:
         makers[WIDGET] = lambda: {"version_major": 2, "version_minor": 1, "model_id": model_id}
     wanted = {kind for kind in makers if not include or kind in include} - set(exclude or ())

@@ -14,6 +14,7 @@ from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph import edits
 from onnxlab.graph.attributes import kind_of
+from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.notebook import protocol
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.outbox import Outbox, Send
@@ -63,6 +64,11 @@ class Session:
             "save": self._save,
             "stop": self._stop,
         }
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The groups that the page shows."""
+        return self._hub.scene.hierarchy
 
     def receive(self, content: object) -> None:
         """Handle one message from the page: exactly one reply follows, that of a run when it is done."""

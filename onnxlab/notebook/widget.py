@@ -108,4 +108,6 @@ class ModelWidget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """The widget, with a picture and a text for where no kernel runs."""
-        return display.bundle(self.model, self.model_id if self.is_open else None, **options)
+        if self._session is None:
+            return display.bundle(self.model, **options)
+        return display.bundle(self.model, self.model_id, self._session.hierarchy, **options)

@@ -72,19 +72,26 @@ class Picture:
     frames: list[Frame] = field(default_factory=list)
 
 
-def picture(model: "Model", max_boxes: int = MAX_BOXES) -> Picture:
-    """The main graph, folded until at most `max_boxes` boxes show. Constants and initializers are left out."""
+def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> Picture:
+    """The main graph, folded until at most `max_boxes` boxes show. Constants and initializers are left out.
+
+    Args:
+        hierarchy: groups that are up to date; taken where their top is small enough, else groups are found
+            anew.
+    """
     with model.graph.lock:
-        return _Painter(model, max_boxes).paint()
+        if hierarchy is None or hierarchy.width(model.graph.main.id) > max_boxes:
+            hierarchy = Hierarchy(max_boxes)
+            hierarchy.refresh(model.graph.index)
+        return _Painter(model, max_boxes, hierarchy).paint()
 
 
 class _Painter:
-    def __init__(self, model: "Model", max_boxes: int) -> None:
+    def __init__(self, model: "Model", max_boxes: int, hierarchy: Hierarchy) -> None:
         self._model = model
         self._graph = model.graph
         self._scope: Scope = model.graph.main
-        self._hierarchy = Hierarchy(max_boxes)
-        self._hierarchy.refresh(model.graph.index)
+        self._hierarchy = hierarchy
         self._order = [
             node
             for node in model.graph.index.topological(self._scope)

@@ -8,6 +8,7 @@ of the model is markup: it is escaped, and ids are numbers.
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.render.layout import LINE, Layout, Rectangle, Route, layout
 from onnxlab.render.picture import MAX_BOXES, Box, Picture, picture
 
@@ -37,9 +38,9 @@ _FILLS = {
 _OTHER = "#e2eadb"
 
 
-def render(model: "Model", max_boxes: int = MAX_BOXES) -> str:
-    """The main graph as an SVG document, folded until at most `max_boxes` boxes show."""
-    drawn = picture(model, max_boxes)
+def render(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> str:
+    """The main graph as an SVG document, folded until at most `max_boxes` boxes show; see `picture`."""
+    drawn = picture(model, max_boxes, hierarchy)
     return draw(drawn, layout(drawn), title=model.name)
 
 

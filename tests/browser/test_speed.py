@@ -1,0 +1,67 @@
+"""How quick it feels: from a change in a field to the new labels, from asking for a view to its first picture."""
+
+import statistics
+
+from tests.browser.lab import Lab
+from tests.corpus import Corpus
+
+FIELD_TO_LABELS = 250.0
+FIRST_FRAME = 2000.0
+"""Milliseconds, in the browser."""
+REPEATS = 5
+
+# From the key in the field until the first frame that was drawn of the new labels.
+_LATENCY = """(root) => new Promise((resolve, reject) => {
+    const store = root.__onnxlab.store;
+    let pressed = 0;
+    root.addEventListener('keydown', (event) => { if (event.key === 'Enter') pressed ||= performance.now(); }, {capture: true, once: true});
+    const off = store.on('commit', (change) => {
+        off();
+        const seen = performance.getEntriesByName('onnxlab:frame').length;
+        const look = () => {
+            const marks = performance.getEntriesByName('onnxlab:frame');
+            if (marks.length > seen) resolve({milliseconds: marks.at(-1).startTime - pressed, labels: change.labels.length});
+            else requestAnimationFrame(look);
+        };
+        requestAnimationFrame(look);
+    });
+    setTimeout(() => reject(new Error('no commit within 20 s')), 20000);
+})"""
+
+
+def test_labels_follow_a_field_at_once(lab: Lab, corpus: Corpus) -> None:
+    lab.open("latency.ipynb", ["import onnxlab", f"model = onnxlab.load({str(corpus['bert_base'])!r})", "model"])
+    lab.run_all()
+    widget = lab.widget()
+    widget.select(widget.node("node_embedding"))
+    field = widget.get("attr-field-axis")
+    taken, labels = [], 0
+    for number in range(REPEATS):
+        field.fill(str((number + 1) % 2))
+        latency = widget.root.evaluate_handle(f"root => ({{ wait: ({_LATENCY})(root) }})")
+        field.press("Enter")
+        found = latency.evaluate("handle => handle.wait")
+        taken.append(found["milliseconds"])
+        labels = found["labels"]
+        lab.page.wait_for_timeout(100)
+    print(f"\nbert_base: {labels} labels in {[round(each) for each in taken]} ms, median {statistics.median(taken):.0f} ms")
+    assert labels > 100
+    assert statistics.median(taken) < FIELD_TO_LABELS
+
+
+def test_the_first_frame_of_a_big_model(lab: Lab, corpus: Corpus) -> None:
+    cells = ["import onnxlab", "onnxlab.load()", f"model = onnxlab.load({str(corpus['swin_s'])!r})"]
+    lab.open("first_frame.ipynb", cells)
+    lab.run_all()
+    lab.widget()
+    lab.page.evaluate("() => performance.clearMarks('onnxlab:frame')")
+    asked = lab.page.evaluate("() => performance.now()")
+    lab.add_cell("model")
+    widget = lab.widget(1)
+    drawn = lab.page.evaluate("() => performance.getEntriesByName('onnxlab:frame')[0].startTime")
+    boxes = len(widget.debug()["boxes"])
+    nodes = widget.evaluate("handle => handle.store.nodes.size")
+    print(f"\nswin_s: {nodes} nodes as {boxes} boxes, first frame after {drawn - asked:.0f} ms")
+    assert nodes > 8000
+    assert 1 < boxes <= 320
+    assert drawn - asked < FIRST_FRAME
