@@ -20,7 +20,7 @@ interface ToolButtonProps {
 export function ToolButton({ icon, title, testid, label, disabled, pressed, onClick, children }: ToolButtonProps) {
   return (
     <button
-      type="button" class="ol-button" title={title} aria-label={title} data-testid={testid}
+      type="button" class="ol-button" title={title} aria-label={label ? undefined : title} data-testid={testid}
       disabled={disabled} aria-pressed={pressed} onClick={onClick}
     >
       <Icon name={icon} />
