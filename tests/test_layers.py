@@ -28,6 +28,7 @@ LAYERS = [
     "execution",
     "transforms",
     "analysis",
+    "backend",
     "model",
     "render",
     "notebook",

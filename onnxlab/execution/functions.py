@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab import dtypes
-from onnxlab.errors import EditError
+from onnxlab import dtypes, schemas
 from onnxlab.graph import attributes as codec
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.snapshot import NodeView, ScopeView, Snapshot
+from onnxlab.graph.snapshot import AttributeRef, NodeView, ScopeView, Snapshot
 from onnxlab.schemas import Schema
 
 _DOMAIN = "onnxlab.schema"  # of the wrapping function: no node inside can mean it
@@ -27,31 +26,37 @@ def is_fixed(schema: Schema) -> bool:
     return schema.onnx is not None and bool(schema.onnx.has_function)
 
 
-def fixed_function(schema: Schema, version: int) -> tuple[Snapshot, ScopeView] | None:
-    """The body of a schema at an opset version, or None if it has none."""
+def fixed_function(schema: Schema, opsets: Mapping[str, int]) -> tuple[Snapshot, ScopeView] | None:
+    """The body of a schema where `opsets` are imported, or None if it has none."""
     if not is_fixed(schema):
         return None
-    chosen = _version(schema.onnx.function_opset_versions, version)
-    return _scoped(schema.onnx.get_function_with_opset_version(chosen))
+    chosen = _version(schema.onnx.function_opset_versions, opsets.get(schema.domain, 1))
+    return _scoped(schema.onnx.get_function_with_opset_version(chosen), _default_opset(opsets))
 
 
 def made_function(
-    schema: Schema, version: int, node: NodeView, attributes: Mapping[str, Any], arrays: Sequence[Any]
+    schema: Schema, opsets: Mapping[str, int], node: NodeView, attributes: Mapping[str, Any], arrays: Sequence[Any]
 ) -> tuple[Snapshot, ScopeView] | None:
     """The body that a schema makes for a node on these inputs, or None if it makes none.
 
     Args:
+        opsets: imported where the node stands.
         attributes: the node's, decoded, with references resolved; defaults left out.
     """
     if schema.onnx is None or not schema.onnx.has_context_dependent_function:
         return None
-    chosen = _version(schema.onnx.context_dependent_function_opset_versions, version)
+    chosen = _version(schema.onnx.context_dependent_function_opset_versions, opsets.get(schema.domain, 1))
     proto = _node_proto(schema, node, attributes)
     types = [_type_proto(array) for array in arrays]
     data = schema.onnx.get_context_dependent_function_with_opset_version(
         chosen, proto.SerializeToString(), [item.SerializeToString() for item in types]
     )
-    return _scoped(data)
+    return _scoped(data, _default_opset(opsets))
+
+
+def _default_opset(opsets: Mapping[str, int]) -> int:
+    """Version of ai.onnx for bodies that use it without importing it: the caller's, else the newest."""
+    return opsets.get("") or schemas.latest_opset("")
 
 
 def _version(versions: Sequence[int], version: int) -> int:
@@ -70,12 +75,12 @@ def _node_proto(schema: Schema, node: NodeView, attributes: Mapping[str, Any]) -
     proto = onnx.NodeProto(
         op_type=node.op_type, domain=node.domain, name=node.name, input=node.inputs, output=node.outputs
     )
-    for name, value in attributes.items():
-        formal = schema.attributes.get(name)
-        try:
-            proto.attribute.append(codec.encode(name, value, formal.type if formal else None))
-        except EditError:  # a body: no schema with a made function has one
-            continue
+    for name, value in node.attributes.items():
+        if not isinstance(value, AttributeRef):
+            proto.attribute.append(node.attributes.proto(name))
+        elif name in attributes:
+            formal = schema.attributes.get(name)
+            proto.attribute.append(codec.encode(name, attributes[name], formal.type if formal else None))
     return proto
 
 
@@ -92,7 +97,7 @@ def _type_proto(array: Any) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _scoped(data: bytes) -> tuple[Snapshot, ScopeView] | None:
+def _scoped(data: bytes, default_opset: int) -> tuple[Snapshot, ScopeView] | None:
     """A serialised FunctionProto as a scope of a snapshot of its own."""
     import onnx
 
@@ -100,6 +105,8 @@ def _scoped(data: bytes) -> tuple[Snapshot, ScopeView] | None:
         return None
     function = onnx.FunctionProto.FromString(data)
     function.domain, function.overload = _DOMAIN, ""
+    if not any(entry.domain in ("", "ai.onnx") for entry in function.opset_import):
+        function.opset_import.add(domain="", version=default_opset)
     model = onnx.ModelProto(ir_version=10, functions=[function], opset_import=function.opset_import)
     snapshot = ModelGraph(model).snapshot()
     return snapshot, snapshot.functions[_DOMAIN, function.name, ""]

@@ -206,13 +206,12 @@ def _call_body(body: ProgramBody, context: NodeContext, *arrays: Any) -> tuple[A
 def _schema_step(node: NodeView, scope: ScopeCompiler, schema: Schema, given: Mapping[str, Any]) -> Step:
     """A node by the body that its schema carries."""
     bindings = dict(_defaults(schema)) | dict(given)
-    version = scope.scope.opsets.get(node.domain, 1)
-    fixed = functions.fixed_function(schema, version)
+    fixed = functions.fixed_function(schema, scope.scope.opsets)
     if fixed is not None:
         snapshot, inner = fixed
         body = Compiler(snapshot, scope.compiler.providers).bound(inner, bindings)
         return _function_step(node, scope, body)
-    made = _MadeBody(node, scope, schema, version, given, bindings)
+    made = _MadeBody(node, scope, schema, given, bindings)
     return Step(node.label, operator(node), node.id, made, node.inputs, node.outputs, context=True,
                 opsets=scope.scope.opsets)  # fmt: skip
 
@@ -225,11 +224,10 @@ class _MadeBody:
         node: NodeView,
         scope: ScopeCompiler,
         schema: Schema,
-        version: int,
         given: Mapping[str, Any],
         bindings: Mapping[str, Any],
     ) -> None:
-        self._node, self._scope, self._schema, self._version = node, scope, schema, version
+        self._node, self._scope, self._schema = node, scope, schema
         self._given, self._bindings = given, bindings
         self._bodies: dict[Any, ProgramBody] = {}
 
@@ -237,7 +235,7 @@ class _MadeBody:
         key = functions.signature(arrays)
         body = self._bodies.get(key)
         if body is None:
-            made = functions.made_function(self._schema, self._version, self._node, self._given, arrays)
+            made = functions.made_function(self._schema, self._scope.scope.opsets, self._node, self._given, arrays)
             if made is None:
                 raise _unsupported(self._node, self._scope, self._schema)
             snapshot, inner = made
