@@ -30,13 +30,21 @@ const KINDS: Record<Kind, DebugBox["kind"]> = {
   [NODE]: "node", [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [OUTSIDE]: "outside",
 };
 
+export interface Shown {
+  scene: Scene | null;
+  camera: Camera;
+  /** Of the canvas in the browser's viewport. */
+  place: { left: number; top: number };
+  scope: number;
+  frames: number;
+  layoutMs: number;
+  label(value: number): string;
+}
+
 /** Boxes and labels at their places in the browser's viewport, in pixels; those out of view are listed too. */
-export function describe(
-  scene: Scene | null, camera: Camera, rect: { left: number; top: number }, frames: number, layoutMs: number,
-  scope: number, label: (value: number) => string,
-): DebugState {
-  const x = (sceneX: number): number => rect.left + camera.toScreenX(sceneX);
-  const y = (sceneY: number): number => rect.top + camera.toScreenY(sceneY);
+export function describe({ scene, camera, place, scope, frames, layoutMs, label }: Shown): DebugState {
+  const x = (sceneX: number): number => place.left + camera.toScreenX(sceneX);
+  const y = (sceneY: number): number => place.top + camera.toScreenY(sceneY);
   return {
     scope,
     zoom: camera.zoom,

@@ -10,7 +10,8 @@ import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "../../
 import { layout } from "../../src/graph/layout/layout.ts";
 import { badgesOf, countsOf } from "../../src/graph/marks.ts";
 import { pickAt } from "../../src/graph/pick.ts";
-import { SceneBuilder, type Scene } from "../../src/graph/scene.ts";
+import type { Scene } from "../../src/graph/scene.ts";
+import { SceneBuilder } from "../../src/graph/scene_builder.ts";
 import { boxOfNode, step } from "../../src/graph/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { control, mesh, residualChain, swin, transformer } from "../fixtures/networks.ts";

@@ -117,9 +117,10 @@ function stackLeaves(rank: Int32Array, ahead: Adjacency, behind: Adjacency, step
     const leaves = [...behind.node.subarray(behind.start[v]!, behind.start[v + 1]!)]
       .filter((u) => degree(ahead, u) === 1 && degree(behind, u) === 0);
     if (leaves.length <= LEAVES_PER_ROW) continue;
-    const perRow = Math.max(LEAVES_PER_ROW, Math.ceil(Math.sqrt(3 * leaves.length)));
+    const rows = Math.ceil(leaves.length / Math.max(LEAVES_PER_ROW, Math.ceil(Math.sqrt(3 * leaves.length))));
+    // By turns, so that the lines of one row pass between the boxes of the next.
     leaves.forEach((u, i) => {
-      rank[u] = rank[v]! + step * (1 + Math.floor(i / perRow));
+      rank[u] = rank[v]! + step * (1 + (i % rows));
     });
   }
 }

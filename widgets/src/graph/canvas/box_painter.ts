@@ -1,0 +1,216 @@
+/** Draws boxes at three levels of detail: blocks of colour, titles, all their words. */
+
+import { MARGIN, PADDING, TEXT_LINE, TITLE_LINE, type Box } from "../boxes.ts";
+import { GROUP, NODE, OUTSIDE } from "../keys.ts";
+import { SIGN } from "../pick.ts";
+import type { Scene } from "../scene.ts";
+import type { Camera } from "./camera.ts";
+import type { Marks, Texts } from "./painter.ts";
+import type { TextFitter } from "./text.ts";
+import type { BoxColors, Palette } from "./theme.ts";
+import { FAR, NEAR, type DrawList } from "./visible.ts";
+
+/** Of the corners of boxes. */
+export const RADIUS = 6;
+/** Sideways strip of colour at a box's left. */
+const STRIPE = 4;
+
+export class BoxPainter {
+  readonly #ctx: CanvasRenderingContext2D;
+  readonly #text: TextFitter;
+  readonly #palette: Palette;
+  readonly #texts: Texts;
+
+  constructor(ctx: CanvasRenderingContext2D, text: TextFitter, palette: Palette, texts: Texts) {
+    this.#ctx = ctx;
+    this.#text = text;
+    this.#palette = palette;
+    this.#texts = texts;
+  }
+
+  paint(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
+    if (list.detail === FAR) this.#farBoxes(scene, list, marks, camera);
+    else for (const i of list.boxes) this.#box(scene, i, list.detail === NEAR, camera, marks);
+  }
+
+  #colors(box: Box): BoxColors {
+    if (box.kind === NODE) return this.#palette.category(box.category);
+    return box.kind === GROUP ? this.#palette.group : this.#palette.terminal;
+  }
+
+  /** Plain blocks of colour, one path per colour. */
+  #farBoxes(scene: Scene, list: DrawList, marks: Marks, camera: Camera): void {
+    const ctx = this.#ctx, { x, y, w, h } = scene;
+    const byColor = new Map<string, number[]>();
+    for (const i of list.boxes) {
+      const color = this.#colors(scene.boxes[i]!).far;
+      const same = byColor.get(color);
+      if (same) same.push(i);
+      else byColor.set(color, [i]);
+    }
+    for (const [color, boxes] of byColor) {
+      ctx.fillStyle = color;
+      ctx.beginPath();
+      for (const i of boxes) ctx.rect(x[i]!, y[i]!, w[i]!, h[i]!);
+      ctx.fill();
+    }
+    if (!marks.matches.size) return;
+    const least = 5 / camera.zoom;
+    ctx.fillStyle = this.#palette.match;
+    for (const i of list.boxes) {
+      if (!marks.matches.has(i)) continue;
+      const width = Math.max(w[i]!, least), height = Math.max(h[i]!, least);
+      ctx.fillRect(x[i]! + (w[i]! - width) / 2, y[i]! + (h[i]! - height) / 2, width, height);
+    }
+  }
+
+  #box(scene: Scene, i: number, near: boolean, camera: Camera, marks: Marks): void {
+    const ctx = this.#ctx, palette = this.#palette;
+    const box = scene.boxes[i]!, colors = this.#colors(box);
+    const x = scene.x[i]!, y = scene.y[i]!, w = scene.w[i]!, h = scene.h[i]!;
+    const terminal = box.kind !== NODE && box.kind !== GROUP;
+    const radius = terminal ? h / 2 : RADIUS;
+    if (box.kind === GROUP) this.#stack(x, y, w, h, colors);
+    if (marks.matches.has(i)) this.#halo(x, y, w, h, radius, palette.matchSoft, 5);
+    ctx.fillStyle = palette.box;
+    ctx.strokeStyle = marks.hover === i ? colors.strong : colors.border;
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.roundRect(x, y, w, h, radius);
+    ctx.fill();
+    ctx.fillStyle = colors.fill;
+    ctx.fill();
+    if (box.kind === OUTSIDE) ctx.setLineDash([4, 3]);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    if (box.kind === NODE) {
+      ctx.fillStyle = colors.strong;
+      ctx.beginPath();
+      ctx.roundRect(x, y, STRIPE, h, [RADIUS, 0, 0, RADIUS]);
+      ctx.fill();
+    }
+    if (near) this.#words(box, colors, x, y, w, h);
+    else this.#title(box, colors, x, y, w, h, camera.zoom);
+  }
+
+  /** A second edge below a folded group: there is more inside. */
+  #stack(x: number, y: number, w: number, h: number, colors: BoxColors): void {
+    const ctx = this.#ctx;
+    ctx.fillStyle = this.#palette.box;
+    ctx.strokeStyle = colors.border;
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.roundRect(x + 4, y + 4, w - 8, h, RADIUS);
+    ctx.fill();
+    ctx.stroke();
+  }
+
+  #words(box: Box, colors: BoxColors, x: number, y: number, w: number, h: number): void {
+    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const terminal = box.kind !== NODE && box.kind !== GROUP;
+    const left = x + PADDING + (box.kind === NODE ? 2 : 0), room = w - (left - x) - PADDING + 4;
+    const facts = box.hasFacts ? this.#fitFacts(this.#texts.facts(box), terminal ? w - 22 : room) : "";
+    ctx.textBaseline = "middle";
+    if (terminal) {
+      ctx.textAlign = "center";
+      ctx.font = text.css("text");
+      ctx.fillStyle = palette.text;
+      const middle = facts ? y + h / 2 - 6 : y + h / 2;
+      ctx.fillText(text.fit(box.title, "text", w - 22), x + w / 2, middle);
+      if (facts) {
+        ctx.font = text.css("small");
+        ctx.fillStyle = palette.dim;
+        ctx.fillText(facts, x + w / 2, y + h / 2 + 7);
+      }
+      return;
+    }
+    ctx.textAlign = "left";
+    ctx.font = text.css("title");
+    ctx.fillStyle = colors.strong;
+    const sign = box.kind === GROUP || box.enter ? SIGN - 6 : 0;
+    let line = y + MARGIN + TITLE_LINE / 2;
+    ctx.fillText(text.fit(box.title, "title", room - sign), left, line);
+    line += TITLE_LINE / 2 + TEXT_LINE / 2;
+    if (box.subtitle) {
+      ctx.font = text.css("text");
+      ctx.fillStyle = palette.dim;
+      ctx.fillText(text.fit(box.subtitle, "text", room), left, line);
+      line += TEXT_LINE;
+    }
+    if (facts) {
+      ctx.font = text.css("small");
+      ctx.fillStyle = palette.dim;
+      ctx.fillText(facts, left, line);
+    }
+    if (box.kind === GROUP) this.foldSign(x + w - SIGN / 2 - 3, y + MARGIN + TITLE_LINE / 2, false);
+    if (box.enter) this.#enterSign(x + w - SIGN / 2 - 2, y + MARGIN + TITLE_LINE / 2, colors);
+  }
+
+  /** As many facts as there is room for, and how many are left out. */
+  #fitFacts(parts: string[], room: number): string {
+    const text = this.#text;
+    for (let shown = parts.length; shown > 1; shown--) {
+      const line = parts.slice(0, shown).join(" · ") + (shown < parts.length ? ` +${parts.length - shown}` : "");
+      if (text.measure(line, "small") <= room) return line;
+    }
+    const more = parts.length > 1 ? ` +${parts.length - 1}` : "";
+    return parts.length ? text.fit(parts[0]!, "small", room - text.measure(more, "small"), false) + more : "";
+  }
+
+  /** A small frame within a frame: this node has a graph inside. */
+  #enterSign(x: number, y: number, colors: BoxColors): void {
+    const ctx = this.#ctx;
+    ctx.strokeStyle = colors.strong;
+    ctx.fillStyle = colors.strong;
+    ctx.lineWidth = 1.2;
+    ctx.beginPath();
+    ctx.roundRect(x - 6, y - 5, 12, 10, 2.5);
+    ctx.stroke();
+    ctx.fillRect(x - 3, y - 2, 6, 4);
+  }
+
+  /** Only the title, as large as the box and the zoom ask for. */
+  #title(box: Box, colors: BoxColors, x: number, y: number, w: number, h: number, zoom: number): void {
+    const ctx = this.#ctx, text = this.#text;
+    const grow = Math.min(10 / (12.5 * zoom), (h - 6) / 15);
+    if (12.5 * grow * zoom < 6.5) return;
+    const title = text.fit(box.title, "title", (w - 12) / grow, false);
+    if (!title) return;
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "center";
+    ctx.font = text.css("title", grow);
+    ctx.fillStyle = colors.strong;
+    ctx.fillText(title, x + w / 2 + (box.kind === NODE ? 2 : 0), y + h / 2 + 0.5);
+  }
+
+  /** A minus (open) or plus (folded) in a small rounded square. */
+  foldSign(x: number, y: number, open: boolean): void {
+    const ctx = this.#ctx;
+    ctx.fillStyle = this.#palette.box;
+    ctx.strokeStyle = this.#palette.dim;
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.roundRect(x - 6, y - 6, 12, 12, 3);
+    ctx.fill();
+    ctx.globalAlpha = 0.6;
+    ctx.stroke();
+    ctx.globalAlpha = 1;
+    ctx.lineWidth = 1.3;
+    ctx.beginPath();
+    ctx.moveTo(x - 3, y);
+    ctx.lineTo(x + 3, y);
+    if (!open) {
+      ctx.moveTo(x, y - 3);
+      ctx.lineTo(x, y + 3);
+    }
+    ctx.stroke();
+  }
+
+  #halo(x: number, y: number, w: number, h: number, radius: number, color: string, width: number): void {
+    const ctx = this.#ctx;
+    ctx.fillStyle = color;
+    ctx.beginPath();
+    ctx.roundRect(x - width, y - width, w + 2 * width, h + 2 * width, radius + width);
+    ctx.fill();
+  }
+}

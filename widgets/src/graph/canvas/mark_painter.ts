@@ -1,0 +1,116 @@
+/** Draws what marks boxes: matches, selection, focus, badges, and the rectangle being drawn to select. */
+
+import { GROUP, NODE } from "../keys.ts";
+import type { Scene } from "../scene.ts";
+import { RADIUS } from "./box_painter.ts";
+import type { Camera, Rect } from "./camera.ts";
+import type { Marks } from "./painter.ts";
+import type { TextFitter } from "./text.ts";
+import type { Palette } from "./theme.ts";
+import { FAR, NEAR, type DrawList } from "./visible.ts";
+
+export class MarkPainter {
+  readonly #ctx: CanvasRenderingContext2D;
+  readonly #text: TextFitter;
+  readonly #palette: Palette;
+
+  constructor(ctx: CanvasRenderingContext2D, text: TextFitter, palette: Palette) {
+    this.#ctx = ctx;
+    this.#text = text;
+    this.#palette = palette;
+  }
+
+  paint(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
+    this.#outlines(scene, list, camera, marks);
+    this.#badges(scene, list, camera, marks);
+    if (marks.lasso) this.#lasso(marks.lasso, camera);
+  }
+
+  #radiusOf(scene: Scene, i: number): number {
+    const { kind } = scene.boxes[i]!;
+    if (scene.frame[i]) return 10;
+    return kind === NODE || kind === GROUP ? RADIUS : scene.h[i]! / 2;
+  }
+
+  #outlines(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
+    const ctx = this.#ctx, palette = this.#palette;
+    const pixel = 1 / camera.zoom;
+    const outline = (i: number, color: string, width: number, away: number): void => {
+      ctx.strokeStyle = color;
+      ctx.lineWidth = width;
+      ctx.beginPath();
+      const r = this.#radiusOf(scene, i) + away;
+      ctx.roundRect(scene.x[i]! - away, scene.y[i]! - away, scene.w[i]! + 2 * away, scene.h[i]! + 2 * away, r);
+      ctx.stroke();
+    };
+    const shown = (i: number): void => {
+      if (marks.matches.has(i)) outline(i, palette.match, Math.max(1.6, 1.5 * pixel), 0);
+      if (marks.selected.has(i)) {
+        outline(i, palette.accentSoft, Math.max(6, 5 * pixel), Math.max(3, 2.5 * pixel));
+        outline(i, palette.accent, Math.max(2, 1.8 * pixel), 0);
+      }
+      if (marks.focus === i && !(marks.selected.size === 1 && marks.selected.has(i))) {
+        ctx.setLineDash([4 * pixel, 3 * pixel]);
+        outline(i, palette.text, Math.max(1.2, 1.2 * pixel), Math.max(5, 4 * pixel));
+        ctx.setLineDash([]);
+      }
+    };
+    list.frames.forEach(shown);
+    if (marks.matches.size || marks.selected.size || marks.focus >= 0) list.boxes.forEach(shown);
+    if (list.detail === FAR) return;
+    for (const i of list.boxes) {
+      const count = marks.matches.get(i);
+      if (count && scene.boxes[i]!.kind === GROUP) this.#pill(scene.x[i]! + scene.w[i]!, scene.y[i]!, String(count), palette.match, "#1b1200");
+    }
+  }
+
+  #pill(right: number, y: number, words: string, fill: string, ink: string): void {
+    const ctx = this.#ctx, text = this.#text;
+    const width = Math.max(16, text.measure(words, "small") + 10);
+    ctx.fillStyle = fill;
+    ctx.beginPath();
+    ctx.roundRect(right - width + 7, y - 8, width, 16, 8);
+    ctx.fill();
+    ctx.fillStyle = ink;
+    ctx.font = text.css("small");
+    ctx.textAlign = "center";
+    ctx.textBaseline = "middle";
+    ctx.fillText(words, right - width / 2 + 7, y + 0.5);
+  }
+
+  #badges(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
+    if (!marks.badges.size) return;
+    const ctx = this.#ctx, palette = this.#palette;
+    for (const i of [...list.frames, ...list.boxes]) {
+      const badge = marks.badges.get(i);
+      if (!badge) continue;
+      const color = badge.severity === "error" ? palette.error : palette.warning;
+      const left = scene.x[i]!, y = scene.y[i]!;
+      if (list.detail !== NEAR) {
+        ctx.fillStyle = color;
+        ctx.beginPath();
+        ctx.arc(left, y, Math.max(7, 4.5 / camera.zoom), 0, 2 * Math.PI);
+        ctx.fill();
+        continue;
+      }
+      ctx.strokeStyle = palette.ground;
+      ctx.lineWidth = 3;
+      ctx.beginPath();
+      ctx.roundRect(left - 8, y - 8, 16, 16, 8);
+      ctx.stroke();
+      this.#pill(left + 1, y, badge.count > 1 ? String(badge.count) : "!", color, palette.onBadge);
+    }
+  }
+
+  #lasso(rect: Rect, camera: Camera): void {
+    const ctx = this.#ctx, palette = this.#palette;
+    ctx.fillStyle = palette.accentSoft;
+    ctx.strokeStyle = palette.accent;
+    ctx.lineWidth = 1 / camera.zoom;
+    ctx.globalAlpha = 0.6;
+    ctx.fillRect(rect.x, rect.y, rect.width, rect.height);
+    ctx.globalAlpha = 1;
+    ctx.strokeRect(rect.x, rect.y, rect.width, rect.height);
+  }
+}
+

@@ -1,0 +1,101 @@
+/** The canvas with its palette, fonts and painter: what draws frames and says how long they took. */
+
+import type { Measure } from "../boxes.ts";
+import { Camera } from "./camera.ts";
+import { Painter, type Marks, type Texts } from "./painter.ts";
+import { Surface } from "./surface.ts";
+import { TextFitter } from "./text.ts";
+import { readPalette } from "./theme.ts";
+import type { SceneIndex } from "./visible.ts";
+
+export interface RendererOptions {
+  texts: Texts;
+  /** What to draw now; null for nothing yet. */
+  current(): { index: SceneIndex; marks: Marks } | null;
+  /** Called when the element has a new size, which the camera knows by then. */
+  resized(): void;
+  /** Called after the first frame that shows a change announced by `changed`. */
+  shown(paintMs: number): void;
+}
+
+/** JupyterLab says what theme it has before that theme's style sheet is there: colours are read again after so long. */
+const THEME_SETTLES_MS = 300;
+
+export class Renderer {
+  readonly camera = new Camera();
+  readonly #element: HTMLElement;
+  readonly #options: RendererOptions;
+  readonly #surface: Surface;
+  #fitter: TextFitter | null = null;
+  #painter: Painter | null = null;
+  #fresh = false;
+  #themeTimer: ReturnType<typeof setTimeout> | undefined;
+  /** Frames drawn so far. */
+  frames = 0;
+
+  constructor(element: HTMLElement, options: RendererOptions) {
+    this.#element = element;
+    this.#options = options;
+    this.#surface = new Surface(element, {
+      paint: () => this.#paint(),
+      resize: (width, height) => {
+        this.camera.x += (this.camera.width - width) / 2 / this.camera.zoom;
+        this.camera.width = width;
+        this.camera.height = height;
+        options.resized();
+      },
+    });
+    this.#readTheme();
+  }
+
+  /** Widths in the fonts that are drawn with. */
+  readonly measure: Measure = (text, font) => this.#fitter!.measure(text, font);
+
+  /** Where the canvas is in the browser's viewport. */
+  get place(): DOMRect {
+    return this.#surface.canvas.getBoundingClientRect();
+  }
+
+  /** Draws a frame soon. */
+  invalidate(): void {
+    this.#surface.invalidate();
+  }
+
+  /** Draws a frame soon and reports it: the model or its layout looks different. */
+  changed(): void {
+    this.#fresh = true;
+    this.#surface.invalidate();
+  }
+
+  /** Reads colours and fonts from the page again. */
+  themeChanged(): void {
+    this.#readTheme();
+    clearTimeout(this.#themeTimer);
+    this.#themeTimer = setTimeout(() => this.#readTheme(), THEME_SETTLES_MS);
+  }
+
+  destroy(): void {
+    clearTimeout(this.#themeTimer);
+    this.#surface.destroy();
+  }
+
+  #readTheme(): void {
+    const palette = readPalette(this.#element);
+    this.#fitter = new TextFitter(this.#surface.context, palette.family);
+    this.#painter = new Painter(this.#surface.context, this.#fitter, palette, this.#options.texts);
+    this.#surface.invalidate();
+  }
+
+  #paint(): void {
+    // The surface measures itself while it is being made: there is nothing to draw with yet.
+    const current = this.#painter && this.#options.current();
+    if (!current) return;
+    const began = performance.now();
+    const { index, marks } = current;
+    this.#painter!.paint(index, index.visible(this.camera), this.camera, marks, this.#surface.pixelRatio);
+    this.frames++;
+    if (!this.#fresh) return;
+    this.#fresh = false;
+    this.#options.shown(performance.now() - began);
+  }
+}

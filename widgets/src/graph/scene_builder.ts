@@ -1,0 +1,158 @@
+/**
+ * From the store and what is open to a scene, one layout per container.
+ *
+ * Each open group is laid out as a problem of its own (layout/), with ports where values cross its border; an outer
+ * layout sees it as a box with fixed ports. So folding or editing lays out again only a group and those around it.
+ */
+
+import type { Store } from "../store.ts";
+import { GROUP_MIN_WIDTH, boxOf, entrances, type Box, type Measure } from "./boxes.ts";
+import { compose, insetX, type Part } from "./compose.ts";
+import { contentOf, type Content } from "./content.ts";
+import type { Hierarchy } from "./hierarchy.ts";
+import { GROUP, idOf, kindOf } from "./keys.ts";
+import { BOTTOM, TOP, type LayoutInput, type LayoutResult } from "./layout/problem.ts";
+import { FRAME_HEADER, FRAME_PADDING, type Scene } from "./scene.ts";
+
+/** Layouts many problems; may answer at once (layouter.ts). */
+export interface Solver {
+  solve(inputs: LayoutInput[]): LayoutResult[] | Promise<LayoutResult[]>;
+}
+
+/** Builds scenes of one scope and remembers contents and places between them. */
+export class SceneBuilder {
+  readonly #store: Store;
+  readonly #measure: Measure;
+  readonly #solver: Solver;
+  #contents = new Map<number, Content>();
+  /** Where boxes were in their container, by key. */
+  #places = new Map<number, number>();
+  #hierarchy: Hierarchy | null = null;
+
+  constructor(store: Store, solver: Solver, measure: Measure) {
+    this.#store = store;
+    this.#solver = solver;
+    this.#measure = measure;
+  }
+
+  /** Contents are kept while the hierarchy object stays the same: make a new one when the structure changed. */
+  build(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
+    if (hierarchy !== this.#hierarchy) {
+      if (hierarchy.scope !== this.#hierarchy?.scope) this.#places.clear();
+      this.#contents.clear();
+      this.#hierarchy = hierarchy;
+    }
+    const levels: Part[][] = [];
+    const root = this.#part(hierarchy, open, 0, levels, entrances(this.#store));
+    const solved = this.#solveLevels(levels, 0);
+    const finish = (): Scene => {
+      this.#remember(levels.flat());
+      return compose(hierarchy, root, this.#measure);
+    };
+    return solved ? solved.then(finish) : finish();
+  }
+
+  #part(
+    hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, levels: Part[][],
+    doors: ReturnType<typeof entrances>,
+  ): Part {
+    let content = this.#contents.get(container);
+    if (!content) this.#contents.set(container, (content = contentOf(this.#store, hierarchy, container)));
+    const boxes = content.items.map((key) => boxOf(this.#store, hierarchy, doors, key, this.#measure));
+    const part: Part = { content, boxes, open: new Map(), height: 0, input: null, result: null };
+    content.items.forEach((key, i) => {
+      if (kindOf(key) !== GROUP || !open.has(idOf(key))) return;
+      const inner = this.#part(hierarchy, open, idOf(key), levels, doors);
+      part.open.set(i, inner);
+      part.height = Math.max(part.height, inner.height + 1);
+    });
+    (levels[part.height] ??= []).push(part);
+    return part;
+  }
+
+  /** Solves innermost parts first, each level in one batch; a promise only where the solver needs one. */
+  #solveLevels(levels: Part[][], from: number): Promise<void> | null {
+    for (let i = from; i < levels.length; i++) {
+      const parts = levels[i]!;
+      const inputs = parts.map((part) => (part.input = this.#input(part)));
+      const answer = this.#solver.solve(inputs);
+      const take = (results: LayoutResult[]): void => parts.forEach((part, k) => (part.result = results[k]!));
+      if (Array.isArray(answer)) take(answer);
+      else {
+        return answer.then((results) => {
+          take(results);
+          return this.#solveLevels(levels, i + 1) ?? undefined;
+        });
+      }
+    }
+    return null;
+  }
+
+  #input({ content, boxes, open }: Part): LayoutInput {
+    const items = content.items.length, ports = content.top.length + content.bottom.length;
+    const count = items + ports;
+    const width = new Float32Array(count).fill(2), height = new Float32Array(count);
+    const pin = new Uint8Array(count);
+    boxes.forEach((box, i) => {
+      const inner = open.get(i);
+      if (inner) sizeFrame(box, inner.result!, this.#measure);
+      width[i] = box.width;
+      height[i] = box.height;
+    });
+    pin.fill(TOP, items, items + content.top.length);
+    pin.fill(BOTTOM, items + content.top.length);
+    const netStart = new Int32Array(content.nets.length + 1);
+    content.nets.forEach((net, i) => (netStart[i + 1] = netStart[i]! + net.targets.length));
+    const links = netStart[content.nets.length]!;
+    const sourcePort = new Float32Array(content.nets.length).fill(NaN), targetPort = new Float32Array(links).fill(NaN);
+    const netTarget = new Int32Array(links);
+    content.nets.forEach((net, i) => {
+      const source = open.get(net.source);
+      if (source) sourcePort[i] = portX(boxes[net.source]!, source, net.value, BOTTOM);
+      net.targets.forEach((target, k) => {
+        const inner = open.get(target);
+        netTarget[netStart[i]! + k] = target;
+        if (inner) targetPort[netStart[i]! + k] = portX(boxes[target]!, inner, net.value, TOP);
+      });
+    });
+    return {
+      count, width, height, pin, netSource: Int32Array.from(content.nets, (net) => net.source), netStart, netTarget,
+      sourcePort, targetPort, hint: this.#hint(content, count),
+    };
+  }
+
+  /** Earlier places; null unless most of the boxes have one, as then a fresh start draws better. */
+  #hint(content: Content, count: number): Float32Array | null {
+    const hint = new Float32Array(count).fill(NaN);
+    let known = 0;
+    content.items.forEach((key, i) => {
+      const place = this.#places.get(key);
+      if (place === undefined) return;
+      hint[i] = place;
+      known++;
+    });
+    return known * 2 > content.items.length ? hint : null;
+  }
+
+  #remember(parts: Part[]): void {
+    for (const { content, boxes, result } of parts) {
+      content.items.forEach((key, i) => this.#places.set(key, result!.x[i]! + boxes[i]!.width / 2));
+    }
+  }
+}
+
+/** The frame of an open group: around its content, wide enough for its title. */
+function sizeFrame(box: Box, inner: LayoutResult, measure: Measure): void {
+  const title = Math.min(measure(box.title, "title") + 96, 2 * GROUP_MIN_WIDTH);
+  box.width = Math.max(inner.width + 2 * FRAME_PADDING, title);
+  box.height = FRAME_HEADER + inner.height + FRAME_PADDING;
+}
+
+/** x of the port of a value on a frame, from the frame's left edge; NaN where the value has none. */
+function portX(box: Box, inner: Part, value: number, side: typeof TOP | typeof BOTTOM): number {
+  const { items, top, bottom } = inner.content;
+  const place = side === TOP ? top.indexOf(value) : bottom.indexOf(value);
+  if (place < 0) return NaN;
+  const port = items.length + (side === TOP ? place : top.length + place);
+  return insetX(box, inner.result!) + inner.result!.x[port]! + 1;
+}
