@@ -1,0 +1,298 @@
+"""The command line: `onnxlab show|info|check|svg|run model.onnx`.
+
+Exit codes:
+
+    0    done; for `check`: no errors found
+    1    `check` found errors in the model
+    2    the command line is wrong
+    3    the model, or a file of inputs, cannot be read
+    4    the run failed
+    5    something cannot be written or started
+    130  interrupted
+
+An error is one line on stderr. With --json the answer is one JSON object on stdout; NaN and infinities are
+the words "nan", "inf" and "-inf" in it. Nothing heavy is imported before a command is known.
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+FOUND, USAGE, UNREADABLE, FAILED, UNWRITABLE, INTERRUPTED = 1, 2, 3, 4, 5, 130
+
+_CODES: tuple[tuple[type[BaseException], int], ...] = (
+    (LoadError, UNREADABLE),
+    (RunError, FAILED),
+    (SaveError, UNWRITABLE),
+    (NameLookupError, USAGE),
+    (EditError, USAGE),
+    (OnnxlabError, UNREADABLE),
+    (OSError, UNWRITABLE),
+    (KeyboardInterrupt, INTERRUPTED),
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    options = parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except tuple(kind for kind, _ in _CODES) as error:
+        code = next(code for kind, code in _CODES if isinstance(error, kind))
+        message = "interrupted" if code == INTERRUPTED else " ".join(str(error).split())
+        print(f"onnxlab: {message}", file=sys.stderr)
+        return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The grammar of the command line."""
+    top = argparse.ArgumentParser(
+        prog="onnxlab",
+        description="Look at, check, draw and run ONNX models.",
+        epilog="Exit codes: 0 done, 1 check found errors, 2 usage, 3 unreadable model or inputs, 4 run failed, "
+        "5 cannot write or start, 130 interrupted.",
+    )
+    top.add_argument("--version", action="version", version=_version())
+    verbs = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    show = _verb(verbs, "show", _show, "open the model in JupyterLab, on a scratch notebook")
+    show.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
+    show.add_argument("--port", type=int, help="port of the server")
+
+    for name, command, words in (
+        ("info", _info, "say what is in the model"),
+        ("check", _check, "list what is wrong with the model; exit code 1 if there are errors"),
+    ):
+        verb = _verb(verbs, name, command, words)
+        verb.add_argument("--json", action="store_true", help="answer in JSON")
+
+    svg = _verb(verbs, "svg", _svg, "draw the model as SVG")
+    svg.add_argument("-o", "--output", metavar="FILE", help="file to write; default: standard output")
+    svg.add_argument("--boxes", type=int, default=120, help="fold groups until at most this many boxes show (120)")
+
+    run = _verb(verbs, "run", _run, "run the model and summarise what it returns")
+    run.add_argument("feeds", nargs="*", metavar="FEED", help="name=array.npy, or an .npz; the rest is random")
+    run.add_argument("--outputs", metavar="NAMES", help="comma-separated values to compute; default: the outputs")
+    run.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
+    run.add_argument("--save", metavar="FILE.npz", help="write the arrays")
+    run.add_argument("--json", action="store_true", help="answer in JSON")
+    return top
+
+
+def _verb(verbs: Any, name: str, command: Callable[[argparse.Namespace], int], words: str) -> argparse.ArgumentParser:
+    verb: argparse.ArgumentParser = verbs.add_parser(name, help=words, description=words.capitalize() + ".")
+    verb.add_argument("model", help="path of the model")
+    verb.set_defaults(command=command)
+    return verb
+
+
+def _version() -> str:
+    import onnxlab
+
+    return f"onnxlab {onnxlab.__version__}"
+
+
+def _load(options: argparse.Namespace) -> "Model":
+    from onnxlab.model import load
+
+    return load(options.model)
+
+
+# -- info and check ------------------------------------------------------------------------------------------
+
+
+def _info(options: argparse.Namespace) -> int:
+    from onnxlab.render import text
+
+    model = _load(options)
+    _answer(options, lambda: facts(model), lambda: text.summary(model))
+    return 0
+
+
+def facts(model: "Model") -> dict[str, Any]:
+    """What `info --json` prints."""
+    from collections import Counter
+
+    from onnxlab.render import text
+
+    count, nbytes = text.parameters(model)
+    proto, graph = model.proto, model.graph
+    return {
+        "path": str(model.path) if model.path else None,
+        "ir_version": proto.ir_version,
+        "producer": " ".join(filter(None, (proto.producer_name, proto.producer_version))),
+        "opsets": {entry.domain or "ai.onnx": entry.version for entry in proto.opset_import},
+        "nodes": len(graph.main.node_ids),
+        "nodes_inside": len(graph.nodes) - len(graph.main.node_ids),
+        "functions": len(proto.functions),
+        "parameters": count,
+        "parameter_bytes": nbytes,
+        "inputs": [{"name": value.name, "type": str(model.fact(value.id))} for value in model.inputs],
+        "outputs": [{"name": value.name, "type": str(model.fact(value.id))} for value in model.outputs],
+        "operators": dict(Counter(node.op_type for node in model.nodes).most_common()),
+        "metadata": {entry.key: entry.value for entry in proto.metadata_props},
+    }
+
+
+def _check(options: argparse.Namespace) -> int:
+    model = _load(options)
+    found = model.diagnostics
+    errors = sum(item.severity == "error" for item in found)
+
+    def rows() -> dict[str, Any]:
+        names = ("severity", "code", "message", "expected", "found", "hint")
+        problems = [
+            {**{name: getattr(item, name) for name in names}, "node": _label(model, item.node)} for item in found
+        ]
+        return {"errors": errors, "problems": problems}
+
+    def words() -> str:
+        lines = [f"{_label(model, item.node) or model.name}: {item}" for item in found]
+        return "\n".join([*lines, f"{errors} error{'' if errors == 1 else 's'}"])
+
+    _answer(options, rows, words)
+    return FOUND if errors else 0
+
+
+def _label(model: "Model", node: int) -> str:
+    return model.graph.label(model.graph.nodes[node]) if node in model.graph.nodes else ""
+
+
+# -- svg -----------------------------------------------------------------------------------------------------
+
+
+def _svg(options: argparse.Namespace) -> int:
+    from onnxlab.render import svg
+
+    drawn = svg.render(_load(options), max(1, options.boxes))
+    if options.output:
+        Path(options.output).write_text(drawn, encoding="utf-8")
+    else:
+        print(drawn)
+    return 0
+
+
+# -- run -----------------------------------------------------------------------------------------------------
+
+
+def _run(options: argparse.Namespace) -> int:
+    import numpy as np
+
+    from onnxlab.analysis.statistics import statistics
+
+    model = _load(options)
+    arrays = model.subgraph(list(model.nodes)).run(_feeds(options.feeds), seed=options.seed)
+    names = options.outputs.split(",") if options.outputs else [value.name for value in model.outputs]
+    if missing := [name for name in names if name not in arrays]:
+        raise NameLookupError(f"no node of the main graph makes {missing[0]!r}")
+    wanted = {name: arrays[name] for name in names}
+    if options.save:
+        with open(options.save, "wb") as file:
+            np.savez(file, **{name: np.asarray(array) for name, array in wanted.items()})  # type: ignore[arg-type]
+    found = {name: statistics(array) for name, array in wanted.items()}
+    _answer(
+        options,
+        lambda: {"outputs": {name: _row(item) for name, item in found.items()}},
+        lambda: "\n".join(_line(name, item) for name, item in found.items()),
+    )
+    return 0
+
+
+def _feeds(given: Sequence[str]) -> dict[str, Any]:
+    """Arrays from `name=file.npy` and `file.npz` words.
+
+    Raises:
+        LoadError: a file is missing, is no array, or holds pickled objects.
+    """
+    import numpy as np
+
+    feeds: dict[str, Any] = {}
+    for word in given:
+        name, separator, path = word.rpartition("=")
+        try:
+            read = np.load(path if separator else word, allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise LoadError(f"cannot read the inputs {word!r}: {error}; give name=array.npy or arrays.npz") from None
+        if isinstance(read, np.ndarray):
+            if not separator:
+                raise LoadError(f"{word!r} is one array: say which input it is for, as in name={word}")
+            feeds[name] = read
+        else:
+            feeds.update({key: read[key] for key in read.files})
+    return feeds
+
+
+def _row(item: Any) -> dict[str, Any]:
+    from onnxlab.notebook.protocol import number
+
+    names = ("minimum", "maximum", "mean", "std", "nan", "inf", "zeros")
+    numbers = {name: number(getattr(item, name)) for name in names}
+    return {"dtype": item.dtype, "shape": list(item.shape), "count": item.count, **numbers}
+
+
+def _line(name: str, item: Any) -> str:
+    shape = ",".join(str(dim) for dim in item.shape)
+    parts = [f"{name}: {item.dtype}[{shape}]"]
+    if item.minimum is not None:
+        parts.append(f"min {item.minimum:.6g} max {item.maximum:.6g}")
+    if item.mean is not None:
+        parts.append(f"mean {item.mean:.6g} std {item.std:.6g}")
+    if item.nan or item.inf:
+        parts.append(f"{item.nan} NaN {item.inf} infinite")
+    return "  ".join(parts)
+
+
+# -- show ----------------------------------------------------------------------------------------------------
+
+
+def _show(options: argparse.Namespace) -> int:
+    import importlib.util
+    import subprocess
+    import tempfile
+
+    if importlib.util.find_spec("jupyterlab") is None:
+        raise SaveError("`onnxlab show` needs JupyterLab: pip install 'onnxlab[lab]'")
+    _load(options)  # a bad path is said here, in one line, not in a cell
+    notebook = Path(tempfile.mkdtemp(prefix="onnxlab-")) / "scratch.ipynb"
+    notebook.write_text(json.dumps(scratch(Path(options.model).resolve())), encoding="utf-8")
+    command = [sys.executable, "-m", "jupyterlab", str(notebook)]
+    if options.no_browser:
+        command.append("--no-browser")
+    if options.port is not None:
+        command.append(f"--port={options.port}")
+    if getattr(os, "geteuid", lambda: 1)() == 0:
+        command.append("--allow-root")
+    return subprocess.run(command, check=False).returncode and UNWRITABLE
+
+
+def scratch(path: Path) -> dict[str, Any]:
+    """A notebook that shows the model at `path`, as JSON."""
+    cells = [f"import onnxlab\n\nmodel = onnxlab.load({str(path)!r})\nmodel"]
+    return {
+        "cells": [
+            {"cell_type": "code", "execution_count": None, "id": f"cell{number}", "metadata": {}, "outputs": [],
+             "source": cell}
+            for number, cell in enumerate(cells)
+        ],
+        "metadata": {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }  # fmt: skip
+
+
+def _answer(options: argparse.Namespace, rows: Callable[[], Any], words: Callable[[], str]) -> None:
+    print(json.dumps(rows(), ensure_ascii=False, allow_nan=False) if options.json else words())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""The command line: answers, exit codes, errors in one line, and a --help that imports nothing heavy."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from onnxlab import cli
+from tests.corpus import Corpus
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    """x, y: float32[n, 3] -> Add -> z."""
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 3]) for name in "xyz"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "y"], ["z"], name="add")], "g", values[:2], values[2:])
+    path = tmp_path / "add.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), path)
+    return str(path)
+
+
+@pytest.fixture
+def broken(model: str) -> str:
+    """The same with y of another width."""
+    proto = onnx.load(model)
+    proto.graph.input[1].type.tensor_type.shape.dim[1].dim_value = 4
+    onnx.save(proto, model)
+    return model
+
+
+def test_info_says_what_is_in_a_model(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["info", model]) == 0
+    assert "input x: float32[n,3]" in capsys.readouterr().out
+    assert cli.main(["info", "--json", model]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["operators"] == {"Add": 1}
+    assert found["inputs"][0] == {"name": "x", "type": "float32[n,3]"}
+
+
+def test_check_finds_nothing_in_a_sound_model(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", model]) == 0
+    assert capsys.readouterr().out == "0 errors\n"
+
+
+def test_check_names_the_node_at_fault(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", broken]) == 1
+    assert capsys.readouterr().out.startswith("add: error: ")
+    assert cli.main(["check", "--json", broken]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["errors"], found["problems"][0]["node"]) == (1, "add")
+
+
+def test_run_takes_arrays_by_name(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "x.npy", np.full((2, 3), 2, np.float32))
+    np.savez(tmp_path / "rest.npz", y=np.full((2, 3), np.inf, np.float32))
+    feeds = [f"x={tmp_path / 'x.npy'}", str(tmp_path / "rest.npz")]
+    assert cli.main(["run", model, *feeds, "--json", "--save", str(tmp_path / "out.npz")]) == 0
+    found = json.loads(capsys.readouterr().out)["outputs"]["z"]
+    assert (found["shape"], found["inf"], found["maximum"]) == ([2, 3], 6, "inf")
+    assert np.isinf(np.load(tmp_path / "out.npz")["z"]).all()
+
+
+def test_run_makes_inputs_up(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", model, "--seed", "1"]) == 0
+    first = capsys.readouterr().out
+    assert first.startswith("z: float32[")
+    cli.main(["run", model, "--seed", "1"])
+    assert capsys.readouterr().out == first
+    cli.main(["run", model, "--seed", "2"])
+    assert capsys.readouterr().out != first
+
+
+def test_svg_goes_to_a_file_or_to_standard_output(
+    model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["svg", model]) == 0
+    drawn = capsys.readouterr().out
+    assert cli.main(["svg", model, "-o", str(tmp_path / "out.svg")]) == 0
+    assert (tmp_path / "out.svg").read_text(encoding="utf-8") + "\n" == drawn
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["info", "missing.onnx"], 3, "there is no such file"),
+        (["run", "{model}", "x=missing.npy"], 3, "cannot read the inputs"),
+        (["run", "{model}", "--outputs", "w"], 2, "no node of the main graph makes 'w'"),
+        (["svg", "{model}", "-o", "/nowhere/out.svg"], 5, "No such file"),
+    ],
+)
+def test_an_error_is_one_line_and_an_exit_code(
+    model: str, arguments: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main([argument.format(model=model) for argument in arguments]) == code
+    said = capsys.readouterr().err
+    assert said.startswith("onnxlab: ")
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_a_run_that_fails_names_the_node(broken: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["run", broken]) == 4
+    assert "add" in capsys.readouterr().err
+
+
+def test_a_wrong_command_line_exits_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["fly", "model.onnx"])
+    assert "invalid choice" in capsys.readouterr().err
+
+
+def test_show_opens_jupyterlab_on_a_scratch_notebook(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert cli.main(["show", model, "--no-browser", "--port", "9999"]) == 0
+    assert {"--no-browser", "--port=9999"} <= set(asked[0])
+    notebook = json.loads(Path(asked[0][3]).read_text(encoding="utf-8"))
+    assert repr(model) in notebook["cells"][0]["source"]
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from onnxlab import cli\n"
+        "try: cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'onnx', 'numpy', 'networkx', 'anywidget', 'numba', 'IPython'} & set(sys.modules)))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == "[]"
+    assert "Exit codes" in said
+
+
+def test_info_and_svg_work_on_every_kind_of_model(corpus: Corpus, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("functions_ts", "script_control", "skl_rf", "string_ops", "silero_vad_if"):
+        assert cli.main(["info", str(corpus[name])]) == 0
+        assert cli.main(["svg", str(corpus[name])]) == 0
+    assert capsys.readouterr().err == ""
