@@ -210,13 +210,13 @@ def clip_1(
     return clip(x, low, high)
 
 
-def softmax_in_place(x: Array) -> None:
-    """Softmax over the last axis of a writable C-contiguous float matrix, by blocks of rows."""
+def softmax_rows(x: Array, y: Array) -> None:
+    """Softmax of the rows of a float matrix into a C-contiguous one, by blocks of rows that stay in the cache."""
     rows = max(1, BLOCK // max(1, x.shape[-1]))
     ones = np.ones(x.shape[-1], x.dtype)
     for start in range(0, len(x), rows):
-        block = x[start : start + rows]
-        np.subtract(block, block.max(axis=-1, keepdims=True), out=block)
+        source, block = x[start : start + rows], y[start : start + rows]
+        np.subtract(source, source.max(axis=-1, keepdims=True), out=block)
         np.exp(block, out=block)
         scale = block @ ones
         np.multiply(block, np.reciprocal(scale, out=scale)[:, None], out=block)
@@ -230,8 +230,8 @@ def softmax(x: Array, axis: int = -1) -> Array:
     if not x.size:
         return x
     if axis == x.ndim - 1:
-        y = np.array(x, order="C", copy=True)
-        softmax_in_place(y.reshape(-1, x.shape[-1]))
+        y = np.empty(x.shape, x.dtype)
+        softmax_rows(x.reshape(-1, x.shape[-1]), y.reshape(-1, x.shape[-1]))
         return y
     y = np.subtract(x, x.max(axis=axis, keepdims=True))
     np.exp(y, out=y)

@@ -10,7 +10,7 @@ from math import sqrt
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.limits import RunContext
+from onnxlab.limits import Body, RunContext
 from onnxlab.ops.activation import swish
 from onnxlab.ops.matmul import for_blas
 from onnxlab.ops.numeric import Array, is_small_float, narrow, widen
@@ -148,6 +148,34 @@ def attention(
     outputs = (merged(y) if flat else y, stages[qk_matmul_output_mode])
     rounded = tuple(narrow(array, dtype) if is_small_float(dtype) else array for array in outputs)
     return rounded[0], *present, rounded[1]
+
+
+@kernel("FlexAttention", domain="ai.onnx.preview", context=True)
+def flex_attention(
+    ctx: RunContext,
+    q: Array,
+    k: Array,
+    v: Array,
+    prob_mod: Body | None = None,
+    scale: float | None = None,
+    score_mod: Body | None = None,
+    softmax_precision: int | None = None,
+) -> Array:
+    """Attention of [B, H, S, D] with bodies that change the scores and the probabilities [B, H, S, T]."""
+    count = q.shape[1]
+    default = dtypes.DOUBLE if q.dtype == np.float64 else dtypes.FLOAT
+    precision = dtypes.to_numpy(softmax_precision or default)
+    ctx.reserve(4 * q.size // max(1, q.shape[-1]) * k.shape[2], "the attention scores")
+    factor = scale if scale is not None else 1 / sqrt(q.shape[-1])
+    query, keys, values = widen(q), grouped(widen(k), count), grouped(widen(v), count)
+    scores = np.matmul(query, for_blas(keys.swapaxes(2, 3))) * query.dtype.type(factor)
+    scores = scores.astype(precision, copy=False)
+    if score_mod is not None:
+        (scores,) = ctx.run(score_mod, (scores,))
+    weights = masked_softmax(np.array(widen(scores))).astype(precision, copy=False)
+    if prob_mod is not None:
+        (weights,) = ctx.run(prob_mod, (weights,))
+    return np.matmul(widen(weights).astype(values.dtype, copy=False), for_blas(values)).astype(q.dtype, copy=False)
 
 
 def rotate(x: Array, cos: Array, sin: Array, interleaved: bool, width: int = 0) -> Array:
