@@ -9,23 +9,30 @@ from onnxlab.graph.modelgraph import ModelGraph
 from tests import corpus as models
 
 # Of each output's largest magnitude; float32 elsewhere.
-TOLERANCE = {"mobilenet_fp16": 2e-3, "minilm_int8": 2e-3, "tashkeel_bilstm_int8": 2e-3, "tashkeel_ensemble_int8": 2e-3}
+TOLERANCE = {
+    "mobilenet_fp16": 2e-3,
+    "minilm_int8": 2e-3,
+    "tashkeel_ensemble_int8": 2e-3,
+    # Three recurrent layers quantise their state at every step: onnxruntime differs from itself by 2.4e-2 between
+    # one thread and four, and by 2.2e-2 when the first layer's input changes by a hundred-thousandth.
+    "tashkeel_bilstm_int8": 3e-2,
+}
 
 # Its weights are constants, so that thousands of values are ties; Softmax then turns the last bit of 7e9 into 0 or 1.
 BEFORE_SOFTMAX = {"light_squeezenet": ["r65"]}
 
 
 @pytest.mark.parametrize("name", models.Corpus())
-@pytest.mark.parametrize("keep", [False, True], ids=["once", "kept"])
-def test_equal_to_onnxruntime(name, keep, corpus, feeds, ort_run):
+def test_equal_to_onnxruntime(name, corpus, feeds, ort_run):
     path = corpus[name]
     outputs = BEFORE_SOFTMAX.get(name)
     run = Runner(ModelGraph(onnx.load(path, load_external_data=False), path.parent))
-    found = run.run(feeds(name), outputs, keep=keep)
     expected = ort_run(path, feeds(name), outputs)
-    assert list(found) == list(expected)
-    for output, array in expected.items():
-        compare(output, array, found[output], TOLERANCE.get(name, 1e-4))
+    for keep in (False, True):
+        found = run.run(feeds(name), outputs, keep=keep)
+        assert list(found) == list(expected)
+        for output, array in expected.items():
+            compare(output, array, found[output], TOLERANCE.get(name, 1e-4))
 
 
 def compare(name, expected, found, tolerance):
