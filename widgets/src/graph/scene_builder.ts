@@ -93,9 +93,11 @@ export class SceneBuilder {
     const count = items + ports;
     const width = new Float32Array(count).fill(2), height = new Float32Array(count);
     const pin = new Uint8Array(count);
+    const lines = busiestSides(content);
     boxes.forEach((box, i) => {
       const inner = open.get(i);
       if (inner) sizeFrame(box, inner.result!, this.#measure);
+      else box.width = Math.max(box.width, Math.min(MAX_PORTS_WIDTH, PORT_ROOM * (lines[i]! + 1)));
       width[i] = box.width;
       height[i] = box.height;
     });
@@ -139,6 +141,19 @@ export class SceneBuilder {
       content.items.forEach((key, i) => this.#places.set(key, result!.x[i]! + boxes[i]!.width / 2));
     }
   }
+}
+
+/** Width that a box gets per line on its busier side, and at most for many of them. */
+const PORT_ROOM = 12, MAX_PORTS_WIDTH = 480;
+
+/** Lines that enter or leave each item, whichever are more. */
+function busiestSides({ items, nets }: Content): Int32Array {
+  const entering = new Int32Array(items.length), leaving = new Int32Array(items.length);
+  for (const { source, targets } of nets) {
+    if (source < items.length) leaving[source]!++;
+    for (const target of targets) if (target < items.length) entering[target]!++;
+  }
+  return entering.map((count, i) => Math.max(count, leaving[i]!));
 }
 
 /** The frame of an open group: around its content, wide enough for its title. */
