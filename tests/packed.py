@@ -30,7 +30,7 @@ SMALLEST = 1024  # bytes; smaller tensors are kept
 # torch's initial weights shrink the signal of a deep net without skip connections until nothing of the input
 # is left in the output; these factors keep it.
 GAIN = {"mobilenet_fp16": 2.4}
-DTYPES = {onnx.TensorProto.FLOAT: "<f4", onnx.TensorProto.FLOAT16: "<f2", onnx.TensorProto.INT8: "i1"}
+DTYPES: dict[int, str] = {onnx.TensorProto.FLOAT: "<f4", onnx.TensorProto.FLOAT16: "<f2", onnx.TensorProto.INT8: "i1"}
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Recipe:
         if self.kind == "u":
             unit = 2 * random.random_sample(count) - 1
         else:  # twelve uniform numbers add up to one that is normal as far as 6 deviations
-            unit = sum(random.random_sample(count) for _ in range(12)) - 6
+            unit = np.sum([random.random_sample(count) for _ in range(12)], axis=0) - 6
         return (self.mean + self.spread * unit).astype(dtype).tobytes()
 
 

@@ -32,8 +32,8 @@ LAYERS = [
     "model",
     "render",
     "notebook",
+    "__init__",  # the front door: the command line goes through it as users do
     "cli",
-    "__init__",
     "__main__",
 ]
 # (file, row): the one import that climbs. A Model draws itself when a notebook shows it, and asks for the notebook
