@@ -249,9 +249,10 @@ export class GraphView implements Picture {
 
   // --------------------------------------------------------------------------------------------------------- interaction
 
-  /** Takes the keyboard's focus without scrolling the page. */
+  /** Takes the keyboard's focus without scrolling the page; by pointer, without a ring around the picture. */
   focus(): void {
-    this.#outline.element.focus({ preventScroll: true });
+    const options: FocusOptions & { focusVisible?: boolean } = { preventScroll: true, focusVisible: false };
+    this.#outline.element.focus(options);
   }
 
   #hasFocus(): boolean {
