@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import anywidget
 import traitlets
 
-from onnxlab.errors import NameLookupError
+from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles import Node
 from onnxlab.notebook import display
 from onnxlab.notebook.session import Session
@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 HEIGHT = 560
 """Pixels."""
+
+
+def _bundled(name: str) -> str:
+    """A file of the bundle as text: a path would make anywidget hold on to every widget for good."""
+    try:
+        return (STATIC / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise OnnxlabError(
+            f"{STATIC / name} is missing: this checkout has no bundle of the widget yet; "
+            "`pip install -e .` or `python hatch_build.py` builds it"
+        ) from None
 
 
 class Selection(traitlets.TraitType[Any, Any]):
@@ -62,8 +73,8 @@ class ModelWidget(anywidget.AnyWidget):
         model: the model that is shown.
     """
 
-    _esm = STATIC / "widget.js"
-    _css = STATIC / "widget.css"
+    _esm = _bundled("widget.js")
+    _css = _bundled("widget.css")
 
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)

@@ -1,5 +1,6 @@
 """A model folded until it fits on a page: boxes, frames and edges as plain data, before any layout."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,6 +21,9 @@ MAX_TEXT = 32
 """Characters of a line in a box."""
 MAX_LABEL = 22
 """Characters at an edge."""
+
+
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,10 @@ class _Painter:
     # -- folding ------------------------------------------------------------------------------------------
 
     def _unfold(self, max_boxes: int) -> list[int]:
-        """Groups to open, outer ones first, while the picture stays small; those that add least first."""
+        """Groups to open, outer ones first, while the picture stays small; those that add least first.
+
+        Groups that look alike ("layer.0", "layer.1", of one size) open together or not at all.
+        """
         groups = {ident: group for ident, group in self._hierarchy.groups.items() if group.scope == self._scope.id}
         inner: dict[int, list[int]] = {}
         for group in groups.values():
@@ -146,11 +153,14 @@ class _Painter:
         opened, level = [], inner.get(0, [])
         while level:
             following: list[int] = []
-            for ident in sorted(level, key=lambda ident: (added[ident], ident)):
-                if shown + added[ident] <= max_boxes:
-                    shown += added[ident]
-                    opened.append(ident)
-                    following += inner.get(ident, [])
+            alike: dict[tuple[str, int], list[int]] = {}
+            for ident in level:
+                alike.setdefault((_DIGITS.sub("#", groups[ident].name), added[ident]), []).append(ident)
+            for (_, each), same in sorted(alike.items(), key=lambda item: item[0][1] * len(item[1])):
+                if shown + each * len(same) <= max_boxes:
+                    shown += each * len(same)
+                    opened += same
+                    following += [child for ident in same for child in inner.get(ident, ())]
             level = following
         return opened
 

@@ -1,0 +1,100 @@
+"""What the inspector shows, over every node and value of real models."""
+
+import json
+
+import onnx
+import pytest
+from onnx import helper
+
+import onnxlab
+from onnxlab.errors import NameLookupError
+from onnxlab.notebook.documents import first_sentence
+from onnxlab.notebook.hub import hub_of
+from onnxlab.notebook.protocol import from_wire, number
+from tests.corpus import Corpus
+
+MODELS = ["functions_ts", "script_control", "silero_vad_if", "skl_rf", "string_ops", "minilm_int8", "llama12_dyn_ext"]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_node_and_value_can_be_inspected(corpus: Corpus, name: str) -> None:
+    model = onnxlab.load(corpus[name])
+    hub = hub_of(model)
+    for node in model.graph.nodes.values():
+        found = hub.inspector.node(node.id, model.diagnostics)
+        assert [item["value"] for item in found["inputs"]] == node.inputs
+        assert [item["value"] for item in found["outputs"]] == node.outputs
+        json.dumps([found, hub.inspector.documentation(node.id)], allow_nan=False)
+    for value in model.graph.values:
+        json.dumps(hub.inspector.value(value), allow_nan=False)
+
+
+def test_attributes_are_typed_by_the_schema(model: onnxlab.Model) -> None:
+    found = hub_of(model).inspector.node(model.nodes["/stem/conv"].id, [])
+    attributes = {item["name"]: item for item in found["attributes"]}
+    assert attributes["strides"] | {"doc": ""} == {
+        "name": "strides", "type": "ints", "value": [1, 1], "set": True, "required": False, "default": None, "doc": "",
+        "choices": None, "editable": True, "reference": None,
+    }  # fmt: skip
+    assert attributes["group"]["value"] == attributes["group"]["default"] == 1
+    assert not attributes["group"]["set"]
+    assert attributes["auto_pad"]["choices"] == ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"]
+    assert found["inputs"][1]["formal"] == "W"
+    assert found["path"] == "stem"
+
+
+def test_a_reference_to_an_attribute_of_the_function_is_not_editable(corpus: Corpus) -> None:
+    model = onnxlab.load(corpus["functions_ts"])
+    hub = hub_of(model)
+    found = [
+        attribute
+        for node in model.graph.nodes
+        for attribute in hub.inspector.node(node, [])["attributes"]
+        if attribute["reference"]
+    ]
+    assert found
+    assert not any(attribute["editable"] for attribute in found)
+
+
+def test_text_that_is_not_utf8_is_shown_and_not_editable() -> None:
+    node = helper.make_node("Custom", ["x"], ["y"], domain="own", blob=b"\xff\xfe")
+    graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", 1, [1])], [])
+    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("own", 1)]))
+    (attribute,) = hub_of(model).inspector.node(model.nodes[0].id, [])["attributes"]
+    assert attribute["value"] == "\\xff\\xfe"
+    assert not attribute["editable"]
+
+
+def test_what_is_gone_is_an_error(model: onnxlab.Model) -> None:
+    inspector = hub_of(model).inspector
+    with pytest.raises(NameLookupError, match="not in the model"):
+        inspector.node(0, [])
+    with pytest.raises(NameLookupError, match="not in the model"):
+        inspector.value(0)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "sent"),
+    [
+        (float("nan"), "float", "nan"),
+        (float("-inf"), "float", "-inf"),
+        (2**63 - 1, "int", str(2**63 - 1)),
+        (3, "int", 3),
+    ],
+)
+def test_numbers_that_json_cannot_hold(value: float, kind: str, sent: object) -> None:
+    assert number(value) == sent
+    back = from_wire(sent, kind)
+    assert back == value or back != back
+
+
+def test_text_that_looks_like_a_number_stays_text() -> None:
+    assert from_wire("nan", "string") == "nan"
+    assert from_wire(["1", "x"], "strings") == ["1", "x"]
+    assert from_wire(["1", "x"], "ints") == [1, "x"]
+
+
+def test_the_first_sentence_of_every_operator_is_short() -> None:
+    for schema in onnx.defs.get_all_schemas():
+        assert len(first_sentence(schema.doc or "")) <= 300
+        assert "\n" not in first_sentence(schema.doc or "")

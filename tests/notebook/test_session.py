@@ -1,0 +1,238 @@
+"""What a view asks and gets: one reply per request, events in order, refusals without effect."""
+
+import base64
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import onnxlab
+from onnxlab.notebook.session import PROBE
+from tests.notebook.conftest import Page
+
+
+def column(page: Page, name: str) -> list[int]:
+    """A section of the last snapshot."""
+    snapshot = page.replies[page.last]["result"]
+    offset, length = snapshot["sections"][name]
+    return np.frombuffer(page.buffers[page.last][0], "<i4")[offset : offset + length].tolist()
+
+
+def test_hello_offers_a_probe_and_falls_back_to_base64(page: Page) -> None:
+    assert page.ask("hello")["session"] == page.session.id
+    assert page.buffers[page.last] == [PROBE]
+    page.ask("probe", ok=False)
+    page.ask("snapshot")
+    reply = page.replies[page.last]
+    assert page.buffers[page.last] == []
+    page.ask("probe", ok=True)
+    page.ask("snapshot")
+    assert base64.b64decode(reply["b64"][0]) == page.buffers[page.last][0]
+
+
+def test_a_snapshot_holds_wires_names_labels_and_groups(page: Page, model: onnxlab.Model) -> None:
+    snapshot = page.ask("snapshot")
+    assert (snapshot["n"], snapshot["m"]) == (4, 6)
+    assert snapshot["names"] == ["/stem/conv", "/stem/relu", "/head/pool", "/head/flatten"]
+    assert [snapshot["ops"][number] for number in column(page, "node_op")] == ["Conv", "Relu", "MaxPool", "Flatten"]
+    assert {group["name"] for group in snapshot["groups"]} == {"stem", "head"}
+    values = dict(zip(column(page, "value_id"), snapshot["value_names"], strict=True))
+    pointers, flat = column(page, "in_ptr"), column(page, "in_val")
+    assert [[values[vid] for vid in flat[low:high]] for low, high in itertools.pairwise(pointers)] == [
+        ["x", "w"], ["c"], ["r"], ["p"],
+    ]  # fmt: skip
+    labels = dict(zip(snapshot["value_names"], snapshot["labels"], strict=True))
+    assert labels["p"] == "n×4×4×4"
+    flags = dict(zip(snapshot["value_names"], column(page, "value_flags"), strict=True))
+    assert (flags["x"], flags["y"], flags["w"], flags["c"]) == (1, 2, 4, 0)
+
+
+def test_an_edit_sends_its_effect_before_its_reply(page: Page, model: onnxlab.Model) -> None:
+    conv = model.nodes["/stem/conv"]
+    version = page.ask("snapshot")["version"]
+    reply = page.ask("set_attribute", node=conv.id, name="strides", value=[2, 2], type="ints", version=version)
+    (event,) = page.events
+    assert event["version"] == reply["version"] == version + 1
+    assert event["origin"] == page.session.id
+    labels = dict(zip(*event["facts"], strict=True))
+    assert labels[model.value("p").id] == "n×4×2×2"
+    assert event["groups"] is None
+    assert event["history"]["undo"] == "set strides of /stem/conv"
+    page.ask("undo", version=reply["version"])
+    assert page.events[-1]["kind"] == "undo"
+    assert not page.events[-1]["dirty"]
+
+
+def test_renaming_a_node_into_another_scope_moves_it(page: Page, model: onnxlab.Model) -> None:
+    relu = model.nodes["/stem/relu"]
+    page.ask("rename_node", node=relu.id, name="/head/relu")
+    event = page.events[-1]
+    assert [group["name"] for group in event["groups"]] == ["head"]
+    (record,) = [node for node in event["nodes"] if node["id"] == relu.id]
+    assert record["group"] == event["groups"][0]["id"]
+
+
+def test_removing_with_bypass_joins_the_wires(page: Page, model: onnxlab.Model) -> None:
+    relu, pool = model.nodes["/stem/relu"], model.nodes["/head/pool"]
+    page.ask("remove", nodes=[relu.id], bypass=True)
+    event = page.events[-1]
+    assert event["removed_nodes"] == [relu.id]
+    assert next(node for node in event["nodes"] if node["id"] == pool.id)["inputs"] == [model.value("c").id]
+    assert [diagnostic["severity"] for diagnostic in event["diagnostics"]] == []
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "code"),
+    [
+        ("set_attribute", {"name": "strides", "value": "wide"}, "refused"),
+        ("set_attribute", {"name": "strides", "value": [1.5, 2]}, "refused"),
+        ("set_attribute", {"name": "stride", "value": [1, 1]}, "refused"),
+        ("set_attribute", {"name": "auto_pad", "value": "SOMEHOW"}, "refused"),
+        ("set_attribute", {"name": "group", "value": "9223372036854775808"}, "refused"),
+        ("rename_node", {"name": "/stem/relu"}, "refused"),
+        ("rename_node", {"name": None}, "malformed"),
+        ("rename_node", {"name": "x" * (1 << 21)}, "malformed"),
+        ("inspect", {"extra": 1}, "malformed"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_changes_nothing(
+    page: Page, model: onnxlab.Model, method: str, params: dict, code: str
+) -> None:
+    assert page.refused(method, node=model.nodes[0].id, **params)["code"] == code
+
+
+@pytest.mark.parametrize(
+    "content", [None, [], "undo", {}, {"id": 0}, {"id": "1"}, {"id": 5}, {"id": 5, "method": "eval"}]
+)
+def test_a_message_that_is_no_request_gets_one_error(page: Page, content: object) -> None:
+    before = page.model.to_bytes()
+    page.session.receive(content)
+    (reply,) = page.replies.values()
+    assert reply["error"]["code"] in ("malformed", "unknown_method")
+    assert page.model.to_bytes() == before
+
+
+def test_a_node_that_is_gone_is_said_to_be(page: Page) -> None:
+    assert page.refused("inspect", node=99_999)["code"] == "gone"
+    assert page.refused("rename_node", node=99_999, name="n")["code"] == "gone"
+
+
+def test_two_views_stay_equal(page: Page, model: onnxlab.Model) -> None:
+    other = Page(model)
+    page.ask("set_attribute", node=model.nodes[0].id, name="group", value=1)
+    model.nodes[1].name = "activation"
+    assert [event["label"] for event in other.events] == [event["label"] for event in page.events]
+    page.ask("snapshot"), other.ask("snapshot")
+    mine, theirs = page.replies[page.last]["result"], other.replies[other.last]["result"]
+    assert mine == theirs
+    assert page.buffers[page.last] == other.buffers[other.last]
+    other.session.close()
+
+
+def test_a_stale_edit_of_what_python_changed_is_a_conflict(page: Page, model: onnxlab.Model) -> None:
+    version = page.ask("snapshot")["version"]
+    model.nodes[0].attributes["strides"] = [2, 2]
+    node, other = model.nodes[0].id, model.nodes[1].id
+    stale = {"name": "strides", "value": [4, 4], "version": version}
+    assert page.refused("set_attribute", node=node, **stale)["code"] == "conflict"
+    assert page.refused("undo", version=version)["code"] == "conflict"
+    page.ask("rename_node", node=other, name="free", version=version)  # untouched since: still applied
+    assert model.nodes[1].name == "free"
+
+
+def test_a_stale_edit_after_ones_own_is_none(page: Page, model: onnxlab.Model) -> None:
+    version = page.ask("snapshot")["version"]
+    for stride in (2, 4):
+        page.ask("set_attribute", node=model.nodes[0].id, name="strides", value=[stride] * 2, version=version)
+    assert model.nodes[0].attributes["strides"] == [4, 4]
+
+
+def test_a_run_replies_with_statistics(page: Page, model: onnxlab.Model) -> None:
+    conv, relu = model.nodes[0], model.nodes[1]
+    found = page.ask("run", nodes=[conv.id, relu.id], seed=3)
+    by_name = {value["name"]: value for value in found["values"]}
+    assert set(by_name) == {"c", "r"}
+    assert by_name["r"]["min"] >= 0
+    assert sum(by_name["c"]["histogram"]["counts"]) == by_name["c"]["count"]
+    assert page.ask("value", value=model.value("r").id)["statistics"] == by_name["r"]
+    progress = [event for event in page.events if event["event"] == "progress"]
+    assert progress[-1]["done"] == progress[-1]["total"] == 2
+
+
+def test_a_run_can_be_stopped(page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowly(nodes, feeds, *, limits, progress, seed):  # type: ignore[no-untyped-def]
+        while True:
+            limits.check()
+            time.sleep(0.005)
+
+    monkeypatch.setattr(model.runner, "run_nodes", slowly)
+    run = page.send("run", nodes=None)
+    assert page.ask("stop", run=run) == {"stopped": True}
+    assert page.wait(run)["error"]["code"] == "stopped"
+    assert page.ask("stop", run=run) == {"stopped": False}
+
+
+def test_a_run_that_fails_names_its_node(page: Page, model: onnxlab.Model) -> None:
+    pool = model.nodes["/head/pool"]
+    page.ask("set_attribute", node=pool.id, name="kernel_shape", value=[99, 99])
+    error = page.wait(page.send("run", nodes=None))["error"]
+    assert (error["code"], error["node"]) == ("run", pool.id)
+
+
+def test_saving_without_a_path_says_what_to_do(page: Page) -> None:
+    error = page.refused("save")
+    assert error["code"] == "no_path"
+    assert "model.save(" in error["hint"]
+
+
+def test_saving_writes_where_python_said(page: Page, model: onnxlab.Model, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    path = model.save(tmp_path / "m.onnx")
+    model.nodes[0].name = "renamed"
+    assert page.ask("save") == {"path": str(path), "bytes": path.stat().st_size}
+    assert page.events[-1]["event"] == "history"
+    assert not page.events[-1]["dirty"]
+    assert path.read_bytes() == model.to_bytes()
+
+
+def test_events_are_numbered_without_a_gap(page: Page, model: onnxlab.Model) -> None:
+    for number in range(20):
+        model.nodes[0].name = f"n{number}"
+    assert [event["seq"] for event in page.events] == list(range(1, 21))
+
+
+def test_a_burst_of_edits_is_cut_short_by_a_gap(page: Page, model: onnxlab.Model) -> None:
+    for number in range(500):
+        model.nodes[0].name = f"n{number}"
+    assert len(page.events) < 300
+    with page.arrived:
+        assert page.arrived.wait_for(lambda: page.events[-1]["event"] == "history", timeout=5)
+    assert page.events[-1]["seq"] > 500
+    assert page.ask("snapshot")["names"][0] == "n499"
+    assert page.replies[page.last]["result"]["seq"] == page.events[-1]["seq"]
+
+
+def test_closing_lets_go_of_the_model(page: Page, model: onnxlab.Model) -> None:
+    page.session.close()
+    page.session.close()
+    model.nodes[0].name = "after"
+    assert [event["event"] for event in page.events] == ["closed"]
+    assert model._subscribers == []
+    again = Page(model)
+    assert again.ask("snapshot")["names"][0] == "after"
+    again.session.close()
+
+
+def test_edits_from_threads_arrive_in_order(page: Page, model: onnxlab.Model) -> None:
+    def edit(start: int) -> None:
+        for number in range(10):
+            model.nodes[start].name = f"t{start}-{number}"
+
+    threads = [threading.Thread(target=edit, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [event["version"] for event in page.events] == list(range(2, 42))
+    assert [event["seq"] for event in page.events] == list(range(1, 41))

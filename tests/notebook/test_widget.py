@@ -1,0 +1,84 @@
+"""The widget's traits and what a cell's output holds; no browser needed."""
+
+import gc
+import weakref
+
+import pytest
+from defusedxml.ElementTree import fromstring
+
+import onnxlab
+from onnxlab.errors import NameLookupError
+from onnxlab.notebook.display import WIDGET
+from onnxlab.notebook.widget import STATIC
+
+
+def test_the_selection_takes_handles_names_and_ids(model: onnxlab.Model) -> None:
+    view = model.view()
+    conv, relu = model.nodes[0], model.nodes[1]
+    view.selection = [conv, "/stem/relu"]
+    assert view.selection == (conv, relu)
+    view.selection = relu.id
+    assert view.get_state("selection") == {"selection": [relu.id]}
+    with pytest.raises(NameLookupError, match="/stem/relu"):
+        view.selection = "/stem/rely"
+    assert view.selection == (relu,)
+
+
+def test_the_page_selects_by_id_and_may_be_behind(model: onnxlab.Model) -> None:
+    view = model.view()
+    view.set_state({"selection": [model.nodes[0].id, 99_999]})
+    assert view.selection == (model.nodes[0],)
+
+
+def test_a_removed_node_leaves_the_selection(model: onnxlab.Model) -> None:
+    view = model.view(selection=["/stem/relu", "/head/pool"])
+    model.nodes["/stem/relu"].remove(bypass=True)
+    assert view.selection == (model.nodes["/head/pool"],)
+
+
+def test_view_is_the_last_one_until_it_is_closed(model: onnxlab.Model) -> None:
+    view = model.view(height=300)
+    assert model.view() is view
+    assert view.height == 300
+    other = onnxlab.show(model)
+    assert other is not view
+    assert model.view() is other
+    other.close()
+    assert not other.is_open
+    assert model.view() is not other
+
+
+def test_a_closed_view_lets_the_model_go(model: onnxlab.Model) -> None:
+    own = onnxlab.load(model.to_bytes())
+    view, reference = own.view(), weakref.ref(own)
+    view.close()
+    del own, view
+    gc.collect()
+    assert reference() is None
+
+
+def test_the_output_holds_widget_picture_and_text(model: onnxlab.Model) -> None:
+    bundle = model._repr_mimebundle_()
+    assert set(bundle) == {WIDGET, "image/svg+xml", "text/plain"}
+    assert bundle[WIDGET]["model_id"] == model.view().model_id
+    assert fromstring(bundle["image/svg+xml"]).tag.endswith("svg")
+    assert "input x: float32[n,3,8,8]" in bundle["text/plain"]
+    assert set(model._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
+
+
+def test_a_static_view_needs_no_widget(model: onnxlab.Model) -> None:
+    static = onnxlab.show(model, static=True)
+    assert set(static._repr_mimebundle_()) == {"image/svg+xml", "text/plain"}
+
+
+def test_messages_of_the_widget_reach_its_session(model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = model.view()
+    sent: list[dict] = []
+    monkeypatch.setattr(view, "send", lambda content, buffers=None: sent.append(content))
+    view._handle_custom_msg({"id": 1, "method": "hello", "params": {}}, [])
+    assert sent[0]["result"]["session"] == view.session
+
+
+def test_the_bundle_is_built() -> None:
+    assert (STATIC / "widget.js").stat().st_size > 10_000
+    assert (STATIC / "widget.css").stat().st_size > 1_000

@@ -1,0 +1,120 @@
+"""Static pictures: every model, with and without dot, names that are not markup, a bounded size."""
+
+import shutil
+
+import pytest
+from defusedxml.ElementTree import fromstring
+from onnx import helper
+
+import onnxlab
+from onnxlab.render import html, svg, text
+from onnxlab.render.layout import layout, rows, source
+from onnxlab.render.picture import MAX_TERMINALS, picture
+from tests.corpus import Corpus
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "</title></svg><svg onload=alert(1)>",
+    '"]; evil [label="',
+    "javascript:alert(1)",
+    "a\x00b\x1b[31m\u202e",
+    "&lt;b&gt;",
+]
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def hostile_model() -> onnxlab.Model:
+    """A chain whose nodes and values have hostile names."""
+    nodes = [
+        helper.make_node("Relu", [HOSTILE[i - 1] if i else "x"], [name], name=name) for i, name in enumerate(HOSTILE)
+    ]
+    graph = helper.make_graph(
+        nodes,
+        HOSTILE[0],
+        [helper.make_tensor_value_info("x", 1, [HOSTILE[0], 2])],
+        [helper.make_tensor_value_info(HOSTILE[-1], 1, None)],
+    )
+    return onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
+
+
+@pytest.fixture(params=["dot", "rows"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With Graphviz, and as if it were not installed."""
+    if request.param == "rows":
+        monkeypatch.setattr(shutil, "which", lambda _: None)
+    else:
+        assert shutil.which("dot"), "the tests need Graphviz: apt-get install graphviz, or make test"
+    return str(request.param)
+
+
+def test_every_model_of_the_corpus_is_drawn(corpus: Corpus) -> None:
+    for name, path in corpus.items():
+        model = onnxlab.load(path)
+        drawn = picture(model, 60)
+        assert len(drawn.boxes) <= 60 + 2 * MAX_TERMINALS, name
+        for placed in (layout(drawn), rows(drawn)):
+            assert set(placed.boxes) == {box.key for box in drawn.boxes}, name
+            assert all(route.points for route in placed.routes), name
+            fromstring(svg.draw(drawn, placed, name))
+
+
+@pytest.mark.usefixtures("engine")
+def test_boxes_do_not_overlap_and_edges_run_down(corpus: Corpus) -> None:
+    for name in ("lstm_gru", "whisper_encoder", "light_resnet50"):
+        drawn = picture(onnxlab.load(corpus[name]), 60)
+        placed = layout(drawn)
+        boxes = list(placed.boxes.values())
+        for number, one in enumerate(boxes):
+            for other in boxes[:number]:
+                apart = abs(one.x - other.x) >= (one.width + other.width) / 2 - 1
+                assert apart or abs(one.y - other.y) >= (one.height + other.height) / 2 - 1
+        for edge in drawn.edges:
+            assert placed.boxes[edge.source].y < placed.boxes[edge.target].y
+
+
+@pytest.mark.usefixtures("engine")
+def test_hostile_names_are_text(capsys: pytest.CaptureFixture[str]) -> None:
+    root = fromstring(svg.render(hostile_model()))
+    tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+    assert tags <= {"svg", "title", "g", "path", "rect", "text"}
+    assert not any(name.startswith("on") or "href" in name for element in root.iter() for name in element.attrib)
+    titles = [element.text for element in root.iter(f"{SVG}title")]
+    assert HOSTILE[0] in titles
+
+
+def test_no_text_of_the_model_reaches_dot() -> None:
+    written = source(picture(hostile_model()))
+    assert "alert" not in written
+    assert "evil" not in written
+
+
+def test_hostile_names_are_text_in_html_and_on_a_terminal() -> None:
+    page = html.render(hostile_model())
+    assert "<img" not in page
+    assert page.count("<script") == 0
+    assert "default-src 'none'" in page
+    assert "\x1b" not in text.summary(hostile_model())
+
+
+def test_groups_fold_and_shapes_stand_at_edges(corpus: Corpus) -> None:
+    model = onnxlab.load(corpus["whisper_encoder"])
+    folded, opened = picture(model, 20), picture(model, 200)
+    assert {box.title for box in folded.boxes if box.family == "group"} >= {"layers.0", "layers.3"}
+    assert not any(box.family == "group" for box in opened.boxes)
+    assert {frame.title for frame in opened.frames} >= {"layers.0", "self_attn"}
+    assert "batch×1500×48" in {edge.label for edge in opened.edges}
+
+
+def test_a_graph_with_many_inputs_draws_them_as_one_box() -> None:
+    inputs = [helper.make_tensor_value_info(f"x{i}", 1, [1]) for i in range(MAX_TERMINALS + 1)]
+    node = helper.make_node("Sum", [value.name for value in inputs], ["y"])
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", 1, [1])])
+    drawn = picture(onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])))
+    assert [box.title for box in drawn.boxes] == [f"{MAX_TERMINALS + 1} inputs", "Sum", "y"]
+
+
+def test_an_empty_model_is_drawn() -> None:
+    model = onnxlab.load(helper.make_model(helper.make_graph([], "g", [], [])))
+    fromstring(svg.render(model))
+    assert text.summary(model).startswith("g: 0 nodes")
