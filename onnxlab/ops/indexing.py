@@ -130,9 +130,27 @@ def slice_(data: Array, starts: Array, ends: Array, axes: Array | None = None, s
     places = range(len(begin)) if axes is None else axes.reshape(-1).tolist()
     step = [1] * len(begin) if steps is None else steps.reshape(-1).tolist()
     where = [slice(None)] * data.ndim
-    for axis, *bounds in zip(places, begin, end, step, strict=True):
-        where[normal_axis(axis, data.ndim)] = slice(*bounds)
+    for axis, lower, upper, stride in zip(places, begin, end, step, strict=True):
+        place = normal_axis(axis, data.ndim)
+        where[place] = _clamped(lower, upper, stride, data.shape[place])
     return data[tuple(where)]
+
+
+def _clamped(start: int, end: int, step: int, size: int) -> slice:
+    """A slice by ONNX's rules: backwards, a start before the first element means the first (Python: nothing).
+
+    Raises:
+        ValueError: the step is 0.
+    """
+    if step == 0:
+        raise ValueError("a step is 0: expected a positive or negative one")
+    start, end = (bound + size if bound < 0 else bound for bound in (start, end))
+    if step > 0:
+        return slice(min(max(start, 0), size), min(max(end, 0), size), step)
+    if size == 0:
+        return slice(0, 0)
+    end = min(max(end, -1), size - 1)
+    return slice(min(max(start, 0), size - 1), None if end < 0 else end, step)
 
 
 @kernel("Slice", since=1)

@@ -180,6 +180,6 @@ def close(expected, actual, rtol=1e-4, kind_check=True):
     finite = np.isfinite(e)
     if not (finite == np.isfinite(a)).all() or not (e[~finite & ~np.isnan(e)] == a[~finite & ~np.isnan(a)]).all():
         return "infinities differ"
-    worst = np.abs(e - a)[finite].max(initial=0)
+    worst = np.abs(e[finite] - a[finite]).max(initial=0)
     scale = np.abs(e[finite]).max(initial=0)
     return None if worst <= rtol * scale + 1e-30 else f"off by {worst:g} where the largest is {scale:g}"
