@@ -270,6 +270,10 @@ class Model:
         """
         return self.runner.run(feeds, outputs, limits=limits, progress=progress)
 
+    def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Array]:
+        """Arrays for all inputs: those given, the others made up from what is known of them (floats are N(0, 1))."""
+        return self.runner.sample_inputs(feeds, seed=seed)
+
     def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
         """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
         return Subgraph(self, [self._node_record(key).id for key in nodes])
@@ -369,7 +373,7 @@ def load(source: ModelSource | None = None) -> Model:
         LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
     """
     if source is None:
-        source = (Path(__file__).parent / "data" / "digits.onnx").read_bytes()  # bytes: it is not there to be saved over
+        source = (Path(__file__).parent / "data" / "digits.onnx").read_bytes()  # bytes, so that nobody saves over it
     proto, origin = onnx_format.read(source)
     return Model(proto, origin)
 

@@ -131,11 +131,6 @@ class ScopeCompiler:
         """{name: value id} of everything that can be read in this scope."""
         return value_ids(self.scope)
 
-    @cached_property
-    def runtime_ids(self) -> dict[str, int]:
-        """The same without initializers."""
-        return {name: value for name, value in self.ids.items() if name not in self.scope.initializers}
-
     def constant(self, name: str) -> Any:
         """Array of an initializer of this scope, None for any other name."""
         value = self.scope.initializers.get(name)

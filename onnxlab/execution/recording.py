@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,7 +41,8 @@ class Recorder:
     Args:
         state: what is known when the run begins.
         program: with all values visible.
-        ids: {name: value id} of all but initializers.
+        ids: {name: value id}, initializers included.
+        initializers: names that are not kept, since the model holds them; only their stamps are compared.
         fed: (array, stamp) of each value id that is given to the program.
         budget: bytes to keep; beyond it, values that nobody needs any more go, the oldest first.
         position: counted up.
@@ -52,6 +53,7 @@ class Recorder:
         state: State,
         program: Program,
         ids: Mapping[str, int],
+        initializers: Container[str],
         fed: Mapping[int, tuple[Any, int]],
         budget: int,
         position: Position,
@@ -60,9 +62,12 @@ class Recorder:
         self._position = position
         self._budget = budget
         self._value = [0] * len(program.template)  # value id by slot
+        self._stamp = [0] * len(program.template)  # content by slot
         for name, slot in program.slots.items():
-            self._value[slot] = ids.get(name, 0)
-        self._stamp = [state.stamps.get(value, 0) if value else 0 for value in self._value]  # content by slot
+            value = ids.get(name, 0)
+            self._stamp[slot] = state.stamps.get(value, 0)
+            if name not in initializers:
+                self._value[slot] = value
         self.arrays: dict[int, Any] = {}
         self.stamps: dict[int, int] = {}
         self.sources: dict[int, tuple[int, ...]] = {}

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from onnxlab.errors import NameLookupError
+from onnxlab.execution import blas, worker
 from onnxlab.execution import feeds as checks
-from onnxlab.execution import worker
 from onnxlab.execution.compiler import Compiler, FactOf, StepCache
 from onnxlab.execution.executor import Observer, Run, execute
 from onnxlab.execution.numpy_provider import NumpyProvider
@@ -54,6 +54,7 @@ class Runner:
         fact: what inference knows of a value id; default: what the file declares.
         providers: in order of preference; the last one takes what is left; default: NumPy alone.
         keep_bytes: memory for kept values; default 40 % of what is available.
+        threads: of BLAS during runs (see `blas`); 0 leaves it as it is. More pay for large products on idle cores.
 
     Attributes:
         store: the values of the last run, by value id.
@@ -65,10 +66,12 @@ class Runner:
         fact: FactOf | None = None,
         providers: Sequence[Provider] | None = None,
         keep_bytes: int | None = None,
+        threads: int = 1,
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers or (NumpyProvider(),))
         self.store = ValueStore(graph, keep_bytes)
+        self.threads = threads
         self._fact = fact or self.declared
         self._steps = StepCache()
         self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
@@ -129,7 +132,7 @@ class Runner:
         names = self._outputs(compiler, outputs)
         given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
         arrays = self._checked(compiler, given)
-        call = _Call(limits, progress, seed)
+        call = _Call(limits, progress, seed, self.threads)
         main = compiler.snapshot.main
         if keep and all(name in main.inputs and name not in main.initializers for name in arrays):
             return self._run_kept(compiler, programs, state, arrays, names, call)
@@ -170,9 +173,23 @@ class Runner:
             if name not in arrays and (value in pins or state.fresh(value)):
                 arrays[name] = pins[value] if value in pins else state.arrays[value]
         self._make_up(compiler, [name for name in border if name not in arrays], arrays, seed)
-        call = _Call(limits, progress, seed)
+        call = _Call(limits, progress, seed, self.threads)
         program = self._program(compiler, programs, tuple(arrays), names)
         return self._own(call(program, list(arrays.values())), names, arrays)
+
+    def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Any]:
+        """Arrays for all graph inputs: those of `feeds`, and others made up from facts, of sizes that agree with them.
+
+        Raises:
+            FeedError: feeds that do not fit.
+        """
+        with self.graph.lock:
+            compiler, _ = self._current()
+        arrays = self._checked(compiler, dict(feeds or {}))
+        scope = compiler.main.scope
+        missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
+        self._make_up(compiler, missing, arrays, seed)
+        return arrays
 
     def _in_main(self, node: int) -> int:
         record = self.graph.nodes.get(node)
@@ -236,7 +253,8 @@ class Runner:
                 fed[value] = state.arrays[value], state.stamps[value]
         order = (*arrays, *(name for name in border if name not in arrays))
         program = self._program(compiler, programs, order, names, keep=True)
-        recorder = Recorder(state, program, compiler.main.runtime_ids, fed, self.store.budget, call.position)
+        initializers = compiler.main.scope.initializers
+        recorder = Recorder(state, program, ids, initializers, fed, self.store.budget, call.position)
         results = call(program, [fed[ids[name]][0] for name in order], recorder)
         self.store.merge(state, recorder.state(stale))
         return {name: _copied(array) for name, array in zip(names, results, strict=True)}
@@ -321,12 +339,13 @@ class Runner:
 
 
 class _Call:
-    """One run: its limits, its progress, its seed."""
+    """One run: its limits, its progress, its seed, its threads."""
 
-    def __init__(self, limits: Limits | None, progress: Progress | None, seed: int | None) -> None:
+    def __init__(self, limits: Limits | None, progress: Progress | None, seed: int | None, threads: int) -> None:
         self.limits = limits or Limits()
         self.progress = progress
         self.seed = seed
+        self.threads = threads
         self.position = Position(0)
 
     def __call__(self, program: Program, feeds: Sequence[Any], observer: Observer | None = None) -> list[Any]:
@@ -341,7 +360,7 @@ class _Call:
 
         def work() -> list[Any]:
             frame = program.frame(feeds)
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), blas.limited(self.threads):
                 execute(program, frame, run, observer)
             return program.results(frame)
 

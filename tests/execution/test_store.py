@@ -3,6 +3,7 @@ import pytest
 
 from onnxlab.execution import runner as runner_module
 from onnxlab.execution.store import same
+from onnxlab.graph import edits
 from onnxlab.graph.changes import SetAttribute
 from tests.execution.models import CHAIN, node, runner, value
 
@@ -116,6 +117,18 @@ def test_a_constant_that_is_edited_reaches_its_readers(calls):
     calls.take()
     run.run()
     assert calls.take() == []
+
+
+def test_an_initializer_that_is_replaced_reaches_its_readers():
+    run = runner("g (float[2] x) => (float[2] z) <float[2] w = {2, 3}> { y = Mul (x, w) z = Neg (y) }")
+    one = np.ones(2, np.float32)
+    assert run.run({"x": one})["z"].tolist() == [-2, -3]
+    weights = run.graph.values[value(run, "w")]
+    for new in (5, 7):
+        edits.set_initializer(run.graph, weights, np.full(2, new, np.float32))
+        assert run.run()["z"].tolist() == [-new, -new]
+    run.graph.undo()
+    assert run.run()["z"].tolist() == [-5, -5]
 
 
 def test_an_edit_inside_a_branch_makes_its_owner_stale():

@@ -1,0 +1,53 @@
+"""The notebooks run, give the output that is committed, and can be read where no kernel runs."""
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbconvert import HTMLExporter
+
+FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
+
+
+def test_there_are_three() -> None:
+    assert NAMES == ["01_tour", "02_shapes", "03_values"]
+
+
+def texts(notebook: Any) -> list[list[str]]:
+    """What each cell prints and shows, in words."""
+    return [
+        [
+            output["text"] if output.output_type == "stream" else output["data"]["text/plain"]
+            for output in cell.outputs
+            if not (output.output_type == "stream" and output.name == "stderr")
+        ]
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_runs_and_gives_the_committed_output(name: str) -> None:
+    committed = nbformat.read(FOLDER / f"{name}.ipynb", 4)
+    executed = nbformat.read(FOLDER / f"{name}.ipynb", 4)
+    NotebookClient(executed, timeout=300, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    assert texts(executed) == texts(committed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_readable_without_a_kernel(name: str) -> None:
+    """nbconvert shows the static picture; nothing is left of the widget but its model id."""
+    committed = nbformat.read(FOLDER / f"{name}.ipynb", 4)
+    pictures = [
+        output["data"]
+        for cell in committed.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if "image/svg+xml" in output.get("data", {})
+    ]
+    assert pictures
+    page, _ = HTMLExporter().from_notebook_node(committed)
+    assert page.count("data:image/svg+xml;base64,") == len(pictures)
