@@ -43,18 +43,25 @@ class Call:
 
 
 class Calls:
-    """The memo of calls, and which ones are being made."""
+    """The memo of calls, and which ones are made.
+
+    Attributes:
+        made: {call of a frame: {node: call that it makes}}.
+        changed: whether it calls something else than when somebody last reset this.
+    """
 
     def __init__(self, walker: Walker) -> None:
         self._walker = walker
         self.memo: dict[CallKey, Call] = {}
         self.made: dict[Hashable, dict[int, CallKey]] = {}
+        self.changed = False
         self._active: list[int] = []
 
     def forget(self) -> None:
         """Call it when a function changed."""
         self.memo.clear()
         self.made.clear()
+        self.changed = True
 
     def infer(
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
@@ -64,6 +71,7 @@ class Calls:
         scope = self._walker.graph.scopes[operator.function]
         key = (scope.id, operator.attribute_key, inputs)
         self.made.setdefault(frame.call, {})[node.id] = key
+        self.changed = True
         call = self.memo.get(key)
         if call is None:
             if refusal := self._refusal(scope):
@@ -102,7 +110,8 @@ class Calls:
 
     def forget_node(self, node: int) -> None:
         """Call it when a node of the model is gone or calls something else."""
-        self.made.get(None, {}).pop(node, None)
+        if self.made.get(None, {}).pop(node, None) is not None:
+            self.changed = True
 
     def alive(self, frame: Frame) -> dict[CallKey, Call]:
         """The calls that a frame makes now, directly or not."""

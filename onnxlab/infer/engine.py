@@ -65,8 +65,7 @@ class Inference:
             frames = [self._frame, *(call.frame for call in self._walker.calls.alive(self._frame).values())]
             found: dict[Diagnostic, None] = {}
             for frame in frames:
-                for node in sorted(frame.problems):
-                    found.update(dict.fromkeys(frame.problems[node]))
+                found.update(dict.fromkeys(self._walker.diagnostics(frame)))
             found.update(dict.fromkeys(self._walker.sources.problems.values()))
             found.update(dict.fromkeys(self._conflicts.diagnostics(self._frame.facts)))
             return list(found)
@@ -94,6 +93,7 @@ class Inference:
 
     def _publish_functions(self) -> None:
         """Give values inside functions the join of what their calls found."""
+        self._walker.calls.changed = False
         alive = self._walker.calls.alive(self._frame).values()
         joined: dict[int, Fact] = {}
         for call in alive:
@@ -152,7 +152,7 @@ class Inference:
     def _update(self, touched: Touched) -> None:
         dirty = self._settle_touched(touched)
         self._propagate(dirty)
-        if self._walker.call_nodes and (touched.scopes or dirty):
+        if self._walker.calls.changed:
             self._publish_functions()
         changed = self._frame.changed or {}
         self._conflicts.check(changed)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import onnx
 
-from onnxlab.errors import Diagnostic
+from onnxlab.infer.operators import Problem
 from onnxlab.shapes import UNKNOWN, Fact
 
 
@@ -22,7 +22,7 @@ class Frame:
         call: identity of the call, None for the model itself; part of the identity of unknown dims.
         attributes: of the call, by the names of the function's attributes, defaults included.
         attribute_key: bytes that tell these attributes from others.
-        problems: diagnostics by node id.
+        problems: what is wrong, by node id.
         changed: {value id: the fact before} since the frame was asked to record, None while it is not.
         evaluated: how many nodes were inferred in it.
     """
@@ -31,7 +31,7 @@ class Frame:
     attributes: Mapping[str, onnx.AttributeProto] = field(default_factory=dict)
     attribute_key: bytes = b""
     facts: dict[int, Fact] = field(default_factory=dict)
-    problems: dict[int, tuple[Diagnostic, ...]] = field(default_factory=dict)
+    problems: dict[int, tuple[Problem, ...]] = field(default_factory=dict)
     changed: dict[int, Fact] | None = None
     evaluated: int = 0
 

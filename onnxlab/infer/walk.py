@@ -46,7 +46,8 @@ class Walker:
         self.sources = Sources(graph, self.token)
         self.calls = Calls(self)
         self.call_nodes: set[int] = set()
-        self._operators: dict[object, Operator | Fact] = {}
+        self._operators: dict[int, Operator | Fact] = {}
+        self._bound: dict[int, dict[bytes, Operator | Fact]] = {}
         self._shared: dict[object, Operator] = {}
 
     # -- what a node is ---------------------------------------------------------------------------------------------
@@ -54,11 +55,13 @@ class Walker:
     def forget_node(self, node: int) -> None:
         """Call it when a node or anything that its operator depends on changed."""
         self._operators.pop(node, None)
+        self._bound.pop(node, None)
         self.call_nodes.discard(node)
 
     def forget_operators(self) -> None:
         """Call it when opset imports or functions changed."""
         self._operators.clear()
+        self._bound.clear()
         self._shared.clear()
         self.call_nodes.clear()
 
@@ -66,18 +69,19 @@ class Walker:
         """The operator of a node, shared by all nodes that do the same; the fact itself for a Constant."""
         found = self._operators.get(node.id)
         if found is None:
-            found = self._operators.get((node.id, frame.attribute_key))
+            found = self._bound.get(node.id, {}).get(frame.attribute_key)
         return self._identify(frame, node) if found is None else found
 
     def _identify(self, frame: Frame, node: NodeRecord) -> Operator | Fact:
         proto = node.proto
         attributes, refers = operators.bound_attributes(proto, frame.attributes)
-        place: object = (node.id, frame.attribute_key) if refers else node.id
         domain, op_type = node.domain, proto.op_type
         scope = self.graph.scopes[node.scope]
         function = self.graph.index.functions.get((domain, op_type, proto.overload), 0)
         if op_type == "Constant" and not domain and not function:
-            self._operators[place] = fact = self._constant(frame, node, attributes)
+            fact = self._constant(frame, node, attributes)
+            if node.id not in frame.problems:
+                self._keep(frame, node, refers, fact)
             return fact
         version = self.graph.opset_version(domain, scope) or 0
         opset = self.graph.opset_version("", scope) or 0
@@ -95,14 +99,21 @@ class Walker:
                 self._shared[key] = operator
         if function:
             self.call_nodes.add(node.id)
-        self._operators[place] = operator
+        self._keep(frame, node, refers, operator)
         return operator
+
+    def _keep(self, frame: Frame, node: NodeRecord, refers: bool, operator: Operator | Fact) -> None:
+        """Remember an operator: for every call, or where it refers to attributes of the call, for these."""
+        if refers:
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = operator
+        else:
+            self._operators[node.id] = operator
 
     def _constant(self, frame: Frame, node: NodeRecord, attributes: list[onnx.AttributeProto]) -> Fact:
         try:
             return constant_fact(attributes)
         except (ValueError, TypeError, OSError, RuntimeError) as error:
-            self._report(frame, node, (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),))
+            frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
             return UNKNOWN
 
     def _bodies(self, node: NodeRecord) -> dict[str, ScopeBody | tuple[ScopeBody, ...]]:
@@ -144,6 +155,15 @@ class Walker:
         self.walk_scope(frame, scope)
         return [frame.facts.get(vid, UNKNOWN) for vid in scope.outputs]
 
+    def _clear_bodies(self, frame: Frame, node: NodeRecord) -> None:
+        """Forget what was found in a node's bodies: its rule may not walk them again."""
+        for scope in (self.graph.scopes[body] for bodies in node.bodies.values() for body in bodies):
+            for vid in scope.names.values():
+                frame.drop(vid)
+            for inner in scope.node_ids:
+                frame.problems.pop(inner, None)
+                self._clear_bodies(frame, self.graph.nodes[inner])
+
     def infer_node(self, frame: Frame, node: NodeRecord) -> list[int]:
         """Infer a node into the frame; return the ids of its outputs whose fact is another one than before."""
         frame.evaluated += 1
@@ -156,8 +176,10 @@ class Walker:
         if outcome is None:
             outcome = self._infer(frame, node, operator, inputs)
             operator.remember(inputs, outcome)
-        if outcome.problems or node.id in frame.problems:
-            self._report(frame, node, outcome.problems)
+        if outcome.problems:
+            frame.problems[node.id] = outcome.problems
+        elif node.id in frame.problems:
+            del frame.problems[node.id]
         changed = []
         for slot, vid in enumerate(node.outputs):
             if not vid:
@@ -172,21 +194,26 @@ class Walker:
                 changed.append(vid)
         return changed
 
-    def _report(self, frame: Frame, node: NodeRecord, problems: tuple[Problem, ...]) -> None:
-        if not problems:
-            frame.problems.pop(node.id, None)
-            return
-        label = f"{self.graph.label(node)} ({node.op_type})"
-        frame.problems[node.id] = tuple(
-            Diagnostic(p.severity, p.code, f"{label}: {p.message}", node.id, 0, node.scope, p.expected, p.found, p.hint)
-            for p in problems
-        )
+    def diagnostics(self, frame: Frame) -> list[Diagnostic]:
+        """The problems of a frame, by node id, with the labels that the nodes have now."""
+        found = []
+        for node_id in sorted(frame.problems):
+            node = self.graph.nodes[node_id]
+            label = f"{self.graph.label(node)} ({node.op_type})"
+            for p in frame.problems[node_id]:
+                message = f"{label}: {p.message}"
+                found.append(
+                    Diagnostic(p.severity, p.code, message, node_id, 0, node.scope, p.expected, p.found, p.hint)
+                )
+        return found
 
     # -- one node ---------------------------------------------------------------------------------------------------
 
     def _infer(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for input facts that this operator has not met."""
         problems: list[Problem] = []
+        if node.bodies:
+            self._clear_bodies(frame, node)
         if operator.function:
             found: Sequence[Fact] = self.calls.infer(frame, node, operator, inputs, problems)
         else:
