@@ -353,6 +353,6 @@ def lstm_step(
         cell = forget * cell + i * g(_clipped(gates[:, 3 * h :], clip))
         if peepholes is not None:
             o = f(_clipped(gates[:, h : 2 * h] + peepholes[1] * cell, clip))
-        return o * out(_clipped(cell, clip)), cell
+        return o * out(cell), cell
 
     return step
