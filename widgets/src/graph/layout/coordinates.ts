@@ -3,7 +3,7 @@
  * off centre), then sliding straight runs towards their neighbours, which never makes the drawing longer.
  */
 
-import { adjacency, type Adjacency } from "./csr.ts";
+import { adjacency, identity, type Adjacency } from "./csr.ts";
 import { gap, type Layered } from "./layers.ts";
 
 /** x of the centre of every vertex; rows keep their order and their gaps. */
@@ -114,7 +114,7 @@ function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrore
   const { size, rows, rowStart, order, pos, fromShift, toShift } = graph;
   const adjacent = downwards ? graph.up : graph.down;
   const sign = mirrored ? -1 : 1;
-  const root = Int32Array.from({ length: size }, (_, v) => v), joined = root.slice();
+  const root = identity(size), joined = identity(size);
   const shift = new Float64Array(size);
   const sorted: number[] = [], medians: number[] = [];
   for (let i = 0; i < rows; i++) {
@@ -294,7 +294,7 @@ function closestMedian(pulls: number[]): number {
 /** Vertices joined by straight arcs, as runs: numbered by their first vertex, members in CSR form. */
 function straightRuns(graph: Layered, x: Float64Array): { run: Int32Array; members: Adjacency } {
   const { size, from, to, fromShift, toShift } = graph;
-  const run = Int32Array.from({ length: size }, (_, v) => v);
+  const run = identity(size);
   const find = (v: number): number => {
     while (run[v] !== v) {
       run[v] = run[run[v]!]!;
@@ -308,10 +308,6 @@ function straightRuns(graph: Layered, x: Float64Array): { run: Int32Array; membe
     const p = find(u), q = find(v);
     run[Math.max(p, q)] = Math.min(p, q);
   }
-  const each = new Int32Array(size);
-  for (let v = 0; v < size; v++) {
-    run[v] = find(v);
-    each[v] = v;
-  }
-  return { run, members: adjacency(size, run, each) };
+  for (let v = 0; v < size; v++) run[v] = find(v);
+  return { run, members: adjacency(size, run, identity(size)) };
 }

@@ -27,3 +27,10 @@ export function adjacency(vertices: number, from: Int32Array, to: Int32Array): A
 export function degree(adjacent: Adjacency, vertex: number): number {
   return adjacent.start[vertex + 1]! - adjacent.start[vertex]!;
 }
+
+/** 0, 1, 2 … count - 1. */
+export function identity(count: number): Int32Array {
+  const numbers = new Int32Array(count);
+  for (let i = 0; i < count; i++) numbers[i] = i;
+  return numbers;
+}

@@ -68,10 +68,15 @@ export function topological(count: number, out: Adjacency, into: Adjacency): Int
 
 /** Ranks from 0 of an acyclic graph. `free` vertices only are ranked; the others get -1 and their arcs are ignored. */
 export function ranks(count: number, from: Int32Array, to: Int32Array, free: Uint8Array): Int32Array {
-  const kept: number[] = [];
-  for (let a = 0; a < from.length; a++) if (free[from[a]!] && free[to[a]!]) kept.push(a);
-  const src = Int32Array.from(kept, (a) => from[a]!), dst = Int32Array.from(kept, (a) => to[a]!);
-  const out = adjacency(count, src, dst), into = adjacency(count, dst, src);
+  let kept = 0;
+  const src = new Int32Array(from.length), dst = new Int32Array(from.length);
+  for (let a = 0; a < from.length; a++) {
+    if (!free[from[a]!] || !free[to[a]!]) continue;
+    src[kept] = from[a]!;
+    dst[kept++] = to[a]!;
+  }
+  const out = adjacency(count, src.subarray(0, kept), dst.subarray(0, kept));
+  const into = adjacency(count, dst.subarray(0, kept), src.subarray(0, kept));
   const order = topological(count, out, into);
   const rank = new Int32Array(count);
   for (const v of order) {
@@ -94,7 +99,7 @@ function tighten(rank: Int32Array, order: Int32Array, out: Adjacency, into: Adja
     const v = order[i]!;
     const outs = degree(out, v), ins = degree(into, v);
     if (outs === 0 || outs <= ins) continue;
-    let lowest = Infinity;
+    let lowest = rank[out.node[out.start[v]!]!]!;
     for (let k = out.start[v]!; k < out.start[v + 1]!; k++) lowest = Math.min(lowest, rank[out.node[k]!]!);
     rank[v] = lowest - 1;
   }

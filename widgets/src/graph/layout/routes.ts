@@ -5,6 +5,7 @@
  * where no box is: so no line crosses a box or the label strip under one.
  */
 
+import { adjacency } from "./csr.ts";
 import { branchPoint, lowerEnd, type Layered, type Trunk } from "./layers.ts";
 import {
   ARROW_DOWN, ARROW_NONE, ARROW_UP, FREE, LABEL_STRIP, LABEL_WIDTH, PORTAL, REVERSED, ROW_GAP, ROW_GAP_MAX, WIRE_GAP,
@@ -42,14 +43,14 @@ export function draw(
   });
   return {
     x: corner,
-    y: Float32Array.from(rows.boxTop),
+    y: new Float32Array(rows.boxTop),
     width,
     height: rows.height,
     style,
     ...lines.result(),
     sourceX: ports.source,
     targetX: ports.target,
-    ...labelRooms(input, graph, x, style, ports, width),
+    ...labelRooms(input, graph, x, ports, width),
     crossings,
   };
 }
@@ -118,29 +119,40 @@ interface Wish {
  * in the lines' order.
  */
 function placePorts(input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array): Ports {
-  const source = new Float32Array(input.netSource.length), target = new Float32Array(input.netTarget.length);
+  const { sourcePort, targetPort, netSource, netTarget } = input;
+  const source = new Float32Array(netSource.length), target = new Float32Array(netTarget.length);
   const left = (box: number): number => x[box]! - graph.half[box]!;
-  const leaving: Wish[][] = Array.from({ length: input.count }, () => []);
   const below = linesBelow(input, graph, x);
-  for (let net = 0; net < source.length; net++) {
-    const box = input.netSource[net]!, port = input.sourcePort[net]!;
-    if (!Number.isNaN(port)) source[net] = left(box) + port;
-    else leaving[box]!.push({ index: net, x: below[net]! });
-  }
-  for (let box = 0; box < input.count; box++) spread(leaving[box]!, left(box), 2 * graph.half[box]!, source);
-  const entering: Wish[][] = Array.from({ length: input.count }, () => []);
+  placeSides(netSource, graph, x, source, (net) => {
+    const port = sourcePort[net]!;
+    return Number.isNaN(port) ? { x: below[net]!, fixed: false } : { x: left(netSource[net]!) + port, fixed: true };
+  });
   const above = linesAbove(input, graph, x, source);
-  for (let net = 0; net < source.length; net++) {
-    for (let k = input.netStart[net]!; k < input.netStart[net + 1]!; k++) {
-      const end = input.netTarget[k]!, port = input.targetPort[k]!;
-      if (!Number.isNaN(port)) target[k] = left(end) + port;
-      else if (style[k] === PORTAL) entering[end]!.push({ index: k, x: left(end) + 2 * graph.half[end]! });
-      else if (style[k] === REVERSED) target[k] = x[end]!;
-      else entering[end]!.push({ index: k, x: above[k]! });
-    }
-  }
-  for (let box = 0; box < input.count; box++) spread(entering[box]!, left(box), 2 * graph.half[box]!, target);
+  placeSides(netTarget, graph, x, target, (k) => {
+    const box = netTarget[k]!, port = targetPort[k]!;
+    if (!Number.isNaN(port)) return { x: left(box) + port, fixed: true };
+    if (style[k] === REVERSED) return { x: x[box]!, fixed: true };
+    return { x: style[k] === PORTAL ? left(box) + 2 * graph.half[box]! : above[k]!, fixed: false };
+  });
   return { source, target };
+}
+
+/** Places the ports on one side of every box; `boxOf` names the box of each port. */
+function placeSides(
+  boxOf: Int32Array, graph: Layered, x: Float64Array, places: Float32Array, wishFor: (port: number) => { x: number; fixed: boolean },
+): void {
+  const { start, arc } = adjacency(graph.boxes, boxOf, boxOf);
+  const wishes: Wish[] = [];
+  for (let box = 0; box < graph.boxes; box++) {
+    wishes.length = 0;
+    for (let k = start[box]!; k < start[box + 1]!; k++) {
+      const index = arc[k]!;
+      const wish = wishFor(index);
+      if (wish.fixed) places[index] = wish.x;
+      else wishes.push({ index, x: wish.x });
+    }
+    spread(wishes, x[box]! - graph.half[box]!, 2 * graph.half[box]!, places);
+  }
 }
 
 /** Mean x of where each net goes next, below its source. */
@@ -234,9 +246,9 @@ class Lines {
 
   result(): Pick<LayoutResult, "segments" | "segmentNet" | "segmentArrow"> {
     return {
-      segments: Float32Array.from(this.#points),
-      segmentNet: Int32Array.from(this.#net),
-      segmentArrow: Uint8Array.from(this.#arrow),
+      segments: new Float32Array(this.#points),
+      segmentNet: new Int32Array(this.#net),
+      segmentArrow: new Uint8Array(this.#arrow),
     };
   }
 }
@@ -287,34 +299,31 @@ function stem(lines: Lines, trunk: Trunk, x: Float64Array, startX: number, start
 
 /** Free pixels to the right of stems: to the next port of the box, or to what is next in the row. */
 function labelRooms(
-  input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array, ports: Ports, width: number,
+  input: LayoutInput, graph: Layered, x: Float64Array, ports: Ports, width: number,
 ): Pick<LayoutResult, "labelRoom" | "portalRoom"> {
-  const labelRoom = new Float32Array(input.netSource.length), portalRoom = new Float32Array(input.netTarget.length);
   const limit = new Float64Array(input.count);
   for (let v = 0; v < input.count; v++) {
     const next = graph.rowStart[graph.rank[v]!]! + graph.pos[v]! + 1;
     const w = next < graph.rowStart[graph.rank[v]! + 1]! ? graph.order[next]! : -1;
     limit[v] = w < 0 ? width + WIRE_GAP : x[w]! - graph.half[w]!;
   }
-  const leaving: number[][] = Array.from({ length: input.count }, () => []);
-  const entering: number[][] = Array.from({ length: input.count }, () => []);
-  for (let net = 0; net < labelRoom.length; net++) {
-    leaving[input.netSource[net]!]!.push(net);
-    for (let k = input.netStart[net]!; k < input.netStart[net + 1]!; k++) {
-      if (style[k] !== REVERSED) entering[input.netTarget[k]!]!.push(k);
-    }
-  }
-  for (let v = 0; v < input.count; v++) {
-    roomBetween(leaving[v]!, ports.source, limit[v]!, labelRoom);
-    roomBetween(entering[v]!, ports.target, limit[v]!, portalRoom);
-  }
-  return { labelRoom, portalRoom };
+  return {
+    labelRoom: roomsBeside(input.netSource, ports.source, limit),
+    portalRoom: roomsBeside(input.netTarget, ports.target, limit),
+  };
 }
 
-function roomBetween(indices: number[], place: Float32Array, limit: number, room: Float32Array): void {
-  if (indices.length > 1) indices.sort((a, b) => place[a]! - place[b]! || a - b);
-  indices.forEach((index, i) => {
-    const next = i + 1 < indices.length ? place[indices[i + 1]!]! : limit;
-    room[index] = Math.max(0, next - place[index]!);
-  });
+/** From each port to the next one of its box, or to the box's limit. */
+function roomsBeside(boxOf: Int32Array, place: Float32Array, limit: Float64Array): Float32Array {
+  const room = new Float32Array(boxOf.length);
+  const { start, arc } = adjacency(limit.length, boxOf, boxOf);
+  for (let box = 0; box < limit.length; box++) {
+    const begin = start[box]!, end = start[box + 1]!;
+    if (end - begin > 1) arc.subarray(begin, end).sort((a, b) => place[a]! - place[b]! || a - b);
+    for (let k = begin; k < end; k++) {
+      const next = k + 1 < end ? place[arc[k + 1]!]! : limit[box]!;
+      room[arc[k]!] = Math.max(0, next - place[arc[k]!]!);
+    }
+  }
+  return room;
 }
