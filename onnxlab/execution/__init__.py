@@ -10,6 +10,7 @@ program.py               slots, steps and lifetimes: what is run
 executor.py              the loop that runs a program, and what kernels may ask of it
 sizes.py                 how large an output will be, where it can dwarf the inputs
 feeds.py                 the caller's arrays checked against what the model declares
+blas.py                  how many threads BLAS uses meanwhile
 worker.py                runs in a thread of their own, so that Ctrl-C and Stop answer
 recording.py             watching a run: values to keep, steps to skip, how far it is
 reporting.py             errors for people: node, operator, inputs, the rule broken
