@@ -58,7 +58,7 @@ def _node(step: Step) -> str:
 
 def _rule(error: Exception) -> str:
     """What went wrong, in a sentence; Python's own terse errors get their kind in front."""
-    text = str(error)
+    text = str(error).strip().rstrip(".")
     if isinstance(error, MemoryError) and (found := _NUMPY_REFUSES.search(text)):
         return f"an array of shape {found[2]} needs {found[1]}, which cannot be allocated"
     if isinstance(error, RecursionError):
