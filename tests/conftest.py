@@ -3,6 +3,7 @@
 A model that is absent is made or downloaded; where that fails, the test fails. None is skipped.
 """
 
+import signal
 from collections.abc import Callable
 from functools import cache
 
@@ -13,6 +14,11 @@ from tests.corpus import Corpus, inputs
 from tests.oracle import Oracle, oracle
 
 Feeds = dict[str, np.ndarray]
+
+
+def pytest_configure() -> None:
+    """pytest-xdist lets its workers ignore SIGINT; the tests that interrupt a run need what Python does with it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
