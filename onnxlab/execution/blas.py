@@ -2,31 +2,67 @@
 
 OpenBLAS wakes all of its threads for products of a few microseconds and lets them spin: measured on two cores, the
 products of a small transformer take four times as long with two threads as with one, and fifty times as long when
-another process wants a core. So runs use one thread unless asked otherwise.
+other processes want the cores. So runs use one thread unless asked otherwise. It also makes runs repeatable to the
+last bit: how OpenBLAS adds up depends on its number of threads.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+_lock = threading.Lock()
+_active: list[int] = []  # threads that the runs under way ask for
+_before: list[int] = []  # of each library, to put back
+
 
 @cache
-def controller() -> Any:
-    """threadpoolctl's controller of the libraries in this process; finding them takes milliseconds, so once."""
+def libraries() -> tuple[Any, ...]:
+    """threadpoolctl's controllers of the BLAS libraries in this process; finding them takes milliseconds, so once."""
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return tuple(library for library in ThreadpoolController().lib_controllers if library.user_api == "blas")
 
 
-def limited(threads: int) -> AbstractContextManager[Any]:
-    """Let BLAS use at most this many threads meanwhile; 0 changes nothing.
+@contextmanager
+def limited(threads: int) -> Iterator[None]:
+    """Let BLAS use at most this many threads, in the whole process, until the last run under way has ended.
 
-    The limit is the process's. The first of several threads that set one keeps control until it has put it back,
-    so that a limit which the user set stays, and of runs at once the first decides.
+    With several runs at once, the one that asks for most has its way. A lower limit that somebody else set stays.
+    0 asks for nothing and changes nothing.
     """
     if not threads:
-        return nullcontext()
-    limit: AbstractContextManager[Any] = controller().limit(limits=threads, user_api="blas")
-    return limit
+        yield
+        return
+    with _lock:
+        _active.append(threads)
+        _apply()
+    try:
+        yield
+    finally:
+        with _lock:
+            _active.remove(threads)
+            _apply()
+
+
+def _apply() -> None:
+    """Set what the runs under way ask for, or put back what was; a few microseconds."""
+    if _active and not _before:
+        _before[:] = [library.get_num_threads() for library in libraries()]
+    for library, before in zip(libraries(), _before, strict=True):
+        _setter(library)(min(before, max(_active)) if _active else before)
+    if not _active:
+        _before.clear()
+
+
+def _setter(library: Any) -> Callable[[int], None]:
+    """What sets the threads of a library from any thread.
+
+    threadpoolctl's public setter obeys only the thread that set OpenBLAS's first, but runs end in any order and here
+    they are counted, so the one behind it is used where there is one.
+    """
+    setter: Callable[[int], None] = getattr(library, "_real_set_num_threads", library.set_num_threads)
+    return setter
