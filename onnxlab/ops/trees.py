@@ -211,10 +211,10 @@ def tree_ensemble_regressor(
         _first(target_weights_as_tensor, target_weights),
         n_targets,
     )
-    scores, _ = forest.collect(ctx, _features(x), aggregate_function)
+    scores, voted = forest.collect(ctx, _features(x), aggregate_function)
     base = _first(base_values_as_tensor, base_values)
-    if base is not None and len(base):
-        scores = scores + np.asarray(base, scores.dtype)
+    if base is not None and len(base):  # a target that no leaf gives anything stays 0, as in ONNX Runtime
+        scores = np.where(voted, scores + np.asarray(base, scores.dtype), scores)
     return _transformed(scores, post_transform).astype(np.float32)
 
 
@@ -250,7 +250,8 @@ def tree_ensemble_classifier(
     """(labels [N], scores [N, classes]).
 
     Where the leaves vote for only one of two classes, the votes decide for the second class: above ½ when all are
-    positive, else above 0.
+    positive, else above 0. (Where they vote for both, ONNX Runtime answers 0 or 1, whatever the labels; here the
+    class with the higher score wins, as the operator's page says.)
     """
     names = labels(classlabels_strings, classlabels_int64s)
     weights = _first(class_weights_as_tensor, class_weights)
@@ -280,17 +281,19 @@ def tree_ensemble_classifier(
         return names[best], _transformed(scores, post_transform).astype(np.float32)
     positive = bool(np.all(np.asarray(weights) >= 0))
     chosen = names[(scores[:, 0] > (0.5 if positive else 0)).astype(np.intp)]
+    if class_ids[0] == 1:
+        both = np.concatenate([np.zeros_like(scores), scores], axis=1)
+        return chosen, _transformed(both, post_transform).astype(np.float32)
     return chosen, _pair(scores, positive, post_transform).astype(np.float32)
 
 
 def _pair(scores: Array, positive: bool, transform: str) -> Array:
-    """Scores of both classes from the second one's."""
+    """Scores of both classes from votes that are all listed under the first one but are meant for the second."""
     if transform == "PROBIT":
-        return _transformed(scores, transform)
-    if positive:
-        return np.concatenate([1 - scores, scores], axis=1)
-    both = np.concatenate([-scores, scores], axis=1)
-    return _transformed(both, transform) if transform == "LOGISTIC" else both
+        return _transformed(np.concatenate([1 - scores, scores], axis=1), transform)
+    if transform == "LOGISTIC":
+        return _transformed(np.concatenate([-scores, scores], axis=1), transform)
+    return np.concatenate([1 - scores if positive else -scores, scores], axis=1)
 
 
 @kernel("TreeEnsemble", since=5, domain=DOMAIN, context=True)
