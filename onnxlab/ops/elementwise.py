@@ -99,28 +99,43 @@ kernel("BitwiseNot", since=18)(np.invert)
 kernel("Not")(np.logical_not)
 
 
-@kernel("Sum")
+@kernel("Sum", since=6)
 def sum_(*inputs: Array) -> Array:
     """Sum of one or more arrays that broadcast."""
     return _fold(np.add, inputs)
 
 
-@kernel("Max")
+@kernel("Max", since=6)
 def maximum(*inputs: Array) -> Array:
     """Largest of one or more arrays that broadcast; NaN wins."""
     return reduce(np.maximum, inputs)
 
 
-@kernel("Min")
+@kernel("Min", since=6)
 def minimum(*inputs: Array) -> Array:
     """Smallest of one or more arrays that broadcast; NaN wins."""
     return reduce(np.minimum, inputs)
 
 
-@kernel("Mean")
+@kernel("Mean", since=6)
 def mean(*inputs: Array) -> Array:
     """Mean of one or more arrays that broadcast."""
     return (_fold(np.add, inputs) / np.asarray(len(inputs), inputs[0].dtype)).astype(inputs[0].dtype)
+
+
+def _consuming(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The kernel of opset 1, whose attribute `consumed_inputs` was a hint for in-place execution."""
+
+    def run(*inputs: Array, consumed_inputs: Sequence[int] | None = None) -> Array:
+        return function(*inputs)
+
+    return run
+
+
+kernel("Sum")(_consuming(sum_))
+kernel("Max")(_consuming(maximum))
+kernel("Min")(_consuming(minimum))
+kernel("Mean")(_consuming(mean))
 
 
 def _fold(ufunc: np.ufunc, inputs: Sequence[Array]) -> Array:

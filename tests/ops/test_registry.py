@@ -1,6 +1,9 @@
+import inspect
 import subprocess
 import sys
 
+import numpy as np
+import onnx
 import pytest
 
 from onnxlab import ops, schemas
@@ -44,3 +47,27 @@ def test_families_are_imported_by_the_first_lookup_only():
     code = "import sys, onnxlab.ops as o; assert 'onnxlab.ops.elementwise' not in sys.modules; " \
            "assert o.find_kernel('', 'Add', 14); assert 'onnx' not in sys.modules"  # fmt: skip
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_schema_of_onnx_has_a_kernel_that_takes_its_inputs_and_attributes():
+    without, unfit = set(), []
+    for raw in onnx.defs.get_all_schemas_with_history():
+        kernel = ops.find_kernel(raw.domain, raw.name, raw.since_version)
+        if kernel is None:
+            without.add((raw.domain, raw.name))
+        elif not isinstance(kernel.function, np.ufunc):
+            unfit += [(raw.name, raw.since_version, name) for name in missing(kernel, raw)]
+    assert without == {("ai.onnx.preview.training", "Gradient")}
+    assert not unfit
+
+
+def missing(kernel, raw):
+    """Attributes that a kernel does not take, and "inputs" where it takes too few."""
+    parameters = inspect.signature(kernel.function).parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    if inspect.Parameter.VAR_KEYWORD not in kinds:
+        yield from (name for name in raw.attributes if name not in parameters)
+    if inspect.Parameter.VAR_POSITIONAL not in kinds:
+        positional = [p for p in parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
+        if len(positional) - kernel.context < raw.max_input:
+            yield "inputs"
