@@ -54,7 +54,7 @@ _MEANT = {f"tensor({_SPELLED.get(elem_type) or dtypes.name(elem_type)})": elem_t
 
 def type_problems(schema: Schema, inputs: Facts) -> list[Problem]:
     """Inputs whose type the operator does not take, or that should have the same type and have not."""
-    problems = []
+    problems: list[Problem] = []
     bound: dict[str, tuple[str, str]] = {}
     for slot, fact in enumerate(inputs):
         formal, found = schema.input(slot), type_string(fact)

@@ -25,6 +25,10 @@ class Conflicts:
         """Look again at these values when diagnostics are asked for."""
         self._unchecked.update(values)
 
+    def check_again(self) -> None:
+        """Look again at those found: the names of unknown dims in their texts may have changed."""
+        self._unchecked.update(self._found)
+
     def diagnostics(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
         """Every contradiction, ordered by value id."""
         values = self._graph.values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from onnxlab.infer.types import fact_of_initializer
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, known
 
 
-def constant_fact(attributes: list[onnx.AttributeProto]) -> Fact:
+def constant_fact(attributes: Iterable[onnx.AttributeProto]) -> Fact:
     """The fact of a Constant's output; UNKNOWN where it has no value.
 
     Raises:

@@ -157,6 +157,7 @@ class Inference:
         changed = self._frame.changed or {}
         self._conflicts.check(changed)
         self._conflicts.check(touched.values)
+        self._conflicts.check_again()
 
     def _settle_touched(self, touched: Touched) -> set[int]:
         """Forget what a commit made stale; return the ids of the nodes to infer."""
@@ -185,11 +186,11 @@ class Inference:
             dirty.update(node for node, _ in value.producers)
         if in_function:
             walker.calls.forget()
-            dirty.update(walker.call_nodes)
+            dirty.update(walker.catalogue.call_nodes)
         return dirty
 
     def _forget_node(self, node: int) -> None:
-        self._walker.forget_node(node)
+        self._walker.catalogue.forget_node(node)
         self._walker.calls.forget_node(node)
         self._frame.problems.pop(node, None)
 

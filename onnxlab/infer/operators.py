@@ -6,7 +6,7 @@ blocks of a transformer are inferred once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,10 +15,10 @@ import onnx
 from onnxlab import ops, schemas
 from onnxlab.errors import Severity
 from onnxlab.graph.attributes import AttributeRef, decode, kind_of
-from onnxlab.graph.index import GRAPH_KINDS
 from onnxlab.shapes import Fact
 
 Reads = Literal["none", "all", "some"]
+Attributes = Sequence[onnx.AttributeProto]
 
 MEMO_SIZE = 4096
 
@@ -140,16 +140,11 @@ def bound_attributes(
     return bound, found
 
 
-def attribute_bytes(attributes: list[onnx.AttributeProto]) -> bytes:
-    """A key of the attributes' values; graphs are left out."""
-    return b"\0".join(a.SerializeToString() for a in attributes if a.type not in GRAPH_KINDS)
-
-
 def make(
     domain: str,
     version: int,
     node: onnx.NodeProto,
-    attributes: list[onnx.AttributeProto],
+    attributes: Attributes,
     key: bytes,
     function: int,
     bodies: Mapping[str, Any],
@@ -189,9 +184,7 @@ def make(
     )
 
 
-def decoded(
-    attributes: list[onnx.AttributeProto], schema: schemas.Schema | None, bodies: Mapping[str, Any]
-) -> dict[str, Any]:
+def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes as rules take them: defaults filled in, tuples for lists, protos of tensors as they are."""
     values: dict[str, Any] = {}
     if schema is not None:

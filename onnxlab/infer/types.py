@@ -7,6 +7,7 @@ caller's `unknown(axis)` gives. Writing: ints become `dim_value`, expressions `d
 from __future__ import annotations
 
 from collections.abc import Callable
+from struct import unpack
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,7 @@ def fact_of_initializer(proto: Any, decode: Callable[[], np.ndarray[Any, Any] | 
     if not kind or count > (MAX_FLOATS if kind == "f" else MAX_INTEGERS):
         return TensorFact(elem_type, shape)
     if elem_type == dtypes.INT64 and len(proto.raw_data) == 8 * count:  # shapes and axes: by far the most
-        items = tuple(np.frombuffer(proto.raw_data, "<i8").tolist())
+        items: tuple[Any, ...] = unpack(f"<{count}q", proto.raw_data)
     else:
         array = decode()
         if array is None:

@@ -13,12 +13,11 @@ from functools import partial
 import onnx
 
 from onnxlab.errors import Diagnostic
-from onnxlab.graph.index import GRAPH_KINDS
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer import checks, native, operators
 from onnxlab.infer.calls import Calls
-from onnxlab.infer.constants import constant_fact
+from onnxlab.infer.catalogue import Catalogue
 from onnxlab.infer.context import RuleContext, ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
@@ -33,11 +32,7 @@ _MAX_DIM = 2**63 - 1
 
 
 class Walker:
-    """Infers nodes of one graph into frames.
-
-    Attributes:
-        call_nodes: ids of the nodes found so far that call a model-local function.
-    """
+    """Infers nodes of one graph into frames."""
 
     def __init__(self, graph: ModelGraph, policy: Policy = DEFAULT_POLICY) -> None:
         self.graph = graph
@@ -45,94 +40,9 @@ class Walker:
         self.token = token_of(graph)
         self.sources = Sources(graph, self.token)
         self.calls = Calls(self)
-        self.call_nodes: set[int] = set()
-        self._operators: dict[int, Operator | Fact] = {}
-        self._bound: dict[int, dict[bytes, Operator | Fact]] = {}
-        self._shared: dict[object, Operator] = {}
-
-    # -- what a node is ---------------------------------------------------------------------------------------------
-
-    def forget_node(self, node: int) -> None:
-        """Call it when a node or anything that its operator depends on changed."""
-        self._operators.pop(node, None)
-        self._bound.pop(node, None)
-        self.call_nodes.discard(node)
-
-    def forget_operators(self) -> None:
-        """Call it when opset imports or functions changed."""
-        self._operators.clear()
-        self._bound.clear()
-        self._shared.clear()
-        self.call_nodes.clear()
-
-    def operator(self, frame: Frame, node: NodeRecord) -> Operator | Fact:
-        """The operator of a node, shared by all nodes that do the same; the fact itself for a Constant."""
-        found = self._operators.get(node.id)
-        if found is None:
-            found = self._bound.get(node.id, {}).get(frame.attribute_key)
-        return self._identify(frame, node) if found is None else found
-
-    def _identify(self, frame: Frame, node: NodeRecord) -> Operator | Fact:
-        proto = node.proto
-        attributes, refers = operators.bound_attributes(proto, frame.attributes)
-        domain, op_type = node.domain, proto.op_type
-        scope = self.graph.scopes[node.scope]
-        function = self.graph.index.functions.get((domain, op_type, proto.overload), 0)
-        if op_type == "Constant" and not domain and not function:
-            fact = self._constant(frame, node, attributes)
-            if node.id not in frame.problems:
-                self._keep(frame, node, refers, fact)
-            return fact
-        version = self.graph.opset_version(domain, scope) or 0
-        opset = self.graph.opset_version("", scope) or 0
-        absent = tuple(slot for slot, value in enumerate(node.inputs) if not value)
-        outputs = tuple(bool(value) for value in node.outputs)
-        attribute_key = operators.attribute_bytes(attributes)
-        key = (domain, op_type, version, opset, function, len(node.inputs), absent, outputs, attribute_key)
-        operator = None if node.bodies else self._shared.get(key)
-        if operator is None:
-            bodies = self._bodies(node)
-            operator = operators.make(domain, version, proto, attributes, attribute_key, function, bodies)
-            if node.bodies:
-                operator.shared = False
-            else:
-                self._shared[key] = operator
-        if function:
-            self.call_nodes.add(node.id)
-        self._keep(frame, node, refers, operator)
-        return operator
-
-    def _keep(self, frame: Frame, node: NodeRecord, refers: bool, operator: Operator | Fact) -> None:
-        """Remember an operator: for every call, or where it refers to attributes of the call, for these."""
-        if refers:
-            self._bound.setdefault(node.id, {})[frame.attribute_key] = operator
-        else:
-            self._operators[node.id] = operator
-
-    def _constant(self, frame: Frame, node: NodeRecord, attributes: list[onnx.AttributeProto]) -> Fact:
-        try:
-            return constant_fact(attributes)
-        except (ValueError, TypeError, OSError, RuntimeError) as error:
-            frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
-            return UNKNOWN
-
-    def _bodies(self, node: NodeRecord) -> dict[str, ScopeBody | tuple[ScopeBody, ...]]:
-        kinds = {attribute.name: attribute.type for attribute in node.proto.attribute if attribute.type in GRAPH_KINDS}
-        bodies = {
-            name: tuple(self.body(self.graph.scopes[scope]) for scope in ids) for name, ids in node.bodies.items()
-        }
-        single = onnx.AttributeProto.GRAPH
-        return {name: made[0] if kinds.get(name) == single and made else made for name, made in bodies.items()}
-
-    def body(self, scope: Scope) -> ScopeBody:
-        """A subgraph as rules see it."""
-        values = self.graph.values
-        return ScopeBody(
-            scope.id,
-            tuple(values[vid].name for vid in scope.inputs),
-            tuple(values[vid].name for vid in scope.outputs),
-            tuple(self.sources.declared(values[vid]) for vid in scope.outputs),
-        )
+        self.catalogue = Catalogue(graph, self.sources)
+        self._by_node = self.catalogue.by_node
+        self._adjusts = not policy.is_default
 
     # -- walking ----------------------------------------------------------------------------------------------------
 
@@ -168,7 +78,7 @@ class Walker:
         """Infer a node into the frame; return the ids of its outputs whose fact is another one than before."""
         frame.evaluated += 1
         facts = frame.facts
-        operator = self._operators.get(node.id) or self.operator(frame, node)
+        operator = self._by_node.get(node.id) or self.catalogue.find(frame, node)
         if not isinstance(operator, Operator):
             return [vid for vid in node.outputs if vid and frame.set(vid, operator)]
         inputs = gather(facts, node.inputs, operator.reads)
@@ -188,7 +98,7 @@ class Walker:
             if outcome.holes:
                 names = node.proto.output
                 fact = settle(fact, self.token, frame.call, node.id, slot, names)
-            if not self.policy.is_default:
+            if self._adjusts:
                 fact = self.policy.applied(fact, self.sources.declared(self.graph.values[vid]))
             if facts.get(vid) is not fact and frame.set(vid, fact):
                 changed.append(vid)

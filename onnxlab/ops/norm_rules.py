@@ -56,6 +56,12 @@ def rms_normalization(ctx: InferContext, attributes: Attributes, x: Fact, scale:
 
 
 @rule("Dropout", since=7)
+def dropout_with_typed_mask(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """The input's shape, and a mask of the input's type."""
+    return x.bare, x.bare
+
+
+@rule("Dropout", since=10)
 def dropout(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> tuple[Fact, Fact]:
     """The input's shape, and a mask of booleans."""
     return x.bare, TensorFact(dtypes.BOOL, x.shape)

@@ -1,0 +1,121 @@
+"""Which `Operator` each node of a graph is: found once, shared by the nodes that do the same."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnxlab.graph.index import GRAPH_KINDS
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.infer import operators
+from onnxlab.infer.constants import constant_fact
+from onnxlab.infer.context import ScopeBody
+from onnxlab.infer.frame import Frame
+from onnxlab.infer.operators import Operator, Problem
+from onnxlab.infer.sources import Sources
+from onnxlab.shapes import UNKNOWN, Fact
+
+Found = Operator | Fact
+
+
+class Catalogue:
+    """Operators by node id; for a Constant the fact of its output itself.
+
+    Attributes:
+        call_nodes: ids of the nodes met so far that call a model-local function.
+    """
+
+    def __init__(self, graph: ModelGraph, sources: Sources) -> None:
+        self._graph = graph
+        self._sources = sources
+        self.by_node: dict[int, Found] = {}
+        self.call_nodes: set[int] = set()
+        self._bound: dict[int, dict[bytes, Found]] = {}
+        self._shared: dict[object, Operator] = {}
+        self._roots: dict[int, int] = {}
+
+    def forget_node(self, node: int) -> None:
+        """Call it when a node, or anything that its operator depends on, changed."""
+        self.by_node.pop(node, None)
+        self._bound.pop(node, None)
+        self.call_nodes.discard(node)
+
+    def find(self, frame: Frame, node: NodeRecord) -> Found:
+        """The operator of a node; inside a function, with the attributes of the frame's call."""
+        found = self.by_node.get(node.id)
+        if found is None and node.id in self._bound:
+            found = self._bound[node.id].get(frame.attribute_key)
+        return self._identify(frame, node) if found is None else found
+
+    def _identify(self, frame: Frame, node: NodeRecord) -> Found:
+        proto = node.proto
+        attributes: operators.Attributes = proto.attribute
+        refers = False
+        if frame.call is not None:
+            attributes, refers = operators.bound_attributes(proto, frame.attributes)
+        op_type, domain = proto.op_type, node.domain
+        functions = self._graph.index.functions
+        function = functions.get((domain, op_type, proto.overload), 0) if functions else 0
+        found: Found
+        if op_type == "Constant" and not domain and not function:
+            found = self._constant(frame, node, attributes)
+            if node.id in frame.problems:
+                return found
+        else:
+            found = self._operator(node, attributes, op_type, domain, function)
+        if refers:
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = found
+        else:
+            self.by_node[node.id] = found
+        return found
+
+    def _operator(
+        self, node: NodeRecord, attributes: operators.Attributes, op_type: str, domain: str, function: int
+    ) -> Operator:
+        inputs, outputs = node.inputs, node.outputs
+        absent = tuple([slot for slot, value in enumerate(inputs) if not value]) if 0 in inputs else ()
+        unnamed = tuple([slot for slot, value in enumerate(outputs) if not value]) if 0 in outputs else ()
+        values = tuple([a.SerializeToString() for a in attributes if a.type not in GRAPH_KINDS])
+        key = (self._root(node.scope), domain, op_type, function, len(inputs), len(outputs), absent, unnamed, values)
+        if function:
+            self.call_nodes.add(node.id)
+        if not node.bodies and (shared := self._shared.get(key)) is not None:
+            return shared
+        version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
+        attribute_key = b"\0".join(values)
+        made = operators.make(domain, version, node.proto, attributes, attribute_key, function, self._bodies(node))
+        if not node.bodies:
+            self._shared[key] = made
+        return made
+
+    def _root(self, scope: int) -> int:
+        """Id of the graph or function around a scope: what decides the versions of its operators."""
+        root = self._roots.get(scope)
+        if root is None:
+            root = self._roots[scope] = self._graph.root(self._graph.scopes[scope]).id
+        return root
+
+    def _constant(self, frame: Frame, node: NodeRecord, attributes: operators.Attributes) -> Fact:
+        try:
+            return constant_fact(attributes)
+        except (ValueError, TypeError, OSError, RuntimeError) as error:
+            frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
+            return UNKNOWN
+
+    def _bodies(self, node: NodeRecord) -> dict[str, ScopeBody | tuple[ScopeBody, ...]]:
+        single = {a.name for a in node.proto.attribute if a.type == onnx.AttributeProto.GRAPH}
+        found: dict[str, ScopeBody | tuple[ScopeBody, ...]] = {}
+        for name, ids in node.bodies.items():
+            made = tuple(self._body(self._graph.scopes[scope]) for scope in ids)
+            found[name] = made[0] if name in single and made else made
+        return found
+
+    def _body(self, scope: Scope) -> ScopeBody:
+        """A subgraph as rules see it."""
+        values = self._graph.values
+        return ScopeBody(
+            scope.id,
+            tuple(values[vid].name for vid in scope.inputs),
+            tuple(values[vid].name for vid in scope.outputs),
+            tuple(self._sources.declared(values[vid]) for vid in scope.outputs),
+        )
