@@ -54,7 +54,7 @@ lab: bundle
 	@flags=(); \
 	[ "$$(id -u)" != 0 ] || flags+=(--allow-root); \
 	[ -n "$${DISPLAY:-}$${WAYLAND_DISPLAY:-}" ] || [ "$$(uname)" = Darwin ] || flags+=(--no-browser); \
-	exec $(BIN)/jupyter lab "$${flags[@]}" notebooks/01_tour.ipynb
+	exec $(BIN)/jupyter lab "$${flags[@]}" --LabApp.default_url=/lab/tree/notebooks/01_tour.ipynb
 
 lint: bundle
 	$(BIN)/ruff check .
