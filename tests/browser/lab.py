@@ -10,7 +10,16 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page
 
 from tests.browser.jupyter import Jupyter
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 SECONDS = 60_000
 """Milliseconds that anything may take before a test fails."""
 
@@ -80,9 +89,8 @@ class Lab:
             code,
         )
 
-    def python(self, code: str) -> Any:
-        """Run code in the kernel in a new last cell and return the JSON that it prints last."""
-        self.add_cell(code)
+    def wait_executed(self) -> None:
+        """Wait until the last cell has been executed; the kernel's status would count the widget's messages too."""
         self.page.wait_for_function(
             """() => {
                 const cells = window.jupyterapp.shell.currentWidget.content.widgets;
@@ -90,6 +98,11 @@ class Lab:
             }""",
             polling=50,
         )
+
+    def python(self, code: str) -> Any:
+        """Run code in the kernel in a new last cell and return the JSON that it prints last."""
+        self.add_cell(code)
+        self.wait_executed()
         texts = self.cell_outputs(-1)
         if any(output.get("output_type") == "error" for output in texts):
             raise AssertionError(f"the cell failed: {texts}")
@@ -182,7 +195,8 @@ class Widget:
         """What the picture writes at a value."""
         return str(
             self.evaluate(
-                """(handle, name) => [...handle.store.values.values()].find((value) => value.name === name)?.label ?? ''""",
+                """(handle, name) =>
+                    [...handle.store.values.values()].find((value) => value.name === name)?.label ?? ''""",
                 value,
             )
         )

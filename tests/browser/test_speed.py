@@ -14,14 +14,15 @@ REPEATS = 5
 _LATENCY = """(root) => new Promise((resolve, reject) => {
     const store = root.__onnxlab.store;
     let pressed = 0;
-    root.addEventListener('keydown', (event) => { if (event.key === 'Enter') pressed ||= performance.now(); }, {capture: true, once: true});
+    const note = () => { pressed = performance.now(); };
+    root.addEventListener('keydown', note, {capture: true, once: true});
     const off = store.on('commit', (change) => {
         off();
         const seen = performance.getEntriesByName('onnxlab:frame').length;
         const look = () => {
             const marks = performance.getEntriesByName('onnxlab:frame');
-            if (marks.length > seen) resolve({milliseconds: marks.at(-1).startTime - pressed, labels: change.labels.length});
-            else requestAnimationFrame(look);
+            if (marks.length === seen) requestAnimationFrame(look);
+            else resolve({milliseconds: marks.at(-1).startTime - pressed, labels: change.labels.length});
         };
         requestAnimationFrame(look);
     });
@@ -44,9 +45,10 @@ def test_labels_follow_a_field_at_once(lab: Lab, corpus: Corpus) -> None:
         taken.append(found["milliseconds"])
         labels = found["labels"]
         lab.page.wait_for_timeout(100)
-    print(f"\nbert_base: {labels} labels in {[round(each) for each in taken]} ms, median {statistics.median(taken):.0f} ms")
+    median = statistics.median(taken)
+    print(f"\nbert_base: {labels} labels in {[round(each) for each in taken]} ms, median {median:.0f} ms")
     assert labels > 100
-    assert statistics.median(taken) < FIELD_TO_LABELS
+    assert median < FIELD_TO_LABELS
 
 
 def test_the_first_frame_of_a_big_model(lab: Lab, corpus: Corpus) -> None:
