@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { nodeName, plural, shortOp } from "../names.ts";
-import { useCell } from "../state.ts";
+import { useCell, useEvents } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 import { groupMembers } from "./inspect_group.tsx";
 import { formatNumber } from "./statistics.tsx";
@@ -13,6 +13,7 @@ const AWAY = 14;
 
 export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null }) {
   const menu = useCell(app.menu);
+  useEvents(app.store, "reset", "commit"); // what it says of a value follows edits
   const [shown, setShown] = useState<PointerTarget | null>(null);
   const tip = useRef<HTMLDivElement>(null);
   const what = hover ? `${hover.node}/${hover.value}/${hover.group}` : "";
