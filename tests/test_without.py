@@ -42,4 +42,4 @@ def test_without_the_dot_program(tmp_path_factory) -> None:
 
 
 def test_without_networkx_graphviz_and_the_notebook_packages() -> None:
-    run(["networkx", "graphviz", "anywidget", "ipywidgets", "IPython", "onnxruntime", "threadpoolctl"])
+    run(["networkx", "graphviz", "anywidget", "ipywidgets", "IPython", "onnxruntime"])
