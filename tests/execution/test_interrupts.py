@@ -19,6 +19,14 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(autouse=True)
+def python_handles_sigint():
+    """The workers of pytest-xdist ignore SIGINT; a notebook's kernel and a shell do not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_after(seconds):
     """SIGINT for this process, as Ctrl-C and Jupyter's stop button send it."""
     timer = threading.Timer(seconds, signal.raise_signal, [signal.SIGINT])
