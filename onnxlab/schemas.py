@@ -175,6 +175,8 @@ def find(domain: str, op_type: str, version: int) -> Schema | None:
         return _found[key]
     except KeyError:
         schema = _custom_schema(*key) or _standard_schema(*key)
+        if schema is None:  # not kept: onnx.defs.register_schema may make it known later
+            return None
         with _lock:
             return _found.setdefault(key, schema)
 
