@@ -77,7 +77,11 @@ class Calls:
             if refusal := self._refusal(scope):
                 problems.append(refusal)
                 return (UNKNOWN,) * len(operator.outputs)
-            call = self._walk(scope, key, operator)
+            try:
+                call = self._walk(scope, key, operator)
+            except RecursionError:
+                problems.append(Problem("warning", "too-deep", f"the calls inside {scope.name!r} nest too deep"))
+                return (UNKNOWN,) * len(operator.outputs)
             self.memo[key] = call
         if len(inputs) > len(scope.inputs):
             wanted, found = str(len(scope.inputs)), str(len(inputs))

@@ -39,13 +39,16 @@ def infer_shapes(
         onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type.
     """
     if isinstance(model, (str, os.PathLike)):
-        raise TypeError("infer_shapes takes a ModelProto or bytes; read the file first: onnx.load(path)")
+        raise TypeError(
+            "infer_shapes takes a ModelProto or bytes. For Model paths (str or os.PathLike), use infer_shapes_path(). "
+            "Or read the file first: onnx.load(path)"
+        )
     if not isinstance(model, (onnx.ModelProto, bytes)):
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
     copy = onnx.ModelProto()
     copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
     graph = ModelGraph(copy)
-    inference = Inference(graph, Policy(data_prop, "refine"))
+    inference = Inference(graph, Policy(data_prop, "refine", strict_mode))
     for diagnostic in inference.diagnostics:
         if _raises(diagnostic, check_type, strict_mode):
             raise onnx.shape_inference.InferenceError(f"[ShapeInferenceError] {diagnostic}")
@@ -55,7 +58,7 @@ def infer_shapes(
 
 
 def _raises(diagnostic: Diagnostic, check_type: bool, strict: bool) -> bool:
-    if diagnostic.code == "type-mismatch":
+    if diagnostic.code in ("type-mismatch", "arity"):
         return check_type
     return strict and (diagnostic.severity == "error" or diagnostic.code.startswith("declared-"))
 

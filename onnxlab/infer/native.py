@@ -21,6 +21,11 @@ _names: WeakValueDictionary[str, Expr] = WeakValueDictionary()
 _types: dict[Fact, bytes] = {}
 _data: dict[Fact, bytes] = {}
 _CACHED = 20_000
+_CHECKED_ELSEWHERE = ("has unsupported type", "has inconsistent type", "has been deprecated")
+"""What onnx refuses for one node but not in a model, and of which `checks` tells more."""
+
+_infer_shapes = onnx.shape_inference.infer_shapes
+_REFUSALS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
 
 
 def hole(slot: int, axis: Hashable, minimum: int | None = 0) -> Dim:
@@ -74,8 +79,13 @@ def infer(
             found = schema._infer_node_outputs(node.SerializeToString(), types, data, {}, dict(opsets), ir_version)
         else:
             found = by_public_function(schema, node, types, data, opsets, ir_version)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError) as error:
-        raise FactError(_sentence(error), code="onnx-inference") from None
+    except _REFUSALS as error:
+        if not any(words in str(error) for words in _CHECKED_ELSEWHERE):
+            raise FactError(_sentence(error), code="onnx-inference") from None
+        try:
+            found = _by_model(node, types, data, opsets, ir_version)
+        except _REFUSALS as another:
+            raise FactError(_sentence(another), code="onnx-inference") from None
     return [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
 
 
@@ -119,7 +129,7 @@ def _by_model(
         tensor.MergeFromString(encoded)
         tensor.name = name
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
-    inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+    inferred = _infer_shapes(model, strict_mode=True, data_prop=True)
     return {info.name: info.type.SerializeToString() for info in inferred.graph.output}
 
 

@@ -142,9 +142,13 @@ class Walker:
         if schema is not None:
             if wrong := checks.arity_problem(schema, inputs):
                 problems.append(wrong)
+                if self.policy.cross_check:
+                    problems.extend(self._refusal(node, operator, inputs))
                 return checks.output_types(schema, inputs, len(operator.outputs))
             problems.extend(checks.type_problems(schema, inputs))
         try:
+            if self.policy.cross_check and not node.bodies and not _incomplete(inputs):
+                self._by_onnx(node, operator, inputs)
             if operator.rule is not None:
                 return self._by_rule(frame, node, operator, inputs, problems)
             return self._by_onnx(node, operator, inputs)
@@ -152,6 +156,14 @@ class Walker:
             if error.code != "onnx-inference" or not _incomplete(inputs):
                 problems.append(Problem("error", error.code, str(error), error.expected, error.found, error.hint))
             return checks.output_types(schema, inputs, len(operator.outputs))
+
+    def _refusal(self, node: NodeRecord, operator: Operator, inputs: Inputs) -> list[Problem]:
+        """Why onnx refuses the node, if it does."""
+        try:
+            self._by_onnx(node, operator, inputs)
+        except FactError as error:
+            return [Problem("error", error.code, str(error))]
+        return []
 
     def _by_rule(
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
@@ -169,9 +181,7 @@ class Walker:
             found = operator.rule(context, operator.attributes, *inputs)
         except FactError:
             raise
-        except RecursionError:
-            raise
-        except Exception as error:
+        except Exception as error:  # a defect of a rule costs one node's shape, never an edit
             if operator.schema is None or operator.schema.onnx is None or node.bodies:
                 message = f"its shape rule failed: {type(error).__name__}: {error}"
                 raise FactError(message, code="rule-failed") from error

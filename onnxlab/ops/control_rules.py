@@ -183,7 +183,20 @@ def scan(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact
     body: Body = attributes["body"]
     scanned = attributes["num_scan_inputs"]
     count = len(inputs) - scanned
-    if not 0 < scanned <= len(inputs) or len(body.inputs) != len(inputs) or len(body.outputs) < count:
+    if not 0 < scanned <= len(inputs):
+        raise FactError(
+            f"num_scan_inputs is {scanned} for {len(inputs)} inputs",
+            code="bad-attribute",
+            expected=f"1 to {len(inputs)}",
+            found=str(scanned),
+        )
+    if len(body.outputs) < count or len(ctx.outputs) < count:
+        raise FactError(
+            f"it has {count} loop state variables but {min(len(body.outputs), len(ctx.outputs))} outputs",
+            expected=f"at least {count} outputs",
+            found=f"{min(len(body.outputs), len(ctx.outputs))}",
+        )
+    if len(body.inputs) != len(inputs):
         raise FactError(
             f"it has {len(inputs)} inputs of which {scanned} are scanned, its body takes {len(body.inputs)}",
             expected=f"{len(inputs)} body inputs",

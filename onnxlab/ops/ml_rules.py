@@ -88,7 +88,7 @@ def array_feature_extractor(ctx: InferContext, attributes: Attributes, x: Fact, 
     if x.shape is None:
         return like(x, None)
     count: Dim = ctx.symbol(0, len(x.shape) - 1)
-    if indices.shape is not None:
+    if indices.shape:
         count = 1
         for dim in indices.shape:
             count = count * dim

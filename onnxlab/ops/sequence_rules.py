@@ -8,9 +8,9 @@ from typing import Any
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.control_rules import merged
-from onnxlab.ops.facts import MaybeFact, elem_type, like, normal_axis
+from onnxlab.ops.facts import MaybeFact, elem_type, integers, like, normal_axis
 from onnxlab.ops.registry import rule
-from onnxlab.shapes import UNKNOWN, Dim, Fact, OptionalFact, SequenceFact, Shape, TensorFact
+from onnxlab.shapes import UNKNOWN, Dim, Fact, OptionalFact, SequenceFact, Shape, TensorFact, exact_div
 
 Attributes = Mapping[str, Any]
 
@@ -77,9 +77,19 @@ def split_to_sequence(ctx: InferContext, attributes: Attributes, x: Fact, split:
         return SequenceFact(like(x, None))
     axis = normal_axis(attributes.get("axis", 0), len(x.shape))
     keep = attributes.get("keepdims", 1) or split is not None
-    piece: Dim = 1 if split is None else ctx.symbol(0, axis)
+    piece: Dim = 1 if split is None else _piece(ctx, split, x.shape[axis], axis)
     middle: Shape = (piece,) if keep else ()
     return SequenceFact(TensorFact(elem_type(x), (*x.shape[:axis], *middle, *x.shape[axis + 1 :])))
+
+
+def _piece(ctx: InferContext, split: Fact, dim: Dim, axis: int) -> Dim:
+    """Size of every piece, where all are equal: the same number each time, or one number that divides the dim."""
+    sizes = integers(split)
+    if sizes and split.shape == () and sizes[0] > 0 and exact_div(dim, sizes[0]) is not None:
+        return sizes[0]
+    if sizes and split.shape != () and len(set(sizes)) == 1:
+        return sizes[0]
+    return ctx.symbol(0, axis)
 
 
 @rule("Optional", since=15)

@@ -61,11 +61,14 @@ def dft_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact, length:
 def _dft(ctx: InferContext, attributes: Attributes, x: Fact, length: MaybeFact, axis: Any) -> Fact:
     if x.shape is None:
         return like(x, None)
+    if attributes.get("onesided") and attributes.get("inverse"):
+        raise NotImplementedError("onnx's own rule decides")
     rank = len(x.shape)
+    if not isinstance(axis, int) and length is None and not attributes.get("onesided"):
+        return like(x, (*x.shape[:-1], 2))
     if not isinstance(axis, int):
         return like(x, (*(ctx.symbol(0, place) for place in range(rank - 1)), 2))
     axis = normal_axis(axis, rank)
     size = _size(length) if length is not None else x.shape[axis]
     bins = ctx.symbol(0, axis) if size is None else _bins(size, bool(attributes.get("onesided")))
-    last: Dim = 1 if attributes.get("onesided") and attributes.get("inverse") else 2
-    return like(x, (*x.shape[:axis], bins, *x.shape[axis + 1 : -1], last))
+    return like(x, (*x.shape[:axis], bins, *x.shape[axis + 1 : -1], 2))
