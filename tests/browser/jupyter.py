@@ -41,14 +41,15 @@ class Jupyter:
                 "--LabApp.expose_app_in_browser=True", "--LabApp.extension_manager=readonly",
                 f"--ServerApp.root_dir={folder}", "--ServerApp.open_browser=False",
             ],
-            env=self._environment(),
+            env=self.environment(),
             cwd=folder,
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )  # fmt: skip
         self._wait()
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
+        """Variables for a process that must not touch the user's own Jupyter."""
         places = {
             "JUPYTER_CONFIG_DIR": "config",
             "JUPYTER_DATA_DIR": "data",
