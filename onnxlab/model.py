@@ -294,6 +294,7 @@ class Model:
         with self.graph.lock:
             original = self.source.original() if self.source and self.history.state == 0 else None
             self.source = onnx_format.write(self.proto, target, self.source, original)
+            self.graph.base_dir = self.source.base_dir  # the external data went along
             self._saved_state = self.history.state
         return target
 

@@ -42,7 +42,7 @@ def test_a_truncated_file_and_a_missing_one(tmp_path: Path) -> None:
     whole = onnxlab.load().to_bytes()
     cut = tmp_path / "cut.onnx"
     cut.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(LoadError, match="truncated|cut short|ends"):
+    with pytest.raises(LoadError, match="it is cut off"):
         onnxlab.load(cut)
     with pytest.raises(LoadError, match=r"no such file; did you mean cut\.onnx"):
         onnxlab.load(tmp_path / "cat.onnx")

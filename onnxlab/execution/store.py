@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,9 @@ class ValueStore:
         touched = commit.touched
         with self._lock:
             if not self._state.stamps:
-                return  # nothing is kept that could be stale
+                # nothing is kept that could be stale; but a run that began before must not be kept either
+                self._state = replace(self._state, generation=self._state.generation + 1)
+                return
             if touched.opsets or touched.functions:
                 self._edited.add(-1)
             for node in touched.nodes:

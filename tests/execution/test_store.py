@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from onnxlab.execution import runner as runner_module
-from onnxlab.execution.store import same
+from onnxlab.execution.store import State, same
 from onnxlab.graph import edits
-from onnxlab.graph.changes import SetAttribute
+from onnxlab.graph.changes import SetAttribute, SetField
 from tests.execution.models import CHAIN, node, runner, value
 
 X = np.array([[-1, 2, 3, -4]], np.float32)
@@ -167,6 +167,13 @@ def test_an_edit_during_a_run_drops_what_the_run_would_keep(run):
     state = run.store.settled()
     run.run({"x": X})
     assert not run.store.merge(state, state)
+
+
+def test_an_edit_during_the_very_first_run_drops_it_too(run):
+    began = run.store.settled()
+    run.graph.apply(SetField(("node", node(run, "a")), "op_type", "Neg"))
+    assert not run.store.merge(began, State(arrays={value(run, "a"): X}, stamps={value(run, "a"): 1}))
+    assert len(run.store) == 0
 
 
 def test_evicted_values_are_made_again(calls):

@@ -3,8 +3,8 @@
 import type { Store } from "../store.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
 
-/** Boxes that a first look shows at most, where the groups allow it. */
-export const FIRST_LOOK = 300;
+/** Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read it. */
+export const FIRST_LOOK = 100;
 
 /**
  * Opens groups from the top down while no more than `limit` boxes show. Groups that look alike (of one parent or of alike

@@ -9,7 +9,7 @@ import { layout } from "./layout/layout.ts";
 import type { LayoutInput, LayoutResult } from "./layout/problem.ts";
 
 /** Boxes and lines up to which a layout takes less than a frame here, which is quicker than asking a Worker. */
-const SMALL = 400;
+const SMALL = 120;
 const CACHE_SIZE = 400;
 
 /** Rejected with this when a newer batch was asked for. */

@@ -1,7 +1,7 @@
 /** How one scope is looked at: which groups are open, and rules for where the camera goes. */
 
 import type { Camera } from "./canvas/camera.ts";
-import { GROUP } from "./keys.ts";
+import { GROUP, INPUT } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 /** A box by key and where the middle of its top edge is on the screen. */
@@ -83,27 +83,26 @@ function isFar(camera: Camera, x: number, y: number, w: number, h: number): bool
   return x + w < view.x - view.width || x > view.x + 2 * view.width || y + h < view.y - view.height || y > view.y + 2 * view.height;
 }
 
-/** A first look: all of a small graph, else the beginning of it, large enough to read. */
+/** A first look: all of a small graph, else where its first input begins, large enough to read. */
 export function home(camera: Camera, scene: Scene): void {
   camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, 1);
   if (camera.zoom >= READABLE) return;
   const wide = (camera.width - 2 * MARGIN) / Math.max(1, scene.width);
   camera.zoom = Math.min(1, Math.max(READABLE, wide));
-  camera.centreOn(wide >= camera.zoom ? scene.width / 2 : beginningX(scene), 0);
-  camera.y = -MARGIN / camera.zoom;
+  const first = beginning(scene);
+  const x = wide >= camera.zoom || first < 0 ? scene.width / 2 : scene.x[first]! + scene.w[first]! / 2;
+  camera.centreOn(x, 0);
+  const below = first >= 0 && scene.y[first]! + scene.h[first]! > camera.view.height - 2 * MARGIN;
+  camera.y = (below ? scene.y[first]! : 0) - MARGIN / camera.zoom;
 }
 
-/** Middle of the boxes of the first row. */
-function beginningX(scene: Scene): number {
-  let top = Infinity;
-  for (let i = 0; i < scene.y.length; i++) if (scene.depth[i] === 0) top = Math.min(top, scene.y[i]!);
-  let sum = 0, count = 0;
-  for (let i = 0; i < scene.y.length; i++) {
-    if (scene.depth[i] !== 0 || scene.y[i]! > top + 60) continue;
-    sum += scene.x[i]! + scene.w[i]! / 2;
-    count++;
-  }
-  return count ? sum / count : scene.width / 2;
+/** The box that reading starts at: the first input of the graph, else the topmost box; -1 in an empty scene. */
+function beginning(scene: Scene): number {
+  const input = scene.boxes.findIndex((box, i) => scene.depth[i] === 0 && box.kind === INPUT);
+  if (input >= 0) return input;
+  let top = -1;
+  for (let i = 0; i < scene.y.length; i++) if (scene.depth[i] === 0 && (top < 0 || scene.y[i]! < scene.y[top]!)) top = i;
+  return top;
 }
 
 /** Anchors: first the given boxes that are in view, then those around the middle of the view. */
