@@ -162,14 +162,19 @@ def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int]
                     if reader is not None:
                         readers.append(reader)
         consumers.append(readers)
-        reads = (values[value] for value in node.inputs if value)
-        sources[position[node_id]] = bool(readers) and not node.bodies and all(_is_fixed(value) for value in reads)
+        if readers and not node.bodies:
+            sources[position[node_id]] = all(
+                _is_fixed(values[value], position, sources) for value in node.inputs if value
+            )
     constants = [
         is_source and nodes[node].op_type == "Constant" for node, is_source in zip(order, sources, strict=True)
     ]
     return Level(consumers, sources, constants, claims, names)
 
 
-def _is_fixed(value: ValueRecord) -> bool:
-    """Whether a value is an initializer."""
-    return value.initializer is not None and not value.producers
+def _is_fixed(value: ValueRecord, position: dict[int, int], sources: list[bool]) -> bool:
+    """Whether a value is an initializer, or comes of nothing else."""
+    if producer := value.producer:
+        maker = position.get(producer[0])
+        return maker is not None and sources[maker]
+    return value.initializer is not None

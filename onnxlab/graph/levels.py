@@ -40,7 +40,7 @@ class Level:
 
     Args:
         consumers: positions of the readers of each node, by position; may repeat.
-        sources: whether a node reads nothing but initializers, by position.
+        sources: whether a node reads nothing but initializers and other sources, by position.
         constants: whether it is a source without a box of its own, by position.
         paths: the path that each node claims, by position.
     """

@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from onnxlab.graph.records import NodeRecord
 
 ROOT = 0
+_NO_SCOPE = "_empty_nn_module_stack_from_metadata_hook"
+"""What torch's exporter writes for nodes that belong to no module."""
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _NAMESPACE = "namespace"
 
@@ -92,10 +94,10 @@ def split_name_scopes(text: str) -> list[str]:
     as long.
     """
     parts = text.strip().removeprefix("[").removesuffix("]").split(",")
-    return [name for part in parts[:-1] if (name := part.strip().strip("'\""))]
+    return [name for part in parts[:-1] if (name := part.strip().strip("'\"")) not in ("", _NO_SCOPE)]
 
 
 def split_namespace(text: str) -> list[str]:
     """`: Model/m: Encoder/m.layer.5: Layer/add: aten.add` -> ["m", "m.layer.5"]."""
     names = [part.partition(":")[0].strip() for part in text.split("/")]
-    return [name for name in names[:-1] if name]
+    return [name for name in names[:-1] if name not in ("", _NO_SCOPE)]

@@ -96,22 +96,26 @@ class _Painter:
         self._graph = model.graph
         self._scope: Scope = model.graph.main
         self._hierarchy = hierarchy
-        self._order = [
-            node
-            for node in model.graph.index.topological(self._scope)
-            if not self._is_constant(model.graph.nodes[node])
-        ]
+        self._fixed: set[int] = set()
+        order = model.graph.index.topological(self._scope)
+        self._order = [node for node in order if not self._is_constant(model.graph.nodes[node])]
         self._open = dict.fromkeys(self._unfold(max_boxes))
         self._keys: dict[tuple[str, int], int] = {}
         self._picture = Picture()
 
     def _is_constant(self, node: NodeRecord) -> bool:
-        """Whether a node reads nothing but weights, and what it makes is read: its reader's own business."""
+        """Whether a node reads nothing but weights, and what it makes is read: its reader's own business.
+
+        Producers are asked before their readers.
+        """
         values = self._graph.values
         made = [values[value] for value in node.outputs if value]
         reads = [values[value] for value in node.inputs if value]
-        is_fixed = all(value.initializer is not None for value in reads) and not node.bodies
-        return is_fixed and not any(value.is_output for value in made)
+        is_fixed = all(value.initializer is not None or value.id in self._fixed for value in reads)
+        if not is_fixed or node.bodies or any(value.is_output for value in made):
+            return False
+        self._fixed.update(value.id for value in made)
+        return True
 
     def paint(self) -> Picture:
         box_of: dict[int, int] = {}

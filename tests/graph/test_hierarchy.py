@@ -5,7 +5,7 @@ import time
 
 import onnx
 import pytest
-from onnx import GraphProto, ModelProto, helper
+from onnx import GraphProto, ModelProto, TensorProto, helper
 
 from onnxlab.graph.hierarchy import LIMIT, Hierarchy
 from onnxlab.graph.index import Index
@@ -160,3 +160,17 @@ def test_ten_thousand_nodes_are_sorted_quickly() -> None:
     start = time.process_time()
     found.refresh(index)
     assert time.process_time() - start < 0.25  # 40 ms on a quiet machine
+
+
+def test_what_weights_alone_make_stands_with_its_reader() -> None:
+    """Weights are often cast and scaled at the head of a file, far from the node that reads them."""
+    weights = [TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[0]) for i in range(400)]
+    nodes = [helper.make_node("Cast", [f"w{i}"], [f"c{i}"], to=TensorProto.FLOAT) for i in range(400)]
+    nodes += [helper.make_node("Neg", [f"c{i}"], [f"n{i}"]) for i in range(400)]
+    nodes += [helper.make_node("Add", [f"x{i}", f"n{i}"], [f"x{i + 1}"]) for i in range(400)]
+    index = Index(model(helper.make_graph(nodes, "g", [], [], weights)))
+    found = Hierarchy()
+    found.refresh(index)
+    ids = index.main.node_ids
+    for i in range(400):
+        assert found.group_of[ids[i]] == found.group_of[ids[400 + i]] == found.group_of[ids[800 + i]] != 0
