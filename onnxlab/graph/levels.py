@@ -226,17 +226,12 @@ class Level:
         """The boxes of an open box in topological order, sources with their first reader."""
         pieces = [Piece(min(members(child)), [], [child]) for child in box.children]
         inside = set(members(box))
-        loose = {node for node in box.nodes if self.sources[node] and not inside.isdisjoint(self.consumers[node])}
+        sources, consumers = self.sources, self.consumers
+        loose = {node for node in box.nodes if sources[node] and not inside.isdisjoint(consumers[node])}
         pieces += [Piece(node, [node], []) for node in box.nodes if node not in loose]
         pieces.sort(key=lambda piece: piece.head)
-        piece_of = _piece_of(pieces)
-        producers: list[list[int]] = [[] for _ in pieces]
-        for node, number in piece_of.items():
-            for reader in self.consumers[node]:
-                other = piece_of.get(reader, number)
-                if other != number:
-                    producers[other].append(number)
-        pieces = [pieces[number] for number in topological_order(range(len(pieces)), producers.__getitem__)]
+        if box.children:  # nodes alone are in order already
+            pieces = self._in_order(pieces)
         piece_of = _piece_of(pieces)
         for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
             first = min(piece_of[reader] for reader in self.consumers[node] if reader in piece_of)
@@ -244,12 +239,22 @@ class Level:
             pieces[first].nodes.append(node)
         return pieces
 
+    def _in_order(self, pieces: list[Piece]) -> list[Piece]:
+        piece_of = _piece_of(pieces)
+        producers: list[list[int]] = [[] for _ in pieces]
+        for node, number in piece_of.items():
+            for reader in self.consumers[node]:
+                other = piece_of.get(reader, number)
+                if other != number:
+                    producers[other].append(number)
+        return [pieces[number] for number in topological_order(range(len(pieces)), producers.__getitem__)]
+
     def spans(self, pieces: Sequence[Piece]) -> Iterator[Span]:
         """From where to where each node's values live along a row."""
         piece_of = _piece_of(pieces)
         for node, made in piece_of.items():
             if not self.sources[node]:
-                yield made, max((piece_of.get(reader, made) for reader in self.consumers[node]), default=made)
+                yield made, max([piece_of.get(reader, made) for reader in self.consumers[node]], default=made)
 
 
 def members(box: Box) -> Iterator[int]:
@@ -264,7 +269,8 @@ def members(box: Box) -> Iterator[int]:
 def _piece_of(pieces: Sequence[Piece]) -> dict[int, int]:
     found: dict[int, int] = {}
     for number, piece in enumerate(pieces):
-        found.update(dict.fromkeys(piece.nodes, number))
+        for node in piece.nodes:
+            found[node] = number
         for box in piece.boxes:
             found.update(dict.fromkeys(members(box), number))
     return found
