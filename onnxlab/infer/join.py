@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnxlab.infer.symbols import unknown_dim
 from onnxlab.shapes import (
     UNKNOWN,
+    VARIES,
     Dim,
     Fact,
     KnownValue,
@@ -18,7 +19,7 @@ from onnxlab.shapes import (
 
 
 def join(a: Fact, b: Fact, value: int, token: int) -> Fact:
-    """The most precise fact that both are instances of; dims that differ become symbols of the value."""
+    """The most precise fact that both are instances of; dims that differ become symbols of the value (0: VARIES)."""
     if a is b:
         return a
     match a, b:
@@ -28,7 +29,7 @@ def join(a: Fact, b: Fact, value: int, token: int) -> Fact:
         case (SparseTensorFact(), SparseTensorFact()) if a.elem_type == b.elem_type:
             return SparseTensorFact(a.elem_type, _shape(a.shape, b.shape, value, token))
         case (SequenceFact(), SequenceFact()):
-            return SequenceFact(join(a.elem, b.elem, value, token))
+            return SequenceFact(join(a.elem, b.elem, 0, token))
         case (OptionalFact(), OptionalFact()):
             return OptionalFact(join(a.elem, b.elem, value, token))
         case (MapFact(), MapFact()) if a.key_type == b.key_type:
@@ -41,7 +42,9 @@ def _shape(a: Shape | None, b: Shape | None, value: int, token: int) -> Shape | 
         return None
 
     def dim(axis: int, left: Dim, right: Dim) -> Dim:
-        return left if left == right else unknown_dim(token, "join", value, 0, axis, f"any{value}")
+        if left == right or not value:
+            return left if left == right else VARIES
+        return unknown_dim(token, "join", value, 0, axis, f"any{value}")
 
     return tuple(dim(axis, left, right) for axis, (left, right) in enumerate(zip(a, b, strict=True)))
 

@@ -86,7 +86,24 @@ def infer(
             found = _by_model(node, types, data, opsets, ir_version)
         except _REFUSALS as another:
             raise FactError(_sentence(another), code="onnx-inference") from None
-    return [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
+    facts = [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
+    return _without_false_zeros(facts, inputs)
+
+
+def _without_false_zeros(facts: list[Fact], inputs: Sequence[Fact | None]) -> list[Fact]:
+    """Some of onnx's rules compute with symbolic dims as if they were 0: such a 0 is no answer."""
+    dims = [dim for fact in inputs if fact is not None for dim in fact.shape or ()]
+    if 0 in dims or not any(isinstance(dim, Expr) for dim in dims):
+        return facts
+    return [_zeros_as_holes(fact, slot) for slot, fact in enumerate(facts)]
+
+
+def _zeros_as_holes(fact: Fact, slot: int) -> Fact:
+    if not isinstance(fact, TensorFact) or fact.shape is None or 0 not in fact.shape:
+        return fact
+    return TensorFact(
+        fact.elem_type, tuple(hole(slot, axis) if dim == 0 else dim for axis, dim in enumerate(fact.shape))
+    )
 
 
 def by_public_function(

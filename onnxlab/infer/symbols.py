@@ -60,18 +60,28 @@ def settle(fact: Fact, token: int, call: Hashable, place: int, slot: int, names:
         names: of the node's outputs: a hole of one slot may stand in the fact of another.
     """
 
+    settled = _filled(fact, token, call, place, names, inside=False)
+    if isinstance(settled, TensorFact) and wants_names(settled):
+        return named_elements(settled, token, call, place, slot, names[slot])
+    return settled
+
+
+def settle_inside(fact: Fact, token: int, call: Hashable, place: int, names: Sequence[str]) -> Fact:
+    """The same for a fact that goes into a body of the node: symbols that differ from those of its outputs."""
+    return _filled(fact, token, call, place, names, inside=True)
+
+
+def _filled(fact: Fact, token: int, call: Hashable, place: int, names: Sequence[str], inside: bool) -> Fact:
     def fill(atom: Atom) -> Dim | None:
         key = atom.key
         if type(key) is tuple and key[0] == "hole":
             _, origin, axis, minimum = key
-            name = names[origin] if origin < len(names) else "?"
-            return unknown_dim(token, call, place, origin, axis, name, minimum)
+            name = names[origin] if origin < len(names) else names[0] if names else "?"
+            slot = ("body", origin) if inside else origin
+            return unknown_dim(token, call, place, slot, axis, name, minimum)
         return None
 
-    settled = map_dims(fact, lambda dim: replace_symbols(dim, fill))
-    if isinstance(settled, TensorFact) and wants_names(settled):
-        return named_elements(settled, token, call, place, slot, names[slot])
-    return settled
+    return map_dims(fact, lambda dim: replace_symbols(dim, fill))
 
 
 def wants_names(fact: TensorFact) -> bool:

@@ -16,6 +16,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.shapes import (
     UNKNOWN,
+    VARIES,
     Dim,
     Expr,
     Fact,
@@ -51,12 +52,17 @@ def fact_of_type(proto: onnx.TypeProto, unknown: Unknown, named: Named = parse) 
             sparse = proto.sparse_tensor_type
             return SparseTensorFact(sparse.elem_type, shape_of(sparse, unknown, named))
         case "sequence_type":
-            return SequenceFact(fact_of_type(proto.sequence_type.elem_type, unknown, named))
+            named = _varies if named is parse else named  # a name says nothing across elements
+            return SequenceFact(fact_of_type(proto.sequence_type.elem_type, _varies, named))
         case "optional_type":
             return OptionalFact(fact_of_type(proto.optional_type.elem_type, unknown, named))
         case "map_type":
             return MapFact(proto.map_type.key_type, fact_of_type(proto.map_type.value_type, unknown, named))
     return UNKNOWN
+
+
+def _varies(_: object) -> Dim:
+    return VARIES
 
 
 def shape_of(tensor_type: Any, unknown: Unknown, named: Named = parse) -> Shape | None:
@@ -109,7 +115,7 @@ def _fill_tensor(tensor_type: Any, elem_type: int, shape: Shape | None, write: W
         if not isinstance(dim, Expr):
             if dim < 2**63:
                 entry.dim_value = dim
-        elif (text := write(dim)) is not None:
+        elif dim is not VARIES and (text := write(dim)) is not None:
             entry.dim_param = text
 
 

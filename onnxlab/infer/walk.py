@@ -23,7 +23,7 @@ from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.sources import Sources
-from onnxlab.infer.symbols import has_holes, settle, token_of
+from onnxlab.infer.symbols import has_holes, settle, settle_inside, token_of
 from onnxlab.shapes import UNKNOWN, Fact, FactError, TensorFact
 
 Inputs = tuple["Fact | None", ...]
@@ -175,7 +175,7 @@ class Walker:
             self.graph.label(node),
             self._depth(scope),
             lambda domain: self.graph.opset_version(domain, scope) or 0,
-            lambda body, facts: self.walk_body(frame, body, facts),
+            lambda body, facts: self.walk_body(frame, body, [self._for_body(frame, node, fact) for fact in facts]),
         )
         try:
             found = operator.rule(context, operator.attributes, *inputs)
@@ -188,6 +188,10 @@ class Walker:
             return self._by_onnx(node, operator, inputs)
         problems.extend(context.problems)
         return found if isinstance(found, (tuple, list)) else (found,)
+
+    def _for_body(self, frame: Frame, node: NodeRecord, fact: Fact) -> Fact:
+        """A fact that a rule passes into a body: its holes are symbols there, of any one iteration."""
+        return settle_inside(fact, self.token, frame.call, node.id, node.proto.output)
 
     def _by_onnx(self, node: NodeRecord, operator: Operator, inputs: Inputs) -> Sequence[Fact]:
         schema = operator.schema

@@ -11,6 +11,7 @@ from onnxlab.ops.facts import MaybeFact, as_dim, must_equal, normal_axis, same, 
 from onnxlab.ops.registry import rule
 from onnxlab.shapes import (
     UNKNOWN,
+    VARIES,
     Dim,
     Expr,
     Fact,
@@ -22,19 +23,26 @@ from onnxlab.shapes import (
     SparseTensorFact,
     TensorFact,
     from_items,
+    map_dims,
 )
+from onnxlab.shapes.expressions import symbol_atoms
 
 Attributes = Mapping[str, Any]
 
 MAX_ROUNDS = 6
 """Rounds of looking for what a loop leaves unchanged; after that, everything that changed is unknown."""
 
+ELEMENT = -1
+
 DEEP = 3
 """Nesting from which a loop's body is walked once only, so that nested loops cannot multiply the work."""
 
 
 def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, what: str) -> Fact:
-    """What is true of both facts; dims that differ are unknown. Raises FactError for different types."""
+    """What is true of both facts; dims that differ are unknown. Raises FactError for different types.
+
+    `slot` is that of the output, or ELEMENT for elements of a sequence, whose sizes may vary.
+    """
     if a is b:
         return a
     if a is UNKNOWN or b is UNKNOWN:
@@ -45,9 +53,13 @@ def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, what: str) -> Fact:
         case (SparseTensorFact(), SparseTensorFact()) if a.elem_type == b.elem_type:
             return SparseTensorFact(a.elem_type, _merged_shape(ctx, a.shape, b.shape, slot))
         case (SequenceFact(), SequenceFact()):
-            return SequenceFact(merged(ctx, a.elem, b.elem, slot, what))
+            return SequenceFact(merged(ctx, a.elem, b.elem, ELEMENT, what))
         case (OptionalFact(), OptionalFact()):
             return OptionalFact(merged(ctx, a.elem, b.elem, slot, what))
+        case (OptionalFact(), _):
+            return OptionalFact(merged(ctx, a.elem, b, slot, what))
+        case (_, OptionalFact()):
+            return OptionalFact(merged(ctx, a, b.elem, slot, what))
         case (MapFact(), MapFact()) if a.key_type == b.key_type:
             return MapFact(a.key_type, merged(ctx, a.elem, b.elem, slot, what))
     raise FactError(
@@ -69,7 +81,27 @@ def _merged_shape(ctx: InferContext, a: Shape | None, b: Shape | None, slot: int
     if a is None or b is None or len(a) != len(b):
         return None
     pairs = enumerate(zip(a, b, strict=True))
-    return tuple(x if x == y else ctx.symbol(slot, axis) for axis, (x, y) in pairs)
+    return tuple(x if x == y else VARIES if slot == ELEMENT else ctx.symbol(slot, axis) for axis, (x, y) in pairs)
+
+
+def element_of(ctx: InferContext, sequence: Fact, slot: int = 0) -> Fact:
+    """The fact of one element: sizes that vary become unknown ones of (slot, axis)."""
+    if not isinstance(sequence, SequenceFact):
+        return UNKNOWN
+    fact = sequence.elem
+    if isinstance(fact, TensorFact) and fact.shape is not None and VARIES in fact.shape:
+        dims = tuple(ctx.symbol(slot, axis) if dim is VARIES else dim for axis, dim in enumerate(fact.shape))
+        return TensorFact(fact.elem_type, dims)
+    return fact
+
+
+def _varying(fact: Fact) -> Fact:
+    """The fact of an element made by a body: sizes with unknown symbols may be others for the next one."""
+
+    def dim_of(dim: Dim) -> Dim:
+        return VARIES if any(not isinstance(atom.key, str) for atom in symbol_atoms(dim)) else dim
+
+    return map_dims(fact.bare, dim_of)
 
 
 # -- If -----------------------------------------------------------------------------------------------------------
@@ -238,5 +270,9 @@ def _scanned(ctx: InferContext, fact: Fact, length: Dim | None, axis: int, slot:
 @rule("SequenceMap", since=17)
 def sequence_map(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact, ...]:
     """Sequences of what the body makes of one element each."""
-    elements = [fact.elem if isinstance(fact, SequenceFact) else fact for fact in inputs]
-    return tuple(SequenceFact(fact) for fact in ctx.infer(attributes["body"], elements))
+    count = len(ctx.outputs)
+    elements = [
+        element_of(ctx, fact, count + slot) if isinstance(fact, SequenceFact) else fact
+        for slot, fact in enumerate(inputs)
+    ]
+    return tuple(SequenceFact(_varying(fact)) for fact in ctx.infer(attributes["body"], elements))

@@ -14,6 +14,19 @@ from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
+from onnxlab.ops.elements import (
+    absolute,
+    compare,
+    divide,
+    equal,
+    exact,
+    mixed,
+    modulo,
+    of_numbers,
+    power,
+    rounding,
+    whole,
+)
 from onnxlab.ops.facts import MaybeFact, broadcast_shapes, computed, elem_type, known_of, like
 from onnxlab.ops.registry import rule
 from onnxlab.shapes import (
@@ -28,125 +41,6 @@ from onnxlab.shapes import (
 )
 
 Attributes = Mapping[str, Any]
-
-
-# -- arithmetic of elements ---------------------------------------------------------------------------------------
-
-
-def _exact(value: Any) -> Any:
-    """A float that meets an Expr as a fraction: only dyadic ones with small terms, which floats hold exactly."""
-    if isinstance(value, float):
-        fraction = Fraction(value)
-        if fraction.denominator > 1024 or abs(fraction.numerator) > 2**24:
-            raise ArithmeticError("not exact in every float type")
-        return fraction
-    return value
-
-
-def _mixed(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`function` on numbers as it is; on an Expr and a float with the float made exact."""
-
-    def apply(a: Any, b: Any) -> Any:
-        if isinstance(a, Expr) or isinstance(b, Expr):
-            return function(_exact(a), _exact(b))
-        return function(a, b)
-
-    return apply
-
-
-def divide(a: Any, b: Any) -> Any:
-    """ONNX Div: integers truncate towards zero, which is floor where both are known not to be negative."""
-    if isinstance(a, float) or isinstance(b, float):
-        return _divide_floats(a, b)
-    if isinstance(a, Expr) or isinstance(b, Expr):
-        if not (at_least(a, 0) and at_least(b, 0)):
-            raise ArithmeticError("the signs are not known")
-        return floor_div(a, b)
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _divide_floats(a: Any, b: Any) -> Any:
-    if isinstance(b, Expr):
-        raise ArithmeticError("division by a symbol is not exact")
-    if isinstance(a, Expr):
-        exact = _exact(b)
-        if exact == 0 or (abs(exact.numerator) & (abs(exact.numerator) - 1)):
-            raise ArithmeticError("only division by a power of two is exact")
-        return a * (1 / exact)
-    return a / b
-
-
-def modulo(a: Any, b: Any) -> Any:
-    """Remainder with the sign of the divisor (ONNX Mod without fmod); symbolic for non-negative operands."""
-    if isinstance(a, Expr) or isinstance(b, Expr):
-        if not (at_least(a, 0) and at_least(b, 0)):
-            raise ArithmeticError("the signs are not known")
-        return a - b * floor_div(a, b)
-    return a % b
-
-
-def _power(a: Any, b: Any) -> Any:
-    if isinstance(a, Expr):
-        if not isinstance(b, (int, float)) or b != int(b) or not 0 <= b <= 4:
-            raise ArithmeticError("only small integer powers of a symbol")
-        result: Any = 1
-        for _ in range(int(b)):
-            result = result * a
-        return result
-    return a**b
-
-
-def _compare(function: Callable[[Any, Any], bool], strict: bool, swap: bool) -> Callable[[Any, Any], Any]:
-    """Less, Greater and the like on symbols: known only where the symbols cannot matter."""
-
-    def apply(a: Any, b: Any) -> Any:
-        if not (isinstance(a, Expr) or isinstance(b, Expr)):
-            return function(a, b)
-        low, high = (b, a) if swap else (a, b)  # low < high, or low <= high
-        low, high = _exact(low), _exact(high)
-        if at_least(high, low + 1 if strict else low):
-            return True
-        return False if at_least(low, high if strict else high + 1) else None
-
-    return apply
-
-
-def _equal(a: Any, b: Any) -> Any:
-    if isinstance(a, Expr) or isinstance(b, Expr):
-        if a is b:
-            return True
-        a, b = _exact(a), _exact(b)
-        return False if at_least(a, b + 1) or at_least(b, a + 1) else None
-    return a == b
-
-
-def _rounding(function: Callable[[float], int], symbolic: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def apply(a: Any) -> Any:
-        if isinstance(a, Expr):
-            return symbolic(a)
-        return float(function(a)) if math.isfinite(a) else a
-
-    return apply
-
-
-def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` where no operand is symbolic; unknown where one is."""
-
-    def apply(*operands: Any) -> Any:
-        return None if any(isinstance(operand, Expr) for operand in operands) else function(*operands)
-
-    return apply
-
-
-def _whole(a: Expr) -> bool:
-    return all(isinstance(coefficient, int) for coefficient in a.terms.values())
-
-
-def absolute(a: Any) -> Any:
-    """|a|; of an Expr only where it is known not to be negative."""
-    if isinstance(a, Expr):
-        return a if at_least(a, 0) else None
-    return abs(a)
 
 
 # -- operators that take their type and shape from one input ------------------------------------------------------
@@ -190,12 +84,12 @@ def _unary(name: str, function: Callable[[Any], Any]) -> None:
 
 _unary("Neg", operator.neg)
 _unary("Abs", absolute)
-_unary("Sign", _of_numbers(lambda a: (a > 0) - (a < 0)))
-_unary("Floor", _rounding(math.floor, lambda a: floor_div(a, 1)))
-_unary("Ceil", _rounding(math.ceil, lambda a: -floor_div(-a, 1)))
-_unary("Round", _rounding(round, lambda a: a if _whole(a) else None))
-_unary("Sqrt", _of_numbers(math.sqrt))
-_unary("Not", _of_numbers(operator.not_))
+_unary("Sign", of_numbers(lambda a: (a > 0) - (a < 0)))
+_unary("Floor", rounding(math.floor, lambda a: floor_div(a, 1)))
+_unary("Ceil", rounding(math.ceil, lambda a: -floor_div(-a, 1)))
+_unary("Round", rounding(round, lambda a: a if whole(a) else None))
+_unary("Sqrt", of_numbers(math.sqrt))
+_unary("Not", of_numbers(operator.not_))
 
 
 @rule("IsNaN", since=9)
@@ -232,23 +126,23 @@ def _binary(name: str, function: Callable[..., Any], since: int, to: int = 0, le
 
 
 _BOOL = dtypes.BOOL
-_binary("Add", _mixed(operator.add), 7, legacy=1)
-_binary("Sub", _mixed(operator.sub), 7, legacy=1)
-_binary("Mul", _mixed(operator.mul), 7, legacy=1)
+_binary("Add", mixed(operator.add), 7, legacy=1)
+_binary("Sub", mixed(operator.sub), 7, legacy=1)
+_binary("Mul", mixed(operator.mul), 7, legacy=1)
 _binary("Div", divide, 7, legacy=1)
-_binary("Pow", _power, 7, legacy=1)
-_binary("PRelu", _of_numbers(lambda a, slope: a if a >= 0 else slope * a), 7)
-_binary("Equal", _equal, 7, _BOOL, 1)
-_binary("Less", _compare(operator.lt, True, False), 7, _BOOL, 1)
-_binary("Greater", _compare(operator.gt, True, True), 7, _BOOL, 1)
-_binary("LessOrEqual", _compare(operator.le, False, False), 12, _BOOL)
-_binary("GreaterOrEqual", _compare(operator.ge, False, True), 12, _BOOL)
-_binary("And", _of_numbers(lambda a, b: a and b), 7, _BOOL, 1)
-_binary("Or", _of_numbers(lambda a, b: a or b), 7, _BOOL, 1)
-_binary("Xor", _of_numbers(operator.ne), 7, _BOOL, 1)
-_binary("BitwiseAnd", _of_numbers(operator.and_), 18)
-_binary("BitwiseOr", _of_numbers(operator.or_), 18)
-_binary("BitwiseXor", _of_numbers(operator.xor), 18)
+_binary("Pow", power, 7, legacy=1)
+_binary("PRelu", of_numbers(lambda a, slope: a if a >= 0 else slope * a), 7)
+_binary("Equal", equal, 7, _BOOL, 1)
+_binary("Less", compare(operator.lt, True, False), 7, _BOOL, 1)
+_binary("Greater", compare(operator.gt, True, True), 7, _BOOL, 1)
+_binary("LessOrEqual", compare(operator.le, False, False), 12, _BOOL)
+_binary("GreaterOrEqual", compare(operator.ge, False, True), 12, _BOOL)
+_binary("And", of_numbers(lambda a, b: a and b), 7, _BOOL, 1)
+_binary("Or", of_numbers(lambda a, b: a or b), 7, _BOOL, 1)
+_binary("Xor", of_numbers(operator.ne), 7, _BOOL, 1)
+_binary("BitwiseAnd", of_numbers(operator.and_), 18)
+_binary("BitwiseOr", of_numbers(operator.or_), 18)
+_binary("BitwiseXor", of_numbers(operator.xor), 18)
 
 
 def _least(*operands: Any) -> Any:
@@ -260,12 +154,12 @@ def _greatest(*operands: Any) -> Any:
 
 
 def _only_whole(operand: Any) -> Any:
-    exact = _exact(operand)
-    if isinstance(exact, Fraction):
-        if exact.denominator != 1:
+    number = exact(operand)
+    if isinstance(number, Fraction):
+        if number.denominator != 1:
             raise ArithmeticError("not a whole number")
-        return exact.numerator
-    return exact
+        return number.numerator
+    return number
 
 
 def _total(*operands: Any) -> Any:
@@ -275,13 +169,13 @@ def _total(*operands: Any) -> Any:
 _binary("Min", _least, 8)
 _binary("Max", _greatest, 8)
 _binary("Sum", _total, 8)
-_binary("Mean", _of_numbers(lambda *operands: sum(operands) / len(operands)), 8)
+_binary("Mean", of_numbers(lambda *operands: sum(operands) / len(operands)), 8)
 
 
 @rule("Mod", since=10)
 def mod(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
     """Broadcast; elements by Python's remainder, or C's with fmod=1."""
-    function = _of_numbers(math.fmod) if attributes.get("fmod") else modulo
+    function = of_numbers(math.fmod) if attributes.get("fmod") else modulo
     fact = TensorFact(elem_type(a) or elem_type(b), broadcast_shapes([a.shape, b.shape]))
     return computed(fact, (a, b), function)
 
@@ -291,7 +185,7 @@ def bit_shift(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fa
     """Broadcast; elements shifted by `direction`."""
     shift = operator.lshift if attributes.get("direction") == "LEFT" else operator.rshift
     fact = TensorFact(elem_type(a), broadcast_shapes([a.shape, b.shape]))
-    return computed(fact, (a, b), _of_numbers(shift))
+    return computed(fact, (a, b), of_numbers(shift))
 
 
 @rule("Clip", since=11)
@@ -364,7 +258,7 @@ def _converted(x: Fact, to: int) -> Fact:
 
     def convert(item: Any) -> Any:
         if isinstance(item, Expr):
-            if integral and not _whole(item):
+            if integral and not whole(item):
                 return floor_div(item, 1) if at_least(item, 0) else None
             return item if to != dtypes.BOOL else (True if at_least(item, 1) else None)
         if to == dtypes.BOOL:

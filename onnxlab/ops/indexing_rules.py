@@ -171,6 +171,8 @@ def cut_size(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> 
     low, high = clamped(start, dim), clamped(end, dim)
     if low is None or high is None:
         return None
+    if at_least(start, 0):  # beyond the end it gives a negative size, which is cut off anyway
+        low = start
     return maximum(ceil_div(high - low, step), 0)
 
 

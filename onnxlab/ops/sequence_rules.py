@@ -7,10 +7,10 @@ from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
-from onnxlab.ops.control_rules import merged
+from onnxlab.ops.control_rules import ELEMENT, element_of, merged
 from onnxlab.ops.facts import MaybeFact, elem_type, integers, like, normal_axis
 from onnxlab.ops.registry import rule
-from onnxlab.shapes import UNKNOWN, Dim, Fact, OptionalFact, SequenceFact, Shape, TensorFact, exact_div
+from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact, OptionalFact, SequenceFact, Shape, TensorFact, exact_div
 
 Attributes = Mapping[str, Any]
 
@@ -26,7 +26,7 @@ def sequence_construct(ctx: InferContext, attributes: Attributes, *inputs: Fact)
     """What is true of every input."""
     element = inputs[0].bare
     for fact in inputs[1:]:
-        element = merged(ctx, element, fact.bare, 0, "the inputs")
+        element = merged(ctx, element, fact.bare, ELEMENT, "the inputs")
     return SequenceFact(element)
 
 
@@ -37,7 +37,7 @@ def sequence_insert(
     """What is true of the elements and of the new one."""
     if not isinstance(sequence, SequenceFact):
         return UNKNOWN
-    return SequenceFact(merged(ctx, sequence.elem, tensor.bare, 0, "the elements and the new one"))
+    return SequenceFact(merged(ctx, sequence.elem, tensor.bare, ELEMENT, "the elements and the new one"))
 
 
 @rule("SequenceErase", since=11)
@@ -49,7 +49,7 @@ def sequence_erase(ctx: InferContext, attributes: Attributes, sequence: Fact, po
 @rule("SequenceAt", since=11)
 def sequence_at(ctx: InferContext, attributes: Attributes, sequence: Fact, position: Fact) -> Fact:
     """An element."""
-    return sequence.elem if isinstance(sequence, SequenceFact) else UNKNOWN
+    return element_of(ctx, sequence)
 
 
 @rule("SequenceLength", since=11)
@@ -61,7 +61,7 @@ def sequence_length(ctx: InferContext, attributes: Attributes, sequence: Fact) -
 @rule("ConcatFromSequence", since=11)
 def concat_from_sequence(ctx: InferContext, attributes: Attributes, sequence: Fact) -> Fact:
     """The elements joined along `axis`, or stacked along a new one."""
-    element = sequence.elem if isinstance(sequence, SequenceFact) else UNKNOWN
+    element = element_of(ctx, sequence)
     if element.shape is None:
         return like(element, None)
     new = attributes.get("new_axis", 0)
@@ -77,19 +77,19 @@ def split_to_sequence(ctx: InferContext, attributes: Attributes, x: Fact, split:
         return SequenceFact(like(x, None))
     axis = normal_axis(attributes.get("axis", 0), len(x.shape))
     keep = attributes.get("keepdims", 1) or split is not None
-    piece: Dim = 1 if split is None else _piece(ctx, split, x.shape[axis], axis)
+    piece: Dim = 1 if split is None else _piece(split, x.shape[axis])
     middle: Shape = (piece,) if keep else ()
     return SequenceFact(TensorFact(elem_type(x), (*x.shape[:axis], *middle, *x.shape[axis + 1 :])))
 
 
-def _piece(ctx: InferContext, split: Fact, dim: Dim, axis: int) -> Dim:
+def _piece(split: Fact, dim: Dim) -> Dim:
     """Size of every piece, where all are equal: the same number each time, or one number that divides the dim."""
     sizes = integers(split)
     if sizes and split.shape == () and sizes[0] > 0 and exact_div(dim, sizes[0]) is not None:
         return sizes[0]
     if sizes and split.shape != () and len(set(sizes)) == 1:
         return sizes[0]
-    return ctx.symbol(0, axis)
+    return VARIES
 
 
 @rule("Optional", since=15)

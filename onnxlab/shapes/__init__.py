@@ -23,6 +23,7 @@ from onnxlab.shapes.binding import evaluate, replace_symbols, substitute
 from onnxlab.shapes.expressions import Dim, Expr, symbol
 from onnxlab.shapes.facts import (
     UNKNOWN,
+    VARIES,
     Fact,
     MapFact,
     OptionalFact,
@@ -40,6 +41,7 @@ from onnxlab.shapes.values import Element, KnownValue, from_items, known
 
 __all__ = [
     "UNKNOWN",
+    "VARIES",
     "Dim",
     "Element",
     "Expr",

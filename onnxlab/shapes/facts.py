@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.shapes.expressions import Dim, Expr
+from onnxlab.shapes.expressions import Dim, Expr, symbol
 from onnxlab.shapes.values import KnownValue
 
 Shape: TypeAlias = tuple[Dim, ...]
@@ -192,7 +192,7 @@ class SparseTensorFact(Fact):
 
 
 class SequenceFact(Fact):
-    """A sequence; `elem` is what is true of each of its elements."""
+    """A sequence; `elem` is what is true of each of its elements (`VARIES` where their sizes differ)."""
 
     __slots__ = ("elem",)
 
@@ -244,6 +244,9 @@ class MapFact(Fact):
 
 
 UNKNOWN: Fact = Fact()
+
+VARIES: Expr = symbol("?", key=("varies",))
+"""In the `elem` of a SequenceFact: a size that need not be the same for any two elements."""
 
 
 def _brackets(shape: Shape | None) -> str:
