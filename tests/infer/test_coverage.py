@@ -42,8 +42,6 @@ def test_coverage_of_the_corpus(corpus: Corpus) -> None:
         found = [shape_known(inference.fact(vid), set(graph.main.inputs)) for vid in values]
         ranks[name] = sum(rank for rank, _ in found) / len(found)
         dims[name] = sum(dim for _, dim in found) / len(found)
-    print({name: (round(ranks[name], 3), round(share, 3)) for name, share in dims.items() if share < 1})
-    print(sum(ranks.values()) / len(ranks), sum(dims.values()) / len(dims))
     assert sum(ranks.values()) / len(ranks) >= 0.98
     assert sum(dims.values()) / len(dims) >= 0.95
     assert {name for name, share in dims.items() if share < 0.95} <= set(DEPENDS_ON_DATA)
