@@ -1,5 +1,7 @@
 """Small models written as text, and what most tests do with them."""
 
+import time
+
 import onnx
 
 from onnxlab.execution.runner import Runner
@@ -53,3 +55,15 @@ chain (float[n, 4] x) => (float[n, 4] d) {
     d = Mul (c, a)
 }
 """
+
+
+def quickest(attempt, limit=1.0, times=4):
+    """Seconds of the first attempt below `limit`, else of the quickest: other tests may hold both cores a while."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        attempt()
+        taken.append(time.perf_counter() - start)
+        if taken[-1] < limit:
+            break
+    return min(taken)
