@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from onnxlab import dtypes
 from onnxlab.infer.operators import Problem
@@ -19,8 +20,8 @@ from onnxlab.shapes import (
 Facts = Sequence["Fact | None"]
 
 
-def arity_problem(schema: Schema, inputs: Facts) -> Problem | None:
-    """What is wrong with the number of inputs: too few, too many, a required one absent."""
+def arity_problem(schema: Schema, inputs: Facts) -> Problem | Literal[False]:
+    """What is wrong with the number of inputs: too few, too many, a required one absent; False for nothing."""
     count = len(inputs)
     if not schema.min_input <= count <= schema.max_input:
         low, high = schema.min_input, schema.max_input
@@ -32,15 +33,16 @@ def arity_problem(schema: Schema, inputs: Facts) -> Problem | None:
         if fact is None and formal is not None and formal.option == "single":
             message = f"its required input {formal.name!r} is absent"
             return Problem("error", "arity", message, formal.name, "nothing", f"connect a value to {formal.name!r}")
-    return None
+    return False
 
 
 def type_string(fact: Fact | None) -> str:
     """The type as schemas spell it ("tensor(float)"), "" where it is not known."""
+    if type(fact) is TensorFact:
+        return _TENSORS.get(fact.elem_type, "")
     match fact:
-        case TensorFact() | SparseTensorFact() if fact.elem_type:
-            inner = _SPELLED.get(fact.elem_type) or dtypes.name(fact.elem_type)
-            return f"tensor({inner})" if isinstance(fact, TensorFact) else f"sparse_tensor({inner})"
+        case SparseTensorFact() if fact.elem_type:
+            return f"sparse_{_TENSORS.get(fact.elem_type, '')}"
         case SequenceFact() if inner := type_string(fact.elem):
             return f"seq({inner})"
         case OptionalFact() if inner := type_string(fact.elem):
@@ -49,7 +51,8 @@ def type_string(fact: Fact | None) -> str:
 
 
 _SPELLED = {dtypes.FLOAT: "float", dtypes.DOUBLE: "double"}
-_MEANT = {f"tensor({_SPELLED.get(elem_type) or dtypes.name(elem_type)})": elem_type for elem_type in dtypes.ELEM_TYPES}
+_TENSORS = {elem: f"tensor({_SPELLED.get(elem) or dtypes.name(elem)})" for elem in dtypes.ELEM_TYPES}
+_MEANT = {text: elem for elem, text in _TENSORS.items()}
 
 
 def type_problems(schema: Schema, inputs: Facts) -> list[Problem]:

@@ -63,6 +63,7 @@ class Operator:
         reads: whether its outputs depend on the elements of "none" of its inputs, on those of "some" of them, or
             on them only where "all" are known.
         shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
+        arity: what is wrong with the number of inputs, False for nothing, None while nobody has looked.
         proto: a node with these attributes and placeholder names.
     """
 
@@ -78,6 +79,7 @@ class Operator:
     attribute_key: bytes = b""
     reads: Reads = "some"
     shared: bool = True
+    arity: Problem | Literal[False] | None = None
     memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
 
     def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:

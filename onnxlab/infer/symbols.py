@@ -111,6 +111,12 @@ def named_elements(fact: TensorFact, token: int, call: Hashable, place: int, slo
 
 def has_holes(fact: Fact) -> bool:
     """Whether `settle` would change the fact."""
+    if isinstance(fact, TensorFact) and (fact.known is None or fact.known.complete):
+        for dim in fact.shape or ():
+            if type(dim) is not int:
+                break
+        else:
+            return wants_names(fact)
     found = False
 
     def look(dim: Dim) -> Dim:

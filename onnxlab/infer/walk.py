@@ -140,8 +140,10 @@ class Walker:
         if schema is None and operator.rule is None:
             return self._unknown_operator(node, operator, problems)
         if schema is not None:
-            if wrong := checks.arity_problem(schema, inputs):
-                problems.append(wrong)
+            if operator.arity is None:
+                operator.arity = checks.arity_problem(schema, inputs)
+            if operator.arity:
+                problems.append(operator.arity)
                 if self.policy.cross_check:
                     problems.extend(self._refusal(node, operator, inputs))
                 return checks.output_types(schema, inputs, len(operator.outputs))
@@ -249,7 +251,10 @@ def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
     """The fact with dims that no tensor can have replaced by holes."""
     if not isinstance(fact, TensorFact) or fact.shape is None:
         return fact
-    if not any(isinstance(dim, int) and not 0 <= dim <= _MAX_DIM for dim in fact.shape):
+    for dim in fact.shape:
+        if type(dim) is int and not 0 <= dim <= _MAX_DIM:
+            break
+    else:
         return fact
     message = f"its output {slot} would have shape {TensorFact(0, fact.shape).label()}"
     problems.append(Problem("error", "dim-out-of-range", message, "dims from 0 to 2^63 - 1"))
