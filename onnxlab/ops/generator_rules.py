@@ -15,6 +15,9 @@ from onnxlab.shapes.values import MAX_ELEMENTS
 
 Attributes = Mapping[str, Any]
 
+MAX_FLOATS = 16
+"""Float tensors up to this size are followed element by element: scales and limits, not weights."""
+
 
 @rule("ConstantOfShape", since=9)
 def constant_of_shape(ctx: InferContext, attributes: Attributes, shape: Fact) -> Fact:
@@ -32,7 +35,7 @@ def constant_of_shape(ctx: InferContext, attributes: Attributes, shape: Fact) ->
         return TensorFact(elem, dims)
     item = 0.0 if value is None else _single(value)
     kind = kind_of(elem)
-    if not kind or item is None:
+    if not kind or item is None or (kind == "f" and prod(cast("tuple[int, ...]", dims)) > MAX_FLOATS):
         return TensorFact(elem, dims)
     count = prod(cast("tuple[int, ...]", dims))
     return TensorFact(elem, dims, from_items(cast("tuple[int, ...]", dims), [fits(item, elem)] * count, kind))

@@ -49,10 +49,8 @@ def test_labels_follow_a_field_at_once(lab: Lab, corpus: Corpus) -> None:
         labels = found["labels"]
         lab.page.wait_for_timeout(100)
     median = statistics.median(taken)
-    print(
     each = ", ".join(f"{milliseconds:.0f}" for milliseconds in taken)
     print(f"\nbert_base: {labels} labels in {each} ms, median {median:.0f} (wanted: below {FIELD_TO_LABELS:.0f})")
-    )
     assert labels > 100
 
 
