@@ -59,16 +59,17 @@ def test_the_first_frame_of_a_big_model(lab: Lab, corpus: Corpus) -> None:
     lab.open("first_frame.ipynb", cells)
     lab.run_all()
     lab.widget()
-    lab.page.evaluate("() => performance.clearMarks('onnxlab:frame')")
-    asked = lab.page.evaluate("() => performance.now()")
-    lab.add_cell("model")
-    widget = lab.widget(1)
-    drawn = lab.page.evaluate("() => performance.getEntriesByName('onnxlab:frame')[0].startTime")
-    boxes = len(widget.debug()["boxes"])
-    nodes = widget.evaluate("handle => handle.store.nodes.size")
-    taken = drawn - asked
-    print(
-        f"\nswin_s: {nodes} nodes as {boxes} boxes, first frame after {taken:.0f} ms (wanted: below {FIRST_FRAME:.0f})"
-    )
+    taken = []
+    for _ in range(3):
+        lab.page.evaluate("() => performance.clearMarks('onnxlab:frame')")
+        asked = lab.page.evaluate("() => performance.now()")
+        lab.add_cell("view = onnxlab.show(model)\nview")
+        widget = lab.widget(1)
+        taken.append(lab.page.evaluate("() => performance.getEntriesByName('onnxlab:frame')[0].startTime") - asked)
+        boxes, nodes = len(widget.debug()["boxes"]), widget.evaluate("handle => handle.store.nodes.size")
+        lab.python("view.close()")
+    first = statistics.median(taken)
+    print(f"\nswin_s: {nodes} nodes as {boxes} boxes, first frame after {[round(each) for each in taken]} ms")
     assert nodes > 8000
     assert 1 < boxes <= 320
+    assert first < FIRST_FRAME
