@@ -37,7 +37,7 @@ class Session:
 
     Attributes:
         id: names the view, as the origin of its edits.
-        summaries: statistics of the values of the last runs, by value id.
+        summaries: statistics of the values of the runs since the last edit, by value id.
     """
 
     def __init__(self, model: "Model", send: Send) -> None:
@@ -221,8 +221,7 @@ class Session:
     # -- events -------------------------------------------------------------------------------------------
 
     def _commit(self, commit: "Commit", delta: JSON) -> None:
-        for gone in commit.touched.removed_values:
-            self.summaries.pop(gone, None)
+        self.summaries.clear()
         about = {"version": wire_version(commit.version), "label": commit.label, "kind": commit.kind}
         origin = commit.origin if isinstance(commit.origin, str) else None
         self._outbox.event("commit", {**about, **delta, "origin": origin})

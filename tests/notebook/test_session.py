@@ -157,6 +157,8 @@ def test_a_run_replies_with_statistics(page: Page, model: onnxlab.Model) -> None
     assert by_name["r"]["min"] >= 0
     assert sum(by_name["c"]["histogram"]["counts"]) == by_name["c"]["count"]
     assert page.ask("value", value=model.value("r").id)["statistics"] == by_name["r"]
+    model.nodes[0].attributes["strides"] = [2, 2]
+    assert page.ask("value", value=model.value("r").id)["statistics"] is None
     progress = [event for event in page.events if event["event"] == "progress"]
     assert progress[-1]["done"] == progress[-1]["total"] == 2
 
