@@ -63,7 +63,8 @@ lint: bundle
 
 test: lint
 	cd widgets && npm --silent test
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m 'not browser'
+	$(BIN)/python -m pytest -s -m browser
 
 bench: bundle
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'
