@@ -61,6 +61,7 @@ class Model:
         graph: the ModelGraph below, for records by id, networkx and snapshots.
         inference: types, shapes and known values, always up to date with the graph.
         runner: runs the graph and keeps the values.
+        on_save: called, without arguments, after each save.
     """
 
     def __init__(self, proto: onnx.ModelProto, source: onnx_format.Source | None = None) -> None:
@@ -71,6 +72,7 @@ class Model:
         self.last_change: Commit | None = None
         self._saved_state = 0
         self._subscribers: list[Callable[[Commit], Any]] = []
+        self.on_save: list[Callable[[], Any]] = []
         self.graph.followers.append(self._follow)
 
     # -- looking ----------------------------------------------------------------------------------------------------
@@ -296,6 +298,8 @@ class Model:
             self.source = onnx_format.write(self.proto, target, self.source, original)
             self.graph.base_dir = self.source.base_dir  # the external data went along
             self._saved_state = self.history.state
+        for follower in list(self.on_save):
+            follower()
         return target
 
     def to_bytes(self) -> bytes:

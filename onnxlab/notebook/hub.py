@@ -37,6 +37,7 @@ class Hub:
         self._touched: dict[int, tuple[int, object]] = {}
         self._started = model.version
         self._unsubscribe = model.subscribe(self._follow)
+        model.on_save.append(self._saved)
 
     def follow(self, listener: Listener, on_state: Callable[[], None]) -> Callable[[], None]:
         """Call `listener` with each commit and what it changes for the page, `on_state` after a save.
@@ -49,11 +50,13 @@ class Hub:
 
         def leave() -> None:
             with self.model.graph.lock:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
-                    self._state_listeners.remove(on_state)
+                if listener not in self._listeners:
+                    return
+                self._listeners.remove(listener)
+                self._state_listeners.remove(on_state)
                 if not self._listeners:
                     self._unsubscribe()
+                    self.model.on_save.remove(self._saved)
                     _hubs.pop(id(self.model), None)
 
         return leave
@@ -76,14 +79,17 @@ class Hub:
             "dirty": self.model.dirty,
         }
 
+    def _saved(self) -> None:
+        """Tell every view, whoever saved."""
+        for listener in list(self._state_listeners):
+            listener()
+
     def save(self) -> JSON:
-        """Write the model to the path that Python gave, and tell every view."""
+        """Write the model to the path that Python gave."""
         if self.model.path is None:
             hint = "Run model.save('model.onnx') in a cell; from then on Save writes there."
             raise ProtocolError("no_path", "This model was not loaded from a file.", hint)
         path = self.model.save()
-        for listener in list(self._state_listeners):
-            listener()
         return {"path": str(path), "bytes": path.stat().st_size}
 
     def refuse_conflict(self, version: int | None, targets: Iterable[int] | None, origin: object) -> None:

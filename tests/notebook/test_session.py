@@ -238,3 +238,10 @@ def test_edits_from_threads_arrive_in_order(page: Page, model: onnxlab.Model) ->
         thread.join()
     assert [event["version"] for event in page.events] == list(range(2, 42))
     assert [event["seq"] for event in page.events] == list(range(1, 41))
+
+
+def test_a_save_from_python_is_told_too(page: Page, model: onnxlab.Model, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    model.nodes[0].name = "renamed"
+    assert page.events[-1]["dirty"]
+    model.save(tmp_path / "m.onnx")
+    assert not page.events[-1]["dirty"]
