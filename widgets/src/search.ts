@@ -56,7 +56,7 @@ export class SearchIndex {
     this.#nodeOps = nodes.map((node) => {
       const known = ops.get(node.op);
       if (known !== undefined) return known;
-      const lower = shortOp(node.op).toLowerCase();
+      const lower = node.op.toLowerCase();
       ops.set(node.op, lower);
       return lower;
     });
@@ -89,7 +89,8 @@ export class SearchIndex {
     for (let w = 0; w < words.length; w++) {
       let byOp = opScores[w]!.get(op);
       if (byOp === undefined) {
-        byOp = scoreWord(op, words[w]!);
+        // with its domain only where the word names one, so that "onnx" does not find every operator of ai.onnx.ml
+        byOp = scoreWord(words[w]!.includes("::") ? op : shortOp(op), words[w]!);
         if (byOp > 0) byOp += OP_BONUS;
         opScores[w]!.set(op, byOp);
       }

@@ -35,6 +35,13 @@ test("operators are found without their domain, before values of the same name",
   assert.equal(total, 3);
 });
 
+test("a word with :: means the operator with its domain", () => {
+  const { index } = indexOf(["a"], "ai.onnx.ml::ZipMap");
+  assert.deepEqual(found(index, "ai.onnx.ml::ZipMap"), ["a"]);
+  assert.deepEqual(found(index, "ml::zip"), ["a"]);
+  assert.deepEqual(found(index, "onnx"), []);
+});
+
 test("upper and lower case are the same; an empty query finds nothing", () => {
   const { index } = indexOf(["Encoder"]);
   assert.deepEqual(found(index, "eNcOd"), ["Encoder"]);
