@@ -98,3 +98,17 @@ def test_tour(lab: Lab, corpus: Corpus, name: str) -> None:
     assert reloaded.to_bytes() == path.read_bytes()
     assert reloaded.fact(tour.value).label() == tour.new_label
     assert reloaded.nodes[tour.node].attributes[tour.attribute] in (1, [1, 1])
+
+
+def test_a_wrong_value_in_a_field_is_refused_and_the_old_one_stays(lab: Lab) -> None:
+    lab.open("refused.ipynb", ["import onnxlab", "model = onnxlab.load()", "model"])
+    lab.run_all()
+    widget = lab.widget()
+    before, version = widget.labels(), widget.version
+    widget.select(widget.node("/stem/conv/Conv"))
+    widget.set_field("strides", "1, x")
+    assert "x" in widget.get("attr-error-strides").inner_text()
+    widget.set_field("group", "1.5")
+    assert widget.get("attr-error-group").inner_text()
+    assert (widget.labels(), widget.version) == (before, version)
+    assert lab.python("import json; print(json.dumps(model.nodes['/stem/conv/Conv'].attributes['strides']))") == [1, 1]
