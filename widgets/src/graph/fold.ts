@@ -43,7 +43,8 @@ function alike(store: Store, hierarchy: Hierarchy, level: Map<string, Container[
       for (const id of container.groups) {
         const group = hierarchy.containers.get(id)!;
         const ops = group.nodes.map((node) => store.nodes.get(node)!.op).sort().join(" ");
-        const looks = `${around}/${group.size} ${group.groups.length} ${ops}`;
+        // the parts that a model without names was cut into are one list: all open or all folded
+        const looks = group.kind === "cut" ? `${around}/cut` : `${around}/${group.size} ${group.groups.length} ${ops}`;
         let same = classes.get(looks);
         if (!same) classes.set(looks, (same = { looks, groups: [], added: 0 }));
         same.groups.push(group);
