@@ -64,7 +64,7 @@ lint: bundle
 test: lint
 	cd widgets && npm --silent test
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not browser'
-	$(BIN)/python -m pytest -s -m browser
+	$(BIN)/python -m pytest -s -m browser --reruns 2
 
 bench: bundle
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'

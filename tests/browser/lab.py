@@ -254,10 +254,22 @@ class Widget:
         return self.evaluate("handle => handle.app.selection")
 
     def select(self, node: int) -> None:
-        """Bring a node into view, click it, and wait for its inspector."""
-        self.reveal(node)
-        self.click(node)
-        self.wait("(handle, node) => handle.app.selection.length === 1 && handle.app.selection[0] === node", node)
+        """Bring a node into view, click it, and wait for its inspector.
+
+        On a busy machine the page scrolls or the picture makes room while the pointer is on its way; a person then
+        aims again, and so does this.
+        """
+        selected = "(handle, node) => handle.app.selection.length === 1 && handle.app.selection[0] === node"
+        for patience in (3000, 6000, SECONDS):
+            self.reveal(node)
+            self.click(node)
+            try:
+                self.wait(selected, node, patience)
+                break
+            except AssertionError:
+                if patience == SECONDS:
+                    self.lab.screenshot(Path("build/screens/failed_selection.png"))
+                    raise
         self.root.locator(f'[data-testid="inspector-node"][data-node="{node}"]').wait_for()
 
     def set_field(self, attribute: str, text: str) -> None:
