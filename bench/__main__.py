@@ -1,6 +1,11 @@
-"""`python -m bench [group …]`: print the table of ratios, or that of some groups."""
+"""`python -m bench [group …]`: print the table of ratios, or that of some groups.
+
+The groups of `comparisons` are quick and are what is printed by default. A topic is a module of this folder with a
+function `rows()`, a longer campaign about one part of onnxlab, and is printed when it is asked for.
+"""
 
 import argparse
+import importlib
 import platform
 import sys
 
@@ -11,21 +16,24 @@ import onnxruntime
 
 import onnxlab
 from bench.comparisons import GROUPS
-from bench.measure import Row, table
+from bench.measure import Line, table
+
+TOPICS = ("model", "inference", "execution", "speed", "widget")
 
 
 def main() -> int:
     """Measure and print; the exit code is 1 with --check and a promise that is not kept."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of onnxlab to other tools.")
-    parser.add_argument("groups", nargs="*", metavar="group", help=f"of {', '.join(GROUPS)}; all by default")
+    parser.add_argument("groups", nargs="*", metavar="group", help=f"of {', '.join(GROUPS)} (all of these by default), {', '.join(TOPICS)}")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a promise is not kept")
     options = parser.parse_args()
     chosen = options.groups or list(GROUPS)
-    if unknown := set(chosen) - set(GROUPS):
-        parser.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join(GROUPS)}")
-    rows: list[Row] = []
+    if unknown := set(chosen) - {*GROUPS, *TOPICS}:
+        parser.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join([*GROUPS, *TOPICS])}")
+    rows: list[Line] = []
     for group in chosen:
-        for row in GROUPS[group]():
+        measures = GROUPS[group] if group in GROUPS else importlib.import_module(f"bench.{group}").rows
+        for row in measures():
             print(f"measured {row.what}", file=sys.stderr)
             rows.append(row)
     print(table(rows))

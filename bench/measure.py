@@ -31,6 +31,43 @@ class Row:
     def kept(self) -> bool | None:
         return None if self.promise is None else self.ratio <= self.promise
 
+    def cells(self) -> list[str]:
+        promise = "" if self.promise is None else f"≤ {self.promise:g}"
+        return [self.what, seconds(self.ours), self.against, seconds(self.theirs), f"{self.ratio:.3g}", promise]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table that has no other side: a count, a share or a size, held against a limit.
+
+    Attributes:
+        found: what was measured, in `unit`.
+        at_most, at_least: the promise; None where there is none.
+        note: what `found` counts, or against what it was checked.
+    """
+
+    what: str
+    found: float
+    unit: str = ""
+    at_most: float | None = None
+    at_least: float | None = None
+    note: str = ""
+
+    @property
+    def kept(self) -> bool | None:
+        if self.at_most is None and self.at_least is None:
+            return None
+        below = self.at_most is None or self.found <= self.at_most
+        return below and (self.at_least is None or self.found >= self.at_least)
+
+    def cells(self) -> list[str]:
+        limits = [f"{sign} {limit:g}" for sign, limit in (("≤", self.at_most), ("≥", self.at_least)) if limit is not None]
+        found = seconds(self.found) if self.unit == "s" else f"{self.found:.6g} {self.unit}".strip()
+        return [self.what, found, self.note, "", "", " and ".join(limits)]
+
+
+Line = Row | Figure
+
 
 def compare(
     what: str,
@@ -65,17 +102,15 @@ def timed(action: Action, inner: int = 1) -> float:
     return (time.perf_counter() - start) / inner
 
 
-def table(rows: Iterable[Row]) -> str:
+def table(rows: Iterable[Line]) -> str:
     """The rows as a Markdown table."""
     lines = [
         "| what | onnxlab | against | takes | ours ÷ theirs | promised | kept |",
         "| --- | ---: | --- | ---: | ---: | ---: | --- |",
     ]
     for row in rows:
-        promise = "" if row.promise is None else f"≤ {row.promise:g}"
         kept = {None: "", True: "yes", False: "**no**"}[row.kept]
-        cells = [row.what, seconds(row.ours), row.against, seconds(row.theirs), f"{row.ratio:.3g}", promise, kept]
-        lines.append("| " + " | ".join(cells) + " |")
+        lines.append("| " + " | ".join([*row.cells(), kept]) + " |")
     return "\n".join(lines)
 
 
