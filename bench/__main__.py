@@ -24,7 +24,8 @@ TOPICS = ("model", "inference", "execution", "speed", "widget")
 def main() -> int:
     """Measure and print; the exit code is 1 with --check and a promise that is not kept."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of onnxlab to other tools.")
-    parser.add_argument("groups", nargs="*", metavar="group", help=f"of {', '.join(GROUPS)} (all of these by default), {', '.join(TOPICS)}")
+    known = f"of {', '.join(GROUPS)} (all of these by default), {', '.join(TOPICS)}"
+    parser.add_argument("groups", nargs="*", metavar="group", help=known)
     parser.add_argument("--check", action="store_true", help="exit with 1 if a promise is not kept")
     options = parser.parse_args()
     chosen = options.groups or list(GROUPS)

@@ -61,7 +61,8 @@ class Figure:
         return below and (self.at_least is None or self.found >= self.at_least)
 
     def cells(self) -> list[str]:
-        limits = [f"{sign} {limit:g}" for sign, limit in (("≤", self.at_most), ("≥", self.at_least)) if limit is not None]
+        both = (("≤", self.at_most), ("≥", self.at_least))
+        limits = [f"{sign} {limit:g}" for sign, limit in both if limit is not None]
         found = seconds(self.found) if self.unit == "s" else f"{self.found:.6g} {self.unit}".strip()
         return [self.what, found, self.note, "", "", " and ".join(limits)]
 
