@@ -1,8 +1,8 @@
 """What one committed edit did: the immutable message that every follower gets."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
@@ -57,6 +57,25 @@ class GraphCommit:
     inverses: "tuple[Change, ...]"
     touched: Touched
     origin: Any = None
+
+
+class Journal(Protocol):
+    """Where commits are written down before anybody hears of them; `formats.journal` has the one for files.
+
+    An exception out of `append` takes the edit back, so that nothing is kept that is not in the journal.
+    """
+
+    def note(self, change: "Change") -> Any:
+        """Take down a change that is about to be applied, in the state that it will be applied to."""
+        ...
+
+    def knows(self, kind: CommitKind) -> bool:
+        """Whether an undo or redo needs no notes, because the journal has the edit."""
+        ...
+
+    def append(self, kind: CommitKind, label: str, notes: Sequence[Any]) -> None:
+        """Write a commit down that has been applied and judged."""
+        ...
 
 
 class Touch:

@@ -19,7 +19,7 @@ from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.graph import mentions, names, tensors
 from onnxlab.graph.changes import Change, Target
-from onnxlab.graph.commits import CommitKind, GraphCommit, Touch, Touched
+from onnxlab.graph.commits import CommitKind, GraphCommit, Journal, Touch, Touched
 from onnxlab.graph.history import History, Step
 from onnxlab.graph.index import Index
 from onnxlab.graph.networks import Networks
@@ -43,6 +43,7 @@ class ModelGraph:
         nodes, values, scopes: records by id; read-only for everybody but the changes.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
+        journal: where every commit is written down before it is final, None where nothing is.
     """
 
     def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None) -> None:
@@ -57,6 +58,7 @@ class ModelGraph:
         self.scopes: dict[int, Scope] = self.index.scopes
         self.history = History()
         self.followers: list[Follower] = []
+        self.journal: Journal | None = None
         self.transaction: Transaction | None = None
         self._unrecorded_touch: Touch | None = None
         self._networks = Networks(self.index)
@@ -111,10 +113,17 @@ class ModelGraph:
 
     def _replay(self, kind: CommitKind, step: Step, origin: Any) -> GraphCommit:
         self._unrecorded_touch = touch = Touch(self)
+        journal = self.journal
+        written = journal is not None and not journal.knows(kind)
         inverses: list[Change] = []
+        notes: list[Any] = []
         try:
             for change in reversed(step.changes):
-                inverses.append(change.apply(self))  # noqa: PERF401 - what was done must be known if one fails
+                if journal is not None and written:
+                    notes.append(journal.note(change))
+                inverses.append(change.apply(self))
+            if journal is not None:
+                journal.append(kind, step.label, notes)
         except BaseException:
             for inverse in reversed(inverses):
                 inverse.apply(self)

@@ -25,6 +25,7 @@ class Transaction:
         self.label = label
         self.origin = origin
         self.inverses: list[Change] = []
+        self._notes: list[Any] = []  # what the journal made of each change, in step with `inverses`
         self._outer: Transaction | None = None
         self._savepoint = 0
         self.touch = Touch(graph)
@@ -44,8 +45,10 @@ class Transaction:
         """Make one change now and return its inverse; the edit is judged when the transaction ends."""
         active = self._outer or self
         active.problems.before(change)
+        note = self._graph.journal.note(change) if self._graph.journal else None
         inverse = change.apply(self._graph)
         active.inverses.append(inverse)
+        active._notes.append(note)
         return inverse
 
     def __exit__(
@@ -55,6 +58,7 @@ class Transaction:
             if self._outer is not None:
                 if kind is not None:
                     self._roll_back(self._outer.inverses, self._savepoint)
+                    del self._outer._notes[self._savepoint :]
                 return
             if kind is not None:
                 self._abandon()
@@ -69,6 +73,8 @@ class Transaction:
                 restore_order(self._graph, self)
                 if found := self.problems.introduced():
                     raise EditError(f"{self.label}: refused. " + " ".join(found))
+                if self._graph.journal is not None:
+                    self._graph.journal.append("edit", self.label, self._notes)
         except BaseException:
             self._abandon()
             raise
