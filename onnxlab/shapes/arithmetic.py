@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from fractions import Fraction
+from functools import lru_cache
 from math import gcd, lcm
 from typing import Any, cast
 
@@ -23,6 +24,10 @@ from onnxlab.shapes.expressions import (
     multiply,
     terms_of,
 )
+
+
+_REMEMBERED = 4096
+"""Results kept of each operation on expressions: the windows of a network slide over few different sizes."""
 
 
 def at_least(a: Dim, b: Dim) -> bool:
@@ -44,6 +49,11 @@ def floor_div(a: Dim, b: Dim) -> Dim:
     """floor(a / b). Raises ZeroDivisionError for b == 0; a symbolic divisor is taken to be positive."""
     if isinstance(a, int) and isinstance(b, int):
         return a // b
+    return _symbolic_floor(a, b)
+
+
+@lru_cache(_REMEMBERED)
+def _symbolic_floor(a: Dim, b: Dim) -> Dim:
     exact = exact_div(a, b)
     if exact is not None:
         return exact
@@ -129,12 +139,12 @@ def ceil_div(a: Dim, b: Dim) -> Dim:
 
 def minimum(*dims: Dim) -> Dim:
     """The least of `dims`."""
-    return _extreme("min", dims)
+    return _extreme("min", dims) if any(isinstance(dim, Expr) for dim in dims) else min(dims)
 
 
 def maximum(*dims: Dim) -> Dim:
     """The greatest of `dims`."""
-    return _extreme("max", dims)
+    return _extreme("max", dims) if any(isinstance(dim, Expr) for dim in dims) else max(dims)
 
 
 def broadcast(a: Dim, b: Dim) -> Dim:
@@ -148,6 +158,11 @@ def broadcast(a: Dim, b: Dim) -> Dim:
         return b
     if isinstance(a, int) and isinstance(b, int):
         raise ValueError(f"{a} and {b} do not broadcast")
+    return _symbolic_broadcast(a, b)
+
+
+@lru_cache(_REMEMBERED)
+def _symbolic_broadcast(a: Dim, b: Dim) -> Dim:
     if isinstance(a, int) or at_least(a, 2):  # the other one must be 1 or the same
         return a
     if isinstance(b, int) or at_least(b, 2):
@@ -163,7 +178,8 @@ def broadcast(a: Dim, b: Dim) -> Dim:
     return cast("Dim", make({(call("broadcast", arguments, lowest),): 1}))
 
 
-def _extreme(function: str, dims: Iterable[Dim]) -> Dim:
+@lru_cache(_REMEMBERED)
+def _extreme(function: str, dims: tuple[Dim, ...]) -> Dim:
     """Flatten, fold the ints, drop what another argument bounds, and intern what is left in one order."""
     flat: set[Dim] = set()
     for dim in dims:

@@ -28,6 +28,9 @@ Dim: TypeAlias = Union[int, "Expr"]
 Number: TypeAlias = Union[int, Fraction, "Expr"]
 
 MAX_SIZE = 64
+PLACEHOLDER = "hole"
+"""First item of the key of a symbol that stands for whatever is put there later."""
+
 MAX_COEFFICIENT = 2**63
 
 _serials = itertools.count(1)
@@ -43,6 +46,7 @@ class Atom:
         key: what makes it the same symbol; `name` is for display only.
         minimum: a lower bound of its value, or None where nothing is known.
         definition: of a symbol that stands for an expression that grew too large, that expression.
+        open: whether it is, or holds, a placeholder: a symbol whose key begins with PLACEHOLDER.
     """
 
     __slots__ = (
@@ -53,6 +57,7 @@ class Atom:
         "key",
         "minimum",
         "name",
+        "open",
         "serial",
         "size",
     )
@@ -66,6 +71,7 @@ class Atom:
         self.definition: Expr | None = None
         self.serial = next(_serials)
         self.size = 1
+        self.open = type(key) is tuple and key[:1] == (PLACEHOLDER,)
 
     def __reduce__(self) -> Any:
         if self.definition is not None:
@@ -81,9 +87,10 @@ class Expr:
     Supports + - * // and unary -, with ints and each other; results are Dims. Comparison is identity.
     """
 
-    __slots__ = ("__weakref__", "minimum", "serial", "size", "terms")
+    __slots__ = ("__weakref__", "minimum", "open", "serial", "size", "terms")
 
     terms: dict[Monomial, Coefficient]
+    open: bool
     minimum: int | None
     serial: int
     size: int
@@ -92,6 +99,7 @@ class Expr:
         self.terms = terms
         self.size = size
         self.minimum = _lower_bound(terms)
+        self.open = any(atom.open for monomial in terms for atom in monomial)
         self.serial = next(_serials)
 
     def __add__(self, other: Number) -> Any:
@@ -182,6 +190,7 @@ def call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Atom
                 found = Atom(key, "", minimum)
                 found.function = function
                 found.arguments = arguments
+                found.open = any(isinstance(argument, Expr) and argument.open for argument in arguments)
                 found.size = 1 + sum(size(argument) for argument in arguments)
                 _atoms[key] = found
     return found
@@ -196,6 +205,7 @@ def _defined(expr: Expr) -> Atom:
             if found is None:
                 found = Atom(expr, f"expr_{crc32(str(expr).encode()):08x}", expr.minimum)
                 found.definition = expr
+                found.open = expr.open
                 _atoms[expr] = found
     return found
 
