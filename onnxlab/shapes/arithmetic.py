@@ -25,7 +25,6 @@ from onnxlab.shapes.expressions import (
     terms_of,
 )
 
-
 _REMEMBERED = 4096
 """Results kept of each operation on expressions: the windows of a network slide over few different sizes."""
 
