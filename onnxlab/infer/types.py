@@ -7,7 +7,8 @@ caller's `unknown(axis)` gives. Writing: ints become `dim_value`, expressions `d
 from __future__ import annotations
 
 from collections.abc import Callable
-from struct import unpack
+from functools import lru_cache
+from struct import calcsize, unpack
 from typing import Any
 
 import numpy as np
@@ -134,14 +135,24 @@ def fact_of_initializer(proto: Any, decode: Callable[[], np.ndarray[Any, Any] | 
     kind = value_kind(elem_type)
     if not kind or count > (MAX_FLOATS if kind == "f" else MAX_INTEGERS):
         return TensorFact(elem_type, shape)
-    if elem_type == dtypes.INT64 and len(proto.raw_data) == 8 * count:  # shapes and axes: by far the most
-        items: tuple[Any, ...] = unpack(f"<{count}q", proto.raw_data)
-    else:
-        array = decode()
-        if array is None:
-            return TensorFact(elem_type, shape)
-        items = tuple(array.ravel().tolist())
-    return TensorFact(elem_type, shape, KnownValue(kind, shape, items))
+    raw = proto.raw_data
+    if raw and len(raw) == count * _WIDTHS.get(elem_type, 0):
+        return _unpacked(elem_type, shape, count, raw)
+    array = decode()
+    if array is None:
+        return TensorFact(elem_type, shape)
+    return TensorFact(elem_type, shape, KnownValue(kind, shape, tuple(array.ravel().tolist())))
+
+
+_FORMATS = {dtypes.INT64: "q", dtypes.INT32: "i", dtypes.FLOAT: "f", dtypes.DOUBLE: "d"}
+_WIDTHS = {elem_type: calcsize(f"<{letter}") for elem_type, letter in _FORMATS.items()}
+
+
+@lru_cache(4096)
+def _unpacked(elem_type: int, shape: tuple[int, ...], count: int, raw: bytes) -> Fact:
+    """A small tensor by its raw data, little-endian: axes, scales and shapes are few different ones."""
+    items = unpack(f"<{count}{_FORMATS[elem_type]}", raw)
+    return TensorFact(elem_type, shape, KnownValue(value_kind(elem_type), shape, items))
 
 
 _VALUE_KINDS = {
