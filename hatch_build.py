@@ -14,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 BUNDLE = ("widget.js", "widget.css")
-NOT_SOURCES = {"node_modules", "test", "tests", "dev", "dist"}
+NOT_SOURCES = {"node_modules", "test", "tests", "dev", "bench", "dist"}
 
 NO_NPM = (
     "{static} holds no widget.js and widget.css, and npm, which builds them from widgets/, is not on the "

@@ -163,7 +163,7 @@ function signature(input: LayoutInput): number {
 
 function equal(a: LayoutInput, b: LayoutInput): boolean {
   const left = parts(a), right = parts(b);
-  return a === b || (a.count === b.count && left.every((part, i) => same(part, right[i]!)));
+  return a === b || (a.count === b.count && a.portals === b.portals && left.every((part, i) => same(part, right[i]!)));
 }
 
 function same(a: ArrayLike<number>, b: ArrayLike<number>): boolean {

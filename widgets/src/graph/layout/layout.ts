@@ -18,7 +18,7 @@ export function layout(input: LayoutInput): LayoutResult {
   const back = backArcs(input.count, from, input.netTarget);
   const style = initialStyle(input, back, netOf);
   const rank = rowsOfBoxes(input, from, style);
-  markPortals(input, rank, style);
+  if (input.portals !== false) markPortals(input, rank, style);
   const graph = layered(input, rank, trunksOf(input, style));
   const crossings = orderRows(graph, input.hint);
   return draw(input, graph, xCoordinates(graph), style, crossings);

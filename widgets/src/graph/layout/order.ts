@@ -8,18 +8,22 @@ import type { Layered } from "./layers.ts";
 
 /** Depth-first orders to start from: from the top or the bottom, children forwards or backwards. */
 const INITIAL_ORDERS = 4;
+/** Graphs below this many vertices are transposed after every sweep, */
+const SMALL = 2500;
+/** and a start is given up after this many sweeps without a better order. */
+const PATIENCE = 8;
 
 /** Sorts the rows of `graph` in place and returns the number of crossings left. Deterministic. */
 export function orderRows(graph: Layered, hint: Float32Array | null): number {
   const crossings = new Crossings(graph);
   const best = new Int32Array(graph.size);
   let fewest = Infinity;
-  const keep = (): void => {
+  const keep = (): boolean => {
     const count = crossings.total();
-    if (count < fewest) {
-      fewest = count;
-      best.set(graph.order);
-    }
+    if (count >= fewest) return false;
+    fewest = count;
+    best.set(graph.order);
+    return true;
   };
   const sorter = new RowSorter(graph);
   if (hint) {
@@ -28,14 +32,14 @@ export function orderRows(graph: Layered, hint: Float32Array | null): number {
     for (let i = 0; i < 4 && transpose(graph) > 0; i++);
     keep();
   } else {
-    const sweeps = graph.size < 3000 ? 10 : 6;
+    const small = graph.size < SMALL, sweeps = small ? 24 : graph.size < 3000 ? 10 : 6;
     for (let kind = 0; kind < INITIAL_ORDERS && fewest > 0; kind++) {
       depthFirst(graph, kind < 2, kind % 2 === 0);
       keep();
-      for (let sweep = 0; sweep < sweeps && fewest > 0; sweep++) {
+      for (let sweep = 0, idle = 0; sweep < sweeps && fewest > 0 && idle < PATIENCE; sweep++, idle++) {
         sorter.sweep(sweep % 2 === 0);
-        if (sweep >= sweeps - 2) for (let i = 0; i < 4 && transpose(graph) > 0; i++);
-        keep();
+        if (small || sweep >= sweeps - 2) for (let i = 0; i < 8 && transpose(graph) > 0; i++);
+        if (keep()) idle = -1;
       }
     }
   }

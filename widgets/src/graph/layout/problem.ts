@@ -28,6 +28,8 @@ export interface LayoutInput {
   targetPort: Float32Array;
   /** x centre of each box in an earlier layout, NaN for new boxes; null when there was none. Keeps edits calm. */
   hint: Float32Array | null;
+  /** Whether long and wide fan-outs may be cut into portals; left out: yes. */
+  portals?: boolean;
 }
 
 /** How the line to a target is drawn. */
