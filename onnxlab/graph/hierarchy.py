@@ -9,7 +9,9 @@ A Hierarchy keeps the ids of its groups while the model is edited. It is derived
 alone.
 """
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal, Protocol
 
 from onnxlab.graph.cuts import cut
@@ -19,6 +21,9 @@ from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
 LIMIT = 300
 """Most boxes that a level shows side by side in the widget."""
+
+SMALL_MODEL, SMALL_EDIT = 2000, 50
+"""Models of more nodes are not sorted anew after an edit that adds and removes no more than so many."""
 
 GroupKind = Literal["scope", "cut"]
 
@@ -68,6 +73,7 @@ class Hierarchy:
         self._starts: dict[object, set[int]] = {}
         self._claims: dict[int, int] = {}
         self._top: dict[int, int] = {}
+        self._former: dict[int, int] = {}
 
     def refresh(self, graph: Connections) -> bool:
         """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges."""
@@ -86,7 +92,74 @@ class Hierarchy:
         found = {group.id: group for group in reversed(groups)}
         changed = found != self.groups or group_of != self.group_of
         self.groups, self.group_of = found, group_of
+        self._former.clear()
         return changed
+
+    def follow(self, graph: Connections, nodes: Collection[int], removed: Collection[int]) -> bool:
+        """Bring the groups up to date after an edit of `nodes` (added or changed) and `removed` ones.
+
+        In a big model a small edit leaves the groups as they are: what is new stands with its neighbours, what comes
+        back by undo where it was, and time does not hang on the size of the model. Lines between groups may then run
+        in a circle, which the next `refresh` undoes.
+        """
+        fresh = [node for node in nodes if node not in self.group_of]
+        small = len(self.group_of) > SMALL_MODEL and len(fresh) + len(removed) <= SMALL_EDIT
+        small = small and self._top.keys() == graph.scopes.keys()
+        if not small or any(self.is_stale(graph.nodes[node]) for node in nodes if node in self.group_of):
+            return self.refresh(graph)
+        gone: dict[int, set[int]] = {}
+        for node in removed:
+            if node in self.group_of:
+                self._former[node] = group = self.group_of.pop(node)
+                gone.setdefault(group, set()).add(node)
+                self._claims.pop(node, None)
+        come: dict[int, list[int]] = {}
+        for node in fresh:
+            home = self._former.get(node, 0)
+            home = home if home in self.groups else self._home(graph, graph.nodes[node])
+            self.group_of[node] = home
+            self._claims[node] = self._names.path(graph.nodes[node])
+            come.setdefault(home, []).append(node)
+            self._top[graph.nodes[node].scope] += not home
+        for group in gone.keys() | come.keys():
+            self._resize(group, gone.get(group, set()), come.get(group, []))
+        return bool(gone or come)
+
+    def _home(self, graph: Connections, node: NodeRecord) -> int:
+        """The innermost group around all neighbours of a node that are in its scope."""
+        values = graph.values
+        makers = [values[value].producer for value in node.inputs if value]
+        around = [maker[0] for maker in makers if maker]
+        around += [use for value in node.outputs if value for use, _ in values[value].uses]
+        homes = [
+            self.group_of[other]
+            for other in around
+            if graph.nodes[other].scope == node.scope and other in self.group_of
+        ]
+        paths = [self._above(home) for home in homes]
+        common = [level[0] for level in zip(*paths, strict=False) if len(set(level)) == 1]
+        return common[-1] if common else 0
+
+    def _above(self, group: int) -> list[int]:
+        """The groups from the outermost one to this one."""
+        path = []
+        while group:
+            path.append(group)
+            group = self.groups[group].parent
+        return path[::-1]
+
+    def _resize(self, group: int, gone: set[int], come: list[int]) -> None:
+        """Take nodes out of a group and put others in; a group that holds nothing any more goes."""
+        by = len(come) - len(gone)
+        if not group:
+            return
+        found = self.groups[group]
+        nodes = tuple(node for node in found.nodes if node not in gone) + tuple(come)
+        self.groups[group] = replace(found, nodes=nodes, size=found.size + by)
+        for outer in self._above(found.parent):
+            self.groups[outer] = replace(self.groups[outer], size=self.groups[outer].size + by)
+        for empty in [ident for ident in reversed(self._above(group)) if not self.groups[ident].size]:
+            del self.groups[empty]
 
     def width(self, scope: int) -> int:
         """Number of boxes at the top of a scope, constants included."""
@@ -116,18 +189,16 @@ class Hierarchy:
 
     def _cut(self, level: Level, box: Box, order: list[int], scope: int) -> None:
         row = level.row(box)
-        heads = [order[piece.head] for piece in row]
+        heads = [order[head] for head in row.heads]
         starts = self._starts.setdefault((scope, box.key), set())
         bounds = cut(heads, level.spans(row), starts, self._limit_of_level)
         starts.clear()
         starts.update(heads[bound] for bound in bounds)
         box.nodes, box.children = [], []
-        for number, (low, high) in enumerate(zip(bounds, [*bounds[1:], len(row)], strict=True), start=1):
+        for number, (low, high) in enumerate(zip(bounds, [*bounds[1:], len(heads)], strict=True), start=1):
             part = Box((box.key, "cut", heads[low]), f"part {number}", kind="cut")
-            for piece in row[low:high]:
-                part.nodes += piece.nodes
-                part.children += piece.boxes
-            part.nodes.sort()
+            part.nodes = sorted(chain.from_iterable(row.nodes[low:high]))
+            part.children = [row.boxes[place] for place in range(low, high) if place in row.boxes]
             box.children.append(part)
 
     def _publish(self, top: Box, order: list[int], scope: int, groups: list[Group], group_of: dict[int, int]) -> None:
@@ -147,34 +218,37 @@ class Hierarchy:
 def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int], names: NameScopes) -> Level:
     """The nodes of a scope by position in `order`; a body's reads of outer values count as its owner's."""
     position = {node: number for number, node in enumerate(order)}
-    nodes, values = graph.nodes, graph.values
+    nodes, values, place = graph.nodes, graph.values, position.get
     consumers: list[list[int]] = []
     sources = [False] * len(order)
-    for node_id in order:
+    constants = [False] * len(order)
+    for number, node_id in enumerate(order):
         node = nodes[node_id]
-        readers = []
+        readers: list[int] = []
         for value in node.outputs:
             if value:
                 for use, _ in values[value].uses:
-                    reader = position.get(use)
+                    reader = place(use)
                     if reader is None:
-                        reader = position.get(graph.owner_in(nodes[use], scope.id))
+                        reader = place(graph.owner_in(nodes[use], scope.id))
                     if reader is not None:
                         readers.append(reader)
         consumers.append(readers)
-        if readers and not node.bodies:
-            sources[position[node_id]] = all(
-                _is_fixed(values[value], position, sources) for value in node.inputs if value
-            )
-    constants = [
-        is_source and nodes[node].op_type == "Constant" for node, is_source in zip(order, sources, strict=True)
-    ]
+        if readers and not node.bodies and _is_source(node, values, position, sources):
+            sources[number] = True
+            constants[number] = node.op_type == "Constant"
     return Level(consumers, sources, constants, claims, names)
 
 
-def _is_fixed(value: ValueRecord, position: dict[int, int], sources: list[bool]) -> bool:
-    """Whether a value is an initializer, or comes of nothing else."""
-    if producer := value.producer:
-        maker = position.get(producer[0])
-        return maker is not None and sources[maker]
-    return value.initializer is not None
+def _is_source(node: NodeRecord, values: dict[int, ValueRecord], position: dict[int, int], sources: list[bool]) -> bool:
+    """Whether a node reads nothing but initializers, and what comes of nothing else."""
+    for ident in node.inputs:
+        if ident:
+            value = values[ident]
+            if producer := value.producer:
+                maker = position.get(producer[0])
+                if maker is None or not sources[maker]:
+                    return False
+            elif value.initializer is None:
+                return False
+    return True

@@ -8,11 +8,15 @@ a box of its own: it stands with the nodes that read it.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Literal
 
 from onnxlab.graph.cuts import Span
 from onnxlab.graph.name_scopes import ROOT, NameScopes
 from onnxlab.graph.topology import topological_order
+
+Claims = dict[int, list[int]]
+"""Nodes in order, by the path that they claim; paths by their first node."""
 
 
 @dataclass(slots=True, eq=False)
@@ -27,12 +31,18 @@ class Box:
 
 
 @dataclass(slots=True, eq=False)
-class Piece:
-    """One box of an open level: a node with the sources that feed it, or an inner group."""
+class Row:
+    """The boxes of an open level side by side: nodes with the sources that feed them, and inner groups.
 
-    head: int
-    nodes: list[int]
-    boxes: list[Box]
+    Attributes:
+        heads: the first node of each box.
+        nodes: the nodes of each box but inner groups.
+        boxes: the inner groups by place.
+    """
+
+    heads: list[int]
+    nodes: list[tuple[int, ...]]
+    boxes: dict[int, Box]
 
 
 class Level:
@@ -63,10 +73,11 @@ class Level:
 
     def build(self) -> Box:
         """Return the top of the scope as a box, with the groups of the name scopes in it."""
-        top = Box(ROOT, "", list(range(len(self.paths))))
-        if any(self.paths):
-            cyclic = self._cyclic_paths()
-            top = self._fill(top, ROOT, cyclic)
+        top = Box(ROOT, "")
+        if not any(self.paths):
+            top.nodes = list(range(len(self.paths)))
+        else:
+            self._fill(top, ROOT, self._claims(range(len(self.paths))), self._cyclic_paths())
             while not any(not self.constants[node] for node in top.nodes) and len(top.children) == 1:
                 only = top.children[0]
                 top = Box(ROOT, "", [*top.nodes, *only.nodes], only.children)
@@ -122,28 +133,34 @@ class Level:
 
     # -- boxes -----------------------------------------------------------------------------------------------
 
-    def _fill(self, box: Box, path: int, cyclic: set[int]) -> Box:
-        """Sort the nodes of a box, all below `path`, into groups; groups of a single box dissolve."""
-        direct: list[int] = []
-        inner: dict[int, list[int]] = {}
-        lists = {path: direct}  # by path, however deep: the list that its nodes go to
-        for node in box.nodes:
-            claimed = self.paths[node]
-            nodes = lists.get(claimed)
-            if nodes is None:
-                nodes = lists[claimed] = inner.setdefault(self._split(path, claimed)[2], [])
-            nodes.append(node)
-        box.nodes = direct
+    def _fill(self, box: Box, path: int, claimed: Claims, cyclic: set[int]) -> Box:
+        """Sort nodes, all of them below `path`, into a box and its groups; groups of a single box dissolve."""
+        box.nodes = claimed.pop(path, [])
+        inner: dict[int, Claims] = {}
+        for other, nodes in claimed.items():
+            inner.setdefault(self._split(path, other)[2], {})[other] = nodes
         parts = list(inner.items())
         if path in cyclic:
-            parts = self._untangle(direct, inner)
+            gathered = {below: sorted(chain.from_iterable(claims.values())) for below, claims in inner.items()}
+            parts = [(below, self._claims(nodes)) for below, nodes in self._untangle(box.nodes, gathered)]
         seen: dict[int, int] = {}
-        for below, nodes in parts:
+        for below, claims in parts:
             seen[below] = number = seen.get(below, 0) + 1
             name = self.names.names[below] + (f" ({number})" if number > 1 else "")
-            group = self._fill(Box((box.key, below, number), name, nodes), below, cyclic)
+            group = self._fill(Box((box.key, below, number), name), below, claims, cyclic)
             self._place(box, group)
         return box
+
+    def _claims(self, nodes: Iterable[int]) -> Claims:
+        claims: Claims = {}
+        paths = self.paths
+        for node in nodes:
+            path = paths[node]
+            if path in claims:
+                claims[path].append(node)
+            else:
+                claims[path] = [node]
+        return claims
 
     def _place(self, box: Box, group: Box) -> None:
         """Put a group into a box, or what is in it where it would be a box around a single box."""
@@ -222,39 +239,49 @@ class Level:
         """Number of boxes that a box shows when it is open."""
         return len(box.children) + sum(not self.constants[node] for node in box.nodes)
 
-    def row(self, box: Box) -> list[Piece]:
+    def row(self, box: Box) -> Row:
         """The boxes of an open box in topological order, sources with their first reader."""
-        pieces = [Piece(min(members(child)), [], [child]) for child in box.children]
         inside = set(members(box))
         sources, consumers = self.sources, self.consumers
         loose = {node for node in box.nodes if sources[node] and not inside.isdisjoint(consumers[node])}
-        pieces += [Piece(node, [node], []) for node in box.nodes if node not in loose]
-        pieces.sort(key=lambda piece: piece.head)
-        if box.children:  # nodes alone are in order already
-            pieces = self._in_order(pieces)
-        piece_of = _piece_of(pieces)
+        boxes = {min(members(child)): child for child in box.children}
+        heads = [node for node in box.nodes if node not in loose]
+        if boxes:  # nodes alone are in order already
+            heads = self._in_order(sorted([*heads, *boxes]), boxes)
+        row = Row(heads, [() if head in boxes else (head,) for head in heads], {})
+        row.boxes.update((place, boxes[head]) for place, head in enumerate(heads) if head in boxes)
+        place_of = _place_of(row)
         for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
-            first = min(piece_of[reader] for reader in self.consumers[node] if reader in piece_of)
-            piece_of[node] = first
-            pieces[first].nodes.append(node)
-        return pieces
+            first = min(place_of[reader] for reader in consumers[node] if reader in place_of)
+            place_of[node] = first
+            row.nodes[first] += (node,)
+        return row
 
-    def _in_order(self, pieces: list[Piece]) -> list[Piece]:
-        piece_of = _piece_of(pieces)
-        producers: list[list[int]] = [[] for _ in pieces]
-        for node, number in piece_of.items():
+    def _in_order(self, heads: list[int], boxes: dict[int, Box]) -> list[int]:
+        place_of = {head: place for place, head in enumerate(heads)}
+        for head, box in boxes.items():
+            place_of.update(dict.fromkeys(members(box), place_of[head]))
+        producers: list[list[int]] = [[] for _ in heads]
+        for node, place in place_of.items():
             for reader in self.consumers[node]:
-                other = piece_of.get(reader, number)
-                if other != number:
-                    producers[other].append(number)
-        return [pieces[number] for number in topological_order(range(len(pieces)), producers.__getitem__)]
+                other = place_of.get(reader, place)
+                if other != place:
+                    producers[other].append(place)
+        return [heads[place] for place in topological_order(range(len(heads)), producers.__getitem__)]
 
-    def spans(self, pieces: Sequence[Piece]) -> Iterator[Span]:
+    def spans(self, row: Row) -> Iterator[Span]:
         """From where to where each node's values live along a row."""
-        piece_of = _piece_of(pieces)
-        for node, made in piece_of.items():
-            if not self.sources[node]:
-                yield made, max([piece_of.get(reader, made) for reader in self.consumers[node]], default=made)
+        place_of = _place_of(row)
+        sources, consumers, get = self.sources, self.consumers, place_of.get
+        for node, made in place_of.items():
+            if not sources[node]:
+                last = made
+                for reader in consumers[node]:
+                    place = get(reader, made)
+                    if place > last:
+                        last = place
+                if last > made:
+                    yield made, last
 
 
 def members(box: Box) -> Iterator[int]:
@@ -266,13 +293,11 @@ def members(box: Box) -> Iterator[int]:
         stack.extend(box.children)
 
 
-def _piece_of(pieces: Sequence[Piece]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for number, piece in enumerate(pieces):
-        for node in piece.nodes:
-            found[node] = number
-        for box in piece.boxes:
-            found.update(dict.fromkeys(members(box), number))
+def _place_of(row: Row) -> dict[int, int]:
+    """The place of each node of a row, those of inner groups included."""
+    found = {node: place for place, nodes in enumerate(row.nodes) for node in nodes}
+    for place, box in row.boxes.items():
+        found.update(dict.fromkeys(members(box), place))
     return found
 
 

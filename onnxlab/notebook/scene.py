@@ -84,11 +84,12 @@ class Scene:
         nodes = dict.fromkeys(sorted(touched.nodes))
         regrouped = False
         if touched.structure or any(self.hierarchy.is_stale(graph.nodes[node]) for node in touched.nodes):
-            before, groups = self.hierarchy.group_of, self.hierarchy.groups
-            self.hierarchy.refresh(graph.index)
-            regrouped = _outline(groups.values()) != _outline(self.hierarchy.groups.values())
+            before, groups = self.hierarchy.group_of, _outline(self.hierarchy.groups.values())
+            self.hierarchy.follow(graph.index, touched.nodes, touched.removed_nodes)
+            regrouped = groups != _outline(self.hierarchy.groups.values())
             after = self.hierarchy.group_of
-            nodes.update((node, None) for node, group in after.items() if before.get(node) != group)
+            if after is not before:
+                nodes.update((node, None) for node, group in after.items() if before.get(node) != group)
         labels = [value for value in changed_facts if value in graph.values]
         return {
             "nodes": [self._node(graph.nodes[node]) for node in nodes],

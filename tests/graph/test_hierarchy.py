@@ -115,6 +115,25 @@ def test_ids_and_cuts_last_through_an_insertion() -> None:
     assert found.group_of == before | {added: before[index.main.node_ids[999]]}
 
 
+def test_a_small_edit_of_a_big_model_moves_no_other_node() -> None:
+    index = Index(chain([f"/net/layer.{i // 50}/op_{i}" for i in range(3000)]))
+    found = Hierarchy()
+    found.refresh(index)
+    before = dict(found.group_of)
+    proto = index.main.proto.node.add()
+    proto.CopyFrom(helper.make_node("Relu", ["v120"], ["w"]))
+    added = index.add_node(index.main, 3000, proto).id
+    beside = index.main.node_ids[120]
+    assert found.follow(index, [added, beside], [])
+    assert found.group_of == before | {added: before[index.main.node_ids[119]]}
+    assert found.groups[before[beside]].size == 51
+    index.remove_node(index.nodes[added])
+    assert found.follow(index, [beside], [added])
+    assert found.group_of == before
+    assert found.groups[before[beside]].size == 50
+    assert not found.follow(index, [beside], [])
+
+
 def test_refresh_tells_whether_anything_changed() -> None:
     index = Index(chain(["/a/1", "/a/2", "/b/1", "/b/2"]))
     found = Hierarchy()
