@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onnxlab.errors import Diagnostic as Diagnostic
     from onnxlab.errors import OnnxlabError as OnnxlabError
+    from onnxlab.infer import infer_function_output_types as infer_function_output_types
+    from onnxlab.infer import infer_node_outputs as infer_node_outputs
     from onnxlab.infer import infer_shapes as infer_shapes
     from onnxlab.limits import Limits as Limits
     from onnxlab.model import Model as Model
@@ -29,6 +31,8 @@ _EXPORTS = {
     "Limits": "onnxlab.limits",
     "Model": "onnxlab.model",
     "OnnxlabError": "onnxlab.errors",
+    "infer_function_output_types": "onnxlab.infer",
+    "infer_node_outputs": "onnxlab.infer",
     "infer_shapes": "onnxlab.infer",
     "load": "onnxlab.model",
     "run": "onnxlab.model",

@@ -9,11 +9,13 @@ sources.py    facts of graph inputs and initializers, declared types
 symbols.py    names for what is unknown
 types.py      TypeProto and fact
 policy.py     what declared types count
-dropin.py     infer_shapes, in the place of onnx's
+dropin.py     infer_shapes, infer_node_outputs, infer_function_output_types, in the place of onnx's
+refusals.py   which problems they raise, and as what
+writer.py     facts written into the messages of a model
 """
 
-from onnxlab.infer.dropin import infer_shapes
+from onnxlab.infer.dropin import infer_function_output_types, infer_node_outputs, infer_shapes
 from onnxlab.infer.engine import Inference
 from onnxlab.infer.policy import Policy
 
-__all__ = ["Inference", "Policy", "infer_shapes"]
+__all__ = ["Inference", "Policy", "infer_function_output_types", "infer_node_outputs", "infer_shapes"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from onnxlab.errors import Severity
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.native import hole
@@ -87,6 +88,8 @@ class Calls:
             wanted, found = str(len(scope.inputs)), str(len(inputs))
             message = f"it passes {found} inputs to the function {scope.name!r}, which takes {wanted}"
             problems.append(Problem("error", "arity", message, wanted, found, "remove inputs"))
+        if len(operator.outputs) != len(call.outputs):
+            problems.append(_output_mismatch(scope, len(operator.outputs)))
         return tuple(_as_seen_outside(fact, key, slot) for slot, fact in enumerate(call.outputs))
 
     def _refusal(self, scope: Scope) -> Problem | None:
@@ -127,6 +130,14 @@ class Calls:
                 found[key] = self.memo[key]
                 pending.extend(found[key].inner)
         return found
+
+
+def _output_mismatch(scope: Scope, count: int) -> Problem:
+    """What to tell of a call with another number of outputs than its function: fewer are left unused."""
+    wanted, found = str(len(scope.outputs)), str(count)
+    message = f"it has {found} outputs, the function {scope.name!r} makes {wanted}"
+    severity: Severity = "error" if count > len(scope.outputs) else "info"
+    return Problem(severity, "function-outputs", message, wanted, found, "name as many outputs as the function has")
 
 
 def _attributes(function: onnx.FunctionProto, node: onnx.NodeProto) -> dict[str, onnx.AttributeProto]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from onnxlab import dtypes
-from onnxlab.infer.operators import Problem
+from onnxlab.infer.operators import Operator, Problem
 from onnxlab.schemas import FormalParameter, Schema
 from onnxlab.shapes import (
     UNKNOWN,
@@ -34,6 +34,14 @@ def arity_problem(schema: Schema, inputs: Facts) -> Problem | Literal[False]:
             message = f"its required input {formal.name!r} is absent"
             return Problem("error", "arity", message, formal.name, "nothing", f"connect a value to {formal.name!r}")
     return False
+
+
+def missing_opset(operator: Operator) -> Problem:
+    """What to tell of an operator whose domain is not imported."""
+    domain = operator.domain or "ai.onnx"
+    taken = f"version {operator.schema.since_version} of it was taken" if operator.schema else "any version will do"
+    message = f"the model has no opset import of {domain!r}; {taken}"
+    return Problem("error", "missing-opset", message, f"an opset import of {domain!r}", "none", "add the opset import")
 
 
 def type_string(fact: Fact | None) -> str:

@@ -47,6 +47,6 @@ class RuleContext:
         assert isinstance(body, ScopeBody)
         return self._walk(body, facts)
 
-    def warn(self, message: str, *, expected: str = "", found: str = "", hint: str = "") -> None:
+    def warn(self, message: str, *, code: str = "suspect", expected: str = "", found: str = "", hint: str = "") -> None:
         """Reports what is suspect but does not keep the rule from an answer."""
-        self.problems.append(Problem("warning", "suspect", message, expected, found, hint))
+        self.problems.append(Problem("warning", code, message, expected, found, hint))

@@ -1,26 +1,29 @@
-"""`infer_shapes` with the signature, results and exceptions of onnx.shape_inference.infer_shapes.
+"""The functions of onnx.shape_inference, with their signatures, results and exceptions.
 
-It works on a copy and writes what it found: value_info for every value that a node makes, in the graph and its
-subgraphs, and the types of graph outputs. Declared types are refined, as onnx does. Symbolic dims are written as
+`infer_shapes` works on a copy and writes what it found: value_info for every value that a node makes, in the graph and
+its subgraphs, and the types of graph outputs. Declared types are refined, as onnx does. Symbolic dims are written as
 expressions of the model's own symbols ("2*seq + 1"), others as "unk__0", "unk__1", …
+`infer_node_outputs` and `infer_function_output_types` infer one node, one function; there, unknown dims stay empty.
+What onnx's own rules know and ours do not is in the results too.
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import onnx
 import onnx.shape_inference
 
-from onnxlab.errors import Diagnostic
+from onnxlab import schemas
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.records import Scope, ValueRecord
+from onnxlab.infer import native
 from onnxlab.infer.engine import Inference
-from onnxlab.infer.policy import Policy
+from onnxlab.infer.policy import Policy, is_unknown
+from onnxlab.infer.refusals import refuse, refuse_cycles
 from onnxlab.infer.types import type_of_fact
-from onnxlab.shapes import UNKNOWN, Dim, Expr, replace_symbols, symbol, text
-from onnxlab.shapes.expressions import Atom
+from onnxlab.infer.writer import Writer
+from onnxlab.shapes import Expr
 
 
 def infer_shapes(
@@ -36,7 +39,9 @@ def infer_shapes(
 
     Raises:
         TypeError: `model` is neither.
-        onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type.
+        onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type; or it does not
+            import the domain of an operator.
+        onnx.checker.ValidationError: a function of the model calls itself.
     """
     if isinstance(model, (str, os.PathLike)):
         raise TypeError(
@@ -47,87 +52,105 @@ def infer_shapes(
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
     copy = onnx.ModelProto()
     copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
-    graph = ModelGraph(copy)
-    inference = Inference(graph, Policy(data_prop, "refine", strict_mode))
-    for diagnostic in inference.diagnostics:
-        if _raises(diagnostic, check_type, strict_mode):
-            raise onnx.shape_inference.InferenceError(f"[ShapeInferenceError] {diagnostic}")
-    writer = _Writer(graph, inference)
-    writer.write_scope(graph.main)
+    graph, inference = _inferred(copy, check_type, strict_mode, data_prop)
+    Writer(graph, inference).write_scope(graph.main)
     return copy
 
 
-def _raises(diagnostic: Diagnostic, check_type: bool, strict: bool) -> bool:
-    if diagnostic.code in ("type-mismatch", "arity"):
-        return check_type
-    return strict and (diagnostic.severity == "error" or diagnostic.code.startswith("declared-"))
+def _inferred(model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool) -> tuple[ModelGraph, Inference]:
+    """A model inferred as onnx would; raises what onnx raises."""
+    refuse_cycles(model)
+    graph = ModelGraph(model)
+    inference = Inference(graph, Policy(data_prop, "refine", as_onnx=True, cross_check=strict))
+    refuse(graph, inference, check_type, strict)
+    return graph, inference
 
 
-class _Writer:
-    """Writes facts into the protos of scopes; unknown dims are numbered in the order of writing."""
+def infer_node_outputs(
+    schema: onnx.defs.OpSchema,
+    node: onnx.NodeProto,
+    input_types: Mapping[str, onnx.TypeProto],
+    input_data: Mapping[str, onnx.TensorProto] | None = None,
+    input_sparse_data: Mapping[str, onnx.SparseTensorProto] | None = None,
+    opset_imports: Sequence[onnx.OperatorSetIdProto] | None = None,
+    ir_version: int = onnx.IR_VERSION,
+) -> dict[str, onnx.TypeProto]:
+    """Return {output name: type} of one node, for the outputs of which anything is known.
 
-    def __init__(self, graph: ModelGraph, inference: Inference) -> None:
-        self._graph = graph
-        self._facts = inference.facts
-        self._unknown: dict[Atom, Dim] = {}
+    Args:
+        schema: of the node's operator; it need not be registered.
+        node: its subgraphs may refer to any value of `input_types`.
+        input_types: by value name.
+        input_data, input_sparse_data: elements of inputs that are constants, by value name.
+        opset_imports: by default the version that brought the schema.
 
-    def write_scope(self, scope: Scope) -> None:
-        """Types of all values that nodes of this scope make, subgraphs included."""
-        declared = {info.name: info for info in scope.proto.value_info}
-        outputs = {info.name: info for info in scope.proto.output}
-        for node_id in scope.node_ids:
-            node = self._graph.nodes[node_id]
-            for bodies in node.bodies.values():
-                for body in bodies:
-                    self.write_scope(self._graph.scopes[body])
-            for vid in node.outputs:
-                if vid:
-                    self._write_value(scope, self._graph.values[vid], declared, outputs)
-
-    def _write_value(self, scope: Scope, value: ValueRecord, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
-        fact = self._facts.get(value.id, UNKNOWN)
-        if fact is UNKNOWN:
-            return
-        info = outputs.get(value.name) or declared.get(value.name)
-        if info is None:
-            info = scope.proto.value_info.add(name=value.name)
-        self._merge(info.type, type_of_fact(fact, self._text))
-        if value.name in outputs and value.name in declared:
-            self._merge(declared[value.name].type, info.type)
-
-    def _text(self, dim: Expr) -> str:
-        return text(replace_symbols(dim, self._named))
-
-    def _named(self, atom: Atom) -> Dim | None:
-        if isinstance(atom.key, str):
-            return None
-        if atom not in self._unknown:
-            self._unknown[atom] = symbol(f"unk__{len(self._unknown)}")
-        return self._unknown[atom]
-
-    def _merge(self, target: onnx.TypeProto, found: onnx.TypeProto) -> None:
-        """Fill in what `target` leaves open; what it states stays, but a symbol gives way to a number."""
-        kind = found.WhichOneof("value")
-        if target.WhichOneof("value") != kind:
-            if target.WhichOneof("value") is None:
-                target.MergeFrom(found)
-            return
-        if kind in ("sequence_type", "optional_type"):
-            self._merge(getattr(target, str(kind)).elem_type, getattr(found, str(kind)).elem_type)
-        elif kind in ("tensor_type", "sparse_tensor_type"):
-            _merge_tensor(getattr(target, str(kind)), getattr(found, str(kind)))
+    Raises:
+        KeyError: `input_types` lacks an input of the node.
+        onnx.checker.ValidationError: the node has too few or too many inputs or outputs.
+        onnx.shape_inference.InferenceError: the operator cannot take these inputs.
+    """
+    theirs = native.infer_node_outputs(
+        schema,
+        node,
+        dict(input_types),
+        dict(input_data or {}),
+        dict(input_sparse_data or {}),
+        list(opset_imports or ()),
+        ir_version,
+    )
+    registered = schemas.find(schema.domain, schema.name, schema.since_version)
+    if registered is None or registered.onnx is None or registered.since_version != schema.since_version:
+        return theirs
+    imports = {opset.domain: opset.version for opset in opset_imports or ()}
+    model = onnx.ModelProto(ir_version=ir_version, graph=onnx.GraphProto(name="node", node=[node]))
+    for domain, version in {"": schema.since_version, schema.domain: schema.since_version, **imports}.items():
+        model.opset_import.add(domain=domain, version=version)
+    model.graph.input.extend(onnx.ValueInfoProto(name=name, type=given) for name, given in input_types.items())
+    for name in node.input:
+        if name in (input_data or {}):
+            model.graph.initializer.add().CopyFrom(input_data[name])  # type: ignore[index]
+            model.graph.initializer[-1].name = name
+    for name in node.output:
+        if name:
+            model.graph.output.add(name=name).type.CopyFrom(theirs.get(name, onnx.TypeProto()))
+    graph, inference = _inferred(model, False, False, False)
+    found = {name: _type_of(graph, inference, name) for name in node.output if name}
+    return {name: proto for name, proto in found.items() if proto.WhichOneof("value")}
 
 
-def _merge_tensor(target: Any, found: Any) -> None:
-    if not target.elem_type:
-        target.elem_type = found.elem_type
-    if not found.HasField("shape"):
-        return
-    if not target.HasField("shape"):
-        target.shape.CopyFrom(found.shape)
-    elif len(target.shape.dim) == len(found.shape.dim):
-        for old, new in zip(target.shape.dim, found.shape.dim, strict=True):
-            if new.HasField("dim_value") and not old.HasField("dim_value"):
-                old.dim_value = new.dim_value
-            elif new.HasField("dim_param") and old.WhichOneof("value") is None:
-                old.dim_param = new.dim_param
+def infer_function_output_types(
+    function: onnx.FunctionProto, input_types: Sequence[onnx.TypeProto], attributes: Sequence[onnx.AttributeProto]
+) -> list[onnx.TypeProto]:
+    """Return the types of a function's outputs, in order; a TypeProto without a value where nothing is known.
+
+    Args:
+        input_types: in order; a TypeProto without a value, or none at the end, for an input that is absent.
+        attributes: of the call.
+
+    Raises:
+        onnx.shape_inference.InferenceError: a node of the function cannot take its inputs.
+    """
+    model = onnx.ModelProto(ir_version=onnx.IR_VERSION, functions=[function])
+    model.opset_import.extend(function.opset_import)
+    if all(opset.domain != function.domain for opset in function.opset_import):
+        model.opset_import.add(domain=function.domain, version=1)
+    call = model.graph.node.add(
+        op_type=function.name, domain=function.domain, overload=function.overload, attribute=attributes
+    )
+    call.output.extend(f"y{slot}" for slot in range(len(function.output)))
+    for slot, given in enumerate(input_types):
+        present = given.WhichOneof("value") is not None
+        call.input.append(f"x{slot}" if present else "")
+        if present:
+            model.graph.input.add(name=f"x{slot}").type.CopyFrom(given)
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in call.output)
+    graph, inference = _inferred(model, True, True, False)
+    return [_type_of(graph, inference, name) for name in call.output]
+
+
+def _type_of(graph: ModelGraph, inference: Inference, name: str) -> onnx.TypeProto:
+    return type_of_fact(inference.fact(graph.main.names[name]), _named)
+
+
+def _named(dim: Expr) -> str | None:
+    return None if is_unknown(dim) else str(dim)

@@ -14,6 +14,8 @@ from weakref import WeakValueDictionary
 import onnx
 import onnx.shape_inference
 
+from onnxlab import dtypes
+from onnxlab.infer.policy import refined
 from onnxlab.infer.types import fact_of_type, tensor_of_fact, type_of_fact
 from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, FactError, TensorFact, symbol
 
@@ -21,10 +23,16 @@ _names: WeakValueDictionary[str, Expr] = WeakValueDictionary()
 _types: dict[Fact, bytes] = {}
 _data: dict[Fact, bytes] = {}
 _CACHED = 20_000
-_CHECKED_ELSEWHERE = ("has unsupported type", "has inconsistent type", "has been deprecated")
+_CHECKED_ELSEWHERE = (
+    "has unsupported type", "has inconsistent type", "has been deprecated", "not in range [min=",
+)  # fmt: skip
 """What onnx refuses for one node but not in a model, and of which `checks` tells more."""
 
+_OWN_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training")
+
 _infer_shapes = onnx.shape_inference.infer_shapes
+infer_node_outputs = onnx.shape_inference.infer_node_outputs
+"""onnx's own, whatever others put in its place."""
 _REFUSALS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
 
 
@@ -87,7 +95,45 @@ def infer(
         except _REFUSALS as another:
             raise FactError(_sentence(another), code="onnx-inference") from None
     facts = [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
+    if schema.domain not in _OWN_DOMAINS and (shapes := _as_shapes(node, inputs)):
+        facts = _with_shapes(node, facts, types, data, shapes, opsets, ir_version)
     return _without_false_zeros(facts, inputs)
+
+
+def _as_shapes(node: onnx.NodeProto, inputs: Sequence[Fact | None]) -> dict[str, TensorFact]:
+    """By name, a tensor with the dims that an input lists, for inputs that list sizes: numbers or expressions."""
+    shapes = {}
+    for name, fact in zip(node.input, inputs, strict=True):
+        if isinstance(fact, TensorFact) and fact.known is not None and fact.known.kind == "i" and fact.rank == 1:
+            items = fact.known.items
+            if all(isinstance(item, Expr) or (isinstance(item, int) and item >= 0) for item in items):
+                shapes[name] = TensorFact(dtypes.FLOAT, items)  # type: ignore[arg-type]
+    return shapes
+
+
+def _with_shapes(
+    node: onnx.NodeProto,
+    facts: list[Fact],
+    types: Mapping[str, bytes],
+    data: Mapping[str, bytes],
+    shapes: Mapping[str, TensorFact],
+    opsets: Mapping[str, int],
+    ir_version: int,
+) -> list[Fact]:
+    """The facts with what is open filled in by the inference of a custom schema that asks for symbolic inputs.
+
+    onnx gives a schema such inputs only where data propagation made them: here a Shape before the node makes them.
+    """
+    sources = [onnx.NodeProto(op_type="Shape", input=[f"\x02{name}"], output=[name]) for name in shapes]
+    kinds = {name: encoded for name, encoded in types.items() if name not in shapes}
+    kinds |= {f"\x02{name}": _type_bytes(fact) for name, fact in shapes.items()}
+    rest = {name: encoded for name, encoded in data.items() if name not in shapes}
+    try:
+        found = _by_model(node, kinds, rest, {"": 21, **opsets}, ir_version, sources)
+    except _REFUSALS:
+        return facts
+    theirs = [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
+    return [refined(fact, other) for fact, other in zip(facts, theirs, strict=True)]
 
 
 def _without_false_zeros(facts: list[Fact], inputs: Sequence[Fact | None]) -> list[Fact]:
@@ -115,7 +161,7 @@ def by_public_function(
     ir_version: int,
 ) -> dict[str, bytes]:
     """The same through onnx.shape_inference.infer_node_outputs, where onnx has not got the private method."""
-    outputs = onnx.shape_inference.infer_node_outputs(
+    outputs = infer_node_outputs(
         schema,
         node,
         {name: onnx.TypeProto.FromString(encoded) for name, encoded in types.items()},
@@ -133,11 +179,12 @@ def _by_model(
     data: Mapping[str, bytes],
     opsets: Mapping[str, int],
     ir_version: int,
+    before: Sequence[onnx.NodeProto] = (),
 ) -> dict[str, bytes]:
-    """By a model of this node alone: onnx then walks the operator's function body."""
+    """By a model of this node alone, and of those `before` it: onnx then walks the operator's function body."""
     model = onnx.ModelProto(ir_version=ir_version)
     model.opset_import.extend(onnx.OperatorSetIdProto(domain=d, version=v) for d, v in opsets.items())
-    model.graph.node.append(node)
+    model.graph.node.extend((*before, node))
     for name, encoded in types.items():
         info = model.graph.input.add(name=name)
         info.type.MergeFromString(encoded)

@@ -29,11 +29,13 @@ class Policy:
         data_prop: whether elements computed by nodes are followed, not only those of initializers and constants.
         prefer: what is true of a value that a node makes: what is "inferred" from its inputs alone; that, with what
             it leaves open filled in from the declared type ("refine", as onnx does); or the "declared" type first.
-        cross_check: whether onnx's rule is asked too where we have one, so that what it refuses is refused.
+        as_onnx: whether onnx's rule fills in what ours leaves open, and serves where the number of inputs is wrong.
+        cross_check: whether onnx's rule is asked for every node, so that what it refuses is refused.
     """
 
     data_prop: bool = True
     prefer: Prefer = "inferred"
+    as_onnx: bool = False
     cross_check: bool = False
 
     @property

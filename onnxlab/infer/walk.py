@@ -21,7 +21,7 @@ from onnxlab.infer.catalogue import Catalogue
 from onnxlab.infer.context import RuleContext, ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
-from onnxlab.infer.policy import DEFAULT_POLICY, Policy
+from onnxlab.infer.policy import DEFAULT_POLICY, Policy, refined
 from onnxlab.infer.sources import Sources
 from onnxlab.infer.symbols import has_holes, settle, settle_inside, token_of
 from onnxlab.shapes import UNKNOWN, Fact, FactError, TensorFact
@@ -121,7 +121,7 @@ class Walker:
 
     def _infer(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for input facts that this operator has not met."""
-        problems: list[Problem] = []
+        problems: list[Problem] = [] if operator.version else [checks.missing_opset(operator)]
         if node.bodies:
             self._clear_bodies(frame, node)
         if operator.function:
@@ -144,28 +144,52 @@ class Walker:
                 operator.arity = checks.arity_problem(schema, inputs)
             if operator.arity:
                 problems.append(operator.arity)
-                if self.policy.cross_check:
-                    problems.extend(self._refusal(node, operator, inputs))
-                return checks.output_types(schema, inputs, len(operator.outputs))
+                return self._despite_arity(node, operator, inputs, problems)
             problems.extend(checks.type_problems(schema, inputs))
         try:
-            if self.policy.cross_check and not node.bodies and not _incomplete(inputs):
-                self._by_onnx(node, operator, inputs)
-            if operator.rule is not None:
-                return self._by_rule(frame, node, operator, inputs, problems)
-            return self._by_onnx(node, operator, inputs)
+            theirs: Sequence[Fact] = ()
+            if self.policy.cross_check and not node.bodies:
+                theirs = self._by_onnx(node, operator, inputs)
+            if problems:
+                inputs = bare(inputs)  # elements of a type that the operator does not take mean nothing to it
+            if operator.rule is None:
+                return theirs or self._by_onnx(node, operator, inputs)
+            found = self._by_rule(frame, node, operator, inputs, problems)
         except FactError as error:
-            if error.code != "onnx-inference" or not _incomplete(inputs):
-                problems.append(Problem("error", error.code, str(error), error.expected, error.found, error.hint))
+            if problem := self._problem(error, inputs):
+                problems.append(problem)
             return checks.output_types(schema, inputs, len(operator.outputs))
+        if self.policy.as_onnx and not node.bodies and any(map(has_holes, found)):
+            return self._completed(node, operator, inputs, found, theirs)
+        return found
 
-    def _refusal(self, node: NodeRecord, operator: Operator, inputs: Inputs) -> list[Problem]:
-        """Why onnx refuses the node, if it does."""
+    def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
+        """What an exception of a rule tells; nothing where onnx refuses what only lacks a type, unless it is asked."""
+        if error.code != "onnx-inference" or not _incomplete(inputs):
+            return Problem("error", error.code, str(error), error.expected, error.found, error.hint)
+        return Problem("error", "incomplete", str(error)) if self.policy.cross_check else None
+
+    def _despite_arity(
+        self, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+    ) -> Sequence[Fact]:
+        """Facts of a node with too few or too many inputs: as onnx, whose rules look at what they need, or by type."""
         try:
-            self._by_onnx(node, operator, inputs)
+            if self.policy.as_onnx:
+                return self._by_onnx(node, operator, inputs)
         except FactError as error:
-            return [Problem("error", error.code, str(error))]
-        return []
+            if self.policy.cross_check and (problem := self._problem(error, inputs)):
+                problems.append(problem)
+        return checks.output_types(operator.schema, inputs, len(operator.outputs))
+
+    def _completed(
+        self, node: NodeRecord, operator: Operator, inputs: Inputs, found: Sequence[Fact], theirs: Sequence[Fact]
+    ) -> Sequence[Fact]:
+        """Our facts with what they leave open filled in from onnx's."""
+        try:
+            theirs = theirs or self._by_onnx(node, operator, inputs)
+        except FactError:
+            return found
+        return [refined(ours, other) for ours, other in zip(found, theirs, strict=False)]
 
     def _by_rule(
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
@@ -240,6 +264,11 @@ def gather(facts: dict[int, Fact], values: list[int], reads: operators.Reads) ->
         if fact is not None and (reads == "none" or not isinstance(fact, TensorFact) or fact.known is None):
             return tuple([None if fact is None else fact.bare for fact in inputs])
     return inputs
+
+
+def bare(inputs: Inputs) -> Inputs:
+    """The inputs without their elements."""
+    return tuple([None if fact is None else fact.bare for fact in inputs])
 
 
 def _incomplete(inputs: Inputs) -> bool:

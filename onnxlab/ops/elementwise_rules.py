@@ -76,7 +76,7 @@ def identity(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
 
 def _unary(name: str, function: Callable[[Any], Any]) -> None:
     def infer(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-        return computed(x.bare, (x,), function)
+        return computed(x.bare, (x,), function, ctx)
 
     infer.__doc__ = f"Shape rule of {name}, with known elements."
     rule(name)(infer)
@@ -113,7 +113,7 @@ def _binary(name: str, function: Callable[..., Any], since: int, to: int = 0, le
     def infer(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
         shape = broadcast_shapes([fact.shape for fact in inputs])
         elem = to or next((elem_type(fact) for fact in inputs if elem_type(fact)), 0)
-        return computed(TensorFact(elem, shape), inputs, function)
+        return computed(TensorFact(elem, shape), inputs, function, ctx)
 
     def infer_legacy(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
         return TensorFact(to or elem_type(inputs[0]), _legacy_shape(attributes, inputs))

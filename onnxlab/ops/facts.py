@@ -166,10 +166,13 @@ def rank_at_least(fact: Fact, rank: int, what: str) -> None:
         )
 
 
-def computed(fact: Fact, inputs: Sequence[MaybeFact], function: Callable[..., Any]) -> Fact:
+def computed(
+    fact: Fact, inputs: Sequence[MaybeFact], function: Callable[..., Any], ctx: InferContext | None = None
+) -> Fact:
     """`fact` with elements computed from those of all inputs, broadcast, where every input is known and small.
 
-    `function` takes one element of each input, none of which is None; what it raises leaves the element unknown.
+    `function` takes one element of each input, none of which is None; what it raises leaves the element unknown. So
+    does an integer that its type cannot hold, of which `ctx` is told.
     """
     knowns = [known_of(each) for each in inputs]
     if not isinstance(fact, TensorFact) or fact.shape is None or any(known is None for known in knowns):
@@ -183,17 +186,33 @@ def computed(fact: Fact, inputs: Sequence[MaybeFact], function: Callable[..., An
     if not kind:
         return fact
     arrays = [np.broadcast_to(known.objects(), shape).ravel().tolist() for known in knowns if known is not None]
-    elements = [_element(function, row, fact.elem_type) for row in zip(*arrays, strict=True)]
+    found = [_element(function, row) for row in zip(*arrays, strict=True)]
+    elements = [fits(item, fact.elem_type) for item in found]
+    if ctx is not None and kind == "i":
+        _tell_overflow(ctx, fact.elem_type, found, elements)
     return TensorFact(fact.elem_type, shape, from_items(shape, elements, kind))
 
 
-def _element(function: Callable[..., Any], row: tuple[Any, ...], to: int) -> Any:
+def _element(function: Callable[..., Any], row: tuple[Any, ...]) -> Any:
     if any(item is None for item in row):
         return None
     try:
-        return fits(function(*row), to)
+        return function(*row)
     except (ArithmeticError, ValueError, TypeError):
         return None
+
+
+def _tell_overflow(ctx: InferContext, elem: int, found: Sequence[Any], kept: Sequence[Any]) -> None:
+    for item, held in zip(found, kept, strict=True):
+        if held is None and isinstance(item, (int, float)):
+            low, high = _RANGES[elem]
+            ctx.warn(
+                f"an element would be {item}, which {dtypes.name(elem)} cannot hold",
+                code="overflow",
+                expected=f"{low} to {high}",
+                found=str(item),
+            )
+            return
 
 
 _RANGES = {
@@ -214,12 +233,15 @@ def fits(item: Any, elem: int) -> Any:
     """An element as its type holds it: None where an integer overflows, floats rounded to float32."""
     if item is None or isinstance(item, Expr):
         return item
-    if elem in _RANGES:
-        low, high = _RANGES[elem]
-        return int(item) if low <= item <= high else None
-    if elem == dtypes.BOOL:
-        return bool(item)
-    return float(np.float32(float(item))) if elem == dtypes.FLOAT else float(item)
+    try:
+        if elem in _RANGES:
+            low, high = _RANGES[elem]
+            return int(item) if low <= item <= high else None
+        if elem == dtypes.BOOL:
+            return bool(item)
+        return float(np.float32(float(item))) if elem == dtypes.FLOAT else float(item)
+    except (ArithmeticError, ValueError, TypeError):
+        return None
 
 
 def rearranged(fact: Fact, data: MaybeFact, rearrange: Callable[[np.ndarray[Any, Any]], Any]) -> Fact:

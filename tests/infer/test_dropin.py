@@ -5,9 +5,9 @@ from pathlib import Path
 import onnx
 import onnx.shape_inference
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, parser
 
-from onnxlab.infer import infer_shapes
+from onnxlab.infer import infer_function_output_types, infer_node_outputs, infer_shapes
 from tests.corpus import Corpus
 from tests.infer.models import shape_chain
 
@@ -74,3 +74,103 @@ def test_check_type_raises_for_a_type_that_does_not_fit() -> None:
     infer_shapes(model)
     with pytest.raises(onnx.shape_inference.InferenceError, match="same type"):
         infer_shapes(model, check_type=True)
+
+
+def test_every_error_is_in_the_one_exception() -> None:
+    model = parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 17]>
+        g (float[2] x, float[3] y) => (float[n] sum, float[7] joined)
+        { sum = Add(x, y)  joined = Concat<axis = 0>(x, y)  bad = MatMul(x, y) }
+    """)
+    with pytest.raises(onnx.shape_inference.InferenceError) as caught:
+        infer_shapes(model, strict_mode=True)
+    assert all(name in str(caught.value) for name in ("Add#0", "joined", "MatMul#2"))
+
+
+def test_what_comes_after_an_unknown_operator_is_not_raised() -> None:
+    text = '<ir_version: 8, opset_import: ["" : 17, "x" : 1]> g (float[2] a, float[3] b) => (c) { %s }'
+    add, unknown = "d = Add(a, b)", "c = x.Unknown(a)"
+    infer_shapes(parser.parse_model(text % f"{unknown} {add}"), strict_mode=True)
+    with pytest.raises(onnx.shape_inference.InferenceError, match="Add#0"):
+        infer_shapes(parser.parse_model(text % f"{add} {unknown}"), strict_mode=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "raises"),
+    [
+        ('["local" : 1]> g (float[2] a) => (c) { c = Relu(a) }', onnx.shape_inference.InferenceError),
+        ('["" : 17, "l" : 1]> g (float[2] a) => (c) { c = Relu(a) } <opset_import: ["l" : 1], domain: "l">'
+         " f (x) => (y) { y = l.h(x) } <opset_import: [\"l\" : 1], domain: \"l\"> h (x) => (y) { y = l.f(x) }",
+         onnx.checker.ValidationError),
+    ],
+    ids=["no opset import", "functions that call each other"],
+)  # fmt: skip
+def test_what_onnx_raises_whatever_the_options(text: str, raises: type[Exception]) -> None:
+    model = parser.parse_model("<ir_version: 8, opset_import: " + text)
+    for infer in (onnx.shape_inference.infer_shapes, infer_shapes):
+        with pytest.raises(raises):
+            infer(model)
+
+
+def test_a_call_must_take_every_output_in_strict_mode_only() -> None:
+    model = parser.parse_model("""
+        <ir_version: 8, opset_import: ["" : 18, "l" : 1]> g (float[1] x) => (float[1] y) { y = l.f(x) }
+        <opset_import: ["" : 18], domain: "l"> f (x) => (a, b) { a = Identity(x) b = Identity(x) }
+    """)
+    infer_shapes(model)
+    with pytest.raises(onnx.shape_inference.InferenceError, match="makes 2"):
+        infer_shapes(model, strict_mode=True)
+
+
+@pytest.mark.parametrize(("operator", "first"), [("Add", 2**63 - 1), ("Sub", -(2**63)), ("Mul", 2**63 - 1)])
+def test_integers_that_overflow_raise_in_strict_mode(operator: str, first: int) -> None:
+    model = parser.parse_model(f"""
+        <ir_version: 8, opset_import: ["" : 18]> g () => (z)
+        {{ a = Constant<value_ints = [{first}]>()  b = Constant<value_ints = [2]>()  s = {operator}(a, b)
+           z = ConstantOfShape(s) }}
+    """)
+    assert not types(infer_shapes(model, data_prop=True))["z"].tensor_type.shape.dim[0].dim_value
+    with pytest.raises(onnx.shape_inference.InferenceError, match="int64 cannot hold"):
+        infer_shapes(model, strict_mode=True, data_prop=True)
+
+
+def tensor_type(*dims: int | str | None) -> onnx.TypeProto:
+    return helper.make_tensor_type_proto(TensorProto.FLOAT, dims)
+
+
+def test_one_node_with_its_constants_and_captures() -> None:
+    node = helper.make_node("Reshape", ["x", "s"], ["y"])
+    schema = onnx.defs.get_schema("Reshape", 20)
+    given = {"x": tensor_type("n", 6), "s": helper.make_tensor_type_proto(TensorProto.INT64, [2])}
+    data = {"s": helper.make_tensor("s", TensorProto.INT64, [2], [-1, 3])}
+    dims = infer_node_outputs(schema, node, given, data)["y"].tensor_type.shape.dim
+    assert [dims[0].dim_param, dims[1].dim_value] == ["2*n", 3]
+    dims = infer_node_outputs(schema, node, given)["y"].tensor_type.shape.dim
+    assert [dim.WhichOneof("value") for dim in dims] == [None, None]
+    with pytest.raises(KeyError):
+        infer_node_outputs(schema, node, {"x": given["x"]})
+    with pytest.raises(onnx.checker.ValidationError):
+        infer_node_outputs(onnx.defs.get_schema("Add", 14), helper.make_node("Add", ["x", "x", "x"], ["y"]), given)
+
+
+def test_one_node_of_a_schema_that_is_not_registered() -> None:
+    schema = onnx.defs.OpSchema(
+        "Twice", "nowhere", 1, inputs=[onnx.defs.OpSchema.FormalParameter("x", "tensor(float)")],
+        outputs=[onnx.defs.OpSchema.FormalParameter("y", "tensor(float)")],
+    )  # fmt: skip
+    schema.set_type_and_shape_inference_function(lambda ctx: ctx.set_output_type(0, ctx.get_input_type(0)))
+    node = helper.make_node("Twice", ["x"], ["y"], domain="nowhere")
+    assert infer_node_outputs(schema, node, {"x": tensor_type(2)}) == {"y": tensor_type(2)}
+
+
+def test_outputs_of_a_function_by_types_and_attributes() -> None:
+    function = parser.parse_function("""
+        <opset_import: ["" : 18], domain: "l"> f <axis> (a, b, c) => (joined, clipped)
+        { joined = Concat <axis: int = @axis> (a, b)  clipped = Clip(a, c) }
+    """)
+    at = helper.make_attribute("axis", 1)
+    joined, clipped = infer_function_output_types(function, [tensor_type("n", 2), tensor_type("n", 3)], [at])
+    assert joined == tensor_type("n", 5)
+    assert clipped == tensor_type("n", 2)
+    with pytest.raises(onnx.shape_inference.InferenceError):
+        infer_function_output_types(function, [tensor_type(2, 2), tensor_type(3)], [at])

@@ -1,0 +1,102 @@
+"""Which problems the drop-ins raise, and as what: the exceptions of onnx.shape_inference.
+
+What onnx raises whatever the options: a domain without an opset import, a function that calls itself. With
+check_type: wrong types and numbers of inputs. In strict mode everything else, all of it in one exception; but not
+what comes after an operator that nobody knows, in the same graph, since it may follow from that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer.engine import Inference
+
+_TYPE_CODES = ("type-mismatch", "arity")
+_WARNINGS = ("overflow", "function-outputs")
+"""Codes of what is only suspect to us but wrong to onnx."""
+
+
+def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bool) -> None:
+    """Raise what onnx raises for a model.
+
+    Raises:
+        onnx.shape_inference.InferenceError: the model is wrong by these options.
+    """
+    found = inference.diagnostics
+    for diagnostic in found:
+        if diagnostic.code == "missing-opset":
+            raise onnx.shape_inference.InferenceError(f"[TypeInferenceError] {diagnostic}")
+        if check_type and diagnostic.code in _TYPE_CODES:
+            raise onnx.shape_inference.InferenceError(f"[ShapeInferenceError] {diagnostic}")
+    wrong = [diagnostic for diagnostic in found if strict and _is_wrong(diagnostic)]
+    lines = [str(diagnostic) for diagnostic in _not_behind_unknown(graph, wrong, found)]
+    if lines:
+        raise onnx.shape_inference.InferenceError("[ShapeInferenceError] Inference error(s): " + "\n".join(lines))
+
+
+def _is_wrong(diagnostic: Diagnostic) -> bool:
+    if diagnostic.code in _TYPE_CODES:
+        return False
+    return diagnostic.severity == "error" or diagnostic.code in _WARNINGS or diagnostic.code.startswith("declared-")
+
+
+def _not_behind_unknown(
+    graph: ModelGraph, wrong: Iterable[Diagnostic], found: Iterable[Diagnostic]
+) -> Iterator[Diagnostic]:
+    """Those whose node comes before the first unknown operator of its scope."""
+    first: dict[int, int] = {}
+    for diagnostic in found:
+        if diagnostic.code == "unknown-operator":
+            rank = graph.index.rank(graph.nodes[diagnostic.node])
+            first[diagnostic.scope] = min(rank, first.get(diagnostic.scope, rank))
+    for diagnostic in wrong:
+        limit = first.get(diagnostic.scope)
+        if limit is None or not diagnostic.node or graph.index.rank(graph.nodes[diagnostic.node]) < limit:
+            yield diagnostic
+
+
+def refuse_cycles(model: onnx.ModelProto) -> None:
+    """Refuse functions that call themselves, directly or not.
+
+    Raises:
+        onnx.checker.ValidationError: there is one; the message names the calls.
+    """
+    functions = {(function.domain, function.name, function.overload): function for function in model.functions}
+    callees = {
+        name: [key for key in _called(function.node) if key in functions] for name, function in functions.items()
+    }
+    done: set[tuple[str, str, str]] = set()
+    for start in callees:
+        path, pending = [start], [iter(callees[start])]
+        while pending:
+            callee = next(pending[-1], None)
+            if callee is None:
+                pending.pop()
+                done.add(path.pop())
+            elif callee in path:
+                chain = " -> ".join("::".join(filter(None, key)) for key in [*path[path.index(callee) :], callee])
+                raise onnx.checker.ValidationError(
+                    f"Cycle detected in model-local function references: {chain}. "
+                    "Model-local functions must not be recursive."
+                )
+            elif callee not in done:
+                path.append(callee)
+                pending.append(iter(callees[callee]))
+
+
+def _called(nodes: Iterable[onnx.NodeProto]) -> Iterator[tuple[str, str, str]]:
+    """(domain, name, overload) of every operator in these nodes and their subgraphs."""
+    for node in nodes:
+        yield node.domain, node.op_type, node.overload
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in _GRAPHS else ():
+                yield from _called(graph.node)
+
+
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)
