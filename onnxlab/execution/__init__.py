@@ -8,6 +8,9 @@ functions.py             functions of the model and of operator schemas, as bodi
 compiler.py              scopes to programs, through the providers
 program.py               slots, steps and lifetimes: what is run
 executor.py              the loop that runs a program, and what kernels may ask of it
+folding.py               what constants alone make: run once, kept across runs and edits
+keeping.py               runs that keep values: of a program that outlives edits, only what is not there runs
+call.py                  one run: limits, progress, and the thread it runs in
 sizes.py                 how large an output will be, where it can dwarf the inputs
 feeds.py                 the caller's arrays checked against what the model declares
 blas.py                  how many threads BLAS uses meanwhile

@@ -15,6 +15,7 @@ from typing import Any
 
 from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.execution.executor import ProgramBody
+from onnxlab.execution.folding import Folder
 from onnxlab.execution.partition import Partition, partition
 from onnxlab.execution.program import Program, assemble
 from onnxlab.execution.provider import CompiledPart, Part, PartitionView, Provider, Step
@@ -58,6 +59,7 @@ class Compiler:
         providers: in order of preference; the last one takes what is left.
         fact: what inference knows of a value id.
         steps: those of earlier snapshots of the same graph.
+        folder: what constants made in earlier snapshots.
     """
 
     def __init__(
@@ -66,11 +68,13 @@ class Compiler:
         providers: Sequence[Provider],
         fact: FactOf = unknown,
         steps: StepCache | None = None,
+        folder: Folder | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.providers = tuple(providers)
         self.fact = fact
         self.steps = StepCache() if steps is None else steps
+        self.folder = Folder() if folder is None else folder
         self.main = ScopeCompiler(self, snapshot.main, {})
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
@@ -131,6 +135,11 @@ class ScopeCompiler:
         """{name: value id} of everything that can be read in this scope."""
         return value_ids(self.scope)
 
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """{value id: name} of the same."""
+        return {value: name for name, value in self.ids.items()}
+
     def constant(self, name: str) -> Any:
         """Array of an initializer of this scope, None for any other name."""
         value = self.scope.initializers.get(name)
@@ -181,10 +190,17 @@ class ScopeCompiler:
         picked.reverse()
         return picked, read
 
-    def view(self, feeds: Iterable[str], outputs: Iterable[str], keep: bool = False) -> PartitionView:
-        """What providers see of the nodes that a run needs."""
+    def view(
+        self,
+        feeds: Iterable[str],
+        outputs: Iterable[str],
+        keep: bool = False,
+        nodes: tuple[NodeView, ...] | None = None,
+    ) -> PartitionView:
+        """What providers see of the nodes that a run needs, or of `nodes`."""
         given = frozenset(feeds)
-        nodes = tuple(self.cone(given, outputs))
+        if nodes is None:
+            nodes = tuple(self.cone(given, outputs))
         visible = frozenset(outputs)
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}
@@ -196,6 +212,7 @@ class ScopeCompiler:
             self.reads,
             self.fact,
             scope=self,
+            keep=keep,
         )
 
     def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
@@ -245,7 +262,11 @@ class ScopeCompiler:
         """This scope as a body that reads `captures` from outside."""
         facts = tuple(self.compiler.fact(value) for value in self.scope.output_ids)
         feeds = (*inputs, *captures)
-        return ProgramBody(inputs, self.scope.outputs, captures, facts, lambda: self.program(feeds, self.scope.outputs))
+
+        def make() -> Program:
+            return self.program(feeds, self.scope.outputs)
+
+        return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder)
 
 
 def value_ids(scope: ScopeView) -> dict[str, int]:

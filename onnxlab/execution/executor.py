@@ -12,7 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from onnxlab.errors import RunError
-from onnxlab.execution.program import Instruction, Program
+from onnxlab.execution import folding
+from onnxlab.execution.folding import Folder
+from onnxlab.execution.program import Instruction, Program, Row
 from onnxlab.execution.reporting import failure
 from onnxlab.execution.sizes import UNFIT
 from onnxlab.limits import Body, Limits
@@ -156,12 +158,14 @@ class ProgramBody:
         captures: tuple[str, ...],
         output_facts: tuple[Fact, ...],
         make: Callable[[], Program],
+        folder: Folder,
     ) -> None:
         self.inputs = inputs
         self.outputs = outputs
         self.captures = captures
         self.output_facts = output_facts
         self._make = make
+        self._folder = folder
         self._program: Program | None = None
 
     @property
@@ -176,17 +180,32 @@ class ProgramBody:
             takes = ", ".join(self.inputs) or "none"
             raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
         program = self.program
-        frame = program.frame([*feeds, *(captured[name] for name in self.captures)])
+        given = [*feeds, *(captured[name] for name in self.captures)]
+        frame, rows = start(program, given, run, self._folder)
         try:
-            execute(program, frame, run)
+            execute(program, frame, run, None, rows)
         finally:
             if run.memory.held:
                 run.memory.leave(id(frame))
         return program.results(frame)
 
 
-def execute(program: Program, frame: list[Any], run: Run, observer: Observer | None = None) -> None:
-    """Run every instruction of a program on a frame.
+def start(program: Program, feeds: Iterable[Any], run: Run, folder: Folder) -> tuple[list[Any], Sequence[Row]]:
+    """A frame for one run, and what there is to run: all but what constants make, which is made once."""
+    settled = folding.settled(program, run, folder, execute)
+    if settled is None:
+        return program.frame(feeds), program.rows
+    return program.frame(feeds, settled.template), settled.rows
+
+
+def execute(
+    program: Program,
+    frame: list[Any],
+    run: Run,
+    observer: Observer | None = None,
+    rows: Iterable[Row] | None = None,
+) -> None:
+    """Run the instructions of a program on a frame, all of them or those of `rows`.
 
     Arrays are let go after their last reader; with an observer, when that says so.
 
@@ -201,7 +220,7 @@ def execute(program: Program, frame: list[Any], run: Run, observer: Observer | N
     drop: Iterable[int]
     try:
         # Everything below is paid per node: local names, one tuple to unpack, no call that can be spared.
-        for instruction, plain, single, take, call, slot, dead in program.rows:
+        for instruction, plain, single, take, call, slot, dead in program.rows if rows is None else rows:
             if timed or limits.interrupted or flagged():
                 limits.check()
             if observer is not None:

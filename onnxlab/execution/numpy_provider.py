@@ -6,6 +6,7 @@ It compiles parts into steps, one per node, so that each value can be watched an
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -20,6 +21,10 @@ from onnxlab.graph.attributes import AttributeRef, BodyRef
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.ops import Kernel, find_kernel
 from onnxlab.schemas import Schema
+
+_RANDOM = frozenset(
+    ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"]
+)  # their kernels make something else every time
 
 
 class NumpyProvider:
@@ -168,6 +173,7 @@ def _kernel_step(
         scope.captures(node),
         kernel.context,
         size=sizes.find(node.domain, node.op_type, node.since_version, keywords),
+        pure=not (kernel.custom or node.op_type in _RANDOM or node.attributes.bodies),
         opsets=scope.scope.opsets,
     )
 
@@ -177,13 +183,19 @@ def _unused(*arrays: Any) -> Any:
 
 
 def _sized(step: Step, view: PartitionView) -> Step:
-    """Leave out the question of size where inference knows that the outputs are small, or as large as an input."""
-    if step.size is None or not sizes.is_harmless(
-        [view.fact(name) for name in step.inputs if name], [view.fact(name) for name in step.outputs if name]
+    """Leave out the question of size where inference knows that the outputs are small, or as large as an input.
+
+    Not where values are kept: what inference knew may change before the step runs again.
+    """
+    if (
+        step.size is None
+        or view.keep
+        or not sizes.is_harmless(
+            [view.fact(name) for name in step.inputs if name], [view.fact(name) for name in step.outputs if name]
+        )
     ):
         return step
-    return Step(step.label, step.op, step.node, step.call, step.inputs, step.outputs, step.captures,
-                step.context, opsets=step.opsets)  # fmt: skip
+    return replace(step, size=None)
 
 
 def _function_step(node: NodeView, scope: ScopeCompiler, body: ProgramBody) -> Step:

@@ -6,12 +6,15 @@ A program is immutable once made and holds no array of any run, so that many thr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from onnxlab.errors import FeedError
 from onnxlab.execution.provider import Step
+from onnxlab.ops.prepared import mark_constant
 
 Taker: TypeAlias = Callable[[list[Any]], Any]
 
@@ -28,6 +31,7 @@ class Instruction:
         captures: (name, slot) of the outer values that bodies read.
         reads: slots of all that the step reads, captures included.
         drop: slots that nobody needs after this step.
+        constant: whether it makes the same in every run: it is pure and reads constants alone.
     """
 
     step: Step
@@ -39,6 +43,17 @@ class Instruction:
     captures: tuple[tuple[str, int], ...]
     reads: tuple[int, ...]
     drop: tuple[int, ...]
+    constant: bool = False
+
+    @property
+    def row(self) -> Row:
+        """What the executor's loop needs, flat."""
+        plain = not self.step.context and self.step.size is None
+        return self, plain, self.arity == 1, self.take, self.call, self.result, self.drop
+
+
+Row: TypeAlias = tuple[Instruction, bool, bool, Taker, Callable[..., Any], int, tuple[int, ...]]
+"""(instruction, no context and no size to ask, one input, take, call, result, drop)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,24 +63,27 @@ class Program:
     Attributes:
         template: a frame before the run: constants in their slots, None elsewhere. Slot 0 is the absent input.
         slots: {name: slot} of every value.
-        rows: (instruction, no context and no size to ask, one input, take, call, result, drop): what the executor's
-            loop needs of each instruction, flat.
+        rows: of the instructions.
         feeds, outputs: names, in the caller's order.
         feed_slots, output_slots: the same as slots.
+        foldable: whether some instructions are constant.
+        notes: what runs found out: that of constant instructions, how long runs take. Whole entries come and go.
     """
 
     template: list[Any]
     slots: Mapping[str, int]
     instructions: tuple[Instruction, ...]
-    rows: tuple[tuple[Instruction, bool, bool, Taker, Callable[..., Any], int, tuple[int, ...]], ...]
+    rows: tuple[Row, ...]
     feeds: tuple[str, ...]
     outputs: tuple[str, ...]
     feed_slots: tuple[int, ...]
     output_slots: tuple[int, ...]
+    foldable: bool = False
+    notes: dict[str, Any] = field(default_factory=dict)
 
-    def frame(self, feeds: Iterable[Any]) -> list[Any]:
-        """A frame of its own for one run, with the fed arrays in place."""
-        frame = self.template.copy()
+    def frame(self, feeds: Iterable[Any], template: list[Any] | None = None) -> list[Any]:
+        """A frame of its own for one run, with the fed arrays in place; `template` may know more constants."""
+        frame = (self.template if template is None else template).copy()
         for slot, array in zip(self.feed_slots, feeds, strict=True):
             frame[slot] = array
         return frame
@@ -113,6 +131,7 @@ def assemble(
                     f"feed it, or ask for outputs of {where} that do not need it",
                     node=reader,
                 )
+            mark_constant(array)
             slot = define(name, array)
         return slot
 
@@ -124,19 +143,17 @@ def assemble(
             for name, array in zip(step.outputs, step.constants, strict=False):
                 if name:
                     define(name, array)
+                    if isinstance(array, np.ndarray):
+                        mark_constant(array)
             continue
         inputs = tuple(find(name, step.label) for name in step.inputs)
         captures = tuple((name, find(name, step.label)) for name in step.captures)
         rows.append((step, inputs, captures, tuple(define(name) if name else -1 for name in step.outputs)))
     output_slots = tuple(find(name, where) for name in outputs)
     instructions = _with_lifetimes(rows, template, set(output_slots))
-    flat = tuple(
-        (i, not i.step.context and i.step.size is None, i.arity == 1, i.take, i.call, i.result, i.drop)
-        for i in instructions
-    )
     return Program(
-        template, slots, instructions, flat, tuple(feeds), tuple(outputs),
-        tuple(slots[name] for name in feeds), output_slots,
+        template, slots, instructions, tuple(i.row for i in instructions), tuple(feeds), tuple(outputs),
+        tuple(slots[name] for name in feeds), output_slots, any(i.constant for i in instructions),
     )  # fmt: skip
 
 
@@ -146,9 +163,12 @@ def _with_lifetimes(
     wanted: set[int],
 ) -> tuple[Instruction, ...]:
     """Walk backward: the last reader of a slot drops it, a maker whose result nobody reads drops it at once."""
-    alive = {0, *wanted, *(slot for slot, array in enumerate(template) if array is not None)}
+    constants = {0, *(slot for slot, array in enumerate(template) if array is not None)}
+    alive = constants | wanted
+    fixed = _constant_steps(rows, set(constants))
     instructions = []
-    for step, inputs, captures, results in reversed(rows):
+    for number in range(len(rows) - 1, -1, -1):
+        step, inputs, captures, results = rows[number]
         reads = (*inputs, *(slot for _, slot in captures))
         touched = dict.fromkeys((*reads, *(slot for slot in results if slot > 0)))
         drop = tuple(slot for slot in touched if slot not in alive)
@@ -164,10 +184,21 @@ def _with_lifetimes(
                 captures,
                 reads,
                 drop,
+                number in fixed,
             )
         )
     instructions.reverse()
     return tuple(instructions)
+
+
+def _constant_steps(rows: Sequence[Any], known: set[int]) -> set[int]:
+    """Numbers of the steps that make the same in every run; `known` are the slots that hold constants."""
+    found = set()
+    for number, (step, inputs, captures, results) in enumerate(rows):
+        if step.pure and known.issuperset(inputs) and not captures:
+            found.add(number)
+            known.update(slot for slot in results if slot > 0)
+    return found
 
 
 def _taker(inputs: tuple[int, ...]) -> Taker:

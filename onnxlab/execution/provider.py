@@ -65,6 +65,7 @@ class Step:
         context: whether `call` takes a RunContext first.
         constants: the outputs themselves, of a step that needs no call.
         size: bytes of the outputs, from the inputs, where they may dwarf these; asked before the call.
+        pure: whether equal inputs always make equal outputs, so that what constants make is made once.
         opsets: {domain: version} imported where the node stands.
     """
 
@@ -78,6 +79,7 @@ class Step:
     context: bool = False
     constants: tuple[Any, ...] | None = None
     size: Callable[..., int] | None = None
+    pure: bool = False
     opsets: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -92,6 +94,7 @@ class PartitionView:
     Attributes:
         nodes: in topological order; a node's own bodies are its provider's business (`reads` tells what they capture).
         visible: names that must be readable afterwards: outputs asked for, and everything when values are kept.
+        keep: whether values are kept: then a step may run again without those before it, after an edit.
         opsets: {domain: version} imported by the graph or function.
         constant: the array of an initializer that nothing overrides, None for any other name.
         fact: what inference knows of a name.
@@ -108,6 +111,7 @@ class PartitionView:
     fact: Callable[[str], Fact] = lambda name: UNKNOWN
     refusals: dict[int, str] = field(default_factory=dict)
     scope: Any = None
+    keep: bool = False
 
     def refuse(self, node: NodeView, reason: str) -> None:
         """Tell people why a node is not claimed."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.program import Instruction, Program
+from onnxlab.execution.program import Instruction
 from onnxlab.execution.store import State, buffers, new_stamp, same
 
 
@@ -40,9 +40,8 @@ class Recorder:
 
     Args:
         state: what is known when the run begins.
-        program: with all values visible.
-        ids: {name: value id}, initializers included.
-        initializers: names that are not kept, since the model holds them; only their stamps are compared.
+        values: value id by slot of the program, 0 for none.
+        constants: {value id: array} of what Constant nodes hold.
         fed: (array, stamp) of each value id that is given to the program.
         budget: bytes to keep; beyond it, values that nobody needs any more go, the oldest first.
         position: counted up.
@@ -51,9 +50,8 @@ class Recorder:
     def __init__(
         self,
         state: State,
-        program: Program,
-        ids: Mapping[str, int],
-        initializers: Container[str],
+        values: Sequence[int],
+        constants: Mapping[int, Any],
         fed: Mapping[int, tuple[Any, int]],
         budget: int,
         position: Position,
@@ -61,13 +59,7 @@ class Recorder:
         self._state = state
         self._position = position
         self._budget = budget
-        self._value = [0] * len(program.template)  # value id by slot
-        self._stamp = [0] * len(program.template)  # content by slot
-        for name, slot in program.slots.items():
-            value = ids.get(name, 0)
-            self._stamp[slot] = state.stamps.get(value, 0)
-            if name not in initializers:
-                self._value[slot] = value
+        self._value = values
         self.arrays: dict[int, Any] = {}
         self.stamps: dict[int, int] = {}
         self.sources: dict[int, tuple[int, ...]] = {}
@@ -75,43 +67,48 @@ class Recorder:
         self._held: dict[int, int] = {}  # buffers of what is kept
         self._nbytes = 0
         self._dead: list[int] = []  # slots that nobody needs any more, oldest first
-        for slot, value in enumerate(self._value):
-            constant = program.template[slot]
-            if value and (value in fed or constant is not None):
-                array, self._stamp[slot] = fed.get(value, (constant, self._stamp[slot]))
-                self.stamps[value] = self._stamp[slot]
+        for value, (array, stamp) in fed.items():
+            self.stamps[value] = stamp
+            self._keep(value, array)
+        for value, array in constants.items():
+            if value not in fed and (state.arrays.get(value) is not array or value in state.stale):
+                self.stamps[value] = state.stamps.get(value, 0)
                 self._keep(value, array)
 
     def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
         self._position.label = instruction.step.label
         state, values = self._state, [self._value[slot] for slot in instruction.results if slot > 0]
-        if not self._as_before(instruction, values) or any(value not in state.arrays for value in values):
+        if not self._as_before(values, self._read(instruction)) or any(value not in state.arrays for value in values):
             return None
         found = iter(values)
         return tuple(state.arrays[next(found)] if slot > 0 else None for slot in instruction.results)
 
-    def _as_before(self, instruction: Instruction, values: Sequence[int]) -> bool:
+    def _as_before(self, values: Sequence[int], read: tuple[int, ...]) -> bool:
         """Whether the node and all that it reads are what they were when it made `values`."""
-        if not values or not self._state.dirty.isdisjoint(values):
+        if not values or self._state.sources.get(values[0]) != read:
             return False
-        return self._state.sources.get(values[0]) == self._read(instruction)
+        return self._state.dirty.isdisjoint(values)
 
     def _read(self, instruction: Instruction) -> tuple[int, ...]:
         """Stamps of what a step reads."""
-        return tuple([self._stamp[slot] for slot in instruction.reads])
+        new, old, values = self.stamps, self._state.stamps, self._value
+        return tuple([new[v] if (v := values[slot]) in new else old.get(v, 0) for slot in instruction.reads])
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
         self._position.done += 1
-        values = [self._value[slot] for slot in instruction.results if slot > 0]
-        read, known = self._read(instruction), reused or self._as_before(instruction, values)
+        state, read = self._state, self._read(instruction)
+        known = reused
         for slot in instruction.results:
             if slot <= 0:
                 continue
             value, array = self._value[slot], frame[slot]
-            stamp = self._state.stamps.get(value)
-            if stamp is None or not (known or same(self._state.arrays.get(value), array)):
+            stamp = state.stamps.get(value)
+            if not known and stamp is not None:
+                known = same(state.arrays.get(value), array) or self._as_before((value,), read)
+            if stamp is None or not known:
                 stamp = new_stamp()
-            self._stamp[slot] = self.stamps[value] = stamp
+            known = reused
+            self.stamps[value] = stamp
             self.sources[value] = read
             if not reused:
                 self.seconds[value] = seconds
@@ -120,12 +117,19 @@ class Recorder:
         return self._over_budget() if self._nbytes > self._budget else ()
 
     def _keep(self, value: int, array: Any) -> None:
-        freeze(array)
-        self.arrays[value] = array
-        for key, nbytes in buffers((array,)).items():
+        if type(array) is np.ndarray and array.base is None:
+            array.flags.writeable = False
+            key, nbytes = id(array), array.nbytes
             if key not in self._held:
                 self._held[key] = nbytes
                 self._nbytes += nbytes
+        else:
+            freeze(array)
+            for key, nbytes in buffers((array,)).items():
+                if key not in self._held:
+                    self._held[key] = nbytes
+                    self._nbytes += nbytes
+        self.arrays[value] = array
 
     def _over_budget(self) -> list[int]:
         """Give up values that no step needs any more, oldest first, until the rest fits."""
@@ -143,12 +147,16 @@ class Recorder:
         """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
         old = self._state
         made = self.stamps.keys()
-        arrays = {value: array for value, array in old.arrays.items() if value not in made} | self.arrays
+        arrays = dict(old.arrays)
+        for value in made:
+            arrays.pop(value, None)
+        arrays.update(self.arrays)
+        seconds = {**old.seconds, **self.seconds}
         return State(
-            evicted(arrays, {**old.seconds, **self.seconds}, self._budget),
+            evicted(arrays, seconds, self._budget),
             {**old.stamps, **self.stamps},
             {**old.sources, **self.sources},
-            {**old.seconds, **self.seconds},
+            seconds,
             old.dirty - made,
             stale - made,
             old.generation + 1,
@@ -166,6 +174,10 @@ def freeze(value: Any) -> None:
 
 def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:
     """The arrays that fit the budget: those go first that are made again with the least time per byte."""
+    others = [array for array in arrays.values() if type(array) is not np.ndarray or array.base is not None]
+    own = sum([array.nbytes for array in arrays.values() if type(array) is np.ndarray and array.base is None])
+    if own + sum(buffers(others).values()) <= budget:  # buffers of views are counted twice: more than there is
+        return arrays
     held = buffers(arrays.values())
     excess = sum(held.values()) - budget
     if excess <= 0:

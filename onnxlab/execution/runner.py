@@ -17,21 +17,22 @@ from __future__ import annotations
 
 import difflib
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from onnxlab.errors import NameLookupError
-from onnxlab.execution import blas, worker
 from onnxlab.execution import feeds as checks
+from onnxlab.execution.call import Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf, StepCache
-from onnxlab.execution.executor import Observer, Run, execute
+from onnxlab.execution.folding import Folder
+from onnxlab.execution.keeping import Plan, adapted, expected, make_plan
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.partition import Partition
 from onnxlab.execution.program import Program
 from onnxlab.execution.provider import Provider
-from onnxlab.execution.recording import Counter, Position, Recorder
+from onnxlab.execution.recording import Recorder
 from onnxlab.execution.store import State, ValueStore, downstream, new_stamp, same
 from onnxlab.execution.synthetic import Uses, observe, synthesise
 from onnxlab.graph.commits import GraphCommit
@@ -40,10 +41,8 @@ from onnxlab.infer.types import fact_of_type
 from onnxlab.limits import Limits
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
 
-Progress = Callable[[int, int, str], None]
-"""progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
-
 _PROGRAMS = 16  # kept per version of the model
+_PLANS = 8  # kept from version to version
 
 
 class Runner:
@@ -74,6 +73,8 @@ class Runner:
         self.threads = threads
         self._fact = fact or self.declared
         self._steps = StepCache()
+        self._folder = Folder()
+        self._plans: OrderedDict[Any, Plan] = OrderedDict()
         self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
 
     def declared(self, value: int) -> Fact:
@@ -132,12 +133,12 @@ class Runner:
         names = self._outputs(compiler, outputs)
         given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
         arrays = self._checked(compiler, given)
-        call = _Call(limits, progress, seed, self.threads)
+        call = Call(limits, progress, seed, self.threads)
         main = compiler.snapshot.main
         if keep and all(name in main.inputs and name not in main.initializers for name in arrays):
-            return self._run_kept(compiler, programs, state, arrays, names, call)
+            return self._run_kept(compiler, state, arrays, names, call)
         program = self._program(compiler, programs, tuple(arrays), names)
-        return self._own(call(program, list(arrays.values())), names, arrays)
+        return self._own(call(program, list(arrays.values()), self._folder), names, arrays)
 
     def run_nodes(
         self,
@@ -173,9 +174,9 @@ class Runner:
             if name not in arrays and (value in pins or state.fresh(value)):
                 arrays[name] = pins[value] if value in pins else state.arrays[value]
         self._make_up(compiler, [name for name in border if name not in arrays], arrays, seed)
-        call = _Call(limits, progress, seed, self.threads)
+        call = Call(limits, progress, seed, self.threads)
         program = self._program(compiler, programs, tuple(arrays), names)
-        return self._own(call(program, list(arrays.values())), names, arrays)
+        return self._own(call(program, list(arrays.values()), self._folder), names, arrays)
 
     def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Any]:
         """Arrays for all graph inputs: those of `feeds`, and others made up from facts, of sizes that agree with them.
@@ -215,20 +216,14 @@ class Runner:
     # -- keeping ----------------------------------------------------------------------------------------------------
 
     def _run_kept(
-        self,
-        compiler: Compiler,
-        programs: OrderedDict[Any, Program],
-        state: State,
-        arrays: dict[str, Any],
-        names: tuple[str, ...],
-        call: _Call,
+        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...], call: Call
     ) -> dict[str, Any]:
         """Run what is not fresh, watched by a Recorder, and merge what came out."""
         ids = compiler.main.ids
-        by_id = {value: name for name, value in ids.items()}
         for value, array in self.store.pins.items():
-            if value in by_id:
-                arrays.setdefault(by_id[value], array)
+            record = compiler.main.names.get(value)
+            if record is not None:
+                arrays.setdefault(record, array)
         fed: dict[int, tuple[Any, int]] = {}
         changed = []
         for name, array in arrays.items():
@@ -242,22 +237,29 @@ class Runner:
         if changed and state.arrays:
             with self.graph.lock:
                 stale = stale | downstream(self.graph, changed)
-
-        def given(name: str) -> bool:
-            value = ids.get(name, 0)
-            return value in fed or (value in state.arrays and value not in stale)
-
-        border = compiler.main.border(names, given)
-        for name in border:
-            if (value := ids[name]) not in fed:
-                fed[value] = state.arrays[value], state.stamps[value]
-        order = (*arrays, *(name for name in border if name not in arrays))
-        program = self._program(compiler, programs, order, names, keep=True)
-        initializers = compiler.main.scope.initializers
-        recorder = Recorder(state, program, ids, initializers, fed, self.store.budget, call.position)
-        results = call(program, [fed[ids[name]][0] for name in order], recorder)
+        plan = self._plan(compiler, tuple(arrays), names)
+        program = plan.program
+        frame = program.frame([fed[ids[name]][0] for name in arrays])
+        rows = plan.select(state, stale - fed.keys(), frame)
+        constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
+        recorder = Recorder(state, plan.values, constants, fed, self.store.budget, call.position)
+        call.part(program, frame, rows, recorder, expected(rows, plan.values, state.seconds))
         self.store.merge(state, recorder.state(stale))
-        return {name: _copied(array) for name, array in zip(names, results, strict=True)}
+        return {name: _copied(array) for name, array in zip(names, program.results(frame), strict=True)}
+
+    def _plan(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Plan:
+        """The program with every value visible: that of an earlier version of the model where it still fits."""
+        key = (feeds, outputs)
+        plan = self._plans.get(key)
+        plan = adapted(plan, compiler) if plan is not None else None
+        if plan is None:
+            self._check_missing(compiler, feeds, outputs)
+            plan = make_plan(compiler, feeds, outputs)
+        self._plans[key] = plan
+        self._plans.move_to_end(key)
+        while len(self._plans) > _PLANS:
+            self._plans.popitem(last=False)
+        return plan
 
     # -- preparing --------------------------------------------------------------------------------------------------
 
@@ -266,7 +268,10 @@ class Runner:
         with self.graph.lock:
             snapshot = self.graph.snapshot()
             if self._compiled is None or self._compiled[0].snapshot is not snapshot:
-                self._compiled = Compiler(snapshot, self.providers, self._fact, self._steps), OrderedDict()
+                if self._compiled is not None:
+                    self._folder.turn()
+                compiler = Compiler(snapshot, self.providers, self._fact, self._steps, self._folder)
+                self._compiled = compiler, OrderedDict()
             return self._compiled
 
     def _program(
@@ -275,18 +280,21 @@ class Runner:
         programs: OrderedDict[Any, Program],
         feeds: tuple[str, ...],
         outputs: tuple[str, ...],
-        keep: bool = False,
     ) -> Program:
-        key = (feeds, outputs, keep)
+        key = (feeds, outputs)
         program = programs.get(key)
         if program is None:
-            ends = compiler.main.border(outputs, set(feeds).__contains__, missing=True)
-            inputs = self._input_facts(compiler)
-            checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
-            program = programs[key] = compiler.program(feeds, outputs, keep)
+            self._check_missing(compiler, feeds, outputs)
+            program = programs[key] = compiler.program(feeds, outputs)
             while len(programs) > _PROGRAMS:
                 programs.popitem(last=False)
         return program
+
+    def _check_missing(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        """Raise FeedError where the outputs need an input that is not fed."""
+        ends = compiler.main.border(outputs, set(feeds).__contains__, missing=True)
+        inputs = self._input_facts(compiler)
+        checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
 
     def _outputs(self, compiler: Compiler, outputs: Sequence[str] | None) -> tuple[str, ...]:
         if outputs is None:
@@ -336,44 +344,6 @@ class Runner:
             owned[name] = array if own and id(array) not in shared else _copied(array)
             shared.add(id(array))
         return owned
-
-
-class _Call:
-    """One run: its limits, its progress, its seed, its threads."""
-
-    def __init__(self, limits: Limits | None, progress: Progress | None, seed: int | None, threads: int) -> None:
-        self.limits = limits or Limits()
-        self.progress = progress
-        self.seed = seed
-        self.threads = threads
-        self.position = Position(0)
-
-    def __call__(self, program: Program, feeds: Sequence[Any], observer: Observer | None = None) -> list[Any]:
-        """Run a program in a worker and return its outputs."""
-        limits = self.limits.begin()
-        limits.check()
-        run = Run(limits, self.seed)
-        position, progress = self.position, self.progress
-        position.total = len(program.instructions)
-        if observer is None and progress is not None:
-            observer = Counter(position)
-
-        def work() -> list[Any]:
-            frame = program.frame(feeds)
-            with np.errstate(all="ignore"), blas.limited(self.threads):
-                execute(program, frame, run, observer)
-            return program.results(frame)
-
-        def tick() -> None:
-            if progress is not None:
-                progress(position.done, position.total, position.label)
-
-        if not program.instructions:
-            return program.results(program.frame(feeds))
-        results = worker.call(work, limits, tick)
-        if progress is not None:
-            progress(position.total, position.total, "")
-        return results
 
 
 def _dtype_only(fact: Fact) -> Fact:

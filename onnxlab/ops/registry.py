@@ -40,13 +40,17 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel and what it is for. `context` says whether the first argument is the RunContext."""
+    """A kernel and what it is for.
+
+    `context` says whether the first argument is the RunContext, `custom` whether somebody else registered it.
+    """
 
     domain: str
     op_type: str
     since: int
     function: Function
     context: bool = False
+    custom: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,7 @@ def register(
     domain = schemas.canonical_domain(schema.domain)
     schemas.register(schema)
     if kernel is not None:
-        _custom_kernels.add(Kernel(domain, schema.op_type, schema.since_version, kernel, context))
+        _custom_kernels.add(Kernel(domain, schema.op_type, schema.since_version, kernel, context, True))
     if infer is not None:
         _custom_rules.add(Rule(domain, schema.op_type, schema.since_version, infer))
 

@@ -1,0 +1,98 @@
+"""One run: its limits, its progress, its seed, and the thread it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution import blas, worker
+from onnxlab.execution.executor import Observer, Run, execute, start
+from onnxlab.execution.folding import Folder
+from onnxlab.execution.program import Program, Row
+from onnxlab.execution.recording import Counter, Position
+from onnxlab.limits import Limits
+
+Progress = Callable[[int, int, str], None]
+"""progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
+
+_QUICK = 2e-3
+"""Seconds that a run may take to be made in the caller's thread next time: handing it over costs a tenth of that.
+
+A kernel cannot be interrupted in the caller's thread; so short a one need not be.
+"""
+
+_PACE = "pace"  # note of a program: (bytes fed, seconds) of its last run
+
+
+class Call:
+    """One run.
+
+    Args:
+        limits: what it may use; default: 80 % of the free memory, and no other limit.
+        progress: told how far it is; costs an observer.
+        seed: of random operators.
+        threads: of BLAS meanwhile.
+    """
+
+    def __init__(self, limits: Limits | None, progress: Progress | None, seed: int | None, threads: int) -> None:
+        self.progress = progress
+        self.threads = threads
+        self.position = Position(0)
+        self.limits = (limits or Limits()).begin()
+        self.run = Run(self.limits, seed)
+
+    def __call__(self, program: Program, feeds: Sequence[Any], folder: Folder) -> list[Any]:
+        """Run a whole program and return its outputs."""
+        if not program.instructions:
+            self.limits.check()
+            return program.results(program.frame(feeds))
+        observer = Counter(self.position) if self.progress is not None else None
+        nbytes = sum(array.nbytes for array in feeds if isinstance(array, np.ndarray))
+        fed, seconds = program.notes.get(_PACE, (0, 1.0))
+
+        def work() -> list[Any]:
+            began = perf_counter()
+            frame, rows = start(program, feeds, self.run, folder)
+            self.position.total = len(rows)
+            execute(program, frame, self.run, observer, rows)
+            program.notes[_PACE] = nbytes, perf_counter() - began
+            return program.results(frame)
+
+        results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)
+        return results
+
+    def part(
+        self, program: Program, frame: list[Any], rows: Sequence[Row], observer: Observer, expected: float
+    ) -> None:
+        """Run some instructions of a program on a frame that holds what they read; `expected` seconds."""
+        self.position.total = len(rows)
+
+        def work() -> None:
+            execute(program, frame, self.run, observer, rows)
+
+        if rows:
+            self._made(work, expected)
+
+    def _made(self, work: Callable[[], Any], expected: float) -> Any:
+        """Do the work, in a worker unless it is expected to take next to nothing."""
+        self.limits.check()
+        threads, progress, position = self.threads, self.progress, self.position
+
+        def limited() -> Any:
+            with np.errstate(all="ignore"), blas.limited(threads):
+                return work()
+
+        if expected < _QUICK and progress is None:
+            return limited()
+
+        def tick() -> None:
+            if progress is not None:
+                progress(position.done, position.total, position.label)
+
+        results = worker.call(limited, self.limits, tick)
+        if progress is not None:
+            progress(position.total, position.total, "")
+        return results

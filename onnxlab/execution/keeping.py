@@ -1,0 +1,186 @@
+"""Runs that keep their values: of a program of the whole graph, only the instructions run whose results are not there.
+
+The program outlives edits: an edit of attributes or initializers replaces an instruction or a constant in it, one of
+the graph's structure makes a new one. So the cost of a run after an edit is that of what the edit changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from onnxlab.execution.compiler import Compiler
+from onnxlab.execution.program import Instruction, Program, Row
+from onnxlab.execution.provider import Part, Step
+from onnxlab.execution.store import State
+from onnxlab.graph.snapshot import NodeView, Snapshot
+from onnxlab.ops.prepared import mark_constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """A program with every value visible, and where its values are.
+
+    Attributes:
+        snapshot: that it was made for.
+        program: from all that is fed to all that was asked for.
+        values: value id by slot, 0 for none.
+        initializers: {slot: name} of constants that the model holds.
+        constants: slots of what Constant nodes hold.
+        maker: {slot: number of the instruction}.
+        number: {node id: number of the instruction}, for steps of one node.
+    """
+
+    snapshot: Snapshot
+    program: Program
+    values: tuple[int, ...]
+    initializers: Mapping[int, str]
+    constants: tuple[int, ...]
+    maker: Mapping[int, int]
+    number: Mapping[int, int]
+
+    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> tuple[Row, ...]:
+        """Rows of what must run for the outputs; what they read and the store has is put into the frame."""
+        program, chosen = self.program, set()
+        waiting = [slot for slot in program.output_slots if frame[slot] is None]
+        seen = set(waiting)
+        while waiting:
+            slot = waiting.pop()
+            value = self.values[slot]
+            if value in state.arrays and value not in stale:
+                frame[slot] = state.arrays[value]
+                continue
+            number = self.maker.get(slot)
+            if number is None or number in chosen:
+                continue
+            chosen.add(number)
+            for read in program.instructions[number].reads:
+                if read not in seen and frame[read] is None:
+                    seen.add(read)
+                    waiting.append(read)
+        return tuple(program.rows[number] for number in sorted(chosen))
+
+
+def make_plan(compiler: Compiler, feeds: Sequence[str], outputs: Sequence[str]) -> Plan:
+    """The plan of a program from `feeds` to `outputs`; raises as `Compiler.program`."""
+    program = compiler.program(feeds, outputs, keep=True)
+    ids = compiler.main.ids
+    values = [0] * len(program.template)
+    for name, slot in program.slots.items():
+        values[slot] = ids.get(name, 0)
+    held = compiler.main.scope.initializers
+    constants = [(name, slot) for name, slot in program.slots.items() if program.template[slot] is not None]
+    instructions = program.instructions
+    return Plan(
+        compiler.snapshot,
+        program,
+        tuple(values),
+        {slot: name for name, slot in constants if name in held},
+        tuple(slot for name, slot in constants if name not in held),
+        {slot: number for number, i in enumerate(instructions) for slot in i.results if slot > 0},
+        {i.step.node: number for number, i in enumerate(instructions) if i.step.node},
+    )
+
+
+def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
+    """The plan for a later snapshot, None where a new one has to be made: the structure is not the same."""
+    old, new = plan.snapshot, compiler.snapshot
+    if old is new:
+        return plan
+    if not _alike(old, new):
+        return None
+    program = plan.program
+    template, instructions, rows = program.template, program.instructions, program.rows
+    changed = _changed(old.main.nodes, new.main.nodes)
+    if changed is None:
+        return None
+    for view in changed:
+        number = plan.number.get(view.id)
+        if view.op_type == "Constant":
+            return None
+        if number is None:
+            continue
+        step = _recompiled(view, compiler)
+        if step is None:
+            return None
+        if instructions is program.instructions:
+            instructions, rows = list(instructions), list(rows)  # type: ignore[assignment]
+        before: Instruction = instructions[number]
+        if (step.inputs, step.captures, len(step.outputs)) != (
+            before.step.inputs, before.step.captures, len(before.results)
+        ):  # fmt: skip
+            return None
+        fresh = replace(before, step=step, call=step.call)
+        instructions[number], rows[number] = fresh, fresh.row  # type: ignore[index]
+    for slot, name in plan.initializers.items():
+        array = compiler.main.constant(name)
+        if array is not template[slot]:
+            if array is None:
+                return None
+            template = program.template.copy() if template is program.template else template
+            mark_constant(array)
+            template[slot] = array
+    made = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
+    return replace(plan, snapshot=new, program=made)
+
+
+def _alike(old: Snapshot, new: Snapshot) -> bool:
+    """Whether everything but nodes and tensors is the same."""
+    a, b = old.main, new.main
+    return (
+        a.inputs == b.inputs
+        and a.input_ids == b.input_ids
+        and a.opsets == b.opsets
+        and a.initializers == b.initializers
+        and _same_scopes(old, new, a.id)
+    )
+
+
+def _same_scopes(old: Snapshot, new: Snapshot, main: int) -> bool:
+    """Whether bodies and functions are untouched."""
+    if len(old.scopes) != len(new.scopes):
+        return False
+    for ident, view in old.scopes.items():
+        if ident == main:
+            continue
+        if new.scopes.get(ident) is not view:
+            return False
+        if any(old.tensor(value) is not new.tensor(value) for value in view.initializers.values()):
+            return False
+    return True
+
+
+def _changed(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[NodeView] | None:
+    """Nodes that differ in no more than attributes, operator and name; None where others do."""
+    if len(old) != len(new):
+        return None
+    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]
+    for a, b in pairs:
+        if a.id != b.id or a.input_ids != b.input_ids or a.output_ids != b.output_ids or a.inputs != b.inputs:
+            return None
+        if a.outputs != b.outputs or a.attributes.bodies or b.attributes.bodies:
+            return None
+    return [b for _, b in pairs]
+
+
+def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:
+    """The step of one node, where the last provider is the only one."""
+    if len(compiler.providers) > 1:
+        return None
+    provider = compiler.providers[0]
+    inputs = compiler.main.reads(view)
+    part = Part(provider.name, (view,), inputs, tuple(filter(None, view.outputs)))
+    compiled = provider.compile(part, compiler.main.view((), part.outputs, keep=True, nodes=(view,)))
+    if isinstance(compiled, list) and len(compiled) == 1 and compiled[0].constants is None:
+        return compiled[0]
+    return None
+
+
+def expected(rows: Sequence[Row], values: Sequence[int], seconds: Mapping[int, float]) -> float:
+    """Seconds that these instructions took when they last ran; infinite where one never did."""
+    total = 0.0
+    for instruction, *_ in rows:
+        made = next((slot for slot in instruction.results if slot > 0), 0)
+        total += seconds.get(values[made], float("inf"))
+    return total

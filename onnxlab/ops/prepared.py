@@ -1,0 +1,61 @@
+"""What kernels make of constants before they can use them: packed, widened or transposed weights, tables of trees.
+
+A kernel that asks for `prepared("what", make, array, …)` gets `make(array, …)`: made anew for arrays of a run, once
+for arrays that somebody marked as constants. Kernels stay stateless; what is kept goes when the constant goes.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_lock = threading.Lock()
+_constants: dict[int, weakref.ref[Any]] = {}
+_made: dict[int, dict[tuple[Any, ...], Any]] = {}  # by id of the first constant
+
+
+def mark_constant(array: Any) -> None:
+    """Say that nobody writes to an array any more and that it will be seen again."""
+    key = id(array)
+    found = _constants.get(key)
+    if found is not None and found() is array:
+        return
+    with _lock:
+        _made.pop(key, None)
+        _constants[key] = weakref.ref(array, lambda dead: _forget(key, dead))
+
+
+def _forget(key: int, dead: weakref.ref[Any]) -> None:
+    if _constants.get(key) is dead:  # else another array has the same id by now
+        del _constants[key]
+        _made.pop(key, None)
+
+
+def is_constant(array: Any) -> bool:
+    """Whether an array was marked. None counts as one."""
+    found = _constants.get(id(array))
+    return array is None or (found is not None and found() is array)
+
+
+def prepared(what: Any, make: Callable[..., T], *arrays: Any) -> T:
+    """`make(*arrays)`, which depends on `what` and the arrays alone; kept while the first lives if all are constant.
+
+    Args:
+        what: names the thing and whatever it depends on besides the arrays, hashable.
+    """
+    if not all(map(is_constant, arrays)):
+        return make(*arrays)
+    key = (what, *map(id, arrays[1:]))
+    kept = _made.get(id(arrays[0]))
+    found = None if kept is None else kept.get(key)
+    if found is None or any(held is not array for held, array in zip(found[0], arrays[1:], strict=True)):
+        found = (arrays[1:], make(*arrays))
+        with _lock:
+            if id(arrays[0]) in _constants:
+                _made.setdefault(id(arrays[0]), {})[key] = found
+    value: T = found[1]
+    return value
