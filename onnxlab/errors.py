@@ -22,6 +22,10 @@ class SaveError(OnnxlabError, OSError):
     """A model could not be written; whatever stood at the path before is still there."""
 
 
+class SaveWarning(UserWarning):
+    """A model was written in another form than it was loaded in; the message says which and why."""
+
+
 class EditError(OnnxlabError, ValueError):
     """An edit was refused; the model is as it was before."""
 

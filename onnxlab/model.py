@@ -14,6 +14,9 @@ import onnx
 from onnxlab.errors import Diagnostic, EditError, SaveError
 from onnxlab.execution.runner import Runner
 from onnxlab.formats import onnx as onnx_format
+from onnxlab.formats import saving
+from onnxlab.formats.report import FieldChange
+from onnxlab.formats.source import Source
 from onnxlab.graph import edits
 from onnxlab.graph.commits import CommitKind, GraphCommit, Touched
 from onnxlab.graph.handles import Node, Nodes, Value
@@ -64,7 +67,7 @@ class Model:
         on_save: called, without arguments, after each save.
     """
 
-    def __init__(self, proto: onnx.ModelProto, source: onnx_format.Source | None = None) -> None:
+    def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
         self.source = source
         self.graph = ModelGraph(proto, source.base_dir if source else None)
         self.inference = Inference(self.graph)
@@ -282,10 +285,26 @@ class Model:
 
     # -- saving -----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | PathLike[str] | None = None) -> Path:
+    def save(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
+        external_data: bool | str | None = None,
+        shard_bytes: int | None = None,
+    ) -> Path:
         """Write the model, by default to where it came from; returns the path.
 
-        Without a net edit the bytes are those that were loaded. The file is replaced as a whole or not at all.
+        Without a net edit the bytes are those that were loaded. The file and its data files are replaced as a whole or
+        not at all, and data that did not change is not written again.
+
+        Args:
+            path: where to; the suffix decides the format.
+            overwrite: also where somebody else changed the file since it was loaded.
+            external_data: True or a file name puts initializers of 1 KiB or more into a data file, False takes all
+                external data into the model's file. None: everything stays where it is, unless the file would have
+                2 GiB or more; then its initializers go to a data file, with a SaveWarning.
+            shard_bytes: the most bytes of one data file; more go into several.
 
         Raises:
             SaveError: there is no path, or it cannot be written; the old file is untouched.
@@ -293,20 +312,34 @@ class Model:
         target = Path(path) if path is not None else self.path
         if target is None:
             raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
+        options = saving.Options(overwrite, external_data, shard_bytes)
         with self.graph.lock:
-            original = self.source.original() if self.source and self.history.state == 0 else None
-            self.source = onnx_format.write(self.proto, target, self.source, original)
+            original = self._original() if options.as_it_is else None
+            self.source = saving.write(self.proto, target, self.source, original, options)
             self.graph.base_dir = self.source.base_dir  # the external data went along
             self._saved_state = self.history.state
         for follower in list(self.on_save):
             follower()
         return target
 
+    def save_report(self) -> list[FieldChange]:
+        """The fields that differ from what was loaded or last saved: path in the proto, old, new.
+
+        Raises:
+            SaveError: it was made from a proto, or its file was changed by somebody else.
+        """
+        with self.graph.lock:
+            return saving.pending_changes(self.proto, self.source)
+
     def to_bytes(self) -> bytes:
         """The model as it would be saved (external data apart)."""
         with self.graph.lock:
-            original = self.source.original() if self.source and self.history.state == 0 else None
+            original = self._original()
             return original if original is not None else self.proto.SerializeToString()
+
+    def _original(self) -> bytes | None:
+        """The bytes as loaded where there is no net edit, None where there is or where nobody has them any more."""
+        return self.source.original() if self.source and self.history.state == 0 else None
 
     # -- showing ----------------------------------------------------------------------------------------------------
 
@@ -387,7 +420,7 @@ def save(model: "Model | onnx.ModelProto", path: str | PathLike[str]) -> Path:
     """Write a model as `Model.save` does; a plain ModelProto is written atomically too."""
     if isinstance(model, Model):
         return model.save(path)
-    onnx_format.write(model, Path(path))
+    saving.write(model, Path(path))
     return Path(path)
 
 

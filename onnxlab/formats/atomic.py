@@ -1,14 +1,21 @@
-"""Replacing files as a whole or not at all: write beside the target, sync, rename."""
+"""Replacing files as a whole or not at all: write beside the target, sync, rename, and take it back where one fails."""
 
 import contextlib
+import errno
 import os
 import secrets
-import shutil
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from onnxlab.errors import SaveError
+
+_SUFFIX = ".onnxlab-tmp"
+_ABANDONED = 3600  # seconds after which a temporary file is nobody's any more
+# what a file system answers that cannot make hard links or sync folders, as opposed to one that fails
+_UNABLE = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL,
+           errno.EBADF}  # fmt: skip
 
 
 class Replacement:
@@ -16,35 +23,44 @@ class Replacement:
 
     `with Replacement() as files: files.write(path, data); files.copy(source, path)`. Everything lies in temporary
     files beside the targets until the block ends without an exception; then each is renamed, in the order in which
-    it was given, so the file that names the others goes last. An exception leaves the old files and nothing else.
+    it was given, so the file that names the others goes last. An exception, at whatever point, leaves the old files
+    and nothing else. A process that is killed leaves either all of the old content under the name of the last file
+    or all of the new; its temporary files go with a later save to the same target.
     """
 
     def __init__(self) -> None:
         self._pending: list[tuple[Path, Path]] = []  # (temporary file, target)
+        self._folders: list[Path] = []
+
+    def folder(self, path: Path) -> None:
+        """Make a folder and those above it, which go again if the block fails; raises OSError."""
+        missing = [parent for parent in (path, *path.parents) if not parent.exists()]
+        for parent in reversed(missing):
+            parent.mkdir(exist_ok=True)
+            self._folders.append(parent)
 
     def write(self, target: Path, data: bytes) -> None:
         """Take down `data` for `target`; raises OSError."""
-        with self._temporary(target) as descriptor:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
+        with self.open(target) as descriptor:
+            write_all(descriptor, data)
 
     def copy(self, source: int, target: Path) -> None:
         """Copy from the open file `source` to `target`, and its times with it; raises OSError."""
-        with self._temporary(target) as descriptor, open(source, "rb", closefd=False) as reader:
-            with open(descriptor, "wb", closefd=False) as writer:
-                shutil.copyfileobj(reader, writer, 1 << 20)
+        with self.open(target) as descriptor, open(source, "rb", closefd=False) as reader:
+            while chunk := reader.read(1 << 20):
+                write_all(descriptor, chunk)
             status = os.fstat(source)
             os.utime(descriptor, ns=(status.st_atime_ns, status.st_mtime_ns))
 
     @contextlib.contextmanager
-    def _temporary(self, target: Path) -> Iterator[int]:
+    def open(self, target: Path) -> Iterator[int]:
         """A descriptor of a new file beside `target` with its mode, synced at the end."""
-        temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}.tmp")
+        _sweep(target)
+        temporary = _beside(target)
         # 0o666 is narrowed by the umask, as for any new file
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-        descriptor = os.open(temporary, flags, 0o666)
         self._pending.append((temporary, target))
+        descriptor = os.open(temporary, flags, 0o666)
         try:
             _keep_mode_and_owner(target, descriptor)
             yield descriptor
@@ -56,28 +72,45 @@ class Replacement:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        kept = False
         try:
             if kind is None:
                 self._commit()
+                kept = True
         finally:
             for temporary, _target in self._pending:
-                temporary.unlink(missing_ok=True)
+                _remove(temporary)
+            if not kept:
+                for folder in reversed(self._folders):
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
 
     def _commit(self) -> None:
-        """Rename everything into place; takes new files away again when a later rename fails."""
-        new: list[Path] = []
+        """Rename everything into place; puts back what was there when a later step fails."""
+        undo: list[Callable[[], object]] = []
+        backups: list[Path] = []
         try:
             for temporary, target in self._pending:
-                exists = target.exists()
+                backup = _backup(target, backups)
+                undo.append(_restoring(target, backup))
                 os.replace(temporary, target)
-                if not exists:
-                    new.append(target)
+            for folder in {target.parent for _temporary, target in self._pending}:
+                _sync_folder(folder)
         except BaseException:
-            for target in new:
-                target.unlink(missing_ok=True)
+            for step in reversed(undo):
+                with contextlib.suppress(OSError):
+                    step()
             raise
-        for folder in {target.parent for _temporary, target in self._pending}:
-            _sync_folder(folder)
+        finally:
+            for backup in backups:
+                _remove(backup)
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write all of `data`, however many calls that takes; raises OSError."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
 def real_target(path: Path) -> Path:
@@ -101,6 +134,50 @@ def real_target(path: Path) -> Path:
     return target
 
 
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name[:50]}.{secrets.token_hex(4)}{_SUFFIX}")
+
+
+def _backup(target: Path, backups: list[Path]) -> Path | None:
+    """A second name of the file at `target`, None where there is none or the file system has no hard links."""
+    backup = _beside(target)
+    backups.append(backup)
+    try:
+        os.link(target, backup)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno not in _UNABLE:
+            raise
+        return None
+    return backup
+
+
+def _restoring(target: Path, backup: Path | None) -> Callable[[], object]:
+    """What takes the renaming of `target` back, as far as that is possible."""
+    if backup is not None:
+        return lambda: os.replace(backup, target)
+    if target.exists():  # no hard links: it can only be kept as it is by then
+        return lambda: None
+    return lambda: target.unlink(missing_ok=True)
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what killed saves to `target` left behind."""
+    start = f".{target.name[:50]}."
+    with contextlib.suppress(OSError), os.scandir(target.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(start) and entry.name.endswith(_SUFFIX):
+                with contextlib.suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_ctime < time.time() - _ABANDONED:
+                        os.unlink(entry.path)
+
+
 def _keep_mode_and_owner(target: Path, descriptor: int) -> None:
     """Give the new file the permissions, and where allowed the owner, of the file that it replaces."""
     try:
@@ -116,13 +193,15 @@ def _keep_mode_and_owner(target: Path, descriptor: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the renames in a folder survive a power cut, where the system can."""
+    """Make the renames in a folder survive a power cut, where the file system can; raises OSError where it fails."""
     if os.name != "posix":
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
+        os.fsync(descriptor)
+    except OSError as error:
         # some network and FUSE file systems refuse to sync a folder; the files themselves are synced
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
+        if error.errno not in _UNABLE:
+            raise
     finally:
         os.close(descriptor)

@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 
 from onnxlab.errors import LoadError, SaveError
 from onnxlab.formats import onnx as onnx_format
+from onnxlab.formats import saving
 from tests.corpus import NAMES, Corpus
 
 
@@ -48,7 +49,7 @@ def test_round_trip_keeps_every_byte(name: str, corpus: Corpus, tmp_path: Path) 
     data = corpus[name].read_bytes()
     assert source.original() == data
     assert model.SerializeToString() == data
-    saved = onnx_format.write(model, tmp_path / "copy.onnx", source)
+    saved = saving.write(model, tmp_path / "copy.onnx", source)
     assert (tmp_path / "copy.onnx").read_bytes() == data
     assert saved.original() == data
 
@@ -214,10 +215,10 @@ def test_original_survives_that_an_edit_was_saved_over_it(file: Path) -> None:
     model, source = onnx_format.read(file)
     assert model.SerializeToString() != UNSORTED
     model.graph.name = "edited"
-    source = onnx_format.write(model, file, source)
+    source = saving.write(model, file, source)
     assert onnx.load(file).graph.name == "edited"
     assert source.original() == UNSORTED
-    source = onnx_format.write(model, file, source, UNSORTED)
+    source = saving.write(model, file, source, UNSORTED)
     assert file.read_bytes() == source.original() == UNSORTED
 
 
@@ -228,7 +229,7 @@ def test_keeps_mode_and_symbolic_link(file: Path) -> None:
     file.chmod(0o640)
     link = file.with_name("link.onnx")
     link.symlink_to(file.name)
-    onnx_format.write(small_model("new"), link)
+    saving.write(small_model("new"), link)
     assert link.is_symlink()
     assert onnx.load(file).graph.name == "new"
     assert stat.S_IMODE(file.stat().st_mode) == 0o640
@@ -236,7 +237,7 @@ def test_keeps_mode_and_symbolic_link(file: Path) -> None:
 
 
 def test_a_new_file_has_the_usual_mode(tmp_path: Path) -> None:
-    onnx_format.write(small_model(), tmp_path / "new.onnx")
+    saving.write(small_model(), tmp_path / "new.onnx")
     (tmp_path / "plain").touch()
     assert (tmp_path / "new.onnx").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
@@ -251,7 +252,7 @@ def test_a_failure_leaves_everything_as_it_was(file: Path, call: str, monkeypatc
     with monkeypatch.context() as patched:
         patched.setattr(f"onnxlab.formats.atomic.os.{call}", full)
         with pytest.raises(SaveError, match="No space left on device; nothing was changed"):
-            onnx_format.write(small_model("new"), file)
+            saving.write(small_model("new"), file)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
 
@@ -263,22 +264,22 @@ def test_an_interrupt_leaves_everything_as_it_was(file: Path, monkeypatch: pytes
     before = file.read_bytes()
     monkeypatch.setattr("onnxlab.formats.atomic.os.fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        onnx_format.write(small_model("new"), file)
+        saving.write(small_model("new"), file)
     assert file.read_bytes() == before
     assert list(file.parent.iterdir()) == [file]
 
 
 def test_targets_that_cannot_be(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SaveError, match="it is a folder; give the name of a file in it"):
-        onnx_format.write(small_model(), file.parent)
+        saving.write(small_model(), file.parent)
     with pytest.raises(SaveError, match=r"the folder .*gone does not exist"):
-        onnx_format.write(small_model(), file.parent / "gone" / "model.onnx")
+        saving.write(small_model(), file.parent / "gone" / "model.onnx")
     os.mkfifo(file.with_name("pipe"))
     with pytest.raises(SaveError, match="no regular file"):
-        onnx_format.write(small_model(), file.with_name("pipe"))
+        saving.write(small_model(), file.with_name("pipe"))
     monkeypatch.setattr("onnxlab.formats.atomic.os.access", lambda *_: False)  # root may write everywhere
     with pytest.raises(SaveError, match="it is read-only"):
-        onnx_format.write(small_model(), file)
+        saving.write(small_model(), file)
 
 
 # -- external data ------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ def external(tmp_path: Path) -> Path:
 def test_external_data_goes_along(external: Path, tmp_path: Path) -> None:
     model, source = onnx_format.read(external)
     for _ in range(2):  # the second time the data is there already
-        source = onnx_format.write(model, tmp_path / "out" / "copy.onnx", source)
+        source = saving.write(model, tmp_path / "out" / "copy.onnx", source)
         assert (tmp_path / "out" / "data" / "w.bin").read_bytes() == bytes(range(8))
         assert source.base_dir == tmp_path / "out"
     assert onnx.load(tmp_path / "out" / "copy.onnx").graph.initializer[0].raw_data == bytes(range(8))
@@ -312,7 +313,7 @@ def test_other_data_is_never_overwritten(external: Path, tmp_path: Path) -> None
     other.parent.mkdir()
     other.write_bytes(b"precious")
     with pytest.raises(SaveError, match=r"another file is already; move it away or save into another folder"):
-        onnx_format.write(*onnx_format.read(external)[:1], tmp_path / "out" / "m.onnx", onnx_format.read(external)[1])
+        saving.write(*onnx_format.read(external)[:1], tmp_path / "out" / "m.onnx", onnx_format.read(external)[1])
     assert other.read_bytes() == b"precious"
     assert not (tmp_path / "out" / "m.onnx").exists()
 
@@ -330,7 +331,7 @@ def test_model_and_data_are_saved_together_or_not_at_all(
 
     monkeypatch.setattr("onnxlab.formats.atomic.os.replace", second_fails)
     with pytest.raises(SaveError, match="Input/output error"):
-        onnx_format.write(model, tmp_path / "out" / "m.onnx", source)
+        saving.write(model, tmp_path / "out" / "m.onnx", source)
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
 
 
@@ -338,9 +339,9 @@ def test_missing_data_stops_a_copy_but_not_a_save_in_place(external: Path, tmp_p
     model, source = onnx_format.read(external)
     (external.parent / "data" / "w.bin").unlink()
     with pytest.raises(SaveError, match=r"tensor 'w' has its data in 'data/w\.bin', which is not in"):
-        onnx_format.write(model, tmp_path / "out" / "m.onnx", source)
+        saving.write(model, tmp_path / "out" / "m.onnx", source)
     model.graph.name = "edited"
-    onnx_format.write(model, external, source)
+    saving.write(model, external, source)
     assert onnx.load(external, load_external_data=False).graph.name == "edited"
 
 
@@ -349,11 +350,11 @@ def test_data_outside_of_the_folder_is_not_carried(external: Path, tmp_path: Pat
     model.graph.initializer[0].external_data[0].value = "../secret"
     (tmp_path / "secret").write_bytes(b"12345678")
     with pytest.raises(SaveError, match="goes up with"):
-        onnx_format.write(model, tmp_path / "out" / "m.onnx", source)
+        saving.write(model, tmp_path / "out" / "m.onnx", source)
 
 
 def test_a_proto_without_a_folder_needs_its_data_in_place(external: Path, tmp_path: Path) -> None:
     model = onnx.load(external, load_external_data=False)
-    onnx_format.write(model, external.with_name("again.onnx"))
+    saving.write(model, external.with_name("again.onnx"))
     with pytest.raises(SaveError, match="load the model by its path"):
-        onnx_format.write(model, tmp_path / "out" / "m.onnx")
+        saving.write(model, tmp_path / "out" / "m.onnx")

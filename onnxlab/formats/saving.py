@@ -1,0 +1,251 @@
+"""Writing model files with the external data beside them: all of it or nothing, and only what changed."""
+
+import contextlib
+import os
+import stat
+import warnings
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import EncodeError
+
+from onnxlab.errors import LoadError, SaveError, SaveWarning
+from onnxlab.formats import source as sources
+from onnxlab.formats import storage
+from onnxlab.formats.atomic import Replacement, real_target
+from onnxlab.formats.onnx import decode
+from onnxlab.formats.report import FieldChange, differences
+from onnxlab.formats.source import Source, Stamp
+from onnxlab.graph import external_data
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How a model is to be saved.
+
+    Attributes:
+        overwrite: also where the file changed on disk since it was loaded.
+        external_data: True or a file name puts large initializers into a data file, False takes all external data into
+            the model's file; None leaves everything where it is, unless the file would be too large for protobuf.
+        shard_bytes: the most bytes of one data file.
+    """
+
+    overwrite: bool = False
+    external_data: bool | str | None = None
+    shard_bytes: int | None = None
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether the tensors stay where they are."""
+        return self.external_data is None and self.shard_bytes is None
+
+
+def write(
+    model: onnx.ModelProto,
+    path: str | os.PathLike[str],
+    source: Source | None = None,
+    original: bytes | None = None,
+    options: Options | None = None,
+) -> Source:
+    """Write a model, and into another folder its external data with it, all or nothing.
+
+    The file keeps its mode and owner; where `path` is a symbolic link, what it points at is replaced. Data files
+    are never overwritten: one that is there must have the same content, and new data goes under a new name.
+
+    Args:
+        model: what to write; it is not changed.
+        path: where to.
+        source: where it came from; its `original()` keeps giving the bytes as loaded.
+        original: bytes to write instead of serialising `model`, when nothing changed.
+        options: default: everything stays where it is, and a file that somebody else changed is not overwritten.
+
+    Returns:
+        The source from now on, with `path` and its folder.
+
+    Raises:
+        SaveError: it could not be written; what was there before is still there.
+    """
+    source, options = source or Source(), options or Options()
+    path = Path(path).expanduser().absolute()
+    target = real_target(path)
+    inline = options.external_data is False or (options.as_it_is and source.inline)
+    plan = storage.Plan()
+    try:
+        with Replacement() as files:
+            _refuse_conflict(source, path, target, options)
+            data = original
+            if data is None:
+                plan, data = prepared(model, path, source, options)
+                storage.write_files(plan, path.parent, files)
+                if _is_same(source.origin, target):
+                    source = _without_origin(source)
+            if b"location" in data:  # no entry of external data without this key; the search takes no time
+                _carry_external_data(model, source.base_dir, path.parent, files)
+            files.write(target, data)
+            _refuse_conflict(source, path, target, options)
+    except LoadError as error:
+        raise SaveError(f"cannot save to {path}: {error}") from error
+    except SaveError:
+        raise
+    except OSError as error:
+        raise SaveError(f"cannot save to {path}: {error.strerror or error}; nothing was changed") from error
+    state = Stamp.of(target.stat())
+    if original is not None:
+        return Source(path, path.parent, path, state, disk=state)
+    folder = source.base_dir if inline else path.parent  # the data stays where it was when it is only copied in
+    return replace(source, path=path, base_dir=folder, disk=state, layout=plan.layout, inline=inline)
+
+
+def prepared(model: onnx.ModelProto, path: Path, source: Source, options: Options) -> tuple[storage.Plan, bytes]:
+    """What a save to `path` would write: where the tensors go, and the bytes of the model's file.
+
+    Raises:
+        SaveError: it does not fit into one file.
+        LoadError: external data that is to be taken in cannot be read.
+    """
+    if options.external_data is False or (options.as_it_is and source.inline):
+        return storage.Plan(), _checked(_serialised(storage.embedded(model, source.base_dir)), path)
+    in_place = _is_same(source.path, path)
+    keep = storage.unchanged(model, source.layout) if in_place else {}
+    if options.as_it_is:
+        if storage.stored_bytes(model, keep) <= sources.LARGEST:
+            data = _serialised(storage.detached(model, keep) if keep else model)
+            if data is not None:
+                return storage.Plan(keep), data
+        warnings.warn(
+            f"{path.name} would have 2 GiB or more, which protobuf cannot hold: its weights go into data files beside "
+            "it, which belong to it from now on",
+            SaveWarning,
+            stacklevel=4,
+        )
+    chosen = options.external_data if isinstance(options.external_data, str) else f"{path.name}.data"
+    if Path(chosen).name != chosen:
+        raise SaveError(f"cannot put the weights into {chosen!r}: give the name of a file in the model's own folder")
+    fresh = not isinstance(options.external_data, str)
+    plan = storage.plan(model, path.parent, chosen, keep, options.shard_bytes, fresh)
+    return plan, _checked(_serialised(storage.detached(model, plan.layout)), path)
+
+
+def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[FieldChange]:
+    """The fields in which a model differs from what it was loaded from or last saved to.
+
+    Raises:
+        SaveError: it came from neither file nor bytes, or its file is not there any more as it was.
+    """
+    data = _last_bytes(source or Source())
+    if source is None or data is None:
+        where = f"{source.path} was changed on disk since" if source and source.path else "there is no file of it"
+        raise SaveError(f"cannot compare the model with what was loaded: {where}")
+    now = model
+    if source.inline:
+        now = storage.embedded(model, source.base_dir)
+    elif layout := storage.unchanged(model, source.layout):
+        now = storage.detached(model, layout)
+    return list(differences(decode(data, source.path), now))
+
+
+def _last_bytes(source: Source) -> bytes | None:
+    """The file at `path` as it was last read or written, the bytes as loaded where there is no file."""
+    if source.path is None or source.disk is None:
+        return source.kept
+    with contextlib.suppress(OSError):
+        data = source.path.read_bytes()
+        if source.disk.same_content(Stamp.of(source.path.stat())):
+            return data
+    return None
+
+
+def _refuse_conflict(source: Source, path: Path, target: Path, options: Options) -> None:
+    """Raise SaveError where the file that the model came from was changed by somebody else since."""
+    if options.overwrite or source.disk is None or source.path is None or not _is_same(source.path, target):
+        return
+    if not source.disk.same_content(Stamp.of(target.stat())):
+        raise SaveError(
+            f"cannot save to {path}: the file was changed on disk since it was loaded; save with overwrite=True, or "
+            "under another name"
+        )
+
+
+def _is_same(one: Path | None, other: Path) -> bool:
+    """Whether two paths lead to one file or folder that exists."""
+    with contextlib.suppress(OSError):
+        return one is not None and one.samefile(other)
+    return False
+
+
+def _serialised(model: onnx.ModelProto) -> bytes | None:
+    """The bytes of a model, None where protobuf cannot hold them."""
+    try:
+        data: bytes = model.SerializeToString()
+    except (EncodeError, ValueError):
+        return None
+    return data if len(data) <= sources.LARGEST else None
+
+
+def _checked(data: bytes | None, path: Path) -> bytes:
+    if data is None:
+        raise SaveError(
+            f"cannot save to {path}: the model takes 2 GiB or more in one file, which protobuf cannot write; keep "
+            "large weights in external data, as initializers of the main graph"
+        )
+    return data
+
+
+def _without_origin(source: Source) -> Source:
+    """The source when its file is about to be overwritten: the bytes are kept, unless protobuf gives them again."""
+    data = source.original()
+    if data is None or onnx.ModelProto.FromString(data).SerializeToString() == data:
+        return replace(source, origin=None, stamp=None)
+    return replace(source, origin=None, stamp=None, kept=data)
+
+
+def _carry_external_data(model: onnx.ModelProto, base_dir: Path | None, folder: Path, files: Replacement) -> None:
+    """Copy the data files that `model` names from `base_dir` to `folder`, unless they are there already.
+
+    A model that stays in its folder is not looked at: what is wrong with its data must not keep edits from being
+    saved.
+
+    Raises:
+        LoadError: a file is missing or outside of `base_dir`.
+        SaveError: another file of that name is in the way.
+    """
+    if _is_same(base_dir, folder):
+        return
+    for location, tensor in external_data.locations(model).items():
+        target = folder / external_data.confined(folder, location, tensor)
+        if base_dir is None:
+            if not target.exists():
+                raise SaveError(
+                    f"tensor {tensor!r} has its data in {location!r}, which is not in {folder}: load the model by its "
+                    "path, so that onnxlab can find the file, or put it there first"
+                )
+            continue
+        descriptor = external_data.open_confined(base_dir, location, tensor)
+        try:
+            if not target.exists():
+                files.folder(target.parent)
+                files.copy(descriptor, target)
+            elif not _same_content(descriptor, target):
+                raise SaveError(
+                    f"the weights go to {target}, where another file is already; move it away or save into another "
+                    "folder"
+                )
+        finally:
+            os.close(descriptor)
+
+
+def _same_content(descriptor: int, target: Path) -> bool:
+    """Compare an open file with another, by size and time first."""
+    ours, theirs = os.fstat(descriptor), target.stat()
+    if ours.st_size != theirs.st_size or not stat.S_ISREG(theirs.st_mode):
+        return False
+    if ours.st_mtime_ns == theirs.st_mtime_ns or os.path.samestat(ours, theirs):
+        return True
+    with open(descriptor, "rb", closefd=False) as one, target.open("rb") as other:
+        while chunk := one.read(_CHUNK):
+            if chunk != other.read(_CHUNK):
+                return False
+    return True

@@ -1,0 +1,70 @@
+"""Where a model came from and where it goes: its file, the state that the file was in, the bytes as loaded."""
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnxlab.formats.storage import Layout
+
+LARGEST = (1 << 31) - 1
+"""The most bytes that a protobuf message may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What tells one state of a file from another without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+    def same_content(self, other: "Stamp") -> bool:
+        """Whether nobody wrote to the file in between; its mode and links may have changed."""
+        ours = (self.device, self.inode, self.size, self.modified_ns)
+        return ours == (other.device, other.inode, other.size, other.modified_ns)
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "Stamp":
+        return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a model came from and goes to.
+
+    Attributes:
+        path: the file it was read from or written to last, None for bytes and protos.
+        base_dir: the folder that its external data is in, None where there is none.
+        origin, stamp: the file that holds the bytes as loaded, and its state then.
+        kept: the bytes as loaded, where no file has them.
+        disk: the state of the file at `path` when it was last read or written here.
+        layout: tensors of the live model whose bytes the last save put into data files.
+        inline: whether the last save took all external data into the model's file.
+    """
+
+    path: Path | None = None
+    base_dir: Path | None = None
+    origin: Path | None = None
+    stamp: Stamp | None = None
+    kept: bytes | None = None
+    disk: Stamp | None = None
+    layout: Layout = field(default_factory=dict)
+    inline: bool = False
+
+    def original(self) -> bytes | None:
+        """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.
+
+        A model without net edits is saved with these; where they are gone, serialising it again gives the same
+        fields, and for files that protobuf itself wrote the same bytes.
+        """
+        if self.kept is not None or self.origin is None or self.stamp is None:
+            return self.kept
+        with contextlib.suppress(OSError), self.origin.open("rb") as file:
+            before = Stamp.of(os.fstat(file.fileno()))
+            data = file.read()
+            if before == self.stamp == Stamp.of(os.fstat(file.fileno())):
+                return data
+        return None

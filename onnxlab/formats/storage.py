@@ -1,0 +1,243 @@
+"""Where the weights of a model go when it is saved: into the file, or into data files beside it.
+
+Only initializers of the main graph are moved, and never strings: a data file has no form for them. What a data file
+holds already stays where it is. The live model is not touched: what is written is a copy without the bytes.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from onnxlab import dtypes
+from onnxlab.errors import LoadError, SaveError
+from onnxlab.formats.atomic import Replacement, write_all
+from onnxlab.graph import external_data, tensors
+from onnxlab.graph.external_data import ExternalData
+
+SMALLEST = 1024
+"""Tensors of fewer bytes stay in the model's file."""
+
+_PAGE = 4096
+_VALUE_FIELDS = (
+    "raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A tensor of the live model, and where a data file holds its bytes."""
+
+    tensor: onnx.TensorProto
+    where: ExternalData
+
+
+Layout = dict[str, Placed]
+"""By the initializer's name. A message is never overwritten by an edit, so the same object means the same bytes."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """Data files to be written: (path relative to the model's folder, what goes into it)."""
+
+    layout: Layout = field(default_factory=dict)
+    files: list[tuple[str, list[Placed]]] = field(default_factory=list)
+
+
+def unchanged(model: onnx.ModelProto, layout: Layout) -> Layout:
+    """The part of a layout that still holds: whose tensors are in the model as they were."""
+    if not layout:
+        return {}
+    found = {}
+    for tensor in model.graph.initializer:
+        placed = layout.get(tensor.name)
+        if placed is not None and placed.tensor is tensor:
+            found[tensor.name] = placed
+    return found
+
+
+def stored_bytes(model: onnx.ModelProto, outside: Layout) -> int:
+    """Bytes of the initializers that go into the model's own file; without reading any."""
+    return sum(
+        _size(tensor)
+        for tensor in model.graph.initializer
+        if tensor.name not in outside and not external_data.is_external(tensor)
+    )
+
+
+def plan(model: onnx.ModelProto, folder: Path, name: str, keep: Layout, shard: int | None, fresh: bool) -> Plan:
+    """Decide which tensors go to which data file.
+
+    Args:
+        folder, name: of the data file; shards get their numbers in front of its suffix.
+        keep: tensors whose bytes a file has already.
+        shard: the most bytes of one data file; a tensor that is larger has one to itself.
+        fresh: whether another name is taken where that of a file is taken already.
+    """
+    large = [tensor for tensor in model.graph.initializer if tensor.name not in keep and movable(tensor)]
+    groups = list(_groups(large, shard))
+    result = Plan(dict(keep))
+    for location, group in zip(_names(folder, name, len(groups), fresh), groups, strict=True):
+        placed, offset = [], 0
+        for tensor in group:
+            size = _size(tensor)
+            offset = -(-offset // _PAGE) * _PAGE if size >= _PAGE else -(-offset // 16) * 16
+            placed.append(Placed(tensor, ExternalData(location, offset, size)))
+            offset += size
+        result.files.append((location, placed))
+        result.layout.update((item.tensor.name, item) for item in placed)
+    return result
+
+
+def movable(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor may go into a data file: its bytes are in the model, enough of them, and sound."""
+    if external_data.is_external(tensor) or tensor.data_type == dtypes.STRING or tensor.HasField("segment"):
+        return False
+    return _size(tensor) >= SMALLEST
+
+
+def _size(tensor: onnx.TensorProto) -> int:
+    """Bytes by type and shape, 0 for what has none; the data of a broken tensor is not to be moved."""
+    try:
+        return tensors.nbytes(tensor)
+    except LoadError:
+        return 0
+
+
+def _groups(found: Iterable[onnx.TensorProto], shard: int | None) -> Iterator[list[onnx.TensorProto]]:
+    group: list[onnx.TensorProto] = []
+    filled = 0
+    for tensor in found:
+        size = _size(tensor)
+        if group and shard is not None and filled + size > shard:
+            yield group
+            group, filled = [], 0
+        group.append(tensor)
+        filled = -(-filled // _PAGE) * _PAGE + size
+    if group:
+        yield group
+
+
+def _names(folder: Path, name: str, groups: int, fresh: bool) -> list[str]:
+    """File names for the groups, none of them taken."""
+    path = Path(name)
+    for attempt in count():
+        stem = f"{path.stem}.{attempt}" if attempt else path.stem
+        middle = [f"-{number:05d}-of-{groups:05d}" for number in range(1, groups + 1)] if groups > 1 else [""]
+        names = [f"{stem}{part}{path.suffix}" for part in middle][:groups]
+        taken = [item for item in names if (folder / item).exists()]
+        if not taken:
+            return names
+        if not fresh:
+            raise SaveError(
+                f"the weights were to go to {folder / taken[0]}, where a file is already; name another one, or let "
+                "onnxlab choose with external_data=True"
+            )
+    raise AssertionError("count() does not end")
+
+
+def write_files(decided: Plan, folder: Path, files: Replacement) -> None:
+    """Write the data files of a plan; raises OSError, and LoadError for a tensor whose bytes do not fit its shape."""
+    for location, placed in decided.files:
+        with files.open(folder / location) as descriptor:
+            end = 0
+            for item in placed:
+                data = tensor_bytes(item.tensor)
+                write_all(descriptor, bytes(item.where.offset - end))
+                write_all(descriptor, data)
+                end = item.where.offset + len(data)
+
+
+def tensor_bytes(tensor: onnx.TensorProto) -> bytes:
+    """The bytes of a tensor as a data file holds them, checked against its type and shape; raises LoadError."""
+    if tensor.HasField("raw_data"):
+        raw: bytes = tensor.raw_data
+        if len(raw) == _size(tensor):
+            return raw
+    return tensors.from_array(tensors.to_array(tensor)).raw_data
+
+
+def detached(model: onnx.ModelProto, layout: Layout) -> onnx.ModelProto:
+    """A copy of a model in which the tensors of `layout` say where their bytes are instead of holding them."""
+    copy: onnx.ModelProto = _without(model, "graph")
+    copy.graph.CopyFrom(_without(model.graph, "initializer"))
+    for tensor in model.graph.initializer:
+        placed = layout.get(tensor.name)
+        if placed is None:
+            copy.graph.initializer.append(tensor)
+            continue
+        target = copy.graph.initializer.add()
+        target.CopyFrom(_without(tensor, *_VALUE_FIELDS))
+        target.data_location = onnx.TensorProto.EXTERNAL
+        where = placed.where
+        for key, value in (("location", where.location), ("offset", where.offset), ("length", where.length)):
+            target.external_data.add(key=key, value=str(value))
+    return copy
+
+
+def embedded(model: onnx.ModelProto, base_dir: Path | None) -> onnx.ModelProto:
+    """A copy of a model with the bytes of all its external data in it; raises LoadError."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in external_data.all_tensors(copy):
+        if external_data.is_external(tensor):
+            where = tensors.nbytes(tensor)
+            tensor.raw_data = external_data.read(tensor, base_dir, where).tobytes()
+            del tensor.external_data[:]
+            tensor.ClearField("data_location")
+    return copy
+
+
+def _without(message: Any, *left_out: str) -> Any:
+    """A copy of a message without some fields, which are not even looked at; unknown fields included."""
+    copy = type(message)()
+    for descriptor, value in message.ListFields():
+        name = descriptor.name
+        if name in left_out:
+            continue
+        if descriptor.is_repeated:
+            getattr(copy, name).extend(value)
+        elif descriptor.message_type is not None:
+            target = getattr(copy, name)
+            target.SetInParent()  # an empty message is there too
+            target.MergeFrom(value)
+        else:
+            setattr(copy, name, value)
+    if unknown := b"".join([_encoded(field) for field in unknown_fields(message)]):
+        copy.MergeFromString(unknown)
+    return copy
+
+
+def unknown_fields(message: Any) -> list[Any]:
+    """The unknown fields of a message: (field_number, wire_type, data)."""
+    found: Any = UnknownFieldSet(message)  # its stub says nothing of iteration
+    return list(found)
+
+
+_FIXED = {1: 8, 5: 4}
+_VARINT, _LENGTH, _GROUP = 0, 2, 3
+
+
+def _encoded(unknown: Any) -> bytes:
+    """An unknown field as its bytes on the wire."""
+    key = unknown.field_number << 3 | unknown.wire_type
+    if unknown.wire_type == _VARINT:
+        return _varint(key) + _varint(unknown.data)
+    if unknown.wire_type == _LENGTH:
+        return _varint(key) + _varint(len(unknown.data)) + bytes(unknown.data)
+    if unknown.wire_type == _GROUP:
+        return _varint(key) + b"".join([_encoded(field) for field in unknown.data]) + _varint(key + 1)
+    return _varint(key) + int(unknown.data).to_bytes(_FIXED[unknown.wire_type], "little")
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
