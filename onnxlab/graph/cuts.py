@@ -26,10 +26,13 @@ def cut(heads: Sequence[int], spans: Iterable[Span], starts: set[int], limit: in
     return _cut_where_narrow(live_values(len(heads), spans), part_length(len(heads), limit))
 
 
+PARTS = 32
+"""Into about so many parts a long row is cut at most; parts that are still too long are cut again."""
+
+
 def part_length(boxes: int, limit: int) -> int:
-    """How long parts should be: √boxes while that fits, else so that there are `limit` / 2."""
-    length = isqrt(boxes)
-    return length if 2 * length <= limit else ceil(2 * boxes / limit)
+    """How long parts should be: √boxes, longer where that would be more than PARTS (or half of `limit`) parts."""
+    return max(isqrt(boxes), ceil(boxes / min(PARTS, max(1, limit // 2))))
 
 
 def live_values(boxes: int, spans: Iterable[Span]) -> list[int]:

@@ -41,15 +41,15 @@ class Scene:
         scopes = graph.scopes.values()
         nodes = [graph.nodes[node] for scope in scopes for node in graph.index.topological(scope)]
         values = list(graph.values.values())
-        ops: dict[str, int] = {}
-        categories: list[str] = []
+        ops: dict[tuple[str, str], int] = {}
+        first: list[NodeRecord] = []
         op_numbers = []
         for node in nodes:
-            name = op_name(node)
-            if name not in ops:
-                ops[name] = len(ops)
-                categories.append(self._category(node))
-            op_numbers.append(ops[name])
+            key = (node.proto.domain, node.proto.op_type)
+            number = ops.setdefault(key, len(ops))
+            if number == len(first):
+                first.append(node)
+            op_numbers.append(number)
         of_group = self.hierarchy.group_of
         buffer, sections = _pack(
             {
@@ -65,13 +65,13 @@ class Scene:
             }
         )
         content: JSON = {
-            "ops": list(ops),
-            "categories": categories,
+            "ops": [op_name(node) for node in first],
+            "categories": [self._category(node) for node in first],
             "n": len(nodes),
             "m": len(values),
             "names": [node.proto.name for node in nodes],
             "value_names": [value.name for value in values],
-            "labels": [self.label(value.id) for value in values],
+            "labels": self._labels(values),
             "groups": self.groups(),
             "scopes": self.scopes(),
             "sections": sections,
@@ -105,6 +105,18 @@ class Scene:
         """What the picture writes at a value: its shape in short, "" where nothing is known."""
         text = self._fact_of(value).label()
         return "" if text == "?" else text
+
+    def _labels(self, values: Iterable[ValueRecord]) -> list[str]:
+        """The labels of many values, each of the few distinct facts put into words once."""
+        known: dict[Fact, str] = {}
+        labels = []
+        for value in values:
+            fact = self._fact_of(value.id)
+            label = known.get(fact)
+            if label is None:
+                label = known[fact] = self.label(value.id)
+            labels.append(label)
+        return labels
 
     def groups(self) -> list[JSON]:
         """Every group, inner ones first."""
