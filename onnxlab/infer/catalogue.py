@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import onnx
 
 from onnxlab.graph.index import GRAPH_KINDS
@@ -16,6 +18,12 @@ from onnxlab.infer.sources import Sources
 from onnxlab.shapes import UNKNOWN, Fact
 
 Found = Operator | Fact
+
+_REFERENCE = b"\xaa\x01"
+"""How `ref_attr_name` begins in a serialised attribute; other bytes may look like it, it never looks otherwise."""
+
+_MAX_TAIL = 4096
+"""Bytes up to which a node is recognised by its serialised operator and attributes."""
 
 
 class Catalogue:
@@ -32,6 +40,8 @@ class Catalogue:
         self.call_nodes: set[int] = set()
         self._bound: dict[int, dict[bytes, Found]] = {}
         self._shared: dict[object, Operator] = {}
+        self._by_tail: dict[object, Operator] = {}
+        self._annotated = False
         self._roots: dict[int, int] = {}
 
     def forget_node(self, node: int) -> None:
@@ -49,11 +59,21 @@ class Catalogue:
 
     def _identify(self, frame: Frame, node: NodeRecord) -> Found:
         proto = node.proto
+        op_type = proto.op_type
+        key = None
+        if op_type != "Constant" and not node.bodies and not self._annotated:
+            key = self._tail(node, op_type)
+            shared = self._by_tail.get(key)
+            if shared is not None:
+                self.by_node[node.id] = shared
+                if shared.function:
+                    self.call_nodes.add(node.id)
+                return shared
         attributes: operators.Attributes = proto.attribute
         refers = False
         if frame.call is not None:
             attributes, refers = operators.bound_attributes(proto, frame.attributes)
-        op_type, domain = proto.op_type, node.domain
+        domain = node.domain
         functions = self._graph.index.functions
         function = functions.get((domain, op_type, proto.overload), 0) if functions else 0
         found: Found
@@ -65,9 +85,31 @@ class Catalogue:
             found = self._operator(node, attributes, op_type, domain, function)
         if refers:
             self._bound.setdefault(node.id, {})[frame.attribute_key] = found
-        else:
-            self.by_node[node.id] = found
+            return found
+        self.by_node[node.id] = found
+        if key is not None and isinstance(found, Operator):
+            self._by_tail[key] = found
+            self._annotated = bool(proto.doc_string or proto.metadata_props)
         return found
+
+    def _tail(self, node: NodeRecord, op_type: str) -> object:
+        """What decides a node's operator, without looking at each attribute: the bytes that follow its names.
+
+        Fields are serialised in the order of their numbers, so that operator, attributes and domain come last. None
+        where that end cannot be told for certain, is long, or may refer to the attributes of a function.
+        """
+        data = node.proto.SerializeToString()
+        if len(data) > _MAX_TAIL:
+            return None
+        mark = _mark(op_type)
+        start = data.find(mark)
+        if start < 0 or data.find(mark, start + 1) >= 0 or data.find(_REFERENCE, start) >= 0:
+            return None
+        inputs, outputs = node.inputs, node.outputs
+        root = self._roots.get(node.scope) or self._root(node.scope)
+        if 0 in inputs or 0 in outputs:
+            return (root, len(outputs), data[start:], tuple(map(bool, inputs)), tuple(map(bool, outputs)))
+        return (root, len(inputs), len(outputs), data[start:])
 
     def _operator(
         self, node: NodeRecord, attributes: operators.Attributes, op_type: str, domain: str, function: int
@@ -119,3 +161,9 @@ class Catalogue:
             tuple(values[vid].name for vid in scope.outputs),
             tuple(self._sources.declared(values[vid]) for vid in scope.outputs),
         )
+
+
+@lru_cache(1024)
+def _mark(op_type: str) -> bytes:
+    """How the field `op_type` of a NodeProto begins when serialised: its tag, its length, its text."""
+    return onnx.NodeProto(op_type=op_type).SerializeToString()

@@ -135,9 +135,11 @@ def fact_of_initializer(proto: Any, decode: Callable[[], np.ndarray[Any, Any] | 
     kind = value_kind(elem_type)
     if not kind or count > (MAX_FLOATS if kind == "f" else MAX_INTEGERS):
         return TensorFact(elem_type, shape)
-    raw = proto.raw_data
-    if raw and len(raw) == count * _WIDTHS.get(elem_type, 0):
-        return _unpacked(elem_type, shape, count, raw)
+    if raw := proto.raw_data:
+        if len(raw) == count * _WIDTHS.get(elem_type, 0):
+            return _of_raw(elem_type, shape, count, raw)
+    elif len(items := getattr(proto, _FIELDS.get(elem_type, "double_data"))) == count:
+        return _of_items(elem_type, shape, tuple(items))
     array = decode()
     if array is None:
         return TensorFact(elem_type, shape)
@@ -146,12 +148,17 @@ def fact_of_initializer(proto: Any, decode: Callable[[], np.ndarray[Any, Any] | 
 
 _FORMATS = {dtypes.INT64: "q", dtypes.INT32: "i", dtypes.FLOAT: "f", dtypes.DOUBLE: "d"}
 _WIDTHS = {elem_type: calcsize(f"<{letter}") for elem_type, letter in _FORMATS.items()}
+_FIELDS = {dtypes.INT64: "int64_data", dtypes.INT32: "int32_data", dtypes.FLOAT: "float_data"}
 
 
+# Axes, scales and shapes are few different ones.
 @lru_cache(4096)
-def _unpacked(elem_type: int, shape: tuple[int, ...], count: int, raw: bytes) -> Fact:
-    """A small tensor by its raw data, little-endian: axes, scales and shapes are few different ones."""
-    items = unpack(f"<{count}{_FORMATS[elem_type]}", raw)
+def _of_raw(elem_type: int, shape: tuple[int, ...], count: int, raw: bytes) -> Fact:
+    """A small tensor by its raw data, which is little-endian."""
+    return _of_items(elem_type, shape, unpack(f"<{count}{_FORMATS[elem_type]}", raw))
+
+
+def _of_items(elem_type: int, shape: tuple[int, ...], items: tuple[Any, ...]) -> Fact:
     return TensorFact(elem_type, shape, KnownValue(value_kind(elem_type), shape, items))
 
 

@@ -74,35 +74,56 @@ class Walker:
                 frame.problems.pop(inner, None)
                 self._clear_bodies(frame, self.graph.nodes[inner])
 
-    def infer_node(self, frame: Frame, node: NodeRecord) -> list[int]:
+    def infer_node(self, frame: Frame, node: NodeRecord) -> Sequence[int]:
         """Infer a node into the frame; return the ids of its outputs whose fact is another one than before."""
         frame.evaluated += 1
-        facts = frame.facts
-        operator = self._by_node.get(node.id) or self.catalogue.find(frame, node)
+        facts, ident = frame.facts, node.id
+        operator = self._by_node.get(ident) or self.catalogue.find(frame, node)
         if not isinstance(operator, Operator):
             return [vid for vid in node.outputs if vid and frame.set(vid, operator)]
-        inputs = gather(facts, node.inputs, operator.reads)
-        outcome = operator.memo.get(inputs)
-        if outcome is None:
-            outcome = self._infer(frame, node, operator, inputs)
-            operator.remember(inputs, outcome)
+        inputs: Inputs = tuple(map(facts.get, node.inputs))
+        if None in inputs:
+            inputs = tuple([facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
+        outcome = operator.memo.get(inputs) or self._look_up(frame, node, operator, inputs)
         if outcome.problems:
-            frame.problems[node.id] = outcome.problems
-        elif node.id in frame.problems:
-            del frame.problems[node.id]
-        changed = []
-        for slot, vid in enumerate(node.outputs):
-            if not vid:
-                continue
-            fact = outcome.facts[slot]
-            if outcome.holes:
-                names = node.proto.output
-                fact = settle(fact, self.token, frame.call, node.id, slot, names)
-            if self._adjusts:
-                fact = self.policy.applied(fact, self.sources.declared(self.graph.values[vid]))
-            if facts.get(vid) is not fact and frame.set(vid, fact):
+            frame.problems[ident] = outcome.problems
+        elif frame.problems:
+            frame.problems.pop(ident, None)
+        found = outcome.facts
+        if outcome.holes or self._adjusts:
+            found = self._fitted(frame, node, outcome)
+        changed: list[int] = []
+        for vid, fact in zip(node.outputs, found, strict=True):
+            if vid and facts.get(vid) is not fact and frame.set(vid, fact):
                 changed.append(vid)
         return changed
+
+    def _look_up(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
+        """The outcome for inputs that were not met with all these elements, which may not matter."""
+        read = relevant(inputs, operator.reads)
+        outcome = operator.memo.get(read) if read is not inputs else None
+        if outcome is None:
+            outcome = self._infer(frame, node, operator, read)
+            operator.remember(read, outcome)
+        if read is not inputs:
+            operator.remember(inputs, outcome)
+        return outcome
+
+    def _fitted(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> Sequence[Fact]:
+        """The facts of an outcome for one node: holes filled with its own symbols, declared types by the policy."""
+        found = outcome.facts
+        if outcome.holes:
+            names = node.proto.output
+            found = tuple([settle(fact, self.token, frame.call, node.id, at, names) for at, fact in enumerate(found)])
+        if self._adjusts:
+            values, applied, declared = self.graph.values, self.policy.applied, self.sources.declared
+            found = tuple(
+                [
+                    applied(fact, declared(values[vid])) if vid else fact
+                    for vid, fact in zip(node.outputs, found, strict=True)
+                ]
+            )
+        return found
 
     def diagnostics(self, frame: Frame) -> list[Diagnostic]:
         """The problems of a frame, by node id, with the labels that the nodes have now."""
@@ -255,15 +276,16 @@ class Walker:
         return depth
 
 
-def gather(facts: dict[int, Fact], values: list[int], reads: operators.Reads) -> Inputs:
-    """Facts of a node's inputs, without the elements that its operator does not read."""
-    inputs = tuple([facts.get(vid, UNKNOWN) if vid else None for vid in values])
+def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
+    """Facts of a node's inputs without the elements that its operator does not read; the same tuple if there are none."""
     if reads == "some":
         return inputs
-    for fact in inputs:
-        if fact is not None and (reads == "none" or not isinstance(fact, TensorFact) or fact.known is None):
-            return tuple([None if fact is None else fact.bare for fact in inputs])
-    return inputs
+    known = [type(fact) is TensorFact and fact.known is not None for fact in inputs]
+    if not any(known):
+        return inputs
+    if reads == "all" and all(has or fact is None for has, fact in zip(known, inputs, strict=True)):
+        return inputs
+    return tuple([None if fact is None else fact.bare for fact in inputs])
 
 
 def bare(inputs: Inputs) -> Inputs:
