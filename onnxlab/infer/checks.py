@@ -63,8 +63,26 @@ _TENSORS = {elem: f"tensor({_SPELLED.get(elem) or dtypes.name(elem)})" for elem 
 _MEANT = {text: elem for elem, text in _TENSORS.items()}
 
 
-def type_problems(schema: Schema, inputs: Facts) -> list[Problem]:
+def type_problems(schema: Schema, inputs: Facts) -> tuple[Problem, ...]:
     """Inputs whose type the operator does not take, or that should have the same type and have not."""
+    kinds = tuple([fact.elem_type if type(fact) is TensorFact else fact for fact in inputs])
+    seen = _seen.get(id(schema))
+    if seen is None:
+        seen = _seen[id(schema)] = (schema, {})
+    found = seen[1].get(kinds)
+    if found is None:
+        if len(seen[1]) >= _KINDS_SEEN:
+            seen[1].clear()
+        found = seen[1][kinds] = tuple(_type_problems(schema, inputs))
+    return found
+
+
+_KINDS_SEEN = 256
+_seen: dict[int, tuple[Schema, dict[tuple[object, ...], tuple[Problem, ...]]]] = {}
+"""Problems by id of the schema, which is kept lest another gets its id, and element types of the inputs."""
+
+
+def _type_problems(schema: Schema, inputs: Facts) -> list[Problem]:
     problems: list[Problem] = []
     bound: dict[str, tuple[str, str]] = {}
     for slot, fact in enumerate(inputs):

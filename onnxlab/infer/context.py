@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from onnxlab.graph.records import NodeRecord
+from onnxlab.infer.frame import Frame
 from onnxlab.infer.native import hole
 from onnxlab.infer.operators import Operator, Problem
 from onnxlab.limits import Body
 from onnxlab.shapes import Dim, Fact
 
-Walk = Callable[["ScopeBody", Sequence[Fact]], list[Fact]]
+if TYPE_CHECKING:
+    from onnxlab.infer.walk import Walker
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +28,36 @@ class ScopeBody:
 
 
 class RuleContext:
-    """The InferContext of one node; `walk` infers bodies. Unknown dims are holes until the outcome is used."""
+    """The InferContext of one node; the walker infers its bodies. Unknown dims are holes until the outcome is used."""
 
-    def __init__(self, operator: Operator, node: str, depth: int, opset: Callable[[str], int], walk: Walk) -> None:
-        self.node = node
-        self.depth = depth
+    __slots__ = ("_frame", "_node", "_walker", "outputs", "problems")
+
+    def __init__(self, walker: Walker, frame: Frame, node: NodeRecord, operator: Operator) -> None:
         self.outputs = operator.outputs
         self.problems: list[Problem] = []
-        self._opset = opset
-        self._walk = walk
+        self._walker = walker
+        self._frame = frame
+        self._node = node
+
+    @property
+    def node(self) -> str:
+        """Label of the node."""
+        return self._walker.graph.label(self._node)
+
+    @property
+    def depth(self) -> int:
+        """How many bodies the node is nested in."""
+        scopes = self._walker.graph.scopes
+        scope, depth = scopes[self._node.scope], 0
+        while scope.kind == "subgraph":
+            scope = scopes[scope.parent]
+            depth += 1
+        return depth
 
     def opset_version(self, domain: str = "") -> int:
         """Version of `domain` that the node's graph or function imports; 0 where it imports none."""
-        return self._opset(domain)
+        graph = self._walker.graph
+        return graph.opset_version(domain, graph.scopes[self._node.scope]) or 0
 
     def symbol(self, slot: int, axis: int) -> Dim:
         """The dimension that stands for an unknown size in an output."""
@@ -45,7 +66,7 @@ class RuleContext:
     def infer(self, body: Body, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs, given those of its inputs by position."""
         assert isinstance(body, ScopeBody)
-        return self._walk(body, facts)
+        return self._walker.walk_for(self._frame, self._node, body, facts)
 
     def warn(self, message: str, *, code: str = "suspect", expected: str = "", found: str = "", hint: str = "") -> None:
         """Reports what is suspect but does not keep the rule from an answer."""

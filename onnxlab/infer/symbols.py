@@ -16,11 +16,13 @@ from weakref import WeakKeyDictionary
 
 from onnxlab import dtypes
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.shapes import Dim, Expr, Fact, KnownValue, TensorFact, map_dims, replace_symbols, symbol
-from onnxlab.shapes.expressions import Atom, symbol_atoms
+from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, KnownValue, TensorFact, map_dims, replace_symbols, symbol
+from onnxlab.shapes.expressions import Atom
 
 MAX_NAMED = 8
 """Integer tensors up to this many elements get a symbol for each element that is not known."""
+
+_NAMED_TYPES = (dtypes.INT64, dtypes.INT32)
 
 _tokens: WeakKeyDictionary[ModelGraph, int] = WeakKeyDictionary()
 _numbers = itertools.count(1)
@@ -81,12 +83,12 @@ def _filled(fact: Fact, token: int, call: Hashable, place: int, names: Sequence[
             return unknown_dim(token, call, place, slot, axis, name, minimum)
         return None
 
-    return map_dims(fact, lambda dim: replace_symbols(dim, fill))
+    return map_dims(fact, lambda dim: replace_symbols(dim, fill) if isinstance(dim, Expr) and dim.open else dim)
 
 
 def wants_names(fact: TensorFact) -> bool:
     """Whether elements of a small integer tensor are neither known nor named."""
-    if fact.elem_type not in (dtypes.INT64, dtypes.INT32):
+    if fact.elem_type not in _NAMED_TYPES:
         return False
     if fact.known is not None:
         return None in fact.known.items
@@ -111,21 +113,28 @@ def named_elements(fact: TensorFact, token: int, call: Hashable, place: int, slo
 
 def has_holes(fact: Fact) -> bool:
     """Whether `settle` would change the fact."""
-    if isinstance(fact, TensorFact) and (fact.known is None or fact.known.complete):
-        for dim in fact.shape or ():
-            if type(dim) is not int:
-                break
-        else:
-            return wants_names(fact)
+    if type(fact) is not TensorFact:
+        return fact is not UNKNOWN and _container_has_holes(fact)
+    for dim in fact.shape or ():
+        if type(dim) is Expr and dim.open:
+            return True
+    known = fact.known
+    if known is not None:
+        named = fact.elem_type in _NAMED_TYPES
+        return not known.complete and any(item.open if type(item) is Expr else named and item is None for item in known.items)
+    return fact.elem_type in _NAMED_TYPES and wants_names(fact)
+
+
+def _container_has_holes(fact: Fact) -> bool:
     found = False
 
     def look(dim: Dim) -> Dim:
         nonlocal found
-        found = found or any(type(atom.key) is tuple and atom.key[0] == "hole" for atom in symbol_atoms(dim))
+        found = found or (isinstance(dim, Expr) and dim.open)
         return dim
 
     map_dims(fact, look)
-    return found or (isinstance(fact, TensorFact) and wants_names(fact))
+    return found
 
 
 def is_symbolic(fact: Fact) -> bool:

@@ -65,6 +65,12 @@ class Walker:
         self.walk_scope(frame, scope)
         return [frame.facts.get(vid, UNKNOWN) for vid in scope.outputs]
 
+    def walk_for(self, frame: Frame, owner: NodeRecord, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
+        """The same for a rule of the body's owner: the holes in its facts are symbols there, of any one iteration."""
+        names = owner.proto.output
+        settled = [settle_inside(fact, self.token, frame.call, owner.id, names) for fact in facts]
+        return self.walk_body(frame, body, settled)
+
     def _clear_bodies(self, frame: Frame, node: NodeRecord) -> None:
         """Forget what was found in a node's bodies: its rule may not walk them again."""
         for scope in (self.graph.scopes[body] for bodies in node.bodies.values() for body in bodies):
@@ -150,9 +156,11 @@ class Walker:
         else:
             found = self._infer_operator(frame, node, operator, inputs, problems)
         count = len(operator.outputs)
-        facts = tuple(_bounded(fact, slot, problems) for slot, fact in enumerate(found[:count]))
-        facts += (UNKNOWN,) * (count - len(facts))
-        return Outcome(facts, any(map(has_holes, facts)), tuple(problems))
+        if len(found) != count:
+            found = [*found[:count], *[UNKNOWN] * (count - len(found))]
+        facts = tuple([fact if fact in inputs else _bounded(fact, slot, problems) for slot, fact in enumerate(found)])
+        holes = any(map(has_holes, facts))
+        return Outcome(facts, holes, tuple(problems))
 
     def _infer_operator(
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
@@ -216,14 +224,7 @@ class Walker:
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
     ) -> Sequence[Fact]:
         assert operator.rule is not None
-        scope = self.graph.scopes[node.scope]
-        context = RuleContext(
-            operator,
-            self.graph.label(node),
-            self._depth(scope),
-            lambda domain: self.graph.opset_version(domain, scope) or 0,
-            lambda body, facts: self.walk_body(frame, body, [self._for_body(frame, node, fact) for fact in facts]),
-        )
+        context = RuleContext(self, frame, node, operator)
         try:
             found = operator.rule(context, operator.attributes, *inputs)
         except FactError:
@@ -235,10 +236,6 @@ class Walker:
             return self._by_onnx(node, operator, inputs)
         problems.extend(context.problems)
         return found if isinstance(found, (tuple, list)) else (found,)
-
-    def _for_body(self, frame: Frame, node: NodeRecord, fact: Fact) -> Fact:
-        """A fact that a rule passes into a body: its holes are symbols there, of any one iteration."""
-        return settle_inside(fact, self.token, frame.call, node.id, node.proto.output)
 
     def _by_onnx(self, node: NodeRecord, operator: Operator, inputs: Inputs) -> Sequence[Fact]:
         schema = operator.schema
@@ -267,13 +264,6 @@ class Walker:
             self.sources.declared(values[vid], partial(native.hole, slot)) if vid else UNKNOWN
             for slot, vid in enumerate(node.outputs)
         ]
-
-    def _depth(self, scope: Scope) -> int:
-        depth = 0
-        while scope.kind == "subgraph":
-            scope = self.graph.scopes[scope.parent]
-            depth += 1
-        return depth
 
 
 def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
