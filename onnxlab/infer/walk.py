@@ -48,10 +48,11 @@ class Walker:
 
     def walk_scope(self, frame: Frame, scope: Scope) -> None:
         """Infer initializers and all nodes of a scope; its inputs have facts already."""
-        for tensor in (*scope.proto.initializer, *scope.proto.sparse_initializer) if not scope.is_function else ():
-            vid = scope.names.get(tensor.name if isinstance(tensor, onnx.TensorProto) else tensor.values.name)
-            if vid:
-                frame.set(vid, self.sources.fact(self.graph.values[vid]))
+        values, known = self.graph.values, self.sources.fact
+        for vid in scope.names.values() if not scope.is_function else ():
+            value = values[vid]
+            if value.initializer is not None:
+                frame.set(vid, known(value))
         nodes = self.graph.nodes
         for node in self.graph.index.topological(scope):
             self.infer_node(frame, nodes[node])
