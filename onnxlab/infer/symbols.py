@@ -120,8 +120,10 @@ def has_holes(fact: Fact) -> bool:
             return True
     known = fact.known
     if known is not None:
+        if known.complete:
+            return False
         named = fact.elem_type in _NAMED_TYPES
-        return not known.complete and any(item.open if type(item) is Expr else named and item is None for item in known.items)
+        return any(item.open if type(item) is Expr else named and item is None for item in known.items)
     return fact.elem_type in _NAMED_TYPES and wants_names(fact)
 
 

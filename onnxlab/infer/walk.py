@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-import onnx
-
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
@@ -116,9 +114,9 @@ class Walker:
             operator.remember(inputs, outcome)
         return outcome
 
-    def _fitted(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> Sequence[Fact]:
+    def _fitted(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> tuple[Fact, ...]:
         """The facts of an outcome for one node: holes filled with its own symbols, declared types by the policy."""
-        found = outcome.facts
+        found: tuple[Fact, ...] = outcome.facts
         if outcome.holes:
             names = node.proto.output
             found = tuple([settle(fact, self.token, frame.call, node.id, at, names) for at, fact in enumerate(found)])
@@ -268,7 +266,7 @@ class Walker:
 
 
 def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
-    """Facts of a node's inputs without the elements that its operator does not read; the same tuple if there are none."""
+    """The inputs without the elements that the operator does not read; the same tuple where there are none."""
     if reads == "some":
         return inputs
     known = [type(fact) is TensorFact and fact.known is not None for fact in inputs]
@@ -276,7 +274,7 @@ def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
         return inputs
     if reads == "all" and all(has or fact is None for has, fact in zip(known, inputs, strict=True)):
         return inputs
-    return tuple([None if fact is None else fact.bare for fact in inputs])
+    return bare(inputs)
 
 
 def bare(inputs: Inputs) -> Inputs:
