@@ -84,7 +84,7 @@ class Touch:
     def __init__(self, graph: "ModelGraph") -> None:
         self._graph = graph
         self._nodes: set[int] = set()
-        self._values: set[int] = set()
+        self._values: dict[int, ValueRecord | None] = {}
         self._scopes: set[int] = set()
         self.opsets = False
         self.functions = False
@@ -97,7 +97,10 @@ class Touch:
 
     def values(self, values: Iterable[int]) -> None:
         self.structure = True
-        self._values.update(value for value in values if value)
+        records = self._graph.values
+        for value in values:
+            if value and (value not in self._values or value in records):
+                self._values[value] = records.get(value)
 
     def users(self, values: Iterable[int]) -> None:
         """The nodes that read these values."""
@@ -144,11 +147,10 @@ class Touch:
 
     def formal(self, scope: Scope, value: ValueRecord) -> None:
         self.scopes(scope.id)
-        self.values([value.id])
+        self._values[value.id] = value
 
     def initializer(self, scope: Scope, value: ValueRecord) -> None:
-        self.scopes(scope.id)
-        self.values([value.id])
+        self.formal(scope, value)
         self._graph.forget_array(value.id)
 
     def renamed(self, value: ValueRecord) -> None:
@@ -175,13 +177,18 @@ class Touch:
             self.opsets = True
             self._graph.forget_all_nodes()
 
+    def gone(self) -> list[ValueRecord]:
+        """The last records of values that were touched and are not in the model any more."""
+        records = self._graph.values
+        return [record for vid, record in self._values.items() if record is not None and vid not in records]
+
     def freeze(self) -> Touched:
         graph = self._graph
         nodes = frozenset(node for node in self._nodes if node in graph.nodes)
         values = frozenset(value for value in self._values if value in graph.values)
         scopes = frozenset(scope for scope in self._scopes if scope in graph.scopes)
         return Touched(
-            nodes, frozenset(self._nodes - nodes), values, frozenset(self._values - values),
+            nodes, frozenset(self._nodes - nodes), values, frozenset(self._values.keys() - values),
             scopes, frozenset(self._scopes - scopes),
             self.opsets, self.functions, self.metadata, self.structure,
         )  # fmt: skip

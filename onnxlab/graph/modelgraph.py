@@ -4,11 +4,9 @@
 through the changes of `changes.py`, so a proto obtained from it may be read freely and must not be written.
 """
 
-import contextlib
-import gc
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +15,9 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
-from onnxlab.graph import mentions, names, tensors
+from onnxlab.graph import names, tensors
 from onnxlab.graph.changes import Change, Target
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.commits import CommitKind, GraphCommit, Journal, Touch, Touched
 from onnxlab.graph.history import History, Step
 from onnxlab.graph.index import Index
@@ -51,7 +50,7 @@ class ModelGraph:
         self.base_dir = base_dir
         self.lock = threading.RLock()
         self.version = 0
-        with _no_collection():
+        with no_collection():
             self.index = Index(proto)
         self.nodes: dict[int, NodeRecord] = self.index.nodes
         self.values: dict[int, ValueRecord] = self.index.values
@@ -66,7 +65,6 @@ class ModelGraph:
         self._names = names.NodeNames(self)
         self._arrays: dict[int, np.ndarray[Any, Any]] = {}
         self._opsets: dict[int, dict[str, int]] = {}
-        self._initializers: dict[tuple[int, bool], dict[str, int]] = {}
 
     @property
     def main(self) -> Scope:
@@ -224,22 +222,12 @@ class ModelGraph:
         kind, ident = target
         if kind == "model":
             return self.proto
+        if kind == "training":
+            return self.proto.training_info[ident]
         return self.nodes[ident].proto if kind == "node" else self.scopes[ident].proto
 
     def ids_by_name(self, values: Iterable[int]) -> dict[str, int]:
         return {self.values[vid].name: vid for vid in values if vid}
-
-    def initializer_position(self, scope: Scope, name: str, sparse: bool) -> int:
-        """Index of an initializer in its repeated field, -1 if there is none of this name."""
-        positions = self._initializers.get((scope.id, sparse))
-        if positions is None:
-            tensors_ = scope.proto.sparse_initializer if sparse else scope.proto.initializer
-            positions = {(t.values.name if sparse else t.name): index for index, t in enumerate(tensors_)}
-            self._initializers[scope.id, sparse] = positions
-        return positions.get(name, -1)
-
-    refresh_bodies = mentions.refresh_bodies
-    refresh_info = mentions.refresh_info
 
     # -- dropping what is cached ------------------------------------------------------------------------------------
 
@@ -254,26 +242,12 @@ class ModelGraph:
         self._snapshots.forget_scope(scope)
         self._names.forget(scope)
         self._opsets.pop(scope, None)
-        self._initializers.pop((scope, False), None)
-        self._initializers.pop((scope, True), None)
 
     def forget_names(self, scope: int) -> None:
         self._names.forget(scope)
 
     def forget_array(self, value: int) -> None:
         self._arrays.pop(value, None)
-
-
-@contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the garbage collector out while many records are made at once: a third of the time at 100,000 nodes."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 __all__ = ["Follower", "ModelGraph", "NodeView"]

@@ -103,7 +103,7 @@ def scope_path(graph: "ModelGraph", scope: Scope) -> str:
             parts.append(f"{scope.proto.domain}::{scope.proto.name}")
             break
         if scope.kind == "training":
-            parts.append(scope.attribute)
+            parts.append(scope.attribute)  # "training_info[0].algorithm"
             break
         owner = graph.nodes[scope.owner]
         siblings = owner.bodies[scope.attribute]

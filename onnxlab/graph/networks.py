@@ -1,16 +1,82 @@
 """The graph as networkx sees it, kept in step with the index from the moment somebody first asks for it.
 
-Nodes of the MultiDiGraph are node ids, with `op_type`, `domain` and `name` looked up live through the record in
-attribute `record`. Every (producer, consumer, slots) is an edge of its own with `value`, `kind` ("data" or
-"capture"), so that Add(x, x) has two. A value that a body of an If, Loop or Scan node captures is an edge to that node.
+Nodes of the MultiDiGraph are node ids. Every (producer, consumer, slots) is an edge of its own, so that Add(x, x) has
+two; its key is (output slot, input slot). A value that a body of an If, Loop or Scan node captures is an edge to that
+node, `kind="capture"`, with (inner node id, input slot), or (scope id, position) of a body that returns it, as the
+second part of the key.
 """
 
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
 if TYPE_CHECKING:
+    from onnxlab.graph.edges import Slot
     from onnxlab.graph.index import Index
+
+
+class _Data(Mapping[str, Any]):
+    """The attributes of a node or edge, looked up in its record when asked for; copies are plain dicts.
+
+    A dict each would take 100,000 nodes another second and 60 MB.
+    """
+
+    __slots__ = ("_record",)
+    _fields: Mapping[str, Callable[[Any], Any]] = {}
+
+    def __init__(self, record: Any) -> None:
+        self._record = record
+
+    def __getitem__(self, key: str) -> Any:
+        return self._fields[key](self._record)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __repr__(self) -> str:
+        return repr(self.copy())
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __copy__(self) -> dict[str, Any]:
+        return dict(self)
+
+    def __deepcopy__(self, memo: Any) -> dict[str, Any]:
+        return dict(self)  # records are not to be copied
+
+
+class NodeData(_Data):
+    """`op_type`, `domain`, `name` and the `record` of a node."""
+
+    __slots__ = ()
+    _fields: Mapping[str, Callable[[NodeRecord], Any]] = {
+        "op_type": lambda node: node.op_type,
+        "domain": lambda node: node.domain,
+        "name": lambda node: node.name,
+        "record": lambda node: node,
+    }
+
+
+class EdgeData(_Data):
+    """`value` (its id), `name` of the value and `kind` of an edge: "data", or "capture" by a body."""
+
+    __slots__ = ()
+    _fields: Mapping[str, Callable[[ValueRecord], Any]] = {
+        "value": lambda value: value.id,
+        "name": lambda value: value.name,
+        "kind": lambda _: "data",
+    }
+
+
+class CaptureData(EdgeData):
+    __slots__ = ()
+    _fields: Mapping[str, Callable[[ValueRecord], Any]] = {**EdgeData._fields, "kind": lambda _: "capture"}
 
 
 class Networks:
@@ -26,55 +92,76 @@ class Networks:
 
         graph = self._graphs.get(scope.id)
         if graph is None:
-            graph = self._graphs[scope.id] = self._build(scope)
+            with no_collection():
+                graph = self._graphs[scope.id] = self._build(scope)
             if self not in self._index.watchers:
                 self._index.watchers.append(self)
         return nx.graphviews.generic_graph_view(graph)
 
     def _build(self, scope: Scope) -> Any:
+        """Fill the dictionaries of a MultiDiGraph; its own methods would take four times as long."""
         import networkx as nx
 
         index = self._index
         graph = nx.MultiDiGraph()
-        graph.add_nodes_from((node, {"record": index.nodes[node]}) for node in scope.node_ids)
-        edges = []
+        for node in scope.node_ids:
+            graph._node[node] = NodeData(index.nodes[node])
+            graph._succ[node], graph._pred[node] = {}, {}
+        nodes, values, successors, predecessors = index.nodes, index.values, graph._succ, graph._pred
         for maker in scope.node_ids:
-            for out_slot, vid in enumerate(index.nodes[maker].outputs):
-                if vid and index.values[vid].producer == (maker, out_slot):
-                    for user, in_slot in index.values[vid].uses:
-                        if edge := self._edge(scope.id, vid, (maker, out_slot), user, in_slot):
-                            edges.append(edge)
-        graph.add_edges_from(edges)
+            after = successors[maker]
+            for out_slot, vid in enumerate(nodes[maker].outputs):
+                if not vid:
+                    continue
+                value = values[vid]
+                if value.producers[0] != (maker, out_slot):
+                    continue
+                data = EdgeData(value)
+                for user, in_slot in index.readers(value) if value.formal_outputs else value.uses:
+                    if user in predecessors and user not in after and isinstance(in_slot, int):
+                        after[user] = predecessors[user][maker] = {(out_slot, in_slot): data}
+                    else:
+                        self._link(graph, scope.id, value, user, in_slot)
         return graph
 
-    def _edge(
-        self, scope: int, value: int, producer: tuple[int, int], user: int, in_slot: int
-    ) -> tuple[int, int, Any, dict[str, Any]] | None:
-        """(producer, consumer, key, data) of one use, None where the reader is not below the producer's scope."""
+    def _link(self, graph: Any, scope: int, value: ValueRecord, user: int, slot: "Slot") -> None:
+        maker, out_slot = value.producers[0]
+        consumer, key = self._end(scope, out_slot, user, slot)
+        if consumer:
+            data = EdgeData(value) if isinstance(key[1], int) else CaptureData(value)
+            edges = graph._succ[maker].setdefault(consumer, {})
+            graph._pred[consumer][maker] = edges
+            edges[key] = data
+
+    def _end(self, scope: int, out_slot: int, user: int, slot: "Slot") -> tuple[int, tuple[int, Any]]:
+        """(consumer, key) of one use, a consumer of 0 where the reader is not below the producer's scope."""
         node = self._index.nodes[user]
         if node.scope == scope:
-            return producer[0], user, (producer[1], in_slot), {"value": value, "kind": "data"}
-        consumer = self._index.owner_in(node, scope)
-        if not consumer:
-            return None
-        return producer[0], consumer, (producer[1], (user, in_slot)), {"value": value, "kind": "capture"}
+            return user, (out_slot, slot)
+        return self._index.owner_in(node, scope), (out_slot, (user, slot) if isinstance(slot, int) else slot)
 
     # -- what the index reports -------------------------------------------------------------------------------------
 
     def node_added(self, node: NodeRecord) -> None:
-        if node.scope in self._graphs:
-            self._graphs[node.scope].add_node(node.id, record=node)
+        if (graph := self._graphs.get(node.scope)) is not None:
+            graph._node[node.id] = NodeData(node)
+            graph._succ[node.id], graph._pred[node.id] = {}, {}
 
     def node_removed(self, node: NodeRecord) -> None:
-        if node.scope in self._graphs:
-            self._graphs[node.scope].remove_node(node.id)
+        if (graph := self._graphs.get(node.scope)) is not None:
+            graph.remove_node(node.id)
 
-    def edge_added(self, value: ValueRecord, producer: tuple[int, int], user: int, slot: int) -> None:
+    def edge_added(self, value: ValueRecord, producer: tuple[int, int], user: int, slot: "Slot") -> None:
         scope = self._index.nodes[producer[0]].scope
-        if scope in self._graphs and (edge := self._edge(scope, value.id, producer, user, slot)):
-            self._graphs[scope].add_edges_from([edge])
+        if scope in self._graphs:
+            self._link(self._graphs[scope], scope, value, user, slot)
 
-    def edge_removed(self, value: ValueRecord, producer: tuple[int, int], user: int, slot: int) -> None:
+    def edge_removed(self, value: ValueRecord, producer: tuple[int, int], user: int, slot: "Slot") -> None:
         scope = self._index.nodes[producer[0]].scope
-        if scope in self._graphs and (edge := self._edge(scope, value.id, producer, user, slot)):
-            self._graphs[scope].remove_edge(edge[0], edge[1], edge[2])
+        if (graph := self._graphs.get(scope)) is not None:
+            consumer, key = self._end(scope, producer[1], user, slot)
+            if consumer:
+                edges = graph._succ[producer[0]][consumer]
+                del edges[key]
+                if not edges:
+                    del graph._succ[producer[0]][consumer], graph._pred[consumer][producer[0]]

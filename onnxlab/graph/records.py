@@ -1,19 +1,24 @@
-"""What the index knows of each node, value and scope. Only `index.py` and the primitives in `changes.py` write here.
+"""What the index knows of each node, value and scope. Only the index and the primitive changes write here.
 
 Records hold the live protobuf messages; they are looked up by an integer id that lasts as long as the model does.
 An id of 0 stands for "none" (an absent optional input, a scope without owner).
 """
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal
 
 import onnx
 
+from onnxlab.graph.entries import Entries
+
 ScopeKind = Literal["graph", "subgraph", "function", "training"]
 
-GAP = 1 << 32
-"""Distance between the order labels of neighbouring nodes in a file just read."""
+GRAPH_KINDS = frozenset((onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS))
+
+NO_BODIES: Mapping[str, list[int]] = MappingProxyType({})
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +36,7 @@ class NodeRecord:
     label: int = 0
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
-    bodies: dict[str, list[int]] = field(default_factory=dict)
+    bodies: Mapping[str, list[int]] = field(default_factory=lambda: NO_BODIES)
 
     @property
     def name(self) -> str:
@@ -66,7 +71,7 @@ class ValueRecord:
     scope: int
     producers: list[tuple[int, int]] = field(default_factory=list)
     uses: dict[tuple[int, int], None] = field(default_factory=dict)
-    formal_outputs: dict[tuple[int, int], None] = field(default_factory=dict)
+    formal_outputs: tuple[tuple[int, int], ...] = ()
     is_input: bool = False
     initializer: Any = None
     info: onnx.ValueInfoProto | None = None
@@ -92,12 +97,13 @@ class Scope:
 
     Attributes:
         owner: id of the If, Loop, Scan, … node that holds the subgraph, 0 for others.
-        attribute: the owner's attribute that holds it ("then_branch").
+        attribute: the owner's attribute that holds it ("then_branch"); of a training graph its field
+            ("training_info[0].algorithm").
         parent: id of the scope whose names are visible inside, 0 for a main graph or function.
         names: value ids of the names defined here (and, in a root scope, of those that nobody defines).
         labels, node_ids: the nodes in file order, as two parallel lists.
         backward: (producer, consumer) node ids of edges that run against the file order; empty when it is sorted.
-        infos: declarations of value_info and outputs by name, None until they are needed (again).
+        entries: where initializers, value_info and quantization annotations stand, by field.
         ranks: topological positions while `backward` is not empty, None when they must be computed.
     """
 
@@ -113,7 +119,7 @@ class Scope:
     labels: list[int] = field(default_factory=list)
     node_ids: list[int] = field(default_factory=list)
     backward: set[tuple[int, int]] = field(default_factory=set)
-    infos: dict[str, onnx.ValueInfoProto] | None = None
+    entries: dict[str, Entries] = field(default_factory=dict)
     ranks: dict[int, int] | None = None
 
     @property
@@ -132,3 +138,29 @@ class Scope:
     def order(self) -> list[int]:
         """Ids of the nodes in file order."""
         return list(self.node_ids)
+
+    def places(self, field: str) -> Entries:
+        """Where the messages of a repeated field stand; collected when first asked for."""
+        found = self.entries.get(field)
+        if found is None:
+            found = self.entries[field] = Entries(field, getattr(self.proto, field, ()))
+        return found
+
+
+@dataclass(slots=True)
+class NodeImage:
+    """A node taken out of the model, with the ids that it and everything in it had."""
+
+    proto: onnx.NodeProto
+    id: int
+    values: dict[str, int]
+    bodies: dict[str, list["ScopeImage"]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ScopeImage:
+    """Ids of a scope taken out of the model: of itself, its values by name and its nodes in file order."""
+
+    id: int
+    values: dict[str, int]
+    nodes: list[NodeImage]

@@ -8,6 +8,7 @@ from onnxlab.graph import validation
 from onnxlab.graph.changes import Change
 from onnxlab.graph.commits import Touch
 from onnxlab.graph.sorting import restore_order
+from onnxlab.graph.sweeping import drop_ghosts
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -71,6 +72,7 @@ class Transaction:
         try:
             if self.inverses:
                 restore_order(self._graph, self)
+                drop_ghosts(self._graph, self)
                 if found := self.problems.introduced():
                     raise EditError(f"{self.label}: refused. " + " ".join(found))
                 if self._graph.journal is not None:

@@ -117,7 +117,7 @@ def test_a_cycle_is_refused_by_name(graph: ModelGraph) -> None:
 
 
 def test_a_second_producer_is_refused(graph: ModelGraph) -> None:
-    with pytest.raises(EditError, match="'r_out' is made by r and n; every value has one producer"):
+    with pytest.raises(EditError, match="'r_out' is made by n and r; every value has one producer"):
         edits.add_node(graph, onnx.helper.make_node("Neg", ["x"], ["r_out"], name="n"))
 
 

@@ -1,0 +1,176 @@
+"""Primitive changes of nodes: in and out, their place, what they read and make, their attributes."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab.graph.mentions import refresh_bodies
+from onnxlab.graph.records import GRAPH_KINDS, NodeImage, ScopeImage
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    """Put a node at a position of a scope. `image` carries the ids it had if it stood in the model before."""
+
+    scope: int
+    position: int
+    proto: onnx.NodeProto
+    image: NodeImage | None = None
+
+    def apply(self, graph: "ModelGraph") -> "RemoveNode":
+        scope = graph.scopes[self.scope]
+        scope.proto.node.insert(self.position, self.proto)
+        node = graph.index.add_node(scope, self.position, scope.proto.node[self.position], self.image)
+        graph.touch.node(node.id)
+        graph.touch.values(node.outputs)
+        graph.touch.values(node.inputs)
+        graph.touch.tree(node)
+        return RemoveNode(node.id)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveNode:
+    """Take a node out, with everything in its bodies."""
+
+    node: int
+
+    def apply(self, graph: "ModelGraph") -> InsertNode:
+        node = graph.nodes[self.node]
+        scope = graph.scopes[node.scope]
+        position = scope.position(node)
+        graph.touch.removal(node)
+        image = graph.index.remove_node(node)
+        del scope.proto.node[position]
+        return InsertNode(scope.id, position, image.proto, image)
+
+
+@dataclass(frozen=True, slots=True)
+class MoveNode:
+    """Take a node to another position of its scope's file order (counted with the node taken out)."""
+
+    node: int
+    position: int
+
+    def apply(self, graph: "ModelGraph") -> "MoveNode":
+        node = graph.nodes[self.node]
+        scope = graph.scopes[node.scope]
+        old = scope.position(node)
+        nodes = scope.proto.node
+        proto = nodes[old]
+        del nodes[old]
+        nodes.insert(self.position, proto)
+        node.proto = nodes[self.position]
+        graph.index.move_node(node, self.position)
+        refresh_bodies(graph, node)
+        graph.touch.scopes(scope.id)
+        graph.touch.moved(node.id)
+        return MoveNode(node.id, old)
+
+
+@dataclass(frozen=True, slots=True)
+class SetInputs:
+    """Let a node read the values of these names ("" leaves an optional input out)."""
+
+    node: int
+    names: tuple[str, ...]
+    ids: dict[str, int] | None = None
+
+    def apply(self, graph: "ModelGraph") -> "SetInputs":
+        node = graph.nodes[self.node]
+        inverse = SetInputs(node.id, tuple(node.proto.input), graph.ids_by_name(node.inputs))
+        graph.touch.node(node.id)
+        graph.touch.values(node.inputs)
+        graph.index.set_inputs(node, list(self.names), self.ids)
+        node.proto.input[:] = self.names
+        graph.touch.values(node.inputs)
+        return inverse
+
+
+@dataclass(frozen=True, slots=True)
+class SetOutputs:
+    """Let a node make values of these names. A new name is a new value: to keep its identity use `RenameValue`."""
+
+    node: int
+    names: tuple[str, ...]
+    ids: dict[str, int] | None = None
+
+    def apply(self, graph: "ModelGraph") -> "SetOutputs":
+        node = graph.nodes[self.node]
+        inverse = SetOutputs(node.id, tuple(node.proto.output), graph.ids_by_name(node.outputs))
+        graph.touch.node(node.id)
+        graph.touch.values(node.outputs)
+        graph.touch.users(node.outputs)
+        graph.index.set_outputs(node, list(self.names), self.ids)
+        node.proto.output[:] = self.names
+        graph.touch.values(node.outputs)
+        graph.touch.users(node.outputs)
+        return inverse
+
+
+@dataclass(frozen=True, slots=True)
+class SetAttribute:
+    """Set an attribute of a node, or take it away.
+
+    Without a `position`, the first attribute of the name is replaced where it stands or taken away, and a new one goes
+    to the end. With one, an attribute is put there, or the one there is taken away: files can have several of a name.
+    """
+
+    node: int
+    name: str
+    proto: onnx.AttributeProto | None
+    position: int = -1
+    images: tuple[ScopeImage, ...] | None = None
+
+    def apply(self, graph: "ModelGraph") -> "SetAttribute":
+        node = graph.nodes[self.node]
+        attributes = node.proto.attribute
+        graph.touch.node(node.id)
+        graph.touch.bodies(node, self.name)
+        standing = next((index for index, attribute in enumerate(attributes) if attribute.name == self.name), -1)
+        if self.proto is None:
+            position = standing if self.position < 0 else self.position
+            if position < 0:
+                return self
+            old, images = self._remove(graph, position)
+            return SetAttribute(node.id, self.name, old, position, images)
+        if standing < 0 or self.position >= 0:
+            position = len(attributes) if self.position < 0 else self.position
+            self._insert(graph, position)
+            return SetAttribute(node.id, self.name, None, position)
+        old, images = self._remove(graph, standing)
+        self._insert(graph, standing)
+        return SetAttribute(node.id, self.name, old, -1, images)
+
+    def _remove(
+        self, graph: "ModelGraph", position: int
+    ) -> tuple[onnx.AttributeProto, tuple[ScopeImage, ...] | None]:
+        node = graph.nodes[self.node]
+        old = node.proto.attribute[position]
+        images = None
+        if old.type in GRAPH_KINDS:
+            images = tuple(graph.index.remove_bodies(node, self.name, *_bodies(node.proto, position)))
+        del node.proto.attribute[position]
+        return old, images
+
+    def _insert(self, graph: "ModelGraph", position: int) -> None:
+        assert self.proto is not None
+        node = graph.nodes[self.node]
+        node.proto.attribute.insert(position, self.proto)
+        if self.proto.type in GRAPH_KINDS:
+            start, _ = _bodies(node.proto, position)
+            graph.index.add_bodies(node, node.proto.attribute[position], list(self.images or ()), start)
+            graph.touch.bodies(node, self.name)
+
+
+def _bodies(node: onnx.NodeProto, position: int) -> tuple[int, int]:
+    """(first, count) of an attribute's graphs among those of all attributes of its name."""
+    counts = [
+        1 if attribute.type == attribute.GRAPH else len(attribute.graphs)
+        for attribute in node.attribute[: position + 1]
+        if attribute.type in GRAPH_KINDS and attribute.name == node.attribute[position].name
+    ]
+    return sum(counts[:-1]), counts[-1]
