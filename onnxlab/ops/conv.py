@@ -15,15 +15,18 @@ from math import prod
 import numpy as np
 
 from onnxlab.limits import RunContext
-from onnxlab.ops.numeric import Array, at, narrow, widen
+from onnxlab.ops.numeric import Array, at, narrow, scratch, widen
 from onnxlab.ops.registry import kernel
 from onnxlab.ops.window import Window, window
 
 PATCHES = 1 << 20
 """Elements of the buffer that holds patches: large enough for BLAS, small enough to stay near the cache."""
 
-_SLAB = 1 << 15
+_SLAB = 1 << 14
 """Elements of output that a depthwise convolution works on at a time."""
+
+_FEW = 256
+"""Outputs of an image below which several images are multiplied at once."""
 
 
 @kernel("Conv", context=True)
@@ -58,19 +61,46 @@ def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
         return _depthwise(ctx, x, w, b, shape)
     if prod(shape.kernel) == 1 and not shape.padded:
         return _pointwise(ctx, x, w, b, shape, group)
+    if len(x) > 1 and prod(shape.output) < _FEW:
+        return _batched(ctx, x, w, b, shape, group)
     y = np.empty((len(x), len(w), *shape.output), x.dtype)
     weights = w.reshape(group, len(w) // group, -1)
-    buffer = np.empty(0, x.dtype)
     for image, result in zip(x, y, strict=True):
-        patches = shape.view(shape.pad(image[None]))[0]
-        for part in _parts(shape.output, len(patches) * prod(shape.kernel)):
-            ctx.check()
-            chosen = patches[(*(slice(None),) * (1 + len(shape.kernel)), *part)]
-            if buffer.size < chosen.size:
-                buffer = np.empty(chosen.size, x.dtype)
-            columns = buffer[: chosen.size].reshape(chosen.shape)
-            np.copyto(columns, chosen)
+        for part, columns in _columns(ctx, image, shape):
             _multiply(weights, columns.reshape(group, weights.shape[2], -1), result[(slice(None), *part)], b)
+    return y
+
+
+def _columns(ctx: RunContext, image: Array, shape: Window) -> Iterator[tuple[tuple[slice, ...], Array]]:
+    """(part of the output, patches [C, k1, …, o1, …] that it needs) of an image [C, D1, …]."""
+    patches = shape.view(shape.pad(image[None]))[0]
+    for part in _parts(shape.output, len(image) * prod(shape.kernel)):
+        ctx.check()
+        dims = [piece.stop - piece.start for piece in part]
+        columns = scratch((len(image), *shape.kernel, *dims), image.dtype)
+        np.copyto(columns, patches[(*(slice(None),) * (1 + len(shape.kernel)), *part)])
+        yield part, columns
+
+
+def _batched(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Images with few outputs each: the patches of several are multiplied at once."""
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, len(w) // group, -1)
+    spots, depth, rank = prod(shape.output), x.shape[1] * prod(shape.kernel), len(shape.kernel)
+    step = max(1, PATCHES // max(1, depth * spots))
+    patches = shape.view(shape.pad(x))
+    for start in range(0, len(x), step):
+        ctx.check()
+        chosen = patches[start : start + step]
+        count = len(chosen)
+        columns = scratch((*chosen.shape[1 : 2 + rank], count, *shape.output), x.dtype)
+        np.copyto(columns, np.moveaxis(chosen, 0, 1 + rank))
+        made = np.matmul(weights, columns.reshape(group, weights.shape[2], -1)).reshape(len(w), count, spots)
+        out = y[start : start + count].reshape(count, len(w), spots)
+        if b is None:
+            np.copyto(out, made.swapaxes(0, 1))
+        else:
+            np.add(made.swapaxes(0, 1), b[:, None], out=out)
     return y
 
 
@@ -115,26 +145,56 @@ def _pointwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Wind
 
 
 def _depthwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window) -> Array:
-    """One kernel per channel: shifted slices times a weight, summed up for a few channels at a time."""
-    count, rank = x.shape[1], len(shape.output)
+    """One kernel per channel: shifted runs of the input times the weights, summed up.
+
+    With channels as the innermost axis, with its padding and by phases of the stride, what a tap reads for all
+    outputs is one contiguous run: NumPy is several times slower on runs of a line. The run goes over line ends; what
+    falls between the lines of the output is left out at the end.
+    """
+    count, lines, rank = x.shape[1], shape.phase_shape, len(shape.output)
+    inner = prod(lines[1:])
+    length = _flat([dim - 1 for dim in shape.output], lines) + 1
+    step = max(1, _SLAB // max(1, count))  # positions worked on at a time
+    taps = [(phase, _flat(offset, lines) * count) for _, phase, offset in shape.shifts()]
+    weights = np.ascontiguousarray(w.reshape(count, -1).T)  # [taps, channels]
+    tiled = np.tile(weights, (1, min(step, length)))
+    bias = None if b is None else np.tile(b, min(step, length))
     y = np.empty((len(x), count, *shape.output), x.dtype)
-    step = max(1, _SLAB // max(1, prod(shape.output)))
-    term = np.empty((min(step, count), *shape.output), x.dtype)
-    taps = list(shape.taps())
-    weights = w.reshape(count, *shape.kernel, *(1,) * rank)
+    total = np.empty((shape.output[0] * inner, count), x.dtype)
+    term = np.empty(tiled.shape[1], x.dtype)
     for image, result in zip(x, y, strict=True):
-        for start in range(0, count, step):
+        phases = shape.phases(image)
+        runs = [(phases[phase].reshape(-1), offset) for phase, offset in taps]
+        flat = total.reshape(-1)
+        for start in range(0, length * count, term.size):
             ctx.check()
-            channels = slice(start, min(count, start + step))
-            out, source, kernels = result[channels], image[channels], weights[channels]
-            out[...] = 0 if b is None else b[channels].reshape(-1, *(1,) * rank)
-            for position, served, read in taps:
-                target = out[at(slice(None), *served)]
-                if target.size:
-                    part = term[(slice(0, len(out)), *(slice(0, dim) for dim in target.shape[1:]))]
-                    np.multiply(source[at(slice(None), *read)], kernels[at(slice(None), *position)], out=part)
-                    np.add(target, part, out=target)
+            size = min(term.size, length * count - start)
+            _add_taps(runs, tiled, bias, start, flat[start : start + size], term[:size])
+        found = total.reshape(shape.output[0], *lines[1:], count)[at(*map(slice, shape.output))]
+        np.copyto(result, np.moveaxis(found, rank, 0))
     return y
+
+
+def _add_taps(
+    runs: Sequence[tuple[Array, int]], weights: Array, bias: Array | None, start: int, out: Array, term: Array
+) -> None:
+    """The sum of all taps for one run of outputs."""
+    size = out.size
+    for number, (source, offset) in enumerate(runs):
+        read = source[start + offset : start + offset + size]
+        np.multiply(read, weights[number, :size], out=term if number else out)
+        if number:
+            np.add(out, term, out=out)
+    if bias is not None:
+        np.add(out, bias[:size], out=out)
+
+
+def _flat(index: Sequence[int], dims: Sequence[int]) -> int:
+    """Position of an index in row-major order."""
+    place = 0
+    for at_axis, dim in zip(index, dims, strict=True):
+        place = place * dim + at_axis
+    return place
 
 
 @kernel("ConvTranspose", context=True)

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
+from math import prod
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -73,6 +75,23 @@ def blocked(x: Array, function: Callable[[Array, Array], None], scratch: int = 1
         block = flat[start : start + BLOCK]
         function(block, temporaries[:, : block.size])
     return result
+
+
+_local = threading.local()
+
+
+def scratch(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An array to work in, of any content; it is this thread's until it asks for the next one.
+
+    Up to 8 MB are kept, because memory that is new to the process costs more than what is done with it.
+    """
+    nbytes = prod(shape) * dtype.itemsize
+    if nbytes > 1 << 23:
+        return np.empty(shape, dtype)
+    kept: Array | None = getattr(_local, "scratch", None)
+    if kept is None or kept.nbytes < nbytes:
+        kept = _local.scratch = np.empty(nbytes, np.uint8)
+    return kept[:nbytes].view(dtype).reshape(shape)
 
 
 def legacy_operand(a: Array, b: Array, broadcast: int, axis: int | None) -> Array:

@@ -75,6 +75,43 @@ class Window:
         result[tuple(target)] = x[tuple(source)]
         return result
 
+    @property
+    def phase_shape(self) -> tuple[int, ...]:
+        """Spatial dims of each phase: room for every output and for the taps behind the last one."""
+        return tuple(
+            out + (k - 1) * dilation // stride
+            for out, k, dilation, stride in zip(self.output, self.kernel, self.dilations, self.strides, strict=True)
+        )
+
+    def phases(self, x: Array) -> Array:
+        """[s1, …, q1, …, C]: an image [C, D1, …] with its padding, cut into phases of the strides, channels last.
+
+        Phase (p1, …) holds the padded elements q·s + p, so that what a tap reads for all outputs is one box of it.
+        """
+        lines = self.phase_shape
+        result = np.zeros((*self.strides, *lines, len(x)), x.dtype)
+        image = np.moveaxis(x, 0, -1)
+        for phase in product(*map(range, self.strides)):
+            source, target = [], []
+            for axis, (p, stride, begin) in enumerate(zip(phase, self.strides, self.begin, strict=True)):
+                first = max(0, -((p - begin) // stride))
+                stop = max(first, min(lines[axis], (self.size[axis] - 1 + begin - p) // stride + 1))
+                start = first * stride + p - begin
+                source.append(slice(start, start + (stop - first) * stride, stride))
+                target.append(slice(first, stop))
+            result[phase][tuple(target)] = image[tuple(source)]
+        return result
+
+    def shifts(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+        """Every kernel position with the phase that it reads and the offset of its box there."""
+        for position in product(*map(range, self.kernel)):
+            reach = [k * dilation for k, dilation in zip(position, self.dilations, strict=True)]
+            yield (
+                position,
+                tuple(r % stride for r, stride in zip(reach, self.strides, strict=True)),
+                tuple(r // stride for r, stride in zip(reach, self.strides, strict=True)),
+            )
+
     def view(self, padded: Array) -> Array:
         """A strided view [N, C, k1, …, o1, …] of a padded input: what every window sees, nothing copied."""
         lead, steps = padded.strides[:2], padded.strides[2:]
