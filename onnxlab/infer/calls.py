@@ -18,7 +18,7 @@ from onnxlab.infer.frame import Frame
 from onnxlab.infer.native import hole
 from onnxlab.infer.operators import Operator, Problem
 from onnxlab.shapes import UNKNOWN, Dim, Fact, map_dims, replace_symbols
-from onnxlab.shapes.expressions import Atom
+from onnxlab.shapes.expressions import Atom, symbol_atoms
 
 if TYPE_CHECKING:
     from onnxlab.infer.walk import Inputs, Walker
@@ -35,11 +35,13 @@ class Call:
 
     Attributes:
         outputs: facts of its formal outputs.
+        private: slots of those whose dims are of symbols that the walk made.
         inner: keys of the calls that it makes itself.
     """
 
     frame: Frame
     outputs: tuple[Fact, ...] = ()
+    private: frozenset[int] = frozenset()
     inner: tuple[CallKey, ...] = ()
 
 
@@ -90,7 +92,12 @@ class Calls:
             problems.append(Problem("error", "arity", message, wanted, found, "remove inputs"))
         if len(operator.outputs) != len(call.outputs):
             problems.append(_output_mismatch(scope, len(operator.outputs)))
-        return tuple(_as_seen_outside(fact, key, slot) for slot, fact in enumerate(call.outputs))
+        if not call.private:
+            return call.outputs
+        return [
+            _as_seen_outside(fact, key, slot) if slot in call.private else fact
+            for slot, fact in enumerate(call.outputs)
+        ]
 
     def _refusal(self, scope: Scope) -> Problem | None:
         if scope.id in self._active:
@@ -113,7 +120,8 @@ class Calls:
         finally:
             self._active.pop()
         outputs = tuple(frame.facts.get(vid, UNKNOWN) for vid in scope.outputs)
-        return Call(frame, outputs, tuple(self.made.pop(key, {}).values()))
+        private = frozenset(slot for slot, fact in enumerate(outputs) if _holds_own(fact, key))
+        return Call(frame, outputs, private, tuple(self.made.pop(key, {}).values()))
 
     def forget_node(self, node: int) -> None:
         """Call it when a node of the model is gone or calls something else."""
@@ -147,13 +155,28 @@ def _attributes(function: onnx.FunctionProto, node: onnx.NodeProto) -> dict[str,
     return attributes
 
 
+def _is_own(atom: Atom, key: CallKey) -> bool:
+    """Whether a symbol was made by the walk of a call."""
+    own = atom.key
+    return type(own) is tuple and own[0] == "unknown" and own[2] == key
+
+
+def _holds_own(fact: Fact, key: CallKey) -> bool:
+    found = False
+
+    def look(dim: Dim) -> Dim:
+        nonlocal found
+        found = found or any(_is_own(atom, key) for atom in symbol_atoms(dim))
+        return dim
+
+    map_dims(fact, look)
+    return found
+
+
 def _as_seen_outside(fact: Fact, key: CallKey, slot: int) -> Fact:
     """The fact with the walk's own symbols replaced by holes of the calling node."""
 
     def fill(atom: Atom) -> Dim | None:
-        own = atom.key
-        if type(own) is tuple and own[0] == "unknown" and own[2] == key:
-            return hole(slot, own[3:], atom.minimum)
-        return None
+        return hole(slot, atom.key[3:], atom.minimum) if _is_own(atom, key) else None  # type: ignore[index]
 
     return map_dims(fact, lambda dim: replace_symbols(dim, fill))

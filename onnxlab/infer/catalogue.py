@@ -6,7 +6,6 @@ from functools import lru_cache
 
 import onnx
 
-from onnxlab.graph.index import GRAPH_KINDS
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer import operators
@@ -59,23 +58,20 @@ class Catalogue:
 
     def _identify(self, frame: Frame, node: NodeRecord) -> Found:
         proto = node.proto
-        op_type = proto.op_type
+        op_type, domain = proto.op_type, node.domain
+        functions = self._graph.index.functions
+        function = functions.get((domain, op_type, proto.overload), 0) if functions else 0
         key = None
-        if op_type != "Constant" and not node.bodies and not self._annotated:
+        if op_type != "Constant" and not function and not node.bodies and not self._annotated:
             key = self._tail(node, op_type)
             shared = self._by_tail.get(key)
             if shared is not None:
                 self.by_node[node.id] = shared
-                if shared.function:
-                    self.call_nodes.add(node.id)
                 return shared
         attributes: operators.Attributes = proto.attribute
         refers = False
         if frame.call is not None:
             attributes, refers = operators.bound_attributes(proto, frame.attributes)
-        domain = node.domain
-        functions = self._graph.index.functions
-        function = functions.get((domain, op_type, proto.overload), 0) if functions else 0
         found: Found
         if op_type == "Constant" and not domain and not function:
             found = self._constant(frame, node, attributes)
@@ -117,15 +113,14 @@ class Catalogue:
         inputs, outputs = node.inputs, node.outputs
         absent = tuple([slot for slot, value in enumerate(inputs) if not value]) if 0 in inputs else ()
         unnamed = tuple([slot for slot, value in enumerate(outputs) if not value]) if 0 in outputs else ()
-        values = tuple([a.SerializeToString() for a in attributes if a.type not in GRAPH_KINDS])
-        key = (self._root(node.scope), domain, op_type, function, len(inputs), len(outputs), absent, unnamed, values)
+        given = operators.serialised(attributes, function)
+        key = (self._root(node.scope), domain, op_type, function, len(inputs), len(outputs), absent, unnamed, given)
         if function:
             self.call_nodes.add(node.id)
         if not node.bodies and (shared := self._shared.get(key)) is not None:
             return shared
         version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
-        attribute_key = b"\0".join(values)
-        made = operators.make(domain, version, node.proto, attributes, attribute_key, function, self._bodies(node))
+        made = operators.make(domain, version, node.proto, attributes, given, function, self._bodies(node))
         if not node.bodies:
             self._shared[key] = made
         return made

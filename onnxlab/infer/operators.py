@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, Literal
 
 import onnx
@@ -15,7 +16,9 @@ import onnx
 from onnxlab import ops, schemas
 from onnxlab.errors import Severity
 from onnxlab.graph.attributes import AttributeRef, decode, kind_of
+from onnxlab.graph.index import GRAPH_KINDS
 from onnxlab.shapes import Fact
+from onnxlab.shapes.values import MAX_ELEMENTS
 
 Reads = Literal["none", "all", "some"]
 Attributes = Sequence[onnx.AttributeProto]
@@ -64,23 +67,42 @@ class Operator:
             on them only where "all" are known.
         shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
         arity: what is wrong with the number of inputs, False for nothing, None while nobody has looked.
-        proto: a node with these attributes and placeholder names.
+        given: the attributes as they were read, serialised; graphs left out.
     """
 
     domain: str
     op_type: str
     version: int
+    inputs: tuple[bool, ...]
     outputs: tuple[bool, ...]
-    proto: onnx.NodeProto
+    given: tuple[bytes, ...] = ()
     schema: schemas.Schema | None = None
     rule: Callable[..., Any] | None = None
     function: int = 0
     attributes: Mapping[str, Any] = field(default_factory=dict)
-    attribute_key: bytes = b""
     reads: Reads = "some"
     shared: bool = True
     arity: Problem | Literal[False] | None = None
     memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
+    _proto: onnx.NodeProto | None = None
+
+    @property
+    def attribute_key(self) -> bytes:
+        """What tells its attributes from others."""
+        return b"\0".join(self.given)
+
+    @property
+    def proto(self) -> onnx.NodeProto:
+        """A node with these attributes and placeholder names, for onnx's own inference."""
+        if self._proto is None:
+            self._proto = onnx.NodeProto(
+                op_type=self.op_type,
+                domain=self.domain,
+                input=[f"x{slot}" if named else "" for slot, named in enumerate(self.inputs)],
+                output=[f"y{slot}" if named else "" for slot, named in enumerate(self.outputs)],
+                attribute=map(onnx.AttributeProto.FromString, self.given),
+            )
+        return self._proto
 
     def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:
         """Keep an outcome for input facts that come again; forgets all when there are too many."""
@@ -142,12 +164,30 @@ def bound_attributes(
     return bound, found
 
 
+def serialised(attributes: Attributes, function: int) -> tuple[bytes, ...]:
+    """What tells attributes from others: their bytes, graphs left out.
+
+    What a call passes to a `function` as a large tensor counts by its type and dims: inference sees no more of it,
+    and twelve layers that differ in nothing but their weights are walked once.
+    """
+    if not function:
+        return tuple([a.SerializeToString() for a in attributes if a.type not in GRAPH_KINDS])
+    return tuple([_outline(a).SerializeToString() for a in attributes if a.type not in GRAPH_KINDS])
+
+
+def _outline(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
+    if attribute.type != onnx.AttributeProto.TENSOR or prod(attribute.t.dims) <= MAX_ELEMENTS:
+        return attribute
+    tensor = onnx.TensorProto(dims=attribute.t.dims, data_type=attribute.t.data_type)
+    return onnx.AttributeProto(name=attribute.name, type=attribute.type, t=tensor)
+
+
 def make(
     domain: str,
     version: int,
     node: onnx.NodeProto,
     attributes: Attributes,
-    key: bytes,
+    given: tuple[bytes, ...],
     function: int,
     bodies: Mapping[str, Any],
 ) -> Operator:
@@ -156,34 +196,34 @@ def make(
     Args:
         version: of `domain`, 0 where the model does not import it: then the newest schema is taken.
         attributes: of the node, references bound.
+        given: the same, `serialised`.
         function: scope id of the model-local function of this name, else 0.
         bodies: {attribute: Body or list of them} of graph attributes.
     """
-    names = [f"x{slot}" if name else "" for slot, name in enumerate(node.input)]
-    proto = onnx.NodeProto(
-        op_type=node.op_type,
-        domain=domain,
-        input=names,
-        output=[f"y{slot}" if name else "" for slot, name in enumerate(node.output)],
-        attribute=attributes,
-    )
-    wanted = version or schemas.latest_opset(domain)
-    schema = None if function else schemas.find(domain, node.op_type, wanted)
-    found = None if function else ops.find_rule(domain, node.op_type, schema.since_version if schema else wanted)
-    return Operator(
+    op_type = node.op_type
+    schema = rule = None
+    if not function:
+        wanted = version or schemas.latest_opset(domain)
+        schema = schemas.find(domain, op_type, wanted)
+        found = ops.find_rule(domain, op_type, schema.since_version if schema else wanted)
+        rule = found.function if found else None
+    made = Operator(
         domain,
-        node.op_type,
+        op_type,
         version,
-        tuple(bool(name) for name in node.output),
-        proto,
+        tuple(map(bool, node.input)),
+        tuple(map(bool, node.output)),
+        given,
         schema,
-        found.function if found else None,
+        rule,
         function,
-        decoded(attributes, schema, bodies),
-        key,
-        reads_elements(domain, node.op_type),
+        decoded(attributes, schema, bodies) if not function else {},
+        "some" if function else reads_elements(domain, op_type),
         not bodies,
     )
+    if bodies and rule is None:  # a rule of onnx that looks into graphs
+        made.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
+    return made
 
 
 def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mapping[str, Any]) -> dict[str, Any]:
@@ -194,12 +234,20 @@ def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mappi
             if spec.default is not None:
                 values[name] = tuple(spec.default) if isinstance(spec.default, list) else spec.default
     for attribute in attributes:
-        if attribute.name in bodies:
-            values[attribute.name] = bodies[attribute.name]
+        name, kind = attribute.name, attribute.type
+        if name in bodies:
+            values[name] = bodies[name]
+        elif kind == _INT and not attribute.ref_attr_name:  # nine of ten are integers
+            values[name] = attribute.i
+        elif kind == _INTS and not attribute.ref_attr_name:
+            values[name] = tuple(attribute.ints)
         elif kind_of(attribute) == "tensor":
-            values[attribute.name] = attribute.t  # decoded by the rule that wants its elements: it may be large
+            values[name] = attribute.t  # decoded by the rule that wants its elements: it may be large
         else:
             value = decode(attribute)
             if not isinstance(value, AttributeRef):
-                values[attribute.name] = tuple(value) if isinstance(value, list) else value
+                values[name] = tuple(value) if isinstance(value, list) else value
     return values
+
+
+_INT, _INTS = onnx.AttributeProto.INT, onnx.AttributeProto.INTS
