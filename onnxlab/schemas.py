@@ -158,6 +158,7 @@ _lock = threading.Lock()
 _custom: dict[tuple[str, str], dict[int, Schema]] = {}
 _standard: dict[tuple[str, str, int], Schema] = {}
 _found: dict[tuple[str, str, int], Schema | None] = {}
+_generation = 0
 
 
 def canonical_domain(domain: str) -> str:
@@ -321,7 +322,7 @@ def register(schema: Schema) -> None:
             where = f"{key[0] or 'ai.onnx'}::{key[1]} version {schema.since_version}"
             raise ValueError(f"{where} is registered already; unregister it first")
         versions[schema.since_version] = schema
-        _found.clear()
+        _forget_found()
 
 
 def unregister(domain: str, op_type: str, since_version: int | None = None) -> None:
@@ -344,4 +345,15 @@ def unregister(domain: str, op_type: str, since_version: int | None = None) -> N
             del versions[since_version]
         if not versions:
             del _custom[key]
-        _found.clear()
+        _forget_found()
+
+
+def _forget_found() -> None:
+    global _generation
+    _found.clear()
+    _generation += 1
+
+
+def generation() -> int:
+    """Return a number that grows whenever a custom operator comes or goes: what was found before may be stale."""
+    return _generation

@@ -160,6 +160,7 @@ class Touch:
 
     def function(self, scope: Scope, removed: bool = False) -> None:
         self.functions = True
+        self._graph.kept.clear()  # any node may call it, or no more
         self.scope(scope)
 
     def field(self, target: "Target", field: str) -> None:

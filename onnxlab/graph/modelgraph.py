@@ -40,6 +40,8 @@ class ModelGraph:
         lock: held during every edit; take it to read several things that must belong together.
         version: counts commits, undo and redo included.
         nodes, values, scopes: records by id; read-only for everybody but the changes.
+        kept: what inference keeps of nodes beside the records, by whatever tells one from another; told with
+            `forget_node(id)` and `forget_scope(id)` what changes, and dropped when the meaning of all nodes may.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
         journal: where every commit is written down before it is final, None where nothing is.
@@ -57,6 +59,7 @@ class ModelGraph:
         self.scopes: dict[int, Scope] = self.index.scopes
         self.history = History()
         self.followers: list[Follower] = []
+        self.kept: dict[Any, Any] = {}
         self.journal: Journal | None = None
         self.transaction: Transaction | None = None
         self._unrecorded_touch: Touch | None = None
@@ -233,12 +236,17 @@ class ModelGraph:
 
     def forget_node(self, node: int) -> None:
         self._snapshots.forget_node(node)
+        for kept in self.kept.values():
+            kept.forget_node(node)
 
     def forget_all_nodes(self) -> None:
         self._snapshots.forget_all()
         self._opsets.clear()
+        self.kept.clear()
 
     def forget_scope(self, scope: int) -> None:
+        for kept in self.kept.values():
+            kept.forget_scope(scope)
         self._snapshots.forget_scope(scope)
         self._names.forget(scope)
         self._opsets.pop(scope, None)

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import onnx
 
+from onnxlab import schemas
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer import operators
@@ -13,7 +14,9 @@ from onnxlab.infer.constants import constant_fact
 from onnxlab.infer.context import ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Problem
+from onnxlab.infer.policy import Policy
 from onnxlab.infer.sources import Sources
+from onnxlab.infer.symbols import token_of
 from onnxlab.shapes import UNKNOWN, Fact
 
 Found = Operator | Fact
@@ -21,20 +24,38 @@ Found = Operator | Fact
 _REFERENCE = b"\xaa\x01"
 """How `ref_attr_name` begins in a serialised attribute; other bytes may look like it, it never looks otherwise."""
 
+_SPARE = 1000
+"""Operators that may be kept beyond one for each node."""
+
 _MAX_TAIL = 4096
 """Bytes up to which a node is recognised by its serialised operator and attributes."""
+
+
+def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
+    """The catalogue of a graph: kept there, so that a second inference does not read every message again."""
+    key = (Catalogue, policy)
+    kept = graph.kept.get(key)
+    if isinstance(kept, Catalogue) and kept.generation == schemas.generation():
+        kept.forget_unknown()
+        return kept
+    made = graph.kept[key] = Catalogue(graph)
+    return made
 
 
 class Catalogue:
     """Operators by node id; for a Constant the fact of its output itself.
 
+    Operators remember what was inferred by them, which depends on the policy.
+
     Attributes:
         call_nodes: ids of the nodes met so far that call a model-local function.
+        generation: of the schemas that it was made with.
     """
 
-    def __init__(self, graph: ModelGraph, sources: Sources) -> None:
+    def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
-        self._sources = sources
+        self._sources = Sources(graph, token_of(graph))
+        self.generation = schemas.generation()
         self.by_node: dict[int, Found] = {}
         self.call_nodes: set[int] = set()
         self._bound: dict[int, dict[bytes, Found]] = {}
@@ -48,6 +69,25 @@ class Catalogue:
         self.by_node.pop(node, None)
         self._bound.pop(node, None)
         self.call_nodes.discard(node)
+
+    def forget_scope(self, scope: int) -> None:
+        """Call it when the inputs, outputs or declarations of a scope changed: its owner's rule sees them."""
+        if (record := self._graph.scopes.get(scope)) is not None and record.owner:
+            self.forget_node(record.owner)
+
+    def forget_unknown(self) -> None:
+        """Forget operators that nobody knew: onnx.defs may have learnt of them."""
+        unknown = {
+            id(operator): (key, operator)
+            for table in (self._shared, self._by_tail)
+            for key, operator in table.items()
+            if operator.schema is None and not operator.function
+        }
+        if unknown:
+            self._shared = {key: found for key, found in self._shared.items() if id(found) not in unknown}
+            self._by_tail = {key: found for key, found in self._by_tail.items() if id(found) not in unknown}
+            for node in [node for node, found in self.by_node.items() if id(found) in unknown]:
+                self.forget_node(node)
 
     def find(self, frame: Frame, node: NodeRecord) -> Found:
         """The operator of a node; inside a function, with the attributes of the frame's call."""
@@ -122,6 +162,9 @@ class Catalogue:
         version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
         made = operators.make(domain, version, node.proto, attributes, given, function, self._bodies(node))
         if not node.bodies:
+            if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
+                self._shared.clear()
+                self._by_tail.clear()
             self._shared[key] = made
         return made
 

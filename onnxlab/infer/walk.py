@@ -15,7 +15,7 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer import checks, native, operators
 from onnxlab.infer.calls import Calls
-from onnxlab.infer.catalogue import Catalogue
+from onnxlab.infer.catalogue import catalogue_of
 from onnxlab.infer.context import RuleContext, ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
@@ -38,7 +38,7 @@ class Walker:
         self.token = token_of(graph)
         self.sources = Sources(graph, self.token)
         self.calls = Calls(self)
-        self.catalogue = Catalogue(graph, self.sources)
+        self.catalogue = catalogue_of(graph, policy)
         self._by_node = self.catalogue.by_node
         self._adjusts = not policy.is_default
 
