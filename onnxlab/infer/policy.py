@@ -65,7 +65,7 @@ def refined(fact: Fact, other: Fact) -> Fact:
         case (SparseTensorFact(), SparseTensorFact()):
             return SparseTensorFact(fact.elem_type or other.elem_type, _refined_shape(fact.shape, other.shape))
         case (SequenceFact(), SequenceFact()):
-            return SequenceFact(refined(fact.elem, other.elem))
+            return SequenceFact(refined(fact.elem, other.elem), other.length if fact.length is None else fact.length)
         case (OptionalFact(), OptionalFact()):
             return OptionalFact(refined(fact.elem, other.elem))
     return fact

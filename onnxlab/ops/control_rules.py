@@ -7,7 +7,7 @@ from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import Body, InferContext
-from onnxlab.ops.facts import MaybeFact, as_dim, must_equal, normal_axis, same, scalar
+from onnxlab.ops.facts import MaybeFact, elem_type, must_equal, normal_axis, same, scalar
 from onnxlab.ops.registry import rule
 from onnxlab.shapes import (
     UNKNOWN,
@@ -24,6 +24,7 @@ from onnxlab.shapes import (
     TensorFact,
     from_items,
     map_dims,
+    maximum,
 )
 from onnxlab.shapes.expressions import symbol_atoms
 
@@ -53,7 +54,10 @@ def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, what: str) -> Fact:
         case (SparseTensorFact(), SparseTensorFact()) if a.elem_type == b.elem_type:
             return SparseTensorFact(a.elem_type, _merged_shape(ctx, a.shape, b.shape, slot))
         case (SequenceFact(), SequenceFact()):
-            return SequenceFact(merged(ctx, a.elem, b.elem, ELEMENT, what))
+            length = a.length if a.length == b.length else None
+            if 0 in (a.length, b.length) and elem_type(a.elem) == elem_type(b.elem):  # of no element nothing is said
+                return SequenceFact(a.elem if b.length == 0 else b.elem, length)
+            return SequenceFact(merged(ctx, a.elem, b.elem, ELEMENT, what), length)
         case (OptionalFact(), OptionalFact()):
             return OptionalFact(merged(ctx, a.elem, b.elem, slot, what))
         case (OptionalFact(), _):
@@ -95,13 +99,18 @@ def element_of(ctx: InferContext, sequence: Fact, slot: int = 0) -> Fact:
     return fact
 
 
-def _varying(fact: Fact) -> Fact:
+def varying(fact: Fact) -> Fact:
     """The fact of an element made by a body: sizes with unknown symbols may be others for the next one."""
 
     def dim_of(dim: Dim) -> Dim:
         return VARIES if any(not isinstance(atom.key, str) for atom in symbol_atoms(dim)) else dim
 
     return map_dims(fact.bare, dim_of)
+
+
+def added(ctx: InferContext, fact: Fact) -> Fact:
+    """The fact of what a node adds to a sequence: in a body, an iteration may add other sizes than the one before."""
+    return varying(fact) if ctx.depth else fact.bare
 
 
 # -- If -----------------------------------------------------------------------------------------------------------
@@ -145,13 +154,13 @@ def loop(
         )
     start = [_start(fact) for fact in carried]
     iteration = TensorFact(dtypes.INT64, ())
-    again = TensorFact(dtypes.BOOL, ())
+    again = TensorFact(dtypes.BOOL, (), from_items((), [True], "b"))  # or the body would not run
 
     def run(facts: Sequence[Fact]) -> list[Fact]:
         return ctx.infer(body, [iteration, again, *facts])
 
     state, found = fixpoint(ctx, start, run)
-    trips = _trips(ctx, limit, condition, count)
+    trips = _trips(limit, condition, found[0] if found else UNKNOWN)
     scans = [_stacked(ctx, fact, trips, count + slot) for slot, fact in enumerate(found[count + 1 :])]
     return (*state, *scans)
 
@@ -191,11 +200,14 @@ def _widest(fact: Fact) -> Fact:
     return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
 
 
-def _trips(ctx: InferContext, limit: MaybeFact, condition: MaybeFact, slot: int) -> Dim | None:
-    """The number of iterations where the trip count alone decides it; else None."""
+def _trips(limit: MaybeFact, condition: MaybeFact, again: Fact) -> Dim | None:
+    """The number of iterations where the trip count alone decides it, or the first condition; else None."""
+    first = True if condition is None else scalar(condition)
+    if first is False:
+        return 0
     trips = scalar(limit)
-    if condition is None and isinstance(trips, (int, Expr)):
-        return max(trips, 0) if isinstance(trips, int) else as_dim(ctx, trips, slot, 0)
+    if first is True and scalar(again) is True and isinstance(trips, (int, Expr)):
+        return maximum(trips, 0)
     return None
 
 
@@ -275,4 +287,5 @@ def sequence_map(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tu
         element_of(ctx, fact, count + slot) if isinstance(fact, SequenceFact) else fact
         for slot, fact in enumerate(inputs)
     ]
-    return tuple(SequenceFact(_varying(fact)) for fact in ctx.infer(attributes["body"], elements))
+    length = next((fact.length for fact in inputs if isinstance(fact, SequenceFact)), None)
+    return tuple(SequenceFact(varying(fact), length) for fact in ctx.infer(attributes["body"], elements))

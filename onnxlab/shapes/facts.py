@@ -192,14 +192,20 @@ class SparseTensorFact(Fact):
 
 
 class SequenceFact(Fact):
-    """A sequence; `elem` is what is true of each of its elements (`VARIES` where their sizes differ)."""
+    """A sequence.
 
-    __slots__ = ("elem",)
+    Attributes:
+        elem: what is true of each element (VARIES where a dim may differ from one to another).
+        length: how many elements there are, where that is known. Of no element, `elem` says nothing.
+    """
+
+    __slots__ = ("elem", "length")
 
     elem: Fact
+    length: Dim | None
 
-    def __new__(cls, elem: Fact) -> SequenceFact:
-        return cast("SequenceFact", cls._intern((cls, elem), elem=elem))
+    def __new__(cls, elem: Fact, length: Dim | None = None) -> SequenceFact:
+        return cast("SequenceFact", cls._intern((cls, elem, length), elem=elem, length=length))
 
     def __str__(self) -> str:
         return f"seq({self.elem})"
@@ -276,7 +282,8 @@ def map_dims(fact: Fact, function: Callable[[Dim], Dim]) -> Fact:
         case SparseTensorFact():
             return SparseTensorFact(fact.elem_type, _mapped(fact.shape, function))
         case SequenceFact():
-            return SequenceFact(map_dims(fact.elem, function))
+            length = function(fact.length) if isinstance(fact.length, Expr) else fact.length
+            return SequenceFact(map_dims(fact.elem, function), length)
         case OptionalFact():
             return OptionalFact(map_dims(fact.elem, function))
         case MapFact():
