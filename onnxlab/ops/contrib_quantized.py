@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,11 @@ from onnxlab.ops.contrib import DOMAIN
 from onnxlab.ops.matmul import product
 from onnxlab.ops.numeric import Array, narrow, widen
 from onnxlab.ops.pool import average_pool, global_average_pool
+from onnxlab.ops.prepared import prepared
 from onnxlab.ops.quantization import (
+    centred,
     dequantize_linear,
-    dynamic_quantize_linear,
+    dynamic_product,
     mat_mul_integer,
     q_linear_conv,
     quantize_linear,
@@ -221,8 +224,9 @@ def dynamic_quantize_mat_mul(
     a: Array, b: Array, b_scale: Array, b_zero_point: Array | None = None, bias: Array | None = None
 ) -> Array:
     """A quantised by its range, times quantised B, as float32."""
-    quantised, scale, zero = dynamic_quantize_linear(a)
-    return mat_mul_integer_to_float(quantised, b, scale, b_scale, zero, b_zero_point, bias)
+    right, largest = centred(b, b_zero_point)
+    y = dynamic_product(a, right, largest, widen(b_scale))
+    return y if bias is None else y + widen(bias)
 
 
 @kernel("DynamicQuantizeLSTM", domain=DOMAIN, context=True)
@@ -257,15 +261,24 @@ def dynamic_quantize_lstm(
     for number in range(len(w)):
         w_bias, r_bias = biases(layer, number, 4)
         flat = np.ascontiguousarray(layer.x).reshape(steps * batch, width)
-        projected = dynamic_quantize_mat_mul(flat, w[number], w_scale[number], w_zero_point[number]) + (w_bias + r_bias)
-
-        def recur(state: Array, number: int = number) -> Array:
-            return dynamic_quantize_mat_mul(state, r[number], r_scale[number], r_zero_point[number])
+        wide, largest = prepared(("direction", number), partial(_one_direction, number), w, w_zero_point)
+        projected = dynamic_product(flat, wide, largest, w_scale[number]) + (w_bias + r_bias)
+        recur = _recurrent(*prepared(("direction", number), partial(_one_direction, number), r, r_zero_point),
+                           r_scale[number])  # fmt: skip
 
         peepholes = None if p is None else p[number].reshape(3, -1)
         step = lstm_step(recur, layer.hidden, peepholes, functions[number], clip, input_forget)
         runs.append(scan_direction(ctx, layer, number, projected.reshape(steps, batch, -1), step))
     return results(runs, 0, x.dtype)
+
+
+def _one_direction(number: int, weights: Array, zero_point: Array) -> tuple[Array, float]:
+    return centred(weights[number], zero_point[number])
+
+
+def _recurrent(weights: Array, largest: float, scale: Array) -> Callable[[Array], Array]:
+    """state -> state @ weights, the state quantised by its range."""
+    return lambda state: dynamic_product(state, weights, largest, scale)
 
 
 @kernel("MatMulNBits", domain=DOMAIN)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.limits import RunContext
 from onnxlab.ops.numeric import BLOCK, Array, narrow, normal_axes, normal_axis, widen, widened
+from onnxlab.ops.prepared import prepared
 from onnxlab.ops.registry import kernel
 
 
@@ -25,10 +27,24 @@ def _per_channel(parameter: Array, rank: int) -> Array:
 
 def scale_and_shift(x: Array, scale: Array, bias: Array, mean: Array, var: Array, epsilon: float) -> Array:
     """scale · (x − mean) / √(var + epsilon) + bias for each channel, in two passes over x."""
+    factor, offset = prepared(("factors", epsilon), partial(_factors, epsilon), scale, bias, mean, var)
+    factor, offset = factor.astype(x.dtype, copy=False), offset.astype(x.dtype, copy=False)
+    if factor.ndim != 1 or x.ndim < 3 or not x.flags.c_contiguous:
+        y = np.multiply(x, _per_channel(factor, x.ndim))
+        return np.add(y, _per_channel(offset, x.ndim), out=y)
+    y = np.empty(x.shape, x.dtype)
+    step = max(1, 2 * BLOCK // max(1, prod(x.shape[2:])))  # channels whose elements stay in the cache between passes
+    for image, result in zip(x, y, strict=True):
+        for start in range(0, len(factor), step):
+            part = slice(start, start + step)
+            np.multiply(image[part], _per_channel(factor[part], x.ndim), out=result[part])
+            np.add(result[part], _per_channel(offset[part], x.ndim), out=result[part])
+    return y
+
+
+def _factors(epsilon: float, scale: Array, bias: Array, mean: Array, var: Array) -> tuple[Array, Array]:
     factor = scale / np.sqrt(var + var.dtype.type(epsilon))
-    offset = bias - mean * factor
-    y = np.multiply(x, _per_channel(factor.astype(x.dtype, copy=False), x.ndim))
-    return np.add(y, _per_channel(offset.astype(x.dtype, copy=False), x.ndim), out=y)
+    return factor, bias - mean * factor
 
 
 @kernel("BatchNormalization", since=14)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -39,6 +40,28 @@ def is_constant(array: Any) -> bool:
     """Whether an array was marked. None counts as one."""
     found = _constants.get(id(array))
     return array is None or (found is not None and found() is array)
+
+
+_LARGEST = 64  # entries that `remembered` keeps
+
+_remembered: OrderedDict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = OrderedDict()
+
+
+def remembered(make: Callable[..., T], *attributes: Any) -> T:
+    """`make(*attributes)`, kept for the same objects: what a kernel makes of a node's attributes, which never change.
+
+    The last few dozen are kept; equal attributes that are other objects count as others.
+    """
+    key = (make, *(item if item is None or isinstance(item, (int, str)) else id(item) for item in attributes))
+    found = _remembered.get(key)
+    if found is None:
+        found = attributes, make(*attributes)  # holds the attributes, so that their ids stay theirs
+        with _lock:
+            _remembered[key] = found
+            while len(_remembered) > _LARGEST:
+                _remembered.popitem(last=False)
+    value: T = found[1]
+    return value
 
 
 def prepared(what: Any, make: Callable[..., T], *arrays: Any) -> T:

@@ -19,6 +19,7 @@ from onnxlab.ops.cast import convert
 from onnxlab.ops.conv import convolve
 from onnxlab.ops.matmul import product
 from onnxlab.ops.numeric import Array, normal_axis, widen
+from onnxlab.ops.prepared import prepared
 from onnxlab.ops.registry import kernel
 from onnxlab.ops.window import window
 
@@ -81,9 +82,11 @@ def quantize_linear(
         elem_type = dtypes.from_numpy(y_zero_point.dtype)
     else:
         elem_type = output_dtype or dtypes.UINT8
+    limits = integer_range(elem_type)
+    if y_scale.size == 1 and x.dtype == np.float32 and x.ndim and limits is not None and limits[0] >= -(2**16):
+        return _quantised_tensor(x, y_scale, y_zero_point, limits, elem_type)
     scale = along(widen(y_scale), x, axis, block_size, "y_scale")
     y = np.divide(x if x.dtype == np.float64 else x.astype(np.float32, copy=False), scale)
-    limits = integer_range(elem_type)
     if limits is None:  # small floats: the cast rounds
         if y_zero_point is not None:
             y = y + along(widen(y_zero_point), x, axis, block_size, "y_zero_point")
@@ -97,6 +100,25 @@ def quantize_linear(
     return np.asarray(clipped.astype(narrow).astype(target) if target.kind == "V" else clipped.astype(target))
 
 
+def _quantised_tensor(
+    x: Array, scale: Array, zero_point: Array | None, limits: tuple[int, int], elem_type: int
+) -> Array:
+    """One scale for all: in as few passes as can be."""
+    y = np.divide(x, widen(scale).reshape(()))
+    np.rint(y, out=y)
+    zero = 0 if zero_point is None else int(integer_values(zero_point).reshape(()))
+    if zero:
+        np.add(y, np.float32(zero), out=y)
+    if y.size < 4096:
+        np.minimum(np.maximum(y, limits[0], out=y), limits[1], out=y)
+    else:
+        np.clip(y, limits[0], limits[1], out=y)
+    target = dtypes.to_numpy(elem_type)
+    if target.kind == "V":
+        return y.astype(np.int8 if limits[0] < 0 else np.uint8).astype(target)
+    return y.astype(target)
+
+
 @kernel("DequantizeLinear", since=10)
 def dequantize_linear(
     x: Array,
@@ -107,6 +129,11 @@ def dequantize_linear(
     output_dtype: int = 0,
 ) -> Array:
     """(x − zero point) · scale in the scale's type, or `output_dtype`."""
+    if x_scale.size == 1 and x_scale.dtype == np.float32 and x.dtype.char in "bBhH" and output_dtype in (0, 1):
+        y = x.astype(np.float32)
+        if x_zero_point is not None and (offset := int(x_zero_point.reshape(()))):
+            np.subtract(y, np.float32(offset), out=y)
+        return np.asarray(np.multiply(y, x_scale.reshape(()), out=y))
     target = dtypes.to_numpy(output_dtype) if output_dtype else x_scale.dtype
     scale = along(widen(x_scale), x, axis, block_size, "x_scale")
     values = integer_values(x)
@@ -145,6 +172,27 @@ def _centred(x: Array, zero_point: Array | None) -> tuple[Array, float]:
     return wide, max(float(wide.max()), -float(wide.min()))
 
 
+def centred(b: Array, zero_point: Array | None) -> tuple[Array, float]:
+    """As `_centred`, made once of constants."""
+    return prepared("centred", _centred, b, zero_point)
+
+
+def dynamic_product(a: Array, b: Array, largest: float, b_scale: Array) -> Array:
+    """A quantised to uint8 by its range, times integers B held in float32 (none above `largest`), as float32.
+
+    The same numbers as DynamicQuantizeLinear, MatMulInteger and a scaling make, without their conversions.
+    """
+    low = np.minimum(a.min(initial=0), np.float32(0))
+    high = np.maximum(a.max(initial=0), np.float32(0))
+    scale = (high - low) / np.float32(255) if high != low else np.float32(1)
+    zero = np.float32(np.clip(np.rint(-low / scale), 0, 255))
+    levels = np.divide(a, scale)
+    np.rint(levels, out=levels)
+    np.clip(levels, -zero, 255 - zero, out=levels)
+    sums = product(levels, b) if 255 * largest * a.shape[-1] < 2**24 else integer_product(levels, b, 255 * largest)
+    return np.multiply(sums, scale * b_scale, dtype=np.float32)
+
+
 def integer_product(a: Array, b: Array, bound: float) -> Array:
     """a @ b of integers held in float32, as int32; `bound` is the largest |a·b| of two elements.
 
@@ -173,7 +221,7 @@ def _row_parameter(parameter: Array | None, a: Array) -> Array | None:
 def mat_mul_integer(a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None) -> Array:
     """(A − zero point) @ (B − zero point) as int32; zero points per tensor, row of A or column of B."""
     left, largest_left = _centred(a, _row_parameter(a_zero_point, a))
-    right, largest_right = _centred(b, b_zero_point)
+    right, largest_right = centred(b, b_zero_point)
     return integer_product(left, right, largest_left * largest_right)
 
 
@@ -212,6 +260,14 @@ def q_linear_mat_mul(
                       _row_parameter(y_zero_point, a), y_zero_point.dtype)  # fmt: skip
 
 
+def _centred_kernels(w: Array, zero_point: Array | None) -> tuple[Array, float]:
+    """W − zero point (one, or one for each output channel) as float32, and the largest sum of a kernel's magnitudes."""
+    if zero_point is not None and zero_point.size > 1:
+        zero_point = zero_point.reshape(-1, *(1,) * (w.ndim - 1))
+    weights, _ = _centred(w, zero_point)
+    return weights, float(np.abs(weights).sum(axis=tuple(range(1, w.ndim)), dtype=np.float64).max(initial=0))
+
+
 def _integer_convolution(
     ctx: RunContext,
     x: Array,
@@ -223,11 +279,9 @@ def _integer_convolution(
 ) -> Array:
     """Convolve (X − zero point) with (W − zero point); exact sums as floats."""
     shape = window(x, w.shape[2:], **geometry)
-    if w_zero_point is not None and w_zero_point.size > 1:
-        w_zero_point = w_zero_point.reshape(-1, *(1,) * (w.ndim - 1))
     data, largest = _centred(x, x_zero_point)
-    weights, _ = _centred(w, w_zero_point)
-    bound = largest * float(np.abs(weights).sum(axis=tuple(range(1, w.ndim)), dtype=np.float64).max(initial=0))
+    weights, heaviest = prepared("centred kernels", _centred_kernels, w, w_zero_point)
+    bound = largest * heaviest
     if bound >= 2**24:
         data, weights = data.astype(np.float64), weights.astype(np.float64)
     return convolve(ctx, data, weights, None, shape, group)

@@ -18,6 +18,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.activation import sigmoid, softplus, softsign
 from onnxlab.ops.numeric import Array, narrow, widen
+from onnxlab.ops.prepared import prepared
 from onnxlab.ops.registry import kernel
 
 Activation = Callable[[Array], Array]
@@ -172,6 +173,11 @@ def _project(layer: Layer, number: int, bias: Array | float) -> Array:
     return (flat @ layer.w[number].T + bias).reshape(steps, batch, -1)
 
 
+def transposed(r: Array, number: int) -> Array:
+    """The recurrent weights of one direction, transposed for BLAS; of constants made once."""
+    return prepared(("transposed", number), lambda weights: np.ascontiguousarray(widen(weights)[number].T), r)
+
+
 def _clipped(x: Array, clip: float | None) -> Array:
     return x if not clip else np.clip(x, -clip, clip)
 
@@ -199,7 +205,7 @@ def rnn(
     functions = activations_of(activations, activation_alpha, activation_beta, len(layer.w), 1)
     runs = []
     for number in range(len(layer.w)):
-        recurrent = np.ascontiguousarray(layer.r[number].T)
+        recurrent = transposed(r, number)
         bias = 0.0 if layer.b is None else layer.b[number, : layer.hidden] + layer.b[number, layer.hidden :]
         (f,) = functions[number]
 
@@ -254,9 +260,7 @@ def gru(
             w_bias, r_bias = w_bias + r_bias, np.zeros_like(r_bias)
         else:  # the recurrent bias of h is inside of what the reset gate multiplies
             w_bias = w_bias + np.concatenate([r_bias[: 2 * h], np.zeros_like(r_bias[2 * h :])])
-        step = _gru_step(
-            np.ascontiguousarray(layer.r[number].T), r_bias[2 * h :], functions[number], clip, linear_before_reset
-        )
+        step = _gru_step(transposed(r, number), r_bias[2 * h :], functions[number], clip, linear_before_reset)
         runs.append(scan_direction(ctx, layer, number, _project(layer, number, w_bias), step))
     return results(runs, layout, x.dtype)
 
@@ -317,7 +321,7 @@ def lstm(
     for number in range(len(layer.w)):
         w_bias, r_bias = biases(layer, number, 4)
         peepholes = None if p is None else widen(p)[number].reshape(3, -1)
-        recurrent = np.ascontiguousarray(layer.r[number].T)
+        recurrent = transposed(r, number)
         step = lstm_step(_times(recurrent), layer.hidden, peepholes, functions[number], clip, input_forget)
         runs.append(scan_direction(ctx, layer, number, _project(layer, number, w_bias + r_bias), step))
     return results(runs, layout, x.dtype)

@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxlab.ops.ml import DOMAIN, labels, post_transform
 from onnxlab.ops.numeric import Array
+from onnxlab.ops.prepared import remembered
 from onnxlab.ops.registry import kernel
 
 _transformed = post_transform
@@ -47,7 +48,7 @@ def svm_regressor(
     """[N, 1]: Σ coefficient · kernel(x, vector) + rho; its sign for a one-class machine."""
     rows, weights = x.astype(np.float64), np.asarray(coefficients, np.float64)
     if n_supports:
-        vectors = np.asarray(support_vectors, np.float64).reshape(n_supports, -1)
+        vectors = remembered(matrix, support_vectors, n_supports)
         scores = _kernel_product(rows, vectors, kernel_type, kernel_params) @ weights
     else:  # a linear machine in primal form
         scores = _kernel_product(rows, weights.reshape(1, -1), "LINEAR", None)[:, 0]
@@ -78,8 +79,8 @@ def svm_classifier(
         return _linear(rows, names, coefficients, rho, post_transform)
     counts = list(vectors_per_class)
     classes, total = len(counts), sum(counts)
-    vectors = np.asarray(support_vectors, np.float64).reshape(total, -1)
-    weights = np.asarray(coefficients, np.float64).reshape(classes - 1, total)
+    vectors = remembered(matrix, support_vectors, total)
+    weights = remembered(matrix, coefficients, classes - 1)
     products = _kernel_product(rows, vectors, kernel_type, kernel_params)
     decisions = _one_against_one(products, weights, counts, rho)
     votes = np.zeros((len(rows), classes))
@@ -99,11 +100,16 @@ def svm_classifier(
     return names[best], _transformed(scores, post_transform).astype(np.float32)
 
 
+def matrix(values: Sequence[float], rows: int) -> Array:
+    """An attribute's numbers as a matrix of float64."""
+    return np.asarray(values, np.float64).reshape(rows, -1)
+
+
 def _linear(
     rows: Array, names: Array, coefficients: Sequence[float], rho: Sequence[float], transform: str
 ) -> tuple[Array, Array]:
     """Machines in primal form, one for each class."""
-    weights = np.asarray(coefficients, np.float64).reshape(len(names), -1)
+    weights = remembered(matrix, coefficients, len(names))
     scores = rows @ weights.T + (rho[0] if rho else 0.0)
     return names[scores.argmax(axis=1)], _transformed(scores, transform).astype(np.float32)
 

@@ -17,6 +17,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.ml import DOMAIN, labels, post_transform
 from onnxlab.ops.numeric import Array
+from onnxlab.ops.prepared import remembered
 from onnxlab.ops.registry import kernel
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
@@ -120,11 +121,12 @@ def _grow(
     missing: Sequence[int] | None,
     vote_trees: Sequence[int],
     vote_nodes: Sequence[int],
-    vote_targets: Sequence[int],
+    vote_targets: Sequence[int] | None,
     vote_weights: Any,
     targets: int,
 ) -> _Forest:
-    """A forest from the attributes of versions 1 to 5 of the two older operators."""
+    """A forest from the attributes of versions 1 to 5 of the two older operators; without targets all vote for one."""
+    vote_targets = [0] * len(vote_nodes) if vote_targets is None else vote_targets
     tree, node = np.asarray(treeids, np.int64), np.asarray(nodeids, np.int64)
     mode = np.array([_LEAF if name == "LEAF" else _MODES.index(name) for name in modes], np.int64)
     span = int(node.max(initial=0)) + 1
@@ -196,7 +198,8 @@ def tree_ensemble_regressor(
     target_weights_as_tensor: Array | None = None,
 ) -> Array:
     """[N, targets]: what the leaves of all trees give, summed, averaged, smallest or largest."""
-    forest = _grow(
+    forest = remembered(
+        _grow,
         nodes_treeids,
         nodes_nodeids,
         nodes_modes,
@@ -256,7 +259,8 @@ def tree_ensemble_classifier(
     names = labels(classlabels_strings, classlabels_int64s)
     weights = _first(class_weights_as_tensor, class_weights)
     single = len(names) == 2 and len(set(class_ids)) == 1
-    forest = _grow(
+    forest = remembered(
+        _grow,
         nodes_treeids,
         nodes_nodeids,
         nodes_modes,
@@ -267,7 +271,7 @@ def tree_ensemble_classifier(
         nodes_missing_value_tracks_true,
         class_treeids,
         class_nodeids,
-        [0] * len(class_ids) if single else class_ids,
+        None if single else class_ids,
         weights,
         1 if single else len(names),
     )
@@ -318,6 +322,43 @@ def tree_ensemble(
     post_transform: int = 0,
 ) -> Array:
     """[N, targets] from interior nodes and leaves that are numbered apart."""
+    forest = remembered(
+        _planted,
+        leaf_targetids,
+        leaf_weights,
+        nodes_falseleafs,
+        nodes_falsenodeids,
+        nodes_featureids,
+        nodes_modes,
+        nodes_splits,
+        nodes_trueleafs,
+        nodes_truenodeids,
+        tree_roots,
+        membership_values,
+        n_targets,
+        nodes_missing_value_tracks_true,
+    )
+    scores, _ = forest.collect(ctx, x, ("AVERAGE", "SUM", "MIN", "MAX")[aggregate_function])
+    transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[post_transform]
+    return _transformed(scores, transform).astype(x.dtype)
+
+
+def _planted(
+    leaf_targetids: Sequence[int],
+    leaf_weights: Array,
+    nodes_falseleafs: Sequence[int],
+    nodes_falsenodeids: Sequence[int],
+    nodes_featureids: Sequence[int],
+    nodes_modes: Array,
+    nodes_splits: Array,
+    nodes_trueleafs: Sequence[int],
+    nodes_truenodeids: Sequence[int],
+    tree_roots: Sequence[int],
+    membership_values: Array | None,
+    n_targets: int,
+    nodes_missing_value_tracks_true: Sequence[int] | None,
+) -> _Forest:
+    """A forest from the attributes of TreeEnsemble-5."""
     inner, leaves = len(nodes_featureids), len(leaf_targetids)
     pad = np.zeros(leaves, np.int64)
     own = np.arange(inner, inner + leaves)
@@ -333,7 +374,7 @@ def tree_ensemble(
     missing = np.zeros(inner + leaves, bool)
     if nodes_missing_value_tracks_true:
         missing[:inner] = nodes_missing_value_tracks_true
-    forest = _Forest(
+    return _Forest(
         np.concatenate([nodes_modes.reshape(-1).astype(np.int64), pad + _LEAF]),
         np.concatenate([np.asarray(nodes_featureids, np.int64), pad]),
         np.concatenate([nodes_splits.reshape(-1), pad.astype(nodes_splits.dtype)]),
@@ -345,9 +386,6 @@ def tree_ensemble(
         votes,
         voted,
     )
-    scores, _ = forest.collect(ctx, x, ("AVERAGE", "SUM", "MIN", "MAX")[aggregate_function])
-    transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[post_transform]
-    return _transformed(scores, transform).astype(x.dtype)
 
 
 def _members(modes: Array, values: Array | None) -> dict[int, Array]:
