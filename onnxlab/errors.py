@@ -26,6 +26,10 @@ class SaveWarning(UserWarning):
     """A model was written in another form than it was loaded in; the message says which and why."""
 
 
+class JournalWarning(UserWarning):
+    """Edits cannot be written to the crash journal, or some of it can be recovered; the message says what to do."""
+
+
 class EditError(OnnxlabError, ValueError):
     """An edit was refused; the model is as it was before."""
 

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import onnx
 
-from onnxlab.errors import Diagnostic, EditError, SaveError
+from onnxlab.errors import Diagnostic, EditError, JournalWarning, SaveError
 from onnxlab.execution.runner import Runner
 from onnxlab.formats import onnx as onnx_format
-from onnxlab.formats import saving
+from onnxlab.formats import recovery, saving
+from onnxlab.formats.journal import Journal
+from onnxlab.formats.recovery import Recovery
 from onnxlab.formats.report import FieldChange
 from onnxlab.formats.source import Source
 from onnxlab.graph import edits
@@ -65,6 +67,7 @@ class Model:
         inference: types, shapes and known values, always up to date with the graph.
         runner: runs the graph and keeps the values.
         on_save: called, without arguments, after each save.
+        recoverable: edits of the file that were never saved, from a process that is gone; the newest last.
     """
 
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
@@ -73,6 +76,8 @@ class Model:
         self.inference = Inference(self.graph)
         self.runner = Runner(self.graph, self.inference.fact)
         self.last_change: Commit | None = None
+        self.graph.journal = self._journal = Journal(self.graph, source)
+        self.recoverable = recovery.find(source)
         self._saved_state = 0
         self._subscribers: list[Callable[[Commit], Any]] = []
         self.on_save: list[Callable[[], Any]] = []
@@ -315,7 +320,9 @@ class Model:
         options = saving.Options(overwrite, external_data, shard_bytes)
         with self.graph.lock:
             original = self._original() if options.as_it_is else None
-            self.source = saving.write(self.proto, target, self.source, original, options)
+            announce = self._journal.announce
+            self.source = saving.write(self.proto, target, self.source, original, options, announce)
+            self._journal.begin(self.source)
             self.graph.base_dir = self.source.base_dir  # the external data went along
             self._saved_state = self.history.state
         for follower in list(self.on_save):
@@ -330,6 +337,28 @@ class Model:
         """
         with self.graph.lock:
             return saving.pending_changes(self.proto, self.source)
+
+    def recover(self, which: Recovery | None = None) -> int:
+        """Make the edits again that were never saved, each as an undoable step; returns how many steps were made.
+
+        Args:
+            which: one of `recoverable`; default: the newest.
+
+        Raises:
+            EditError: there is nothing to recover, this model was edited already, or an edit does not fit.
+        """
+        if which is None and not self.recoverable:
+            raise EditError("no edits of this file are waiting to be recovered")
+        chosen = which or self.recoverable[-1]
+        steps = recovery.replay(self.graph, chosen)
+        self.discard(chosen)
+        return steps
+
+    def discard(self, which: Recovery | None = None) -> None:
+        """Forget edits that could be recovered: one entry of `recoverable`, by default all."""
+        for entry in self.recoverable if which is None else (which,):
+            recovery.discard(entry)
+            self.recoverable = tuple(other for other in self.recoverable if other != entry)
 
     def to_bytes(self) -> bytes:
         """The model as it would be saved (external data apart)."""
@@ -347,8 +376,35 @@ class Model:
         """The widget on this model: the one made last, or a new one; its `selection` follows the clicks."""
         return importlib.import_module("onnxlab.notebook").view(self, **options)
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
+    def _ipython_display_(self) -> None:
         """The widget in a notebook; a static SVG and a summary where no kernel runs."""
+        importlib.import_module("onnxlab.notebook").publish(self)
+
+    def to_html(self, path: str | PathLike[str]) -> Path:
+        """Write the model as one HTML page that folds, searches and inspects without kernel or network."""
+        written: Path = importlib.import_module("onnxlab.notebook").write_page(self, path)
+        return written
+
+    def to_svg(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> str:
+        """The main graph as an SVG document, folded until at most `boxes` boxes show; also written to `path`."""
+        drawn: str = importlib.import_module("onnxlab.render.svg").render(self, boxes)
+        if path is not None:
+            Path(path).write_text(drawn, encoding="utf-8")
+        return drawn
+
+    def to_png(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> bytes:
+        """The same picture as the bytes of a PNG file, by Graphviz; also written to `path`.
+
+        Raises:
+            OnnxlabError: Graphviz is not installed.
+        """
+        drawn: bytes = importlib.import_module("onnxlab.render.png").render(self, boxes)
+        if path is not None:
+            Path(path).write_bytes(drawn)
+        return drawn
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """What `_ipython_display_` shows, by MIME type."""
         return importlib.import_module("onnxlab.notebook").mimebundle(self, **options)
 
     def __repr__(self) -> str:
@@ -413,7 +469,15 @@ def load(source: ModelSource | None = None) -> Model:
     if source is None:
         source = (Path(__file__).parent / "data" / "digits.onnx").read_bytes()  # bytes, so that nobody saves over it
     proto, origin = onnx_format.read(source)
-    return Model(proto, origin)
+    model = Model(proto, origin)
+    if model.recoverable:
+        warnings.warn(
+            f"{model.name}: {model.recoverable[-1]} were never saved; model.recover() makes them again, "
+            "model.discard() forgets them",
+            JournalWarning,
+            stacklevel=2,
+        )
+    return model
 
 
 def save(model: "Model | onnx.ModelProto", path: str | PathLike[str]) -> Path:

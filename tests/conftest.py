@@ -3,7 +3,10 @@
 A model that is absent is made or downloaded; where that fails, the test fails. None is skipped.
 """
 
+import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable
 from functools import cache
 
@@ -19,6 +22,12 @@ Feeds = dict[str, np.ndarray]
 def pytest_configure() -> None:
     """pytest-xdist lets its workers ignore SIGINT; the tests that interrupt a run need what Python does with it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # journals of edits go where nobody else's are, kernels and command lines that tests start included
+    os.environ["ONNXLAB_STATE_HOME"] = tempfile.mkdtemp(prefix="onnxlab-state-")
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(os.environ.pop("ONNXLAB_STATE_HOME"), ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ import contextlib
 import os
 import stat
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def write(
     source: Source | None = None,
     original: bytes | None = None,
     options: Options | None = None,
+    announce: Callable[[bytes], object] = lambda data: None,
 ) -> Source:
     """Write a model, and into another folder its external data with it, all or nothing.
 
@@ -61,6 +63,8 @@ def write(
         source: where it came from; its `original()` keeps giving the bytes as loaded.
         original: bytes to write instead of serialising `model`, when nothing changed.
         options: default: everything stays where it is, and a file that somebody else changed is not overwritten.
+
+        announce: called with the bytes of the model's file right before the files are put in their places.
 
     Returns:
         The source from now on, with `path` and its folder.
@@ -86,6 +90,7 @@ def write(
                 _carry_external_data(model, source.base_dir, path.parent, files)
             files.write(target, data)
             _refuse_conflict(source, path, target, options)
+            announce(data)
     except LoadError as error:
         raise SaveError(f"cannot save to {path}: {error}") from error
     except SaveError:

@@ -19,7 +19,7 @@ from onnxlab.graph import names, tensors
 from onnxlab.graph.changes import Change, Target
 from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.commits import CommitKind, GraphCommit, Journal, Touch, Touched
-from onnxlab.graph.history import History, Step
+from onnxlab.graph.history import History
 from onnxlab.graph.index import Index
 from onnxlab.graph.networks import Networks
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
@@ -99,39 +99,45 @@ class ModelGraph:
         with self.lock:
             self._refuse_inside_edit("undo")
             step = self.history.next_undo()
-            return self._replay("undo", step, origin) if step else None
+            return self._replay("undo", step.label, reversed(step.changes), origin) if step else None
 
     def redo(self, origin: Any = None) -> GraphCommit | None:
         """Make the edit again that was undone last; None where there is none."""
         with self.lock:
             self._refuse_inside_edit("redo")
             step = self.history.next_redo()
-            return self._replay("redo", step, origin) if step else None
+            return self._replay("redo", step.label, reversed(step.changes), origin) if step else None
 
     def _refuse_inside_edit(self, what: str) -> None:
         if self.transaction is not None:
             raise EditError(f"cannot {what} inside the edit {self.transaction.label!r}; end it first")
 
-    def _replay(self, kind: CommitKind, step: Step, origin: Any) -> GraphCommit:
+    def replay(self, label: str, changes: Iterable[Change], origin: Any = None) -> GraphCommit:
+        """Make an edit that was judged before; each change is asked for when those before it were applied."""
+        with self.lock:
+            self._refuse_inside_edit("replay an edit")
+            return self._replay("edit", label, changes, origin)
+
+    def _replay(self, kind: CommitKind, label: str, changes: Iterable[Change], origin: Any) -> GraphCommit:
         self._unrecorded_touch = touch = Touch(self)
         journal = self.journal
         written = journal is not None and not journal.knows(kind)
         inverses: list[Change] = []
         notes: list[Any] = []
         try:
-            for change in reversed(step.changes):
+            for change in changes:
                 if journal is not None and written:
                     notes.append(journal.note(change))
                 inverses.append(change.apply(self))
             if journal is not None:
-                journal.append(kind, step.label, notes)
+                journal.append(kind, label, notes)
         except BaseException:
             for inverse in reversed(inverses):
                 inverse.apply(self)
             raise
         finally:
             self._unrecorded_touch = None
-        return self.commit(kind, step.label, tuple(inverses), touch.freeze(), origin)
+        return self.commit(kind, label, tuple(inverses), touch.freeze(), origin)
 
     def commit(
         self, kind: CommitKind, label: str, inverses: tuple[Change, ...], touched: Touched, origin: Any
@@ -163,6 +169,10 @@ class ModelGraph:
     def resolve_value(self, key: str) -> int:
         """Id of the value that a name means, in the main graph or, as in "if_3/then/x", in a scope."""
         return names.resolve_value(self, key)
+
+    def nodes_called(self, scope: Scope, name: str) -> list[int]:
+        """Ids of the nodes of a scope that have a name, in file order."""
+        return self._names.nodes_called(scope, name)
 
     def label(self, node: NodeRecord) -> str:
         """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
@@ -236,6 +246,8 @@ class ModelGraph:
 
     def forget_node(self, node: int) -> None:
         self._snapshots.forget_node(node)
+        if (record := self.nodes.get(node)) is not None:
+            self._names.forget(record)
         for kept in self.kept.values():
             kept.forget_node(node)
 
@@ -248,11 +260,7 @@ class ModelGraph:
         for kept in self.kept.values():
             kept.forget_scope(scope)
         self._snapshots.forget_scope(scope)
-        self._names.forget(scope)
         self._opsets.pop(scope, None)
-
-    def forget_names(self, scope: int) -> None:
-        self._names.forget(scope)
 
     def forget_array(self, value: int) -> None:
         self._arrays.pop(value, None)

@@ -1,0 +1,225 @@
+"""Changes as bytes and back, for the journal: what they refer to is said by place, not by id.
+
+A change is encoded in the state that it is about to be applied to and decoded in the same state of another ModelGraph,
+so a node is its position, a value its name, a scope the way that leads to it; ids differ from one load to the next. The
+ids that a change carries to give to what it puts back are left out: new ones do.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from onnxlab.errors import LoadError
+from onnxlab.graph import changes
+from onnxlab.graph.changes import Change
+from onnxlab.graph.records import Scope
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+Note = tuple[str, list[Any], list[bytes]]
+"""A change taken down: its type, its fields as JSON values, the messages among them as bytes."""
+
+
+class Encoder:
+    """Turns the fields of one change into JSON values; messages and bytes are collected in `blobs`."""
+
+    def __init__(self, graph: "ModelGraph") -> None:
+        self.graph = graph
+        self.blobs: list[bytes] = []
+
+    def scope(self, ident: int) -> Any:
+        return _scope_place(self.graph, self.graph.scopes[ident])
+
+    def node(self, ident: int) -> Any:
+        node = self.graph.nodes[ident]
+        scope = self.graph.scopes[node.scope]
+        return [_scope_place(self.graph, scope), scope.position(node)]
+
+    def value(self, ident: int) -> Any:
+        value = self.graph.values[ident]
+        return [self.scope(value.scope), value.name]
+
+    def plain(self, value: Any) -> Any:
+        """A scalar, a message, or a tuple of these."""
+        if isinstance(value, Message):
+            self.blobs.append(value.SerializePartialToString())
+            return {"message": value.DESCRIPTOR.full_name}
+        if isinstance(value, bytes):
+            self.blobs.append(value)
+            return {"bytes": True}
+        if isinstance(value, tuple | list):
+            return [self.plain(item) for item in value]
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        raise TypeError(f"the journal has no form for {type(value).__name__}")
+
+    def target(self, target: changes.Target) -> Any:
+        """Whose field: a kind and what identifies one of it."""
+        kind, ident = target
+        place = {"scope": self.scope, "node": self.node}.get(kind)
+        return [kind, place(ident) if place else ident]
+
+    def mentions(self, mentions: Any) -> Any:
+        if mentions is None:
+            return None
+        return [[self.target((kind, ident)), *steps] for kind, ident, *steps in mentions]
+
+
+class Decoder:
+    """The inverse of `Encoder`, on the graph that the change is for."""
+
+    def __init__(self, graph: "ModelGraph", blobs: list[bytes]) -> None:
+        self.graph = graph
+        self._blobs = iter(blobs)
+
+    def scope(self, place: Any) -> int:
+        return _scope_at(self.graph, place).id
+
+    def node(self, place: Any) -> int:
+        scope, position = place
+        nodes: Sequence[int] = _scope_at(self.graph, scope).node_ids
+        return nodes[position]
+
+    def value(self, place: Any) -> int:
+        scope, name = place
+        names: Mapping[str, int] = _scope_at(self.graph, scope).names
+        return names[name]
+
+    def plain(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            blob = next(self._blobs)
+            return blob if "bytes" in value else _message(value["message"], blob)
+        return tuple(self.plain(item) for item in value) if isinstance(value, list) else value
+
+    def target(self, place: Any) -> Any:
+        kind, ident = place
+        find = {"scope": self.scope, "node": self.node}.get(kind)
+        return kind, find(ident) if find else ident
+
+    def mentions(self, places: Any) -> Any:
+        if places is None:
+            return None
+        return tuple((*self.target(target), *steps) for target, *steps in places)
+
+
+# {type of change: {field: how it is written, None for ids that are left out}}; a test compares it with `changes`
+FIELDS: dict[type[Any], dict[str, str | None]] = {
+    changes.InsertNode: {"scope": "scope", "position": "plain", "proto": "plain", "image": None},
+    changes.RemoveNode: {"node": "node"},
+    changes.MoveNode: {"node": "node", "position": "plain"},
+    changes.SetInputs: {"node": "node", "names": "plain", "ids": None},
+    changes.SetOutputs: {"node": "node", "names": "plain", "ids": None},
+    changes.SetAttribute: {"node": "node", "name": "plain", "proto": "plain", "position": "plain", "images": None},
+    changes.SetField: {"target": "target", "field": "plain", "value": "plain"},
+    changes.InsertFormal: {"scope": "scope", "kind": "plain", "position": "plain", "info": "plain", "ids": None},
+    changes.RemoveFormal: {"scope": "scope", "kind": "plain", "position": "plain"},
+    changes.SetFormal: {"scope": "scope", "kind": "plain", "position": "plain", "info": "plain"},
+    changes.InsertEntry: {"scope": "scope", "field": "plain", "position": "plain", "proto": "plain", "ids": None},
+    changes.RemoveEntry: {"scope": "scope", "field": "plain", "position": "plain"},
+    changes.ReplaceEntry: {"scope": "scope", "field": "plain", "position": "plain", "proto": "plain"},
+    changes.SetInitializer: {
+        "scope": "scope", "name": "plain", "tensor": "plain", "position": "plain", "sparse": "plain", "ids": None,
+    },
+    changes.RenameValue: {"value": "value", "name": "plain", "mentions": "mentions"},
+    changes.InsertFunction: {"position": "plain", "proto": "plain", "image": None},
+    changes.RemoveFunction: {"scope": "scope"},
+}  # fmt: skip
+_BY_NAME = {kind.__name__: kind for kind in FIELDS}
+
+
+def encode(graph: "ModelGraph", change: Change) -> Note:
+    """Take a change down that is about to be applied to `graph`.
+
+    Raises:
+        TypeError: there is no form for this type of change, or for what it holds.
+    """
+    fields = FIELDS.get(type(change))
+    if fields is None:
+        raise TypeError(f"the journal has no form for the change {type(change).__name__}")
+    encoder = Encoder(graph)
+    written = [getattr(encoder, how)(getattr(change, name)) for name, how in fields.items() if how]
+    return type(change).__name__, written, encoder.blobs
+
+
+def decode(graph: "ModelGraph", note: Note) -> Change:
+    """The change that `note` means in the state that `graph` is in.
+
+    Raises:
+        LoadError: the graph has no such node, value or scope, or the type of change is unknown.
+    """
+    name, written, blobs = note
+    try:
+        kind = _BY_NAME[name]
+        names = [(field, how) for field, how in FIELDS[kind].items() if how]
+        decoder = Decoder(graph, blobs)
+        pairs = zip(names, written, strict=True)
+        change: Change = kind(**{field: getattr(decoder, how)(value) for (field, how), value in pairs})
+    except (LookupError, ValueError, TypeError, StopIteration) as error:
+        raise LoadError(f"the journal's change {name} does not fit the model: {error!r}") from error
+    return change
+
+
+def pack(head: dict[str, Any], notes: list[Note]) -> bytes:
+    """A record: its head and the changes in it."""
+    blobs = [blob for _, _, found in notes for blob in found]
+    content = {**head, "changes": [[name, written, [*map(len, found)]] for name, written, found in notes]}
+    text = json.dumps(content, separators=(",", ":")).encode("ascii")
+    return b"".join((len(text).to_bytes(4, "little"), text, *blobs))
+
+
+def unpack(record: bytes) -> tuple[dict[str, Any], list[Note]]:
+    """The inverse of `pack`; raises ValueError."""
+    start = 4 + int.from_bytes(record[:4], "little")
+    head = json.loads(record[4:start])
+    notes: list[Note] = []
+    for name, written, sizes in head.pop("changes"):
+        blobs = []
+        for size in sizes:
+            blobs.append(record[start : start + size])
+            start += size
+        notes.append((name, written, blobs))
+    return head, notes
+
+
+def _scope_place(graph: "ModelGraph", scope: Scope) -> Any:
+    """The way to a scope: [] for the main graph."""
+    if scope.kind == "graph":
+        return []
+    if scope.kind == "function":
+        return ["function", graph.index.function_ids.index(scope.id)]
+    if scope.kind == "training":
+        for number, graphs in enumerate(graph.index.training):
+            for field, ident in graphs.items():
+                if ident == scope.id:
+                    return ["training", number, field]
+    owner = graph.nodes[scope.owner]
+    outer = graph.scopes[owner.scope]
+    number = owner.bodies[scope.attribute].index(scope.id)
+    return ["body", _scope_place(graph, outer), outer.position(owner), scope.attribute, number]
+
+
+def _scope_at(graph: "ModelGraph", place: Any) -> Scope:
+    if not place:
+        return graph.main
+    kind, *way = place
+    find: dict[str, Callable[..., int]] = {
+        "function": lambda number: graph.index.function_ids[number],
+        "training": lambda number, field: graph.index.training[number][field],
+        "body": lambda outer, position, attribute, number: graph.nodes[
+            _scope_at(graph, outer).node_ids[position]
+        ].bodies[attribute][number],
+    }
+    return graph.scopes[find[kind](*way)]
+
+
+def _message(full_name: str, data: bytes) -> Message:
+    descriptor: Any = onnx.ModelProto.DESCRIPTOR.file.pool.FindMessageTypeByName(full_name)
+    kind: Any = GetMessageClass(descriptor)
+    message: Message = kind()
+    message.ParseFromString(data)
+    return message

@@ -1,0 +1,190 @@
+"""The crash journal: every committed edit of a model that came from a file, written down before anybody hears of it.
+
+A journal is a file in the user's state folder: a header that says which file in which state the edits belong to, and
+one record for each edit, undo and redo, framed by length and CRC-32. It is written with plain `write` calls: what was
+committed survives the death of the process, by whatever signal; after a power cut or a crash of the system the last
+seconds may be missing, since a sync for each edit would make editing a hundred times slower.
+
+A failing journal never costs the model: where the disk is full the edit stays, a JournalWarning says so, and what
+could not be written is kept in memory and tried again with the next edit. An interrupt while it is written takes the
+edit back. What was saved or discarded needs no journal, so the file goes; it also goes when a program ends by itself,
+but not with an interactive session or an uncaught exception. A process holds a lock on its own journal, and every
+model has one of its own, so that two can edit one file.
+"""
+
+import builtins
+import hashlib
+import os
+import secrets
+import sys
+import time
+import warnings
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.errors import JournalWarning
+from onnxlab.formats import change_codec
+from onnxlab.formats.journal_file import SUFFIX, JournalFile, framed, prefix, state_folder
+from onnxlab.formats.source import Source, Stamp
+
+if TYPE_CHECKING:
+    from onnxlab.graph.changes import Change
+    from onnxlab.graph.commits import CommitKind
+    from onnxlab.graph.modelgraph import ModelGraph
+
+FORMAT = 1
+_WAITING = 256 << 20
+"""The most bytes of records that are kept in memory for a disk that is full."""
+
+
+class _Holder:
+    """The open file of a journal, apart from the model, so that it can be closed when the model is gone."""
+
+    file: JournalFile | None = None
+
+    def end(self, keep: bool) -> None:
+        if self.file is not None:
+            self.file.finish(keep)
+            self.file = None
+
+    def at_end(self) -> None:
+        """The model is not used any more, or the process ends."""
+        interactive = hasattr(builtins, "__IPYTHON__") or hasattr(sys, "ps1")
+        self.end(keep=interactive or hasattr(sys, "last_value"))
+
+
+class Journal:
+    """The journal of one ModelGraph: begun with the first edit, begun anew after each save.
+
+    Args:
+        graph: whose edits are written down.
+        source: the file that the graph equals now; without a path nothing is written.
+    """
+
+    def __init__(self, graph: "ModelGraph", source: Source | None) -> None:
+        self._graph = weakref.ref(graph)
+        self._holder = _Holder()
+        self._pid = os.getpid()
+        weakref.finalize(graph, self._holder.at_end)
+        self.begin(source)
+
+    def begin(self, source: Source | None) -> None:
+        """Forget what was written: the model now equals its file, because it was saved or loaded."""
+        self._holder.end(keep=False)
+        self._source = source if source is not None and source.path is not None else None
+        self._waiting: list[bytes] = []
+        self._given_up = False
+        # how many steps whoever replays the records can undo and redo at this point
+        self._undoable = self._redoable = 0
+
+    @property
+    def path(self) -> Path | None:
+        """The file, None before the first edit."""
+        return self._holder.file.path if self._holder.file else None
+
+    # -- what ModelGraph calls ----------------------------------------------------------------------------------------
+
+    def note(self, change: "Change") -> change_codec.Note | None:
+        """Take a change down that is about to be applied."""
+        graph = self._graph()
+        if not self._active or graph is None:
+            return None
+        try:
+            return change_codec.encode(graph, change)
+        except Exception as error:  # whatever is wrong with the note must not keep the edit from being made
+            self._give_up(f"this change cannot be written down: {error}")
+            return None
+
+    def knows(self, kind: "CommitKind") -> bool:
+        """Whether the records so far hold the edit that is undone or redone."""
+        return not self._active or (kind == "undo" and self._undoable > 0) or (kind == "redo" and self._redoable > 0)
+
+    def append(self, kind: "CommitKind", label: str, notes: Sequence[Any]) -> None:
+        """Write a commit down. Only an interrupt gets out of here; it leaves the journal as it was."""
+        if not self._active:
+            return
+        marker = kind != "edit" and self.knows(kind)
+        if kind != "edit" and not marker:
+            label = f"{kind} {label!r}"  # of an edit from before this journal: told as an edit of its own
+        head = {"kind": kind if marker else "edit", "label": label, "time": time.time()}
+        self._write(framed(change_codec.pack(head, [] if marker else list(notes))))
+        if not marker:
+            self._undoable, self._redoable = (self._undoable + 1 if kind == "edit" else 0), 0
+        elif kind == "undo":
+            self._undoable, self._redoable = self._undoable - 1, self._redoable + 1
+        else:
+            self._undoable, self._redoable = self._undoable + 1, self._redoable - 1
+
+    # -- what saving calls --------------------------------------------------------------------------------------------
+
+    def announce(self, data: bytes) -> None:
+        """Note that the model is about to be saved as `data`: from then on these edits are in the file."""
+        if self._active and self._holder.file is not None:
+            head = {"kind": "saved", "sha256": hashlib.sha256(data).hexdigest()}
+            self._write(framed(change_codec.pack(head, [])))
+
+    # -- writing ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _active(self) -> bool:
+        # a fork has the file of its parent, and writes nothing
+        return self._source is not None and not self._given_up and self._pid == os.getpid()
+
+    def _write(self, record: bytes) -> None:
+        """Append a record and those that wait; what cannot be written waits for the next one."""
+        waiting = [*self._waiting, record]
+        try:
+            if self._holder.file is None:
+                header = self._header()
+                if header is None:
+                    return
+                self._holder.file = _create(self._source, header)
+            self._holder.file.append(*waiting)
+        except OSError as error:
+            if sum(map(len, waiting)) > _WAITING:
+                self._give_up(f"{error.strerror or error}, and memory for it is used up")
+                return
+            if not self._waiting:
+                self._warn(f"{error.strerror or error}; the journal tries again with the next edit")
+            self._waiting = waiting
+            return
+        self._waiting = []
+
+    def _header(self) -> dict[str, Any] | None:
+        """What identifies the file that the edits are for; None where it is not what the model was loaded from."""
+        source = self._source
+        assert source is not None
+        assert source.path is not None
+        data = source.path.read_bytes()
+        state = Stamp.of(source.path.stat())
+        if source.disk is None or not source.disk.same_content(state):
+            self._give_up(f"{source.path.name} was changed on disk since it was loaded")
+            return None
+        return {
+            "format": FORMAT,
+            "path": str(source.path.resolve()),
+            "size": state.size,
+            "mtime_ns": state.modified_ns,
+            "inode": state.inode,
+            "device": state.device,
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "pid": os.getpid(),
+            "started": time.time(),
+        }
+
+    def _give_up(self, why: str) -> None:
+        self._given_up = True
+        self._warn(f"{why}; edits are not protected until the model is saved")
+
+    def _warn(self, why: str) -> None:
+        name = self._source.path.name if self._source and self._source.path else "the model"
+        warnings.warn(f"edits of {name} cannot be written to the crash journal: {why}", JournalWarning, stacklevel=2)
+
+
+def _create(source: Source | None, header: dict[str, Any]) -> JournalFile:
+    assert source is not None
+    assert source.path is not None
+    name = f"{prefix(source.path)}{os.getpid()}-{secrets.token_hex(4)}{SUFFIX}"
+    return JournalFile(state_folder() / name, header)
