@@ -29,7 +29,7 @@ class Builder(Bindings):
         image: ScopeImage | None = None,
     ) -> Scope:  # fmt: skip
         """Index a graph or function and all that is in it, with the ids it had before if there is an image of it."""
-        scope = Scope(image.id if image else self.new_id(), kind, proto, owner, attribute, parent)
+        scope = Scope(image.id if image else self.new_id(), kind, proto, owner, attribute, parent, records=self.nodes)
         self.scopes[scope.id] = scope
         ids = image.values if image else {}
         self._declare_inputs(scope, ids)
@@ -63,12 +63,12 @@ class Builder(Bindings):
     def _declare_nodes(self, scope: Scope, image: ScopeImage | None, ids: dict[str, int]) -> list[NodeRecord]:
         """First pass: every node and the names it makes, so that the second can resolve names in any order."""
         protos = scope.proto.node[:]
-        scope.labels = spread(len(protos))
+        labels = spread(len(protos))
         records, values, names, scope_id = [], self.values, scope.names, scope.id
         for number, proto in enumerate(protos):
             outputs: list[int] = []
             ident = image.nodes[number].id if image else self.new_id()
-            records.append(NodeRecord(ident, scope_id, proto, scope.labels[number], [], outputs, NO_BODIES))
+            records.append(NodeRecord(ident, scope_id, proto, labels[number], [], outputs, NO_BODIES))
             for slot, name in enumerate(proto.output[:]):
                 if not name:
                     outputs.append(0)

@@ -168,8 +168,6 @@ class Touch:
         if kind == "node":
             self.node(ident)
             self.structure |= field in _SEMANTIC_NODE_FIELDS
-            if field == "name":
-                self._graph.forget_names(self._graph.nodes[ident].scope)
         elif kind == "scope":
             self.scopes(ident)
         else:

@@ -84,7 +84,7 @@ def rename_node(graph: "ModelGraph", node: NodeRecord, name: str, origin: Any = 
     if not isinstance(name, str):
         raise EditError(f"a node's name is a string, got {name!r}")
     scope = graph.scopes[node.scope]
-    if name and name != node.name and any(graph.nodes[other].proto.name == name for other in scope.node_ids):
+    if name and name != node.name and graph.nodes_called(scope, name):
         raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
     graph.apply(SetField(("node", node.id), "name", name), label=f"rename {graph.label(node)} to {name}", origin=origin)
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-from onnxlab.graph.labels import label_at, spread
+from onnxlab.graph.labels import label_between, spread
 
 EntryField = Literal["initializer", "sparse_initializer", "value_info", "quantization_annotation"]
 
@@ -55,13 +55,19 @@ class Entries:
 
     def insert(self, position: int, message: Any) -> None:
         """Note a message that now stands at `position`."""
-        label = label_at(self._sorted, position)
+        label = self._label_at(position)
         if not label:
             self._spread()
-            label = label_at(self._sorted, position)
+            label = self._label_at(position)
         self._sorted.insert(position, label)
         for name in self._names_of(message):
             self._add(name, label)
+
+    def _label_at(self, position: int) -> int:
+        labels = self._sorted
+        return label_between(
+            labels[position - 1] if position else 0, labels[position] if position < len(labels) else None
+        )
 
     def remove(self, position: int, message: Any) -> None:
         """Forget a message that stands, or stood until now, at `position`."""

@@ -13,8 +13,7 @@ def spread(count: int) -> list[int]:
     return list(range(GAP, GAP * (count + 1), GAP))
 
 
-def label_at(labels: list[int], position: int) -> int:
-    """A label for something to be put at `position` of the sorted `labels`, 0 where the gap there is used up."""
-    low = labels[position - 1] if position else 0
-    high = labels[position] if position < len(labels) else low + 2 * GAP
+def label_between(low: int, high: int | None) -> int:
+    """A label above `low` and, unless that is None, below `high`; 0 where the gap between them is used up."""
+    high = low + 2 * GAP if high is None else high
     return (low + high) // 2 if high - low >= 2 else 0

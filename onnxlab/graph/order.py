@@ -3,7 +3,7 @@
 Acyclicity is cheap this way: an edge that goes forward needs no search, and those that go backward are known.
 """
 
-from onnxlab.graph.labels import label_at, spread
+from onnxlab.graph.labels import label_between, spread
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.graph.tables import Tables
 from onnxlab.graph.topology import topological_order
@@ -22,19 +22,23 @@ class Order(Tables):
 
     def _place(self, scope: Scope, position: int, node: NodeRecord) -> None:
         """Give a node a label between those of its new neighbours."""
-        label = label_at(scope.labels, position)
+        label = self._label_at(scope, position)
         if not label:
-            scope.labels = spread(len(scope.labels))
-            for fresh, node_id in zip(scope.labels, scope.node_ids, strict=True):
+            for fresh, node_id in zip(spread(len(scope.node_ids)), scope.node_ids, strict=True):
                 self.nodes[node_id].label = fresh
-            label = label_at(scope.labels, position)
+            label = self._label_at(scope, position)
         node.label = label
-        scope.labels.insert(position, label)
         scope.node_ids.insert(position, node.id)
 
+    def _label_at(self, scope: Scope, position: int) -> int:
+        low, high = [
+            self.nodes[scope.node_ids[at]].label if 0 <= at < len(scope.node_ids) else None
+            for at in (position - 1, position)
+        ]
+        return label_between(low or 0, high)
+
     def _take_out(self, scope: Scope, node: NodeRecord) -> None:
-        position = scope.position(node)
-        del scope.labels[position], scope.node_ids[position]
+        del scope.node_ids[scope.position(node)]
         scope.ranks = None
 
     # -- edges against the order ------------------------------------------------------------------------------------

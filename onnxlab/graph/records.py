@@ -101,7 +101,8 @@ class Scope:
             ("training_info[0].algorithm").
         parent: id of the scope whose names are visible inside, 0 for a main graph or function.
         names: value ids of the names defined here (and, in a root scope, of those that nobody defines).
-        labels, node_ids: the nodes in file order, as two parallel lists.
+        node_ids: the nodes in file order.
+        records: nodes by id, of all scopes.
         backward: (producer, consumer) node ids of edges that run against the file order; empty when it is sorted.
         entries: where initializers, value_info and quantization annotations stand, by field.
         ranks: topological positions while `backward` is not empty, None when they must be computed.
@@ -116,11 +117,11 @@ class Scope:
     names: dict[str, int] = field(default_factory=dict)
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
-    labels: list[int] = field(default_factory=list)
     node_ids: list[int] = field(default_factory=list)
     backward: set[tuple[int, int]] = field(default_factory=set)
     entries: dict[str, Entries] = field(default_factory=dict)
     ranks: dict[int, int] | None = None
+    records: Mapping[int, NodeRecord] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -133,7 +134,7 @@ class Scope:
 
     def position(self, node: NodeRecord) -> int:
         """Index of a node in the file, by bisection of the order labels."""
-        return bisect_left(self.labels, node.label)
+        return bisect_left(self.node_ids, node.label, key=lambda other: self.records[other].label)
 
     def order(self) -> list[int]:
         """Ids of the nodes in file order."""

@@ -35,7 +35,7 @@ def _mend(graph: "ModelGraph", transaction: "Transaction", scope: Scope, pair: t
     producer, consumer = (graph.nodes[node] for node in pair)
     low, high = consumer.label, producer.label
     if not move:
-        low, high = 0, scope.labels[-1]
+        low, high = 0, graph.nodes[scope.node_ids[-1]].label
 
     def between(node: int) -> bool:
         return low <= graph.nodes[node].label <= high
