@@ -76,8 +76,9 @@ def parser() -> argparse.ArgumentParser:
         verb = _verb(verbs, name, command, words)
         verb.add_argument("--json", action="store_true", help="answer in JSON")
 
-    svg = _verb(verbs, "svg", _svg, "draw the model as SVG")
-    svg.add_argument("-o", "--output", metavar="FILE", help="file to write; default: standard output")
+    svg = _verb(verbs, "svg", _svg, "draw the model as SVG, PNG or a page to explore")
+    words = "file to write, .svg, .png or .html by its name; default: SVG on standard output"
+    svg.add_argument("-o", "--output", metavar="FILE", help=words)
     svg.add_argument("--boxes", type=int, default=120, help="fold groups until at most this many boxes show (120)")
 
     run = _verb(verbs, "run", _run, "run the model and summarise what it returns")
@@ -172,13 +173,17 @@ def _label(model: "Model", node: int) -> str:
 
 
 def _svg(options: argparse.Namespace) -> int:
-    from onnxlab.render import svg
-
-    drawn = svg.render(_load(options), max(1, options.boxes))
-    if options.output:
-        Path(options.output).write_text(drawn, encoding="utf-8")
-    else:
-        print(drawn)
+    model, boxes = _load(options), max(1, options.boxes)
+    output = Path(options.output) if options.output else None
+    match output.suffix.lower() if output else "":
+        case ".html" | ".htm":
+            model.to_html(options.output)
+        case ".png":
+            model.to_png(output, boxes)
+        case _:
+            drawn = model.to_svg(output, boxes)
+            if output is None:
+                print(drawn)
     return 0
 
 

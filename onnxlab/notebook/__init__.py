@@ -3,6 +3,8 @@
 Nothing here imports ipywidgets or anywidget until a view is asked for.
 """
 
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from onnxlab.model import Model, ModelSource, load
@@ -30,6 +32,13 @@ def view(model: Model, **options: Any) -> Any:
     from onnxlab.notebook.views import open_view
 
     return open_view(model, **options)
+
+
+def write_page(model: Model, path: str | PathLike[str]) -> Path:
+    """Write a model as one HTML page; see `Model.to_html`."""
+    from onnxlab.notebook.widget import write_page as write
+
+    return write(model, path)
 
 
 def mimebundle(model: Model, **options: Any) -> Any:

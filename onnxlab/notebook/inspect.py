@@ -83,12 +83,16 @@ class Inspector:
             "deprecated": bool(schema and schema.deprecated),
         }
 
-    def value(self, ident: int, summary: Statistics | None = None) -> JSON:
-        """Everything about a value; `summary` is of what it last held. Raises NameLookupError as above."""
+    def value(self, ident: int, summary: Statistics | None = None, read: bool = True) -> JSON:
+        """Everything about a value; `summary` is of what it last held. Raises NameLookupError as above.
+
+        Args:
+            read: whether the data of an initializer may be read for a preview and statistics.
+        """
         value = self._graph.values.get(ident)
         if value is None:
             raise NameLookupError(f"value {ident} is not in the model any more")
-        array = self._graph.array(ident)
+        array = self._graph.array(ident) if read else None
         if summary is None and array is not None and array.size <= MAX_SUMMARISED:
             summary = statistics(array)
         producer = value.producer

@@ -1,6 +1,7 @@
 """The widget: a handful of synchronised traits, and a session to which every message goes."""
 
 from collections.abc import Iterable
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import traitlets
 
 from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles import Node
-from onnxlab.notebook import display
+from onnxlab.notebook import display, export
 from onnxlab.notebook.session import Session
 
 if TYPE_CHECKING:
@@ -29,6 +30,11 @@ def _bundled(name: str) -> str:
             f"{STATIC / name} is missing: this checkout has no bundle of the widget yet; "
             "`pip install -e .` or `python hatch_build.py` builds it"
         ) from None
+
+
+def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
+    """Write a model as one HTML page, with the widget's bundle in it; returns the path."""
+    return export.write(model, Path(path), _bundled("widget.js"), _bundled("widget.css"))
 
 
 class Selection(traitlets.TraitType[Any, Any]):
@@ -103,6 +109,10 @@ class ModelWidget(anywidget.AnyWidget):
         left = tuple(node for node in self.selection if node in self.model.nodes)
         if len(left) < len(self.selection):
             self.selection = left
+
+    def to_html(self, path: "str | PathLike[str]") -> Path:
+        """Write the model as one page that needs neither kernel nor network; see `Model.to_html`."""
+        return write_page(self.model, path)
 
     def close(self) -> None:
         """Take the view off the page and let go of the model; its runs are stopped. Twice does no harm."""

@@ -49,7 +49,8 @@ def draw(drawn: Picture, placed: Layout, title: str) -> str:
     width, height = placed.width + 2 * MARGIN, placed.height + 2 * MARGIN
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif" font-size="11">',
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif" font-size="11" '
+        'data-onnxlab="picture">',
         f"<title>{_text(title)}</title>",
         f'<g transform="translate({MARGIN:g} {MARGIN:g})">',
     ]
@@ -66,6 +67,11 @@ def draw(drawn: Picture, placed: Layout, title: str) -> str:
     return "".join([*parts, "</g></svg>"])
 
 
+def fill(family: str) -> str:
+    """The ground of a box, "#rrggbb"."""
+    return _FILLS.get(family, _OTHER)
+
+
 def _text(text: str) -> str:
     """Text that XML can hold: escaped, control characters (which no XML may contain) replaced."""
     return escape("".join(char if char.isprintable() else "�" for char in text), {'"': "&quot;"})
@@ -74,7 +80,7 @@ def _text(text: str) -> str:
 def _box(box: Box, at: Rectangle) -> str:
     left, top = at.x - at.width / 2, at.y - at.height / 2
     radius = at.height / 2 if box.family in ("input", "output") else 4
-    fill = _FILLS.get(box.family, _OTHER)
+    ground = fill(box.family)
     dash = ' stroke-dasharray="4 2"' if box.family == "group" else ""
     lines = [(box.title, ' font-weight="bold"'), (box.subtitle, ' fill="#444"')] if box.subtitle else [(box.title, "")]
     first = at.y - LINE * (len(lines) - 1) / 2 + 4
@@ -85,7 +91,7 @@ def _box(box: Box, at: Rectangle) -> str:
     return (
         f'<g fill="#111"><title>{_text(box.tip)}</title>'
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{at.width:.1f}" height="{at.height:.1f}" rx="{radius:g}" '
-        f'fill="{fill}" stroke="{_GREY}"{dash}/>{texts}</g>'
+        f'fill="{ground}" stroke="{_GREY}"{dash}/>{texts}</g>'
     )
 
 

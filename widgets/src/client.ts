@@ -122,7 +122,7 @@ export class Client {
 
   /** Whether edits can be made now: there is a model, and a kernel that is not known to be away. */
   get editable(): boolean {
-    return this.store.version > 0 && this.connection !== "gone" && this.connection !== "connecting";
+    return this.can.edit !== false && this.store.version > 0 && this.connection !== "gone" && this.connection !== "connecting";
   }
 
   on<E extends keyof ClientEvents>(event: E, listener: (payload: ClientEvents[E]) => void): () => void {

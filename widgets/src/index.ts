@@ -1,6 +1,7 @@
 /** The widget as anywidget loads it: one `render` per view of the model, each with state of its own. */
 
 import { mount, type Shared } from "./mount.tsx";
+import { recordedTransport, type Recorded } from "./offline.ts";
 import { type WidgetModel, commTransport, listen } from "./transport.ts";
 
 interface RenderContext {
@@ -10,6 +11,26 @@ interface RenderContext {
 
 function render({ model, el }: RenderContext): () => void {
   return mount(el, commTransport(model), traits(model));
+}
+
+/** Shows a recorded model on a whole page; see onnxlab/notebook/export.py. */
+function offline(el: HTMLElement, model: Recorded): () => void {
+  let selection: number[] = [];
+  const { defaultView } = el.ownerDocument;
+  return mount(el, recordedTransport(model), {
+    height: () => defaultView?.innerHeight ?? 0,
+    onHeight(listener) {
+      defaultView?.addEventListener("resize", listener);
+      return () => defaultView?.removeEventListener("resize", listener);
+    },
+    title: () => model.snapshot.title,
+    onTitle: () => () => undefined,
+    selection: () => selection,
+    setSelection: (nodes) => {
+      selection = nodes;
+    },
+    onSelection: () => () => undefined,
+  });
 }
 
 /** The widget's small durable state: what survives a reload of the page and is shared by its views. */
@@ -38,4 +59,4 @@ function ids(value: unknown): number[] {
   return Array.isArray(value) ? value.filter((id): id is number => typeof id === "number") : [];
 }
 
-export default { render };
+export default { render, offline };

@@ -8,14 +8,16 @@ import { Icon } from "./icons.tsx";
 import { SearchBox } from "./search_box.tsx";
 
 export function Toolbar({ app }: { app: App }) {
+  useEvents(app.client, "connection");
+  const live = app.client.can.edit !== false;
   const open = useCell(app.inspectorOpen);
   return (
     <div class="ol-toolbar" role="toolbar" aria-label="Model">
       <Breadcrumb app={app} />
       <div class="ol-tools">
-        <HistoryButtons app={app} />
-        <RunButtons app={app} />
-        <SaveButton app={app} />
+        {live && <HistoryButtons app={app} />}
+        {live && <RunButtons app={app} />}
+        {live && <SaveButton app={app} />}
         <div class="ol-tool-group">
           <ToolButton icon="fit" title="Fit to view (Space)" testid="toolbar-fit" onClick={() => app.picture?.fit()} />
           <ToolButton
