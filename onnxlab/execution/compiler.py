@@ -75,6 +75,7 @@ class Compiler:
         self.fact = fact
         self.steps = StepCache() if steps is None else steps
         self.folder = Folder() if folder is None else folder
+        self.notes: dict[str, Any] = {}  # of whoever runs the programs
         self.main = ScopeCompiler(self, snapshot.main, {})
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0

@@ -311,12 +311,16 @@ class Runner:
         return tuple(dict.fromkeys(outputs))
 
     def _input_facts(self, compiler: Compiler) -> dict[str, Fact]:
-        main = compiler.snapshot.main
-        return {
-            name: self.declared(value)
-            for name, value in zip(main.inputs, main.input_ids, strict=True)
-            if name not in main.initializers
-        }
+        """What is declared of the graph's inputs; found out once for each version of the model."""
+        facts: dict[str, Fact] | None = compiler.notes.get("inputs")
+        if facts is None:
+            main = compiler.snapshot.main
+            facts = compiler.notes["inputs"] = {
+                name: self.declared(value)
+                for name, value in zip(main.inputs, main.input_ids, strict=True)
+                if name not in main.initializers
+            }
+        return facts
 
     def _checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
         """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""

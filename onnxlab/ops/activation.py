@@ -220,9 +220,19 @@ def gelu_tanh(x: Array) -> Array:
 def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
     """min(max(x, min), max); a bound that is absent does not bind."""
     if min is not None and max is not None and min.size == max.size == 1 and x.size >= 4096:
+        if x.dtype == np.float16 and 0 <= min.reshape(()) <= max.reshape(()) and not np.signbit(min).any():
+            return _clip_half(x, min.reshape(()), max.reshape(()))
         return np.clip(x, min.reshape(()), max.reshape(()))
     y = x if min is None else np.maximum(x, min)
     return y if max is None else np.minimum(y, max)
+
+
+def _clip_half(x: Array, low: Array, high: Array) -> Array:
+    """Clip float16 between bounds from 0 up as integers, which have the same order: NumPy is slow with halves."""
+    bits = np.ascontiguousarray(x).view(np.int16)
+    if bits.max() > 0x7C00:  # a NaN
+        return np.clip(x, low, high)
+    return np.clip(bits, low.view(np.int16), high.view(np.int16)).view(np.float16)
 
 
 @kernel("Clip", since=1)

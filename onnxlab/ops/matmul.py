@@ -25,9 +25,17 @@ def for_blas(x: Array) -> Array:
     return x if fits else np.ascontiguousarray(x)
 
 
+_LARGE = 1 << 16  # elements of a matrix that is better not copied for two or three rows
+
+
 def product(a: Array, b: Array) -> Array:
     """a @ b for float32 and float64; stacks of matrices times one matrix are one product."""
     a, b = for_blas(a), for_blas(b)
+    if a.ndim == b.ndim == 2 and 1 < len(a) < 4 and b.size >= _LARGE:
+        y = np.empty((len(a), b.shape[1]), a.dtype)
+        for row, out in zip(a, y, strict=True):  # OpenBLAS copies all of b first for a product of matrices
+            np.matmul(row, b, out=out)
+        return y
     if b.ndim == 2 and a.ndim > 2 and a.size:
         rows = a.reshape(-1, a.shape[-1])
         return np.matmul(rows, b).reshape(*a.shape[:-1], b.shape[-1])
