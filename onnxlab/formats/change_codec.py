@@ -6,7 +6,7 @@ ids that a change carries to give to what it puts back are left out: new ones do
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -82,13 +82,11 @@ class Decoder:
 
     def node(self, place: Any) -> int:
         scope, position = place
-        nodes: Sequence[int] = _scope_at(self.graph, scope).node_ids
-        return nodes[position]
+        return int(_scope_at(self.graph, scope).node_ids[position])
 
     def value(self, place: Any) -> int:
         scope, name = place
-        names: Mapping[str, int] = _scope_at(self.graph, scope).names
-        return names[name]
+        return int(_scope_at(self.graph, scope).names[name])
 
     def plain(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -129,6 +127,7 @@ FIELDS: dict[type[Any], dict[str, str | None]] = {
     changes.InsertFunction: {"position": "plain", "proto": "plain", "image": None},
     changes.RemoveFunction: {"scope": "scope"},
 }  # fmt: skip
+_JSON = json.JSONEncoder(separators=(",", ":"))
 _BY_NAME = {kind.__name__: kind for kind in FIELDS}
 
 
@@ -168,7 +167,7 @@ def pack(head: dict[str, Any], notes: list[Note]) -> bytes:
     """A record: its head and the changes in it."""
     blobs = [blob for _, _, found in notes for blob in found]
     content = {**head, "changes": [[name, written, [*map(len, found)]] for name, written, found in notes]}
-    text = json.dumps(content, separators=(",", ":")).encode("ascii")
+    text = _JSON.encode(content).encode("ascii")
     return b"".join((len(text).to_bytes(4, "little"), text, *blobs))
 
 
