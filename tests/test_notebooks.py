@@ -20,7 +20,7 @@ def texts(notebook: Any) -> list[list[str]]:
     """What each cell prints and shows, in words."""
     return [
         [
-            output["text"] if output.output_type == "stream" else output["data"]["text/plain"]
+            output["text"] if output.output_type == "stream" else output["data"].get("text/plain", "")
             for output in cell.outputs
             if not (output.output_type == "stream" and output.name == "stderr")
         ]

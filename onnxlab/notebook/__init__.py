@@ -9,7 +9,7 @@ from typing import Any
 
 from onnxlab.model import Model, ModelSource, load
 
-__all__ = ["mimebundle", "show", "view"]
+__all__ = ["mimebundle", "publish", "show", "view"]
 
 
 def show(model: "Model | ModelSource | None" = None, **options: Any) -> Any:
@@ -46,3 +46,10 @@ def mimebundle(model: Model, **options: Any) -> Any:
     from onnxlab.notebook.views import open_view
 
     return open_view(model)._repr_mimebundle_(**options)
+
+
+def publish(model: Model) -> None:
+    """Show a model in the output of the cell that runs: the widget, and a picture for where no kernel runs."""
+    from onnxlab.notebook.views import open_view
+
+    open_view(model)._ipython_display_()

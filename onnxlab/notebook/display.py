@@ -1,6 +1,9 @@
 """What a cell's output holds: the widget for where a kernel runs, a picture and a text for where none does.
 
-There is no text/html in it: it would win over the picture on GitHub and in nbconvert, and be shown there
+They are two outputs. In one, JupyterLab and nbconvert prefer the widget, and show nothing but an error where no kernel
+has its model; so the picture comes first, by itself, and the widget hides it while it lives (`stand_in.ts`).
+
+There is no text/html in them: it would win over the picture on GitHub and in nbconvert, and be shown there
 without tags.
 """
 
@@ -39,6 +42,17 @@ def bundle(
         makers[WIDGET] = lambda: {"version_major": 2, "version_minor": 1, "model_id": model_id}
     wanted = {kind for kind in makers if not include or kind in include} - set(exclude or ())
     return {kind: make() for kind, make in makers.items() if kind in wanted}
+
+
+def publish(model: "Model", model_id: str, hierarchy: Hierarchy | None = None) -> None:
+    """Show a view in the output of the cell that runs: the picture and the text, then the widget."""
+    from IPython.display import publish_display_data
+
+    shown = bundle(model, model_id, hierarchy)
+    # The empty text keeps readers that know no widgets from complaining that there is nothing they can show.
+    widget = {WIDGET: shown.pop(WIDGET), "text/plain": ""}
+    publish_display_data(shown)
+    publish_display_data(widget)
 
 
 class StaticView:

@@ -44,8 +44,8 @@ def load_ipython_extension(shell: Any) -> None:
     shell.register_magic_function(onnx_show, "line", "onnx_show")
     for key in ("%onnx_show", "onnx_show"):
         shell.set_hook("complete_command", complete, str_key=key)
-    formatter = shell.display_formatter.mimebundle_formatter
-    formatter.for_type_by_name("onnx.onnx_ml_pb2", "ModelProto", _proto_bundle)
+    formatter = shell.display_formatter.ipython_display_formatter
+    formatter.for_type_by_name("onnx.onnx_ml_pb2", "ModelProto", _show_proto)
 
 
 def parse(line: str) -> Arguments:
@@ -161,8 +161,8 @@ def _model_of(proto: Any) -> Model:
     return model
 
 
-def _proto_bundle(proto: Any, include: Any = None, exclude: Any = None) -> Any:
-    return open_view(_model_of(proto))._repr_mimebundle_(include=include, exclude=exclude)
+def _show_proto(proto: Any) -> None:
+    open_view(_model_of(proto))._ipython_display_()
 
 
 def _replace(shell: Any, view: Any) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anywidget
+import IPython.display
 import traitlets
 
 from onnxlab.errors import NameLookupError, OnnxlabError
@@ -93,7 +94,8 @@ class ModelWidget(anywidget.AnyWidget):
         options.setdefault("title", model.name)
         selection = options.pop("selection", ())
         self.set_trait("session", self._session.id)
-        super().__init__(**options)
+        # One name for both, by which the page finds the view's output in its notebook.
+        super().__init__(model_id=self._session.id, **options)
         self.selection = selection
         self._unsubscribe = model.subscribe(self._drop_removed)
         self.on_msg(self._receive)
@@ -127,8 +129,15 @@ class ModelWidget(anywidget.AnyWidget):
         """Whether it still follows the model."""
         return self._session is not None
 
+    def _ipython_display_(self) -> None:
+        """Show a picture for where no kernel runs, and the widget that takes its place where one does."""
+        if self._session is None:
+            IPython.display.display(display.StaticView(self.model))
+        else:
+            display.publish(self.model, self.model_id, self._session.hierarchy)
+
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The widget, with a picture and a text for where no kernel runs."""
+        """The widget, the picture and the text in one, for those who ask for a bundle."""
         if self._session is None:
             return display.bundle(self.model, **options)
         return display.bundle(self.model, self.model_id, self._session.hierarchy, **options)

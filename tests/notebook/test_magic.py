@@ -9,6 +9,7 @@ import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.error import UsageError
 from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
 
 import onnxlab
 from onnxlab.notebook import magic
@@ -87,10 +88,14 @@ def test_completion(shell: Any, typed: str, expected: set[str]) -> None:
 
 
 def test_a_bare_proto_draws_itself(shell: Any, model: onnxlab.Model) -> None:
-    data, _ = shell.display_formatter.format(model.proto)
-    assert {WIDGET, "image/svg+xml", "text/plain"} <= set(data)
-    again, _ = shell.display_formatter.format(model.proto)
-    assert again[WIDGET] == data[WIDGET]
+    """Two outputs, the picture and the widget; shown again, it is the same widget."""
+    with capture_output() as captured:
+        assert shell.display_formatter.format(model.proto) == ({}, {})
+        shell.display_formatter.format(model.proto)
+    picture, widget, _, again = (output.data for output in captured.outputs)
+    assert set(picture) == {"image/svg+xml", "text/plain"}
+    assert set(widget) == {WIDGET, "text/plain"}
+    assert again == widget
 
 
 def test_a_proto_that_is_edited_in_the_widget_is_the_users_own(shell: Any) -> None:

@@ -6,6 +6,7 @@ import { Client } from "./client.ts";
 import { GraphView } from "./graph/view.ts";
 import { handleKey } from "./keyboard.ts";
 import { Root } from "./panels/root.tsx";
+import { showOneOf } from "./stand_in.ts";
 import { Store } from "./store.ts";
 import { currentTheme, watchTheme } from "./theme.ts";
 import type { Transport } from "./transport.ts";
@@ -63,6 +64,8 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   setTitle();
   offs.push(watchTheme(root.ownerDocument, setTheme), shared.onHeight(setHeight), shared.onTitle(setTitle), ...watchInput(root, app));
 
+  offs.push(watchStandIn(host, root, client, store));
+
   const onStage = (stage: HTMLElement) => {
     const picture: Picture = new GraphView(stage, store, { theme: currentTheme(root.ownerDocument) });
     handle.view = picture;
@@ -84,6 +87,19 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     render(null, root);
     root.remove();
     delete (root as MountedElement).__onnxlab;
+  };
+}
+
+/** Leaves the place to the picture that stands in for the widget as long as nobody ever answered, and at the end. */
+function watchStandIn(host: HTMLElement, root: HTMLElement, client: Client, store: Store): () => void {
+  const update = () => showOneOf(host, root, store.version > 0 || ["connecting", "ready"].includes(client.connection));
+  // Jupyter puts the view on the page after it is made.
+  const timer = setTimeout(update, 0);
+  const offs = [client.on("connection", update), store.on("reset", update)];
+  return () => {
+    clearTimeout(timer);
+    for (const off of offs) off();
+    showOneOf(host, root, false);
   };
 }
 

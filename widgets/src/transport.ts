@@ -22,6 +22,7 @@ export interface WidgetModel {
   send(content: unknown, callbacks?: unknown, buffers?: ArrayBuffer[]): void;
   on(event: string, listener: (...args: never[]) => void): void;
   off(event: string, listener: (...args: never[]) => void): void;
+  widget_manager?: unknown;
 }
 
 /** A transport over the widget's comm. */
