@@ -19,13 +19,16 @@ from onnxlab.formats.journal import Journal
 from onnxlab.formats.recovery import Recovery
 from onnxlab.formats.report import FieldChange
 from onnxlab.formats.source import Source
-from onnxlab.graph import edits
 from onnxlab.graph.commits import CommitKind, GraphCommit, Touched
 from onnxlab.graph.handles import Node, Nodes, Value
 from onnxlab.graph.history import History
 from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.queries import FactOf
+from onnxlab.graph.querying import Querying
+from onnxlab.graph.records import NodeRecord, ValueRecord
 from onnxlab.graph.transaction import Transaction
 from onnxlab.infer import Inference
+from onnxlab.infer.wires import wire_problem
 from onnxlab.limits import Limits
 from onnxlab.shapes import Fact
 
@@ -57,7 +60,7 @@ class Commit:
         return f"<Commit {self.version}: {self.kind} {self.label!r}, {len(self.facts)} facts changed>"
 
 
-class Model:
+class Model(Querying):
     """A model that can be looked at, edited, run, undone and saved.
 
     Made by `onnxlab.load`; `Model(proto)` wraps a ModelProto, which it keeps and mutates.
@@ -183,51 +186,18 @@ class Model:
         """Make the edit again that was undone last; None where there is none."""
         return self.last_change if self.graph.redo() else None
 
-    def add_node(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        name: str = "",
-        domain: str = "",
-        **attributes: Any,
-    ) -> Node:
-        """Add a node to the main graph, behind what makes its inputs.
+    @property
+    def fact_of(self) -> FactOf:
+        """What inference knows of a value id."""
+        return self.inference.fact
 
-        Raises:
-            EditError: an input is unknown, an output name is taken, or the operator does not take what it is given.
-        """
-        proto = onnx.NodeProto(op_type=op_type, input=inputs, output=outputs)
-        if name:
-            proto.name = name
-        if domain:
-            proto.domain = domain
-        with self.graph.edit(f"add {name or op_type}"):
-            version = self.graph.opset_version(domain)
-            if version is None:
-                raise EditError(f"the model does not import the operator domain {domain!r}, so it cannot use {op_type}")
-            node = edits.add_node(self.graph, proto)
-            for key, value in attributes.items():
-                edits.set_attribute(self.graph, node, key, value)
-        return Node(self.graph, node.id)
+    def declaration(self, value: int) -> onnx.ValueInfoProto:
+        """A ValueInfoProto of what inference knows of a value id."""
+        return self.inference.declaration(value)
 
-    def remove(self, nodes: Iterable[int | str | Node], bypass: bool = False) -> None:
-        """Remove nodes as one step; with `bypass` the readers of each node's output read its first input instead."""
-        edits.remove_nodes(self.graph, [self._node_record(key) for key in nodes], bypass)
-
-    def add_output(self, value: str | Value) -> None:
-        """Make a value an output of the graph, declared with the type that inference knows."""
-        handle = value if isinstance(value, Value) else self.value(value)
-        info = self.inference.declaration(handle.id)
-        edits.add_output(self.graph, self.graph.values[handle.id], info)
-
-    def remove_output(self, value: str | Value) -> None:
-        """Take a value out of the graph's outputs."""
-        handle = value if isinstance(value, Value) else self.value(value)
-        edits.remove_output(self.graph, self.graph.values[handle.id])
-
-    def _node_record(self, key: int | str | Node) -> Any:
-        return self.graph.nodes[key.id if isinstance(key, Node) else self.graph.resolve_node(key)]
+    def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
+        """Why the types that inference knows forbid a node to read a value in a slot, None where they do not."""
+        return wire_problem(self.graph, self.inference.fact, value, node, slot)
 
     def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:
         """Call `follower` with every Commit from now on; returns a function that ends it."""
@@ -286,7 +256,7 @@ class Model:
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
         """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
-        return Subgraph(self, [self._node_record(key).id for key in nodes])
+        return Subgraph(self, [self.node_record(key).id for key in nodes])
 
     # -- saving -----------------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ def modules() -> str:
                 continue
             parts = path.relative_to(ROOT / "onnxlab").with_suffix("").parts
             if parts[-1] == "__init__":
-                lines.append(f"| **{parts[0]}** | **{first_line(path)}** |")
+                lines.append(f"| **{'.'.join(parts[:-1])}** | **{first_line(path)}** |")
             else:
                 lines.append(f"| {'.'.join(parts)} | {first_line(path)} |")
     return "\n".join(lines) + "\n"

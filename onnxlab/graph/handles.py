@@ -3,7 +3,7 @@
 A handle stays valid over edits, undo and redo for as long as its node exists; two handles of one node are equal.
 """
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -11,8 +11,8 @@ import onnx
 from onnxlab import schemas
 from onnxlab.errors import NameLookupError
 from onnxlab.graph import edits
-from onnxlab.graph.attributes import BodyRef, decode
-from onnxlab.graph.index import GRAPH_KINDS
+from onnxlab.graph.node_attributes import Attributes
+from onnxlab.graph.properties import Metadata
 from onnxlab.graph.records import NodeRecord, ValueRecord
 
 if TYPE_CHECKING:
@@ -110,7 +110,8 @@ class Node(_Handle):
         return schema.doc if schema else ""
 
     @property
-    def attributes(self) -> "Attributes":
+    def attributes(self) -> Attributes:
+        """What the node sets, live: `node.attributes["strides"] = [1, 1]` is an edit."""
         return Attributes(self)
 
     @property
@@ -123,10 +124,53 @@ class Node(_Handle):
         """Values made, by slot; None where an optional output is left out."""
         return tuple(Value(self._graph, vid) if vid else None for vid in self._record.outputs)
 
+    @property
+    def doc_string(self) -> str:
+        """What the model says about this node (its operator's documentation is `doc`). Setting it is an edit."""
+        return str(self._record.proto.doc_string)
+
+    @doc_string.setter
+    def doc_string(self, text: str) -> None:
+        edits.set_doc_string(self._graph, self._record, text)
+
+    @property
+    def metadata(self) -> Metadata:
+        """metadata_props, live."""
+        return Metadata(self._graph, lambda: self._record)
+
     def set_input(self, slot: int, value: "Value | str | None") -> None:
         """Let an input slot read another value (a handle or name); None leaves it out."""
-        name = value.name if isinstance(value, Value) else value or ""
-        edits.set_input(self._graph, self._record, slot, name)
+        edits.set_input(self._graph, self._record, slot, _name(value))
+
+    def set_inputs(self, values: "Sequence[Value | str | None]") -> None:
+        """Let the node read these values, by slot; None leaves an optional input out."""
+        edits.set_inputs(self._graph, self._record, [_name(value) for value in values])
+
+    def set_outputs(self, names: "Sequence[str | None]") -> None:
+        """Let the node make values of these names, by slot; a new name is a new value."""
+        edits.set_outputs(self._graph, self._record, [name or "" for name in names])
+
+    def replace(self, op_type: str, domain: str | None = None, **attributes: Any) -> None:
+        """Make the node another operator with the same wires; attributes that it knows too survive."""
+        edits.set_operator(self._graph, self._record, op_type, domain, attributes)
+
+    def insert_before(self, slot: int, op_type: str, *others: "Value | str | None", **attributes: Any) -> "Node":
+        """Put a new node on the wire into an input slot; `others` are its inputs behind the wire's value."""
+        proto = edits.make_node(self._graph, op_type, **attributes)
+        proto.input.extend(["", *map(_name, others)])
+        return Node(self._graph, edits.insert_on_edge(self._graph, self._record, slot, proto).id)
+
+    def duplicate(self) -> "Node":
+        """Copy the node; the copy reads what it reads and makes new values."""
+        return Node(self._graph, edits.duplicate_nodes(self._graph, [self._record])[0].id)
+
+    def move(self, position: int) -> None:
+        """Put the node at another place of the file order."""
+        edits.move_node(self._graph, self._record, position)
+
+    def to_initializer(self) -> "Value":
+        """Replace a Constant node by an initializer."""
+        return Value(self._graph, edits.constant_to_initializer(self._graph, self._record).id)
 
     def remove(self, bypass: bool = False) -> None:
         """Remove the node; with `bypass` the readers of its output read its first input instead."""
@@ -206,60 +250,66 @@ class Value(_Handle):
         """The live declaration of its type, if the model has one."""
         return self._record.info
 
+    @property
+    def doc_string(self) -> str:
+        """What the model says about this value. Setting it is an edit."""
+        return str(self._record.info.doc_string) if self._record.info is not None else ""
+
+    @doc_string.setter
+    def doc_string(self, text: str) -> None:
+        edits.set_doc_string(self._graph, self._record, text)
+
+    @property
+    def metadata(self) -> Metadata:
+        """metadata_props of the value's declaration, live."""
+        return Metadata(self._graph, lambda: self._record)
+
     def set_shape(self, shape: Sequence[int | str | None]) -> None:
         """Declare the shape of a graph input or output: integers, names for dynamic dims, None for unknown."""
         edits.set_shape(self._graph, self._record, shape)
+
+    def set_dim(self, axis: int, dim: int | str | None) -> None:
+        """Change one declared dim of a graph input or output; a name makes it dynamic."""
+        edits.set_dim(self._graph, self._record, axis, dim)
+
+    def set_dtype(self, dtype: Any) -> None:
+        """Declare the element type of a graph input or output: "float16", a NumPy dtype or a DataType."""
+        edits.set_dtype(self._graph, self._record, dtype)
+
+    def replace_uses(self, other: "Value | str", readers: "Sequence[Node] | None" = None) -> None:
+        """Let all nodes that read this value, or only those given, read another one."""
+        graph = self._graph
+        found = other.id if isinstance(other, Value) else graph.resolve_value(other)
+        chosen = None if readers is None else [node._record for node in readers]
+        edits.redirect(graph, self._record, graph.values[found], chosen)
+
+    def insert_after(self, op_type: str, *others: "Value | str | None", **attributes: Any) -> Node:
+        """Put a new node behind this value: all that read it read the node's output; `others` are its further inputs.
+
+        An output of the graph keeps its name, and this value gets a new one.
+        """
+        proto = edits.make_node(self._graph, op_type, **attributes)
+        proto.input.extend(["", *map(_name, others)])
+        return Node(self._graph, edits.insert_after(self._graph, self._record, proto).id)
+
+    def to_input(self, keep_default: bool = False) -> None:
+        """Make an initializer a graph input; with `keep_default` its data stays as the default."""
+        edits.initializer_to_input(self._graph, self._record, keep_default)
+
+    def to_initializer(self, array: Any = None) -> None:
+        """Store an array in the place of a graph input; None takes the default that it has."""
+        edits.input_to_initializer(self._graph, self._record, array)
+
+    def to_constant(self) -> Node:
+        """Replace an initializer by a Constant node."""
+        return Node(self._graph, edits.initializer_to_constant(self._graph, self._record).id)
 
     def __repr__(self) -> str:
         return f"<Value {self.path!r}>" if self.id in self._graph.values else f"<Value {self.id} (removed)>"
 
 
-class Attributes(MutableMapping[str, Any]):
-    """The attributes that a node sets, live: `node.attributes["strides"] = [1, 1]` is an edit.
-
-    Iteration and `len` see only what is set; reading what is not gives the operator's default, if it has one.
-    """
-
-    def __init__(self, node: Node) -> None:
-        self._node = node
-
-    def __getitem__(self, name: str) -> Any:
-        record = self._node._record
-        for attribute in record.proto.attribute:
-            if attribute.name == name:
-                if attribute.type in GRAPH_KINDS:
-                    refs = [BodyRef(body) for body in record.bodies[name]]
-                    return refs[0] if attribute.type == onnx.AttributeProto.GRAPH else refs
-                return decode(attribute)
-        spec = self._schemas().get(name)
-        if spec is None or spec.default is None:
-            known = ", ".join([*self, *(other for other in self._schemas() if other not in set(self))]) or "none"
-            raise KeyError(f"{self._node.label} sets no attribute {name!r} and it has no default; known: {known}")
-        return spec.default
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        edits.set_attribute(self._node._graph, self._node._record, name, value)
-
-    def __delitem__(self, name: str) -> None:
-        if name not in set(self):
-            raise KeyError(f"{self._node.label} does not set {name!r}")
-        edits.clear_attribute(self._node._graph, self._node._record, name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([attribute.name for attribute in self._node._record.proto.attribute])
-
-    def __len__(self) -> int:
-        return len(self._node._record.proto.attribute)
-
-    def __contains__(self, name: object) -> bool:
-        return any(attribute.name == name for attribute in self._node._record.proto.attribute)
-
-    def __repr__(self) -> str:
-        return repr({name: self[name] for name in self})
-
-    def _schemas(self) -> Any:
-        schema = self._node.schema
-        return schema.attributes if schema else {}
+def _name(value: "Value | str | None") -> str:
+    return value.name if isinstance(value, Value) else value or ""
 
 
 class Nodes(Sequence[Node]):

@@ -57,6 +57,10 @@ class NodeNames:
                 return found
         raise NameLookupError(f"no node is called {key!r}, and none makes a value of that name.{self._suggest(key)}")
 
+    def called(self, scope: Scope, name: str) -> list[int]:
+        """Ids of the nodes of a scope with a name."""
+        return list(self._names(scope).get(name, ()))
+
     def _in_scope(self, scope: Scope, name: str, key: str) -> int:
         ids = self.nodes_called(scope, name)
         if len(ids) > 1:
@@ -106,6 +110,11 @@ class NodeNames:
         return suggestion(key, [*names, *self._graph.main.names])
 
 
+def nodes_called(graph: "ModelGraph", scope: Scope, name: str) -> list[int]:
+    """Ids of the nodes of a scope with a name."""
+    return graph._names.called(scope, name)
+
+
 def resolve_value(graph: "ModelGraph", key: str) -> int:
     """Id of the value called `key` in the main graph, or on a path ("if_3/then_branch/x", "my.domain::f/x").
 
@@ -151,13 +160,13 @@ def _split_path(graph: "ModelGraph", key: str) -> Iterable[tuple[Scope, str]]:
     yield graph.main, key
     if "/" not in key:
         return
-    short = _without_branch(key)
+    short = without_branch(key)
     for scope in graph.scopes.values():
-        prefix = _without_branch(scope_path(graph, scope)) + "/"
+        prefix = without_branch(scope_path(graph, scope)) + "/"
         if scope.id != graph.main.id and short.startswith(prefix):
             yield scope, key[len(prefix) - len(short) :]
 
 
-def _without_branch(path: str) -> str:
+def without_branch(path: str) -> str:
     """A path with "then" for "then_branch", as people write it."""
     return re.sub(r"_branch(?=/|$)", "", path)

@@ -1,0 +1,208 @@
+"""The edits that a Model offers, by names and handles: each a thin call of `graph.edits`."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import onnx
+
+from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph import edits
+from onnxlab.graph.declarations import declare
+from onnxlab.graph.edits.connecting import Refusal
+from onnxlab.graph.handles import Node, Value
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.names import scope_path, without_branch
+from onnxlab.graph.properties import Metadata, Opsets
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+
+NodeKey = int | str | Node
+"""Position, name, output or path of a node, or its handle."""
+
+ValueKey = str | Value
+"""Name or path of a value, or its handle."""
+
+
+class Editing:
+    """What can be done to a model. Every method is one undo step, or part of the open `edit`.
+
+    Nodes are given as a position in file order, a name, the name of an output, a path into a body, or a handle; values
+    as a name, path or handle. All raise EditError, with what to do, where an edit is refused; then nothing changed.
+    """
+
+    graph: ModelGraph
+
+    def node_record(self, key: NodeKey) -> NodeRecord:
+        """The record of what a user calls a node."""
+        return self.graph.nodes[key.id if isinstance(key, Node) else self.graph.resolve_node(key)]
+
+    def value_record(self, key: ValueKey) -> ValueRecord:
+        """The record of what a user calls a value."""
+        return self.graph.values[key.id if isinstance(key, Value) else self.graph.resolve_value(key)]
+
+    def scope_record(self, path: str) -> Scope:
+        """The scope at a path: "" for the main graph, "if_3/then_branch", "domain::name" of a function.
+
+        Raises:
+            NameLookupError: there is none; the message lists what there is.
+        """
+        graph = self.graph
+        if not path:
+            return graph.main
+        found = {without_branch(scope_path(graph, scope)): scope for scope in graph.scopes.values()}
+        if (scope := found.get(without_branch(path))) is None:
+            known = ", ".join(repr(each) for each in list(found)[1:20]) or "none"
+            raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
+        return scope
+
+    def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
+        """Why types forbid a wire; a Model asks its inference."""
+        return None
+
+    # -- nodes and wires --------------------------------------------------------------------------------------------
+
+    def add_node(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        name: str = "",
+        domain: str = "",
+        *,
+        scope: str = "",
+        position: int | None = None,
+        **attributes: Any,
+    ) -> Node:
+        """Add a node to the main graph or the scope at a path, behind what makes its inputs or at a position."""
+        where = self.scope_record(scope)
+        proto = edits.make_node(self.graph, op_type, domain, **attributes)
+        proto.input.extend(inputs)
+        proto.output.extend(outputs)
+        if name:
+            proto.name = name
+        with self.graph.edit(f"add {name or op_type}"):
+            edits.check_operator(self.graph, proto, where)
+            node = edits.add_node(self.graph, proto, where, position)
+        return Node(self.graph, node.id)
+
+    def remove(self, nodes: Iterable[NodeKey], bypass: bool = False) -> None:
+        """Remove nodes as one step; with `bypass` the readers of each node's output read its first input instead."""
+        edits.remove_nodes(self.graph, [self.node_record(key) for key in nodes], bypass)
+
+    def duplicate(self, nodes: Iterable[NodeKey]) -> list[Node]:
+        """Copy nodes, bodies and all; copies read each other where the nodes do, and make new values."""
+        copies = edits.duplicate_nodes(self.graph, [self.node_record(key) for key in nodes])
+        return [Node(self.graph, node.id) for node in copies]
+
+    def can_connect(self, value: ValueKey, node: NodeKey, slot: int) -> str | None:
+        """Why a node must not read a value in an input slot, as a sentence; None where it may.
+
+        Cycles, visibility, the number of inputs and the types that the operator takes are checked.
+        """
+        types: Refusal = self.type_refusal
+        return edits.can_connect(self.graph, self.value_record(value), self.node_record(node), slot, types)
+
+    def targets(self, value: ValueKey) -> edits.Targets:
+        """`can_connect` for many slots at once: `targets("x").refusal(record, slot)`, for dimming what must not be."""
+        return edits.Targets(self.graph, self.value_record(value), self.type_refusal)
+
+    def connect(self, value: ValueKey, node: NodeKey, slot: int) -> None:
+        """Let a node read a value in an input slot, where `can_connect` has nothing against it."""
+        if refused := self.can_connect(value, node, slot):
+            raise EditError(f"{refused}. The wire stays as it was.")
+        edits.set_input(self.graph, self.node_record(node), slot, self.value_record(value).name)
+
+    # -- inputs, outputs, initializers ------------------------------------------------------------------------------
+
+    def add_input(
+        self,
+        name: str,
+        dtype: Any = None,
+        shape: Sequence[int | str | None] | None = None,
+        *,
+        position: int | None = None,
+        scope: str = "",
+    ) -> Value:
+        """Give the graph (or the scope at a path) another input of a dtype ("float32") and shape."""
+        where = self.scope_record(scope)
+        info = name if where.is_function else declare(name, dtype, shape)
+        return Value(self.graph, edits.add_input(self.graph, info, where, position).id)
+
+    def remove_input(self, value: ValueKey) -> None:
+        """Take an input away that nobody reads; one with a default becomes an initializer."""
+        edits.remove_input(self.graph, self.value_record(value))
+
+    def declaration(self, value: int) -> onnx.ValueInfoProto | None:
+        """What an output declares of a value id; a Model asks its inference."""
+        return self.graph.values[value].info
+
+    def add_output(self, value: ValueKey, position: int | None = None) -> None:
+        """Make a value an output of the graph, declared with the type that inference knows."""
+        record = self.value_record(value)
+        edits.add_output(self.graph, record, self.declaration(record.id), position)
+
+    def remove_output(self, value: ValueKey) -> None:
+        """Take a value out of the graph's outputs; what makes it stays."""
+        edits.remove_output(self.graph, self.value_record(value))
+
+    def add_initializer(self, name: str, array: Any, *, scope: str = "") -> Value:
+        """Store an array under a new name."""
+        return Value(self.graph, edits.add_initializer(self.graph, name, array, self.scope_record(scope)).id)
+
+    def remove_initializer(self, value: ValueKey) -> None:
+        """Take a stored array away that nobody reads; one that is also an input becomes a required input."""
+        edits.remove_initializer(self.graph, self.value_record(value))
+
+    # -- the model as a whole ---------------------------------------------------------------------------------------
+
+    @property
+    def opsets(self) -> Opsets:
+        """Opset versions by operator domain, live; setting one converts nothing."""
+        return Opsets(self.graph)
+
+    @property
+    def metadata(self) -> Metadata:
+        """metadata_props of the model, live; those of its graph are `graph_metadata`."""
+        return Metadata(self.graph, lambda: None)
+
+    @property
+    def graph_metadata(self) -> Metadata:
+        """metadata_props of the main graph, live."""
+        return Metadata(self.graph, lambda: self.graph.main)
+
+    @property
+    def doc_string(self) -> str:
+        """What the model says about itself. Setting it is an edit."""
+        return str(self.graph.proto.doc_string)
+
+    @doc_string.setter
+    def doc_string(self, text: str) -> None:
+        edits.set_doc_string(self.graph, None, text)
+
+    @property
+    def graph_doc_string(self) -> str:
+        """What the main graph says about itself. Setting it is an edit."""
+        return str(self.graph.proto.graph.doc_string)
+
+    @graph_doc_string.setter
+    def graph_doc_string(self, text: str) -> None:
+        edits.set_doc_string(self.graph, self.graph.main, text)
+
+    def set_field(self, field: str, value: Any) -> None:
+        """Set ir_version, producer_name, producer_version, domain or model_version."""
+        edits.set_model_field(self.graph, field, value)
+
+    def sort_nodes(self) -> int:
+        """Put producers before consumers everywhere; returns how many nodes were moved."""
+        return edits.sort_nodes(self.graph)
+
+    def drop_dead_nodes(self) -> int:
+        """Remove the nodes that no output depends on; returns how many."""
+        return edits.drop_dead_nodes(self.graph)
+
+    def drop_unused_initializers(self) -> int:
+        """Remove the stored tensors that nobody reads; returns how many."""
+        return edits.drop_unused_initializers(self.graph)
+
+    def drop_unused_functions(self) -> int:
+        """Remove the functions that nobody calls; returns how many."""
+        return edits.drop_unused_functions(self.graph)

@@ -1,0 +1,79 @@
+"""What people ask to have done, as lists of primitive changes. Each is one undo step, or part of the open one.
+
+Plain functions over a ModelGraph and its records; `Model` and the handles offer them as methods. `EDITS` lists them for
+whoever offers edits by name.
+"""
+
+from onnxlab.graph.edits.attributes import clear_attribute, default_attributes, set_attribute
+from onnxlab.graph.edits.cleaning import drop_dead_nodes, drop_unused_functions, drop_unused_initializers, sort_nodes
+from onnxlab.graph.edits.connecting import Targets, can_connect
+from onnxlab.graph.edits.constants import constant_to_initializer, initializer_to_constant
+from onnxlab.graph.edits.formals import (
+    add_input,
+    add_output,
+    remove_input,
+    remove_output,
+    set_dim,
+    set_dtype,
+    set_shape,
+)
+from onnxlab.graph.edits.initializers import (
+    add_initializer,
+    initializer_to_input,
+    input_to_initializer,
+    remove_initializer,
+    set_initializer,
+)
+from onnxlab.graph.edits.metadata import set_doc_string, set_metadata, set_model_field, set_opset
+from onnxlab.graph.edits.naming import rename_node, rename_value
+from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, move_node, remove_nodes
+from onnxlab.graph.edits.operators import check_operator, make_node, set_operator
+from onnxlab.graph.edits.table import EDITS, Edit
+from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, set_input, set_inputs, set_outputs
+
+__all__ = [
+    "EDITS",
+    "Edit",
+    "Targets",
+    "add_initializer",
+    "add_input",
+    "add_node",
+    "add_output",
+    "can_connect",
+    "check_operator",
+    "clear_attribute",
+    "constant_to_initializer",
+    "default_attributes",
+    "drop_dead_nodes",
+    "drop_unused_functions",
+    "drop_unused_initializers",
+    "duplicate_nodes",
+    "initializer_to_constant",
+    "initializer_to_input",
+    "input_to_initializer",
+    "insert_after",
+    "insert_on_edge",
+    "make_node",
+    "move_node",
+    "redirect",
+    "remove_initializer",
+    "remove_input",
+    "remove_nodes",
+    "remove_output",
+    "rename_node",
+    "rename_value",
+    "set_attribute",
+    "set_dim",
+    "set_doc_string",
+    "set_dtype",
+    "set_initializer",
+    "set_input",
+    "set_inputs",
+    "set_metadata",
+    "set_model_field",
+    "set_operator",
+    "set_opset",
+    "set_outputs",
+    "set_shape",
+    "sort_nodes",
+]

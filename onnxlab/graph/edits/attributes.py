@@ -1,0 +1,100 @@
+"""Edits of attributes: set, clear, go back to the default; the operator's schema says what fits."""
+
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.attributes import encode
+from onnxlab.graph.changes import SetAttribute
+from onnxlab.graph.index import function_key
+from onnxlab.graph.names import suggestion
+from onnxlab.graph.records import NodeRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+def set_attribute(graph: "ModelGraph", node: NodeRecord, name: str, value: Any, origin: Any = None) -> None:
+    """Give an attribute a value of the type that the operator's schema says.
+
+    Raises:
+        EditError: the operator has no such attribute, or the value does not fit it; nothing changed.
+    """
+    kind = _attribute_kind(graph, node, name)
+    proto = encode(name, value, kind, node.op_type)
+    if refused := choice_problem(graph, node, proto):
+        raise EditError(f"{refused} The old value stays.")
+    graph.apply(SetAttribute(node.id, name, proto), label=f"set {name} of {graph.label(node)}", origin=origin)
+
+
+def clear_attribute(graph: "ModelGraph", node: NodeRecord, name: str, origin: Any = None) -> None:
+    """Take an attribute away, so that its default holds.
+
+    Raises:
+        EditError: it is not set, or the operator requires it.
+    """
+    if all(attribute.name != name for attribute in node.proto.attribute):
+        raise EditError(f"{graph.label(node)} does not set {name!r}")
+    graph.apply(SetAttribute(node.id, name, None), label=f"clear {name} of {graph.label(node)}", origin=origin)
+
+
+def default_attributes(graph: "ModelGraph", node: NodeRecord, explicit: bool = False) -> None:
+    """Take away every attribute that says what its default says; with `explicit` write the defaults out instead.
+
+    Raises:
+        EditError: the operator is not known, so that its defaults are not either.
+    """
+    schema = graph.schema(node)
+    if schema is None:
+        raise EditError(f"{graph.label(node)} is a {node.op_type}, whose schema is not known, so it has no defaults")
+    given = {attribute.name: attribute for attribute in node.proto.attribute}
+    what = "write out the defaults" if explicit else "drop the defaults"
+    with graph.edit(f"{what} of {graph.label(node)}") as edit:
+        for spec in schema.attributes.values():
+            if spec.default is None:
+                continue
+            default = encode(spec.name, spec.default, spec.type, node.op_type)
+            if explicit and spec.name not in given:
+                edit.apply(SetAttribute(node.id, spec.name, default))
+            elif not explicit and _says_the_same(given.get(spec.name), default):
+                edit.apply(SetAttribute(node.id, spec.name, None))
+
+
+def _says_the_same(given: onnx.AttributeProto | None, default: onnx.AttributeProto) -> bool:
+    if given is None:
+        return False
+    bare = onnx.AttributeProto()
+    bare.CopyFrom(given)
+    bare.ClearField("doc_string")
+    return bare == default
+
+
+def _attribute_kind(graph: "ModelGraph", node: NodeRecord, name: str) -> str | None:
+    schema = graph.schema(node)
+    if schema is None or function_key(node.proto) in graph.index.functions:
+        return None
+    spec = schema.attributes.get(name)
+    if spec is None:
+        known = ", ".join(schema.attributes) or "none"
+        raise EditError(
+            f"{node.op_type} has no attribute {name!r} (it takes {known})."
+            f"{suggestion(name, schema.attributes)} The node stays as it was."
+        )
+    return spec.type
+
+
+def choice_problem(graph: "ModelGraph", node: NodeRecord, proto: onnx.AttributeProto) -> str:
+    """What is wrong with a string of which the operator knows only some, "" if nothing is."""
+    schema = graph.schema(node)
+    spec = schema.attributes.get(proto.name) if schema else None
+    if spec is None or not spec.choices or proto.ref_attr_name:
+        return ""
+    given = [proto.s] if spec.type == "string" else list(proto.strings)
+    for item in given:
+        if item.decode(errors="replace") not in spec.choices:
+            return (
+                f"attribute {proto.name!r} of {node.op_type} is one of {', '.join(spec.choices)}; "
+                f"got {item.decode(errors='replace')!r}."
+            )
+    return ""

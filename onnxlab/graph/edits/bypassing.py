@@ -1,0 +1,87 @@
+"""Take a node out and join what it read to what read it."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import InsertFormal, InsertNode, RemoveFormal, RemoveNode, RenameValue, SetInputs
+from onnxlab.graph.records import NodeRecord, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
+    """Remove a node and join its first input to the readers of its first output."""
+    label = graph.label(node)
+    read = [graph.values[vid] for vid in node.outputs if vid and _is_read(graph.values[vid])]
+    if not read:
+        graph.apply(RemoveNode(node.id))
+        return
+    output = read[0]
+    if len(read) > 1 or output.id != node.outputs[0]:
+        others = ", ".join(repr(value.name) for value in read if value.id != node.outputs[0])
+        raise EditError(f"{label} cannot be bypassed: {others} would lose its producer; rewire its readers first")
+    source = _data_input(graph, node)
+    if source is None:
+        raise EditError(f"{label} cannot be bypassed: it has no input to put in the place of {output.name!r}")
+    if output.formal_outputs:
+        _bypass_to_output(graph, node, source, output)
+        return
+    graph.apply(*_read_instead(graph, output, source.name), RemoveNode(node.id))
+
+
+def _is_read(value: ValueRecord) -> bool:
+    return bool(value.uses or value.formal_outputs)
+
+
+def _data_input(graph: "ModelGraph", node: NodeRecord) -> ValueRecord | None:
+    """The input that a bypass keeps: the first that is not an initializer, else the first."""
+    inputs = [graph.values[vid] for vid in node.inputs if vid]
+    return next((value for value in inputs if value.initializer is None), inputs[0] if inputs else None)
+
+
+def _read_instead(graph: "ModelGraph", old: ValueRecord, name: str) -> Iterable[SetInputs]:
+    """Let every reader of a value read another one."""
+    for reader in dict.fromkeys(node for node, _ in old.uses):
+        proto = graph.nodes[reader].proto
+        yield SetInputs(reader, tuple(name if given == old.name else given for given in proto.input))
+
+
+def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
+    """Bypass a node that makes an output of the graph, whose name has to stay.
+
+    What makes the input takes over the name where it can; a graph input, an initializer, a value of an outer scope or
+    another output cannot be renamed, so there an Identity node carries the value on.
+    """
+    if source.producers and source.scope == node.scope and not source.formal_outputs:
+        name = output.name
+        readers = list(_read_instead(graph, output, source.name))
+        position = graph.scopes[node.scope].position(node)
+        graph.apply(*readers, RemoveNode(node.id))
+        _adopt_name(graph, source, name, position)
+        return
+    identity = onnx.NodeProto(op_type="Identity", name=node.name, input=[source.name], output=[output.name])
+    position = graph.scopes[node.scope].position(node)
+    graph.apply(RemoveNode(node.id), InsertNode(node.scope, position, identity))
+
+
+def _adopt_name(graph: "ModelGraph", value: ValueRecord, name: str, position: int) -> None:
+    """Rename a value to that of a graph output which nothing makes any more, and make it that output."""
+    scope = graph.scopes[value.scope]
+    outputs = scope.proto.output
+    formals = [index for index in range(len(outputs)) if _formal_name(outputs[index]) == name]
+    if not formals:
+        raise EditError(f"{name!r} is read by the body of a node; rewire it there first")
+    infos = [outputs[index] for index in formals]
+    for index in reversed(formals):
+        graph.apply(RemoveFormal(scope.id, "output", index))
+    graph.apply(RenameValue(value.id, name))
+    for index, info in zip(formals, infos, strict=True):
+        graph.apply(InsertFormal(scope.id, "output", index, info, {name: value.id}))
+
+
+def _formal_name(info: Any) -> str:
+    return info if isinstance(info, str) else str(info.name)

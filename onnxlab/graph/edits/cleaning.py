@@ -1,0 +1,142 @@
+"""Edits that tidy a model: order, dead nodes, initializers and functions that nobody uses."""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from onnxlab.graph.changes import MoveNode, RemoveEntry, RemoveFunction, RemoveNode
+from onnxlab.graph.index import function_key
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.transaction import Transaction
+
+
+def sort_nodes(graph: "ModelGraph", scope: Scope | None = None) -> int:
+    """Put producers before consumers in the file order of a scope, or of all; returns how many nodes were moved.
+
+    The longest part that is in order stays where it is. Nodes on a cycle stay behind the others.
+    """
+    moved = 0
+    with graph.edit("sort nodes") as edit:
+        for each in [scope] if scope else list(graph.scopes.values()):
+            if each.backward:
+                moved += _sort(graph, edit, each)
+    return moved
+
+
+def _sort(graph: "ModelGraph", edit: "Transaction", scope: Scope) -> int:
+    """Move every node that is not in the longest part in order right behind the one that shall precede it."""
+    order = graph.index.topological(scope)
+    place = {node: position for position, node in enumerate(scope.node_ids)}
+    settled = longest_increasing([place[node] for node in order])
+    last: NodeRecord | None = None
+    for position, node_id in enumerate(order):
+        node = graph.nodes[node_id]
+        if position not in settled:
+            # counted with the node taken out, which stood behind or before the one that it shall follow
+            target = scope.position(last) + 1 if last else 0
+            edit.apply(MoveNode(node_id, target - (scope.position(node) < target)))
+        last = graph.nodes[node_id]
+    return len(order) - len(settled)
+
+
+def longest_increasing(numbers: list[int]) -> set[int]:
+    """Positions of a longest increasing subsequence of distinct numbers, in n log n."""
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for position, number in enumerate(numbers):
+        at = bisect_left(tails, number)
+        before.append(ends[at - 1] if at else -1)
+        tails[at : at + 1] = [number]
+        ends[at : at + 1] = [position]
+    found = set()
+    position = ends[-1] if ends else -1
+    while position >= 0:
+        found.add(position)
+        position = before[position]
+    return found
+
+
+def drop_dead_nodes(graph: "ModelGraph") -> int:
+    """Remove every node that no output of its graph depends on, bodies and functions included; returns how many.
+
+    A node without outputs is kept: it must have some effect.
+    """
+    count = 0
+    with graph.edit("drop dead nodes") as edit:
+        waiting = [node for node in graph.nodes.values() if _is_dead(graph, node)]
+        while waiting:
+            node = waiting.pop()
+            if node.id not in graph.nodes or not _is_dead(graph, node):
+                continue
+            read = {*node.inputs, *graph.index.captures(node)}
+            edit.apply(RemoveNode(node.id))
+            count += 1
+            waiting.extend(_makers(graph, read))
+    return count
+
+
+def _is_dead(graph: "ModelGraph", node: NodeRecord) -> bool:
+    return bool(node.outputs) and not any(vid and _is_used(graph.values[vid]) for vid in node.outputs)
+
+
+def _is_used(value: ValueRecord) -> bool:
+    return bool(value.uses or value.formal_outputs)
+
+
+def _makers(graph: "ModelGraph", values: Iterable[int]) -> list[NodeRecord]:
+    made = [graph.values[vid].producer for vid in values if vid in graph.values]
+    return [graph.nodes[producer[0]] for producer in made if producer and producer[0] in graph.nodes]
+
+
+def drop_unused_initializers(graph: "ModelGraph") -> int:
+    """Remove every stored tensor that nobody reads; returns how many. Defaults of graph inputs stay.
+
+    A tensor that a quantization annotation or a training binding names counts as read.
+    """
+    bound = {entry.value for info in graph.proto.training_info for entry in info.update_binding}
+    bound |= {entry.key for info in graph.proto.training_info for entry in info.update_binding}
+    bound |= {entry.key for info in graph.proto.training_info for entry in info.initialization_binding}
+    count = 0
+    with graph.edit("drop unused initializers") as edit:
+        for value in [value for value in graph.values.values() if value.initializer is not None]:
+            scope = graph.scopes[value.scope]
+            named = scope.places("quantization_annotation").positions(value.name)
+            if _is_used(value) or value.is_input or named or value.name in bound:
+                continue
+            for field in ("initializer", "sparse_initializer"):
+                for position in reversed(scope.places(field).positions(value.name)):
+                    edit.apply(RemoveEntry(scope.id, field, position))
+            count += 1
+    return count
+
+
+def drop_unused_functions(graph: "ModelGraph") -> int:
+    """Remove every function that no node calls, directly or through another function; returns how many."""
+    used: set[int] = set()
+    waiting = [scope for scope in graph.scopes.values() if scope.kind in ("graph", "training")]
+    while waiting:
+        for called in calls_from(graph, waiting.pop()):
+            if called not in used:
+                used.add(called)
+                waiting.append(graph.scopes[called])
+    unused = [scope for scope in graph.index.function_ids if scope not in used]
+    with graph.edit("drop unused functions") as edit:
+        for scope in reversed(unused):
+            edit.apply(RemoveFunction(scope))
+    return len(unused)
+
+
+def calls_from(graph: "ModelGraph", scope: Scope) -> Iterable[int]:
+    """Scope ids of the functions that nodes of a scope and of its bodies call; may repeat."""
+    for node_id in scope.node_ids:
+        node = graph.nodes[node_id]
+        called = graph.index.functions.get(function_key(node.proto))
+        if called is not None:
+            yield called
+        for bodies in node.bodies.values():
+            for body in bodies:
+                yield from calls_from(graph, graph.scopes[body])

@@ -1,0 +1,115 @@
+"""Constant nodes and initializers: two ways to store a tensor, each turned into the other."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph import tensors
+from onnxlab.graph.changes import InsertNode, RemoveNode, SetInitializer
+from onnxlab.graph.edits.initializers import refuse_function
+from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.records import NodeRecord, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+# attribute of Constant: the array that it stands for
+_PLAIN: dict[str, Any] = {
+    "value_float": lambda attribute: np.float32(attribute.f),
+    "value_floats": lambda attribute: np.array(attribute.floats, np.float32),
+    "value_int": lambda attribute: np.int64(attribute.i),
+    "value_ints": lambda attribute: np.array(attribute.ints, np.int64),
+}
+
+
+def constant_to_initializer(graph: "ModelGraph", node: NodeRecord) -> ValueRecord:
+    """Replace a Constant node by an initializer of the same name; the value stays the same one.
+
+    Raises:
+        EditError: the node is no Constant, its value is a function's attribute, or it stands in a function.
+    """
+    if node.op_type != "Constant" or node.domain:
+        raise EditError(f"{graph.label(node)} is a {node.op_type}, not a Constant")
+    scope = graph.scopes[node.scope]
+    if not node.outputs or not node.outputs[0]:
+        raise EditError(f"{graph.label(node)} makes no value")
+    name = graph.values[node.outputs[0]].name
+    refuse_function(scope, name)
+    stored = _stored(graph, node, name)
+    sparse = isinstance(stored, onnx.SparseTensorProto)
+    ids = {name: node.outputs[0]}
+    with graph.edit(f"make {graph.label(node)} an initializer") as edit:
+        edit.apply(RemoveNode(node.id))
+        edit.apply(SetInitializer(scope.id, name, stored, sparse=sparse, ids=ids))
+    return graph.values[scope.names[name]]
+
+
+def _stored(graph: "ModelGraph", node: NodeRecord, name: str) -> Any:
+    """The TensorProto or SparseTensorProto called `name` that a Constant makes."""
+    attribute = next((item for item in node.proto.attribute if item.name.startswith(("value", "sparse_value"))), None)
+    if attribute is None or attribute.ref_attr_name:
+        raise EditError(f"{graph.label(node)} has no value of its own, so it cannot be stored")
+    if attribute.name == "sparse_value":
+        sparse = onnx.SparseTensorProto()
+        sparse.CopyFrom(attribute.sparse_tensor)
+        sparse.values.name = name
+        return sparse
+    tensor = onnx.TensorProto()
+    if attribute.name == "value":
+        tensor.CopyFrom(attribute.t)
+    elif attribute.name in _PLAIN:
+        tensor = tensors.from_array(np.asarray(_PLAIN[attribute.name](attribute)))
+    else:
+        single = attribute.name == "value_string"
+        strings = [attribute.s] if single else attribute.strings
+        dims = [] if single else [len(strings)]
+        tensor = onnx.TensorProto(data_type=onnx.TensorProto.STRING, dims=dims, string_data=strings)
+    tensor.name = name
+    return tensor
+
+
+def initializer_to_constant(graph: "ModelGraph", value: ValueRecord) -> NodeRecord:
+    """Replace an initializer by a Constant node in front of its first reader; the value stays the same one.
+
+    Raises:
+        EditError: the value is no initializer, or a graph input too.
+        LoadError: its external data cannot be read.
+    """
+    if value.initializer is None:
+        raise EditError(f"{value.name!r} is no initializer")
+    if value.is_input:
+        raise EditError(f"{value.name!r} is the default of a graph input; remove the input first")
+    scope = graph.scopes[value.scope]
+    sparse = isinstance(value.initializer, onnx.SparseTensorProto)
+    change = InsertNode(scope.id, _first_reader(graph, value), _constant(graph, value))
+    with graph.edit(f"make {value.name} a Constant node") as edit:
+        edit.apply(SetInitializer(scope.id, value.name, None, sparse=sparse))
+        removal = edit.apply(change)
+    return graph.nodes[removal.node]
+
+
+def _constant(graph: "ModelGraph", value: ValueRecord) -> onnx.NodeProto:
+    """A Constant node that makes a value; external data is read, since attributes hold theirs."""
+    stored = value.initializer
+    name = FreshNames(graph, graph.scopes[value.scope]).node(value.name)
+    proto = onnx.NodeProto(op_type="Constant", output=[value.name], name=name)
+    if isinstance(stored, onnx.SparseTensorProto):
+        attribute = proto.attribute.add(name="sparse_value", type=onnx.AttributeProto.SPARSE_TENSOR)
+        attribute.sparse_tensor.CopyFrom(stored)
+        return proto
+    attribute = proto.attribute.add(name="value", type=onnx.AttributeProto.TENSOR)
+    external = stored.data_location == onnx.TensorProto.EXTERNAL
+    attribute.t.CopyFrom(
+        tensors.from_array(tensors.to_array(stored, graph.base_dir), value.name) if external else stored
+    )
+    return proto
+
+
+def _first_reader(graph: "ModelGraph", value: ValueRecord) -> int:
+    """Position of the first node of the value's scope that reads it, itself or in a body; the end where none does."""
+    scope = graph.scopes[value.scope]
+    readers = {graph.index.owner_in(graph.nodes[node], scope.id) for node, _ in value.uses} - {0}
+    positions = [scope.position(graph.nodes[node]) for node in readers]
+    return min(positions, default=len(scope.node_ids))

@@ -1,0 +1,158 @@
+"""Edits of what a graph or function takes and gives: inputs, outputs, and the types that they declare."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetFormal
+from onnxlab.graph.declarations import elem_type_of, fill_dim, fill_shape
+from onnxlab.graph.index import function_key
+from onnxlab.graph.records import Scope, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+Kind = Literal["input", "output"]
+
+
+def set_shape(graph: "ModelGraph", value: ValueRecord, shape: Sequence[int | str | None], origin: Any = None) -> None:
+    """Declare the shape of a graph input or output: integers, names of dynamic dims, None for unknown ones.
+
+    Raises:
+        EditError: the value declares no tensor type, or a dim is negative or of another type.
+    """
+    scope, kind, position, info = _declaration(graph, value)
+    if not info.type.HasField("tensor_type"):
+        raise EditError(f"{value.name!r} declares no tensor type, so it cannot be given a shape")
+    fill_shape(info, shape)
+    graph.apply(SetFormal(scope.id, kind, position, info), label=f"set shape of {value.name}", origin=origin)
+
+
+def set_dim(graph: "ModelGraph", value: ValueRecord, axis: int, dim: int | str | None, origin: Any = None) -> None:
+    """Change one dimension of a graph input or output: an integer, a name to make it dynamic, None for unknown.
+
+    Raises:
+        EditError: no shape is declared, it has no such axis, or the dim is negative or of another type.
+    """
+    scope, kind, position, info = _declaration(graph, value)
+    if not info.type.HasField("tensor_type") or not info.type.tensor_type.HasField("shape"):
+        raise EditError(f"{value.name!r} declares no shape; give it one with set_shape")
+    dims = info.type.tensor_type.shape.dim
+    if not -len(dims) <= axis < len(dims):
+        raise EditError(f"{value.name!r} has {len(dims)} dims, so there is no axis {axis}")
+    fill_dim(dims[axis], dim, axis % len(dims), value.name)
+    label = f"set dim {axis} of {value.name} to {'?' if dim is None else dim}"
+    graph.apply(SetFormal(scope.id, kind, position, info), label=label, origin=origin)
+
+
+def set_dtype(graph: "ModelGraph", value: ValueRecord, dtype: Any, origin: Any = None) -> None:
+    """Declare the element type of a graph input or output: a name ("float16"), a NumPy dtype or a DataType.
+
+    Raises:
+        EditError: the value declares no tensor type, or ONNX has no such element type.
+    """
+    scope, kind, position, info = _declaration(graph, value)
+    if not info.type.HasField("tensor_type"):
+        raise EditError(f"{value.name!r} declares no tensor type, so it has no element type")
+    info.type.tensor_type.elem_type = elem_type_of(dtype)
+    graph.apply(SetFormal(scope.id, kind, position, info), label=f"set type of {value.name}", origin=origin)
+
+
+def _declaration(graph: "ModelGraph", value: ValueRecord) -> tuple[Scope, Kind, int, onnx.ValueInfoProto]:
+    """Where a value is declared as input or output, and a copy of the declaration."""
+    scope = graph.scopes[value.scope]
+    kind: Kind | None = None
+    position = 0
+    if scope.is_function:
+        pass
+    elif value.is_input:
+        kind, position = "input", scope.inputs.index(value.id)
+    elif (formal := next((out for out in value.formal_outputs if out[0] == scope.id), None)) is not None:
+        kind, position = "output", formal[1]
+    if kind is None:
+        raise EditError(f"{value.name!r} is no input or output of a graph; only those declare a shape of their own")
+    info = onnx.ValueInfoProto()
+    info.CopyFrom(getattr(scope.proto, kind)[position])
+    return scope, kind, position, info
+
+
+def add_input(
+    graph: "ModelGraph", info: onnx.ValueInfoProto | str, scope: Scope | None = None, position: int | None = None
+) -> ValueRecord:
+    """Give a graph (default: the main graph) another input; a function takes just a name.
+
+    Raises:
+        EditError: the name is empty or means a value already; or it would shift the inputs of a function's calls.
+    """
+    scope = scope or graph.main
+    name = info if isinstance(info, str) else info.name
+    if not name:
+        raise EditError("an input needs a name")
+    known = graph.index.lookup(scope, name)
+    if known and known not in graph.index.undefined:
+        raise EditError(f"a value is called {name!r} already; choose a name that is not in use")
+    at = _place(scope.inputs, position, "inputs")
+    if scope.is_function and at < len(scope.inputs):
+        raise EditError("the calls of a function pass inputs by position; add the new one at the end")
+    given = name if scope.is_function else onnx.ValueInfoProto(name=name) if isinstance(info, str) else info
+    graph.apply(InsertFormal(scope.id, "input", at, given), label=f"add input {name}")
+    return graph.values[scope.inputs[at]]
+
+
+def remove_input(graph: "ModelGraph", value: ValueRecord) -> None:
+    """Take an input away from its graph. One that has an initializer becomes a plain initializer.
+
+    Raises:
+        EditError: the value is no input, or is still read.
+    """
+    scope = graph.scopes[value.scope]
+    if value.id not in scope.inputs:
+        raise EditError(f"{value.name!r} is no input")
+    position = scope.inputs.index(value.id)
+    if scope.is_function and (caller := _call_that_passes(graph, scope, position)):
+        raise EditError(f"{caller} passes {value.name!r} to the function; change the calls first")
+    graph.apply(RemoveFormal(scope.id, "input", position), label=f"remove input {value.name}")
+
+
+def _call_that_passes(graph: "ModelGraph", scope: Scope, position: int) -> str:
+    key = function_key(scope.proto)
+    callers = (node for node in graph.nodes.values() if function_key(node.proto) == key)
+    return next((graph.label(node) for node in callers if len(node.inputs) > position), "")
+
+
+def add_output(
+    graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto | None = None, position: int | None = None
+) -> None:
+    """Make a value of the main graph an output of it. `info` declares its type; else what is known of it is copied.
+
+    Raises:
+        EditError: it is an output already, or belongs to another scope.
+    """
+    scope = graph.main
+    if value.scope != scope.id:
+        raise EditError(f"{value.name!r} belongs to an inner scope; only values of the main graph can become outputs")
+    if any(out[0] == scope.id for out in value.formal_outputs):
+        raise EditError(f"{value.name!r} is an output already")
+    declared = onnx.ValueInfoProto()
+    declared.CopyFrom(info or value.info or onnx.ValueInfoProto())
+    declared.name = value.name
+    change = InsertFormal(scope.id, "output", _place(scope.outputs, position, "outputs"), declared)
+    graph.apply(change, label=f"make {value.name} an output")
+
+
+def remove_output(graph: "ModelGraph", value: ValueRecord) -> None:
+    """Take a value out of the main graph's outputs; the nodes that make it stay."""
+    formal = next((out for out in value.formal_outputs if out[0] == graph.main.id), None)
+    if formal is None:
+        raise EditError(f"{value.name!r} is no output of the graph")
+    graph.apply(RemoveFormal(graph.main.id, "output", formal[1]), label=f"remove output {value.name}")
+
+
+def _place(formals: Sequence[int], position: int | None, what: str) -> int:
+    if position is None:
+        return len(formals)
+    if not 0 <= position <= len(formals):
+        raise EditError(f"position {position} is not between 0 and {len(formals)}, the number of {what}")
+    return position

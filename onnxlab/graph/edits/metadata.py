@@ -1,0 +1,212 @@
+"""Edits of what a model says about itself: opset imports, metadata, documentation, producer and versions."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from onnxlab import schemas
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import InsertEntry, SetField, SetFormal, Target, field_value
+from onnxlab.graph.index import function_key
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.renaming import canonical
+from onnxlab.graph.validation import node_problems
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+Bearer = "NodeRecord | ValueRecord | Scope | None"
+"""Whose metadata or documentation: a node's, a value's, a graph's or function's, or (None) the model's."""
+
+_TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
+_NUMBERS = ("ir_version", "model_version")
+
+
+def set_doc_string(graph: "ModelGraph", bearer: Any, text: str) -> None:
+    """Set the doc_string of the model (None), a graph, function, node or value; "" takes it away.
+
+    Raises:
+        EditError: `text` is no string, or the value belongs to a function that cannot describe it.
+    """
+    if not isinstance(text, str):
+        raise EditError(f"a doc_string is a string, got {text!r}")
+    label = f"document {_called(graph, bearer)}"
+    if isinstance(bearer, ValueRecord):
+        info = _info(bearer)
+        if text:
+            info.doc_string = text
+        else:
+            info.ClearField("doc_string")
+        _set_info(graph, bearer, info, label)
+        return
+    graph.apply(SetField(_target(bearer), "doc_string", text or None), label=label)
+
+
+def set_metadata(graph: "ModelGraph", bearer: Any, entries: Mapping[str, str | None]) -> None:
+    """Set entries of metadata_props of the model (None), a graph, function, node or value; None takes one away.
+
+    Entries that are there keep their place, new ones come last.
+
+    Raises:
+        EditError: a key or text is no string, or there is no entry to take away.
+    """
+    for key, text in entries.items():
+        if not isinstance(key, str) or not (text is None or isinstance(text, str)):
+            raise EditError(f"metadata is text by text, got {key!r}: {text!r}")
+    label = f"set metadata {', '.join(entries)} of {_called(graph, bearer)}"
+    if isinstance(bearer, ValueRecord):
+        info = _info(bearer)
+        props = _with(tuple(info.metadata_props), entries, bearer.name)
+        del info.metadata_props[:]
+        info.metadata_props.extend(props)
+        _set_info(graph, bearer, info, label)
+        return
+    target = _target(bearer)
+    props = _with(field_value(graph.target(target), "metadata_props"), entries, _called(graph, bearer))
+    graph.apply(SetField(target, "metadata_props", props), label=label)
+
+
+def _with(
+    props: tuple[onnx.StringStringEntryProto, ...], entries: Mapping[str, str | None], whose: str
+) -> tuple[onnx.StringStringEntryProto, ...]:
+    """The entries with other texts; messages that stay are kept as they are."""
+    known = {entry.key for entry in props}
+    if missing := [key for key, text in entries.items() if text is None and key not in known]:
+        raise EditError(f"{whose} has no metadata {missing[0]!r}; there is {', '.join(sorted(known)) or 'none'}")
+    changed = []
+    for entry in props:
+        if entry.key not in entries:
+            changed.append(entry)
+        elif (text := entries[entry.key]) is not None:
+            copy = onnx.StringStringEntryProto()
+            copy.CopyFrom(entry)
+            copy.value = text
+            changed.append(copy)
+    added = [
+        onnx.StringStringEntryProto(key=key, value=text)
+        for key, text in entries.items()
+        if text is not None and key not in known
+    ]
+    return (*changed, *added)
+
+
+def _called(graph: "ModelGraph", bearer: Any) -> str:
+    if isinstance(bearer, NodeRecord):
+        return graph.label(bearer)
+    if isinstance(bearer, ValueRecord):
+        return bearer.name
+    return "the model" if bearer is None else graph.scope_path(bearer) or "the graph"
+
+
+def _target(bearer: Any) -> Target:
+    if bearer is None:
+        return ("model", 0)
+    return ("node", bearer.id) if isinstance(bearer, NodeRecord) else ("scope", bearer.id)
+
+
+def _info(value: ValueRecord) -> onnx.ValueInfoProto:
+    """A copy of the declaration of a value, or one that only names it."""
+    info = onnx.ValueInfoProto(name=value.name)
+    if value.info is not None:
+        info.CopyFrom(value.info)
+    return info
+
+
+def _set_info(graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto, label: str) -> None:
+    """Put a declaration in the place of the one that the value has, or add it to value_info."""
+    scope = graph.scopes[value.scope]
+    if not scope.is_function:
+        if value.is_input:
+            graph.apply(SetFormal(scope.id, "input", scope.inputs.index(value.id), info), label=label)
+            return
+        at = next((position for where, position in value.formal_outputs if where == scope.id), None)
+        if at is not None:
+            graph.apply(SetFormal(scope.id, "output", at, info), label=label)
+            return
+    positions = scope.places("value_info").positions(value.name)
+    if positions:
+        graph.apply(SetFormal(scope.id, "value_info", positions[0], info), label=label)
+    else:
+        graph.apply(InsertEntry(scope.id, "value_info", len(scope.proto.value_info), info), label=label)
+
+
+def set_model_field(graph: "ModelGraph", field: str, value: Any) -> None:
+    """Set ir_version, producer_name, producer_version, domain, model_version or doc_string of the model.
+
+    Raises:
+        EditError: there is no such field, or the value does not fit it.
+    """
+    if field not in (*_TEXTS, *_NUMBERS):
+        raise EditError(f"a model has no plain field {field!r}; there are {', '.join((*_TEXTS, *_NUMBERS))}")
+    wanted = str if field in _TEXTS else int
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise EditError(f"{field} takes a {wanted.__name__}, got {value!r}")
+    if isinstance(value, int) and not (1 if field == "ir_version" else -(2**63)) <= value < 2**63:
+        raise EditError(f"{field} cannot be {value}")
+    graph.apply(SetField(("model", 0), field, value), label=f"set {field} to {value}")
+
+
+def set_opset(graph: "ModelGraph", domain: str, version: int | None, function: Scope | None = None) -> None:
+    """Import another version of an operator domain (None: no longer), in the model or in a function of it.
+
+    Nothing is converted: the nodes stay as they are and must fit the operators of that version too.
+
+    Raises:
+        EditError: the version is no positive integer, or nodes do not fit it; the message lists them.
+    """
+    root = function or graph.main
+    target: Target = ("scope", root.id) if root.is_function else ("model", 0)
+    shown = domain or "ai.onnx"
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
+        raise EditError(f"an opset version is an integer of at least 1, got {version!r}")
+    imports = field_value(graph.target(target), "opset_import")
+    known = any(canonical(entry.domain) == canonical(domain) for entry in imports)
+    if version is None and not known:
+        raise EditError(f"{shown} is not imported, so it cannot be taken away")
+    nodes = [node for node in graph.nodes.values() if _means(graph, node, domain, root)]
+    if version is None and nodes:
+        raise EditError(f"{len(nodes)} nodes use {shown} ({graph.label(nodes[0])} first); remove or change them before")
+    before = {node.id: set(node_problems(graph, node)) for node in nodes}
+    with graph.edit(f"import {shown} {version}" if version else f"do not import {shown}") as edit:
+        edit.apply(SetField(target, "opset_import", _imports(imports, domain, version)))
+        _refuse_misfits(graph, nodes, before, f"{shown} {version}")
+
+
+def _means(graph: "ModelGraph", node: NodeRecord, domain: str, root: Scope) -> bool:
+    """Whether a node's operator is one of a domain, and read by the imports of a root."""
+    if node.domain != canonical(domain):
+        return False
+    own = graph.root(graph.scopes[node.scope])
+    return own is root if own.is_function else not root.is_function
+
+
+def _imports(
+    imports: tuple[onnx.OperatorSetIdProto, ...], domain: str, version: int | None
+) -> tuple[onnx.OperatorSetIdProto, ...]:
+    kept = []
+    found = False
+    for entry in imports:
+        if canonical(entry.domain) != canonical(domain):
+            kept.append(entry)
+        elif version is not None and not found:
+            kept.append(onnx.OperatorSetIdProto(domain=entry.domain, version=version))
+            found = True
+    if version is not None and not found:
+        kept.append(onnx.OperatorSetIdProto(domain=domain, version=version))
+    return tuple(kept)
+
+
+def _refuse_misfits(graph: "ModelGraph", nodes: list[NodeRecord], before: Mapping[int, set[str]], version: str) -> None:
+    found = []
+    for node in nodes:
+        schema = graph.schema(node)
+        called = function_key(node.proto) in graph.index.functions
+        if not called and (schema is None or schema.deprecated) and schemas.versions(node.domain, node.op_type):
+            found.append(f"{graph.label(node)}: there is no {node.op_type} in it.")
+        found += [problem for problem in node_problems(graph, node) if problem not in before[node.id]]
+    if found:
+        more = f" … and {len(found) - 5} more." if len(found) > 5 else ""
+        raise EditError(
+            f"{len(found)} nodes do not fit {version}: {' '.join(found[:5])}{more} Convert the model instead."
+        )

@@ -1,0 +1,79 @@
+"""Edits of names, and names that nobody uses yet."""
+
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import RenameValue, SetField
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+def rename_node(graph: "ModelGraph", node: NodeRecord, name: str, origin: Any = None) -> None:
+    """Give a node another name. ONNX Runtime wants node names to be unique, so a name in use is refused."""
+    if not isinstance(name, str):
+        raise EditError(f"a node's name is a string, got {name!r}")
+    scope = graph.scopes[node.scope]
+    if name and name != node.name and graph.nodes_called(scope, name):
+        raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
+    graph.apply(SetField(("node", node.id), "name", name), label=f"rename {graph.label(node)} to {name}", origin=origin)
+
+
+def rename_value(graph: "ModelGraph", value: ValueRecord, name: str, origin: Any = None) -> None:
+    """Give a value another name wherever the model mentions it, captures in bodies included.
+
+    Raises:
+        EditError: the name is empty or in use in its scope, outside of it or in a body inside it.
+    """
+    if not isinstance(name, str) or not name:
+        raise EditError(f"a value's name is a string that is not empty, got {name!r}")
+    if name == value.name:
+        return
+    scope = graph.scopes[value.scope]
+    taken = graph.index.lookup(scope, name) or any(
+        name in inner.names for inner in graph.scopes.values() if graph.index.is_inside(inner.id, scope.id)
+    )
+    if taken:
+        raise EditError(f"another value is called {name!r} already; choose a name that is not in use")
+    graph.apply(RenameValue(value.id, name), label=f"rename {value.name} to {name}", origin=origin)
+
+
+class FreshNames:
+    """Names for new values and nodes: the wanted one where it is free, else with "_1", "_2", … behind it.
+
+    One of these serves one edit: what it gave away counts as taken, so that names may be collected before the nodes
+    that bear them are made. A value's name is free when no scope of the model uses it, hence nothing is ever hidden.
+    """
+
+    def __init__(self, graph: "ModelGraph", scope: Scope | None = None) -> None:
+        self._graph = graph
+        self._scope = scope or graph.main
+        self._given: dict[bool, set[str]] = {True: set(), False: set()}
+        self._next: dict[tuple[bool, str], int] = {}
+
+    def value(self, wanted: str) -> str:
+        """A name for a value."""
+        return self._free(wanted or "value", True)
+
+    def node(self, wanted: str) -> str:
+        """A name for a node of the scope; "" stays nameless."""
+        return self._free(wanted, False) if wanted else ""
+
+    def take(self, name: str) -> None:
+        """Count a value's name as taken."""
+        self._given[True].add(name)
+
+    def _free(self, wanted: str, value: bool) -> str:
+        name, number = wanted, self._next.get((value, wanted), 0)
+        while name in self._given[value] or self._is_used(name, value):
+            number += 1
+            name = f"{wanted}_{number}"
+        self._next[value, wanted] = number
+        self._given[value].add(name)
+        return name
+
+    def _is_used(self, name: str, value: bool) -> bool:
+        if not value:
+            return bool(self._graph.nodes_called(self._scope, name))
+        return any(name in scope.names for scope in self._graph.scopes.values())

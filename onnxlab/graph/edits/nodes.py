@@ -1,0 +1,132 @@
+"""Edits of nodes: add, remove, duplicate, move."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import InsertNode, MoveNode, RemoveNode
+from onnxlab.graph.edits.bypassing import bypass_node
+from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.names import suggestion
+from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.graph.renaming import Renaming
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+def add_node(
+    graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope | None = None, position: int | None = None
+) -> NodeRecord:
+    """Put a node into a scope: where `position` says, else right behind the last node that makes one of its inputs.
+
+    Raises:
+        EditError: an input is unknown, an output name is taken, or the node does not fit its operator's schema.
+    """
+    scope = scope or graph.main
+    for name in proto.input:
+        if name and not graph.index.lookup(scope, name):
+            raise EditError(f"no value is called {name!r}.{suggestion(name, scope.names)}")
+    if position is None:
+        position = _behind_inputs(graph, proto, scope)
+    elif not 0 <= position <= len(scope.node_ids):
+        raise EditError(f"position {position} is not between 0 and {len(scope.node_ids)}, the number of nodes")
+    own = onnx.NodeProto()
+    own.CopyFrom(proto)
+    with graph.edit(f"add {proto.name or proto.op_type}") as edit:
+        removal = edit.apply(InsertNode(scope.id, position, own))
+    return graph.nodes[removal.node]
+
+
+def _behind_inputs(graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope) -> int:
+    position = 0
+    for name in proto.input:
+        value = graph.values.get(graph.index.lookup(scope, name)) if name else None
+        if value and value.producer and value.scope == scope.id:
+            position = max(position, scope.position(graph.nodes[value.producer[0]]) + 1)
+    return position
+
+
+def remove_nodes(graph: "ModelGraph", nodes: Sequence[NodeRecord], bypass: bool = False, origin: Any = None) -> None:
+    """Remove nodes. With `bypass` the readers of a node's first output read its first input instead.
+
+    Raises:
+        EditError: something outside still reads what a node makes and there is no bypass; nothing changed.
+    """
+    if not nodes:
+        return
+    what = graph.label(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
+    with graph.edit(f"{'bypass' if bypass else 'remove'} {what}", origin):
+        for node in sorted(nodes, key=lambda node: (node.scope, -graph.index.rank(node))):
+            if node.id not in graph.nodes:
+                continue  # it went with the body of a node that was removed before
+            if bypass:
+                bypass_node(graph, node)
+            else:
+                graph.apply(RemoveNode(node.id))
+
+
+def duplicate_nodes(graph: "ModelGraph", nodes: Sequence[NodeRecord]) -> list[NodeRecord]:
+    """Copy nodes of one scope, bodies and all: copies read each other where the nodes do, and make new values.
+
+    What the nodes read from elsewhere the copies read too; nobody reads what the copies make yet. Copies stand behind
+    the last of the nodes.
+
+    Returns:
+        The copies, in file order of the nodes.
+
+    Raises:
+        EditError: the nodes are of different scopes.
+    """
+    scope = scope_of(graph, nodes)
+    ordered = in_file_order(nodes)
+    names = FreshNames(graph, scope)
+    made = {name: names.value(f"{name}_copy") for node in ordered for name in node.proto.output if name}
+    renaming = Renaming(made)
+    position = scope.position(ordered[-1]) + 1
+    what = graph.label(ordered[0]) if len(ordered) == 1 else f"{len(ordered)} nodes"
+    copies = []
+    with graph.edit(f"duplicate {what}") as edit:
+        for number, node in enumerate(ordered):
+            copy = renaming.node(node.proto)
+            if copy.name:
+                copy.name = names.node(f"{copy.name}_copy")
+            removal = edit.apply(InsertNode(scope.id, position + number, copy))
+            copies.append(graph.nodes[removal.node])
+    return copies
+
+
+def move_node(graph: "ModelGraph", node: NodeRecord, position: int) -> None:
+    """Put a node at another place of the file order; one that must not stand there is moved on at once.
+
+    Raises:
+        EditError: there is no such position.
+    """
+    count = len(graph.scopes[node.scope].node_ids)
+    if not 0 <= position < count:
+        raise EditError(f"position {position} is not between 0 and {count - 1}")
+    graph.apply(MoveNode(node.id, position), label=f"move {graph.label(node)}")
+
+
+def scope_of(graph: "ModelGraph", nodes: Iterable[NodeRecord]) -> Scope:
+    """The one scope that all the nodes are in.
+
+    Raises:
+        EditError: there are no nodes, or they are of several scopes.
+    """
+    scopes = {node.scope: node for node in nodes}
+    if not scopes:
+        raise EditError("no nodes were given; name at least one")
+    if len(scopes) > 1:
+        first, second, *_ = scopes.values()
+        raise EditError(
+            f"{graph.label(first)} and {graph.label(second)} are in different graphs; choose nodes of one graph or body"
+        )
+    return graph.scopes[next(iter(scopes))]
+
+
+def in_file_order(nodes: Iterable[NodeRecord]) -> list[NodeRecord]:
+    """The nodes of one scope, each once, as the file has them."""
+    return sorted({node.id: node for node in nodes}.values(), key=lambda node: node.label)
