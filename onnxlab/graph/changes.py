@@ -11,6 +11,8 @@ of a run, the inverse) keeps its content.
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import onnx
+
 from onnxlab.errors import EditError
 from onnxlab.graph.change import Change
 from onnxlab.graph.graph_changes import (
@@ -60,6 +62,7 @@ class SetField:
         inverse = SetField(self.target, self.field, field_value(proto, self.field))
         if isinstance(self.value, tuple):
             repeated = getattr(proto, self.field)
+            getattr(type(proto)(), self.field).extend(self.value)  # refuses what does not fit before anything is lost
             del repeated[:]
             repeated.extend(self.value)
         elif self.value is None:
@@ -93,6 +96,7 @@ class RenameValue:
     def apply(self, graph: "ModelGraph") -> "RenameValue":
         value = graph.values[self.value]
         old = value.name
+        onnx.ValueInfoProto(name=self.name)  # refuses what is no name, before anything is changed
         for scope in reading_scopes(graph, value):
             if graph.index.lookup(scope, self.name) not in (0, value.id):
                 raise EditError(

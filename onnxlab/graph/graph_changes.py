@@ -76,8 +76,8 @@ class SetFormal:
         old = infos[self.position]
         if old.name != self.info.name:
             raise ValueError(f"SetFormal keeps the name {old.name!r}; use RenameValue to make it {self.info.name!r}")
-        del infos[self.position]
-        infos.insert(self.position, self.info)
+        infos.insert(self.position, self.info)  # first, since it refuses messages of another type
+        del infos[self.position + 1]
         value = graph.values[(scope.inputs if self.kind == "input" else scope.outputs)[self.position]]
         graph.index.refresh_info(value)
         graph.touch.formal(scope, value)
@@ -144,9 +144,9 @@ class ReplaceEntry:
         if name != new and self.field != "quantization_annotation":
             raise ValueError(f"an entry of {self.field} keeps the name {name!r}; use RenameValue to make it {new!r}")
         places = scope.places(self.field)
+        messages.insert(self.position, self.proto)  # first, since it refuses messages of another type
+        del messages[self.position + 1]
         places.remove(self.position, old)
-        del messages[self.position]
-        messages.insert(self.position, self.proto)
         places.insert(self.position, messages[self.position])
         _follow_entry(graph, scope, self.field, name)
         return ReplaceEntry(scope.id, self.field, self.position, old)

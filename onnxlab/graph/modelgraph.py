@@ -25,6 +25,7 @@ from onnxlab.graph.networks import Networks
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.snapshot import NodeView, Snapshot, Snapshots
 from onnxlab.graph.transaction import Transaction
+from onnxlab.graph.uninterrupted import UNINTERRUPTED
 
 Follower = Callable[[GraphCommit], Any]
 
@@ -119,25 +120,26 @@ class ModelGraph:
             return self._replay("edit", label, changes, origin)
 
     def _replay(self, kind: CommitKind, label: str, changes: Iterable[Change], origin: Any) -> GraphCommit:
-        self._unrecorded_touch = touch = Touch(self)
-        journal = self.journal
-        written = journal is not None and not journal.knows(kind)
-        inverses: list[Change] = []
-        notes: list[Any] = []
-        try:
-            for change in changes:
-                if journal is not None and written:
-                    notes.append(journal.note(change))
-                inverses.append(change.apply(self))
-            if journal is not None:
-                journal.append(kind, label, notes)
-        except BaseException:
-            for inverse in reversed(inverses):
-                inverse.apply(self)
-            raise
-        finally:
-            self._unrecorded_touch = None
-        return self.commit(kind, label, tuple(inverses), touch.freeze(), origin)
+        with UNINTERRUPTED:
+            self._unrecorded_touch = touch = Touch(self)
+            journal = self.journal
+            written = journal is not None and not journal.knows(kind)
+            inverses: list[Change] = []
+            notes: list[Any] = []
+            try:
+                for change in changes:
+                    if journal is not None and written:
+                        notes.append(journal.note(change))
+                    inverses.append(change.apply(self))
+                if journal is not None:
+                    journal.append(kind, label, notes)
+            except BaseException:
+                for inverse in reversed(inverses):
+                    inverse.apply(self)
+                raise
+            finally:
+                self._unrecorded_touch = None
+            return self.commit(kind, label, tuple(inverses), touch.freeze(), origin)
 
     def commit(
         self, kind: CommitKind, label: str, inverses: tuple[Change, ...], touched: Touched, origin: Any

@@ -81,6 +81,7 @@ class SetInputs:
 
     def apply(self, graph: "ModelGraph") -> "SetInputs":
         node = graph.nodes[self.node]
+        onnx.NodeProto(input=self.names)  # refuses what is no name, before anything is changed
         inverse = SetInputs(node.id, tuple(node.proto.input), graph.ids_by_name(node.inputs))
         graph.touch.node(node.id)
         graph.touch.values(node.inputs)
@@ -100,6 +101,7 @@ class SetOutputs:
 
     def apply(self, graph: "ModelGraph") -> "SetOutputs":
         node = graph.nodes[self.node]
+        onnx.NodeProto(output=self.names)
         inverse = SetOutputs(node.id, tuple(node.proto.output), graph.ids_by_name(node.outputs))
         graph.touch.node(node.id)
         graph.touch.values(node.outputs)
@@ -126,6 +128,8 @@ class SetAttribute:
     images: tuple[ScopeImage, ...] | None = None
 
     def apply(self, graph: "ModelGraph") -> "SetAttribute":
+        if not isinstance(self.proto, onnx.AttributeProto | None):
+            raise TypeError(f"an attribute is an AttributeProto, got {type(self.proto).__name__}")
         node = graph.nodes[self.node]
         attributes = node.proto.attribute
         graph.touch.node(node.id)

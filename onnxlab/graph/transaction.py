@@ -9,6 +9,7 @@ from onnxlab.graph.changes import Change
 from onnxlab.graph.commits import Touch
 from onnxlab.graph.sorting import restore_order
 from onnxlab.graph.sweeping import drop_ghosts
+from onnxlab.graph.uninterrupted import UNINTERRUPTED
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -33,40 +34,48 @@ class Transaction:
         self.problems: validation.Problems
 
     def __enter__(self) -> "Transaction":
-        self._graph.lock.acquire()
-        self._outer = self._graph.transaction
-        if self._outer is None:
-            self.problems = validation.Problems(self._graph)
-            self._graph.transaction = self
-        else:
-            self._savepoint = len(self._outer.inverses)
+        try:
+            with UNINTERRUPTED:
+                self._graph.lock.acquire()
+                self._outer = self._graph.transaction
+                if self._outer is None:
+                    self.problems = validation.Problems(self._graph)
+                    self._graph.transaction = self
+                else:
+                    self._savepoint = len(self._outer.inverses)
+        except KeyboardInterrupt:  # it was held back until here, and nobody will leave what was not entered
+            if self._outer is None:
+                self._graph.transaction = None
+            self._graph.lock.release()
+            raise
         return self
 
     def apply(self, change: Change) -> Any:
         """Make one change now and return its inverse; the edit is judged when the transaction ends."""
         active = self._outer or self
         active.problems.before(change)
-        note = self._graph.journal.note(change) if self._graph.journal else None
-        inverse = change.apply(self._graph)
-        active.inverses.append(inverse)
-        active._notes.append(note)
+        with UNINTERRUPTED:
+            note = self._graph.journal.note(change) if self._graph.journal else None
+            inverse = change.apply(self._graph)
+            active.inverses.append(inverse)
+            active._notes.append(note)
         return inverse
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
-            if self._outer is not None:
-                if kind is not None:
-                    self._roll_back(self._outer.inverses, self._savepoint)
-                    del self._outer._notes[self._savepoint :]
-                return
-            if kind is not None:
-                self._abandon()
-                return
-            self._commit()
-        finally:
-            self._graph.lock.release()
+        with UNINTERRUPTED:
+            try:
+                if self._outer is not None:
+                    if kind is not None:
+                        self._roll_back(self._outer.inverses, self._savepoint)
+                        del self._outer._notes[self._savepoint :]
+                elif kind is not None:
+                    self._abandon()
+                else:
+                    self._commit()
+            finally:
+                self._graph.lock.release()
 
     def _commit(self) -> None:
         try:

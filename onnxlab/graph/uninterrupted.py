@@ -1,0 +1,55 @@
+"""Ctrl-C waits while a change is half made.
+
+Python raises KeyboardInterrupt between any two instructions of the main thread. Between two changes that is what a
+transaction is for; in the middle of one there would be no inverse to take back.
+"""
+
+import importlib
+import threading
+from signal import SIGINT
+from types import FrameType, TracebackType
+from typing import Any
+
+# what `signal` wraps: its own functions look every handler up in an enum, which takes 10 µs
+_signal: Any = importlib.import_module("_signal")
+
+
+class Uninterrupted:
+    """`with UNINTERRUPTED:` holds SIGINT back until the end of the outermost such block, in the main thread.
+
+    In other threads Python raises no KeyboardInterrupt, so nothing is done there. Costs less than 2 µs.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._handler: Any = None
+        self._pending: tuple[int, FrameType | None] | None = None
+
+    def __enter__(self) -> None:
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        if self._depth == 0:
+            handler = _signal.getsignal(SIGINT)
+            if callable(handler):
+                _signal.signal(SIGINT, self._note)
+                self._handler = handler
+        self._depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if threading.get_ident() != threading.main_thread().ident:
+            return
+        self._depth -= 1
+        if self._depth == 0 and self._handler is not None:
+            handler, self._handler = self._handler, None
+            _signal.signal(SIGINT, handler)
+            pending, self._pending = self._pending, None
+            if pending is not None:
+                handler(*pending)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._pending = (number, frame)
+
+
+UNINTERRUPTED = Uninterrupted()
