@@ -4,7 +4,8 @@ A hub lives as long as a view of its model is open. Each commit is put into word
 of views.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -26,6 +27,7 @@ class Hub:
     Attributes:
         scene: what the page draws.
         inspector: what it asks about nodes and values.
+        lines: each edit in Python, by its place in the history, where it was made by hand in a view.
     """
 
     def __init__(self, model: "Model") -> None:
@@ -34,6 +36,8 @@ class Hub:
         self.inspector = Inspector(model.graph, model.inference.fact, self.scene.hierarchy)
         self._listeners: list[Listener] = []
         self._state_listeners: list[Callable[[], None]] = []
+        self.lines: dict[int, str] = {}
+        self._line = ""
         self._touched: dict[int, tuple[int, object]] = {}
         self._started = model.version
         self._unsubscribe = model.subscribe(self._follow)
@@ -64,10 +68,29 @@ class Hub:
     def _follow(self, commit: "Commit") -> None:
         for ident in (*commit.touched.nodes, *commit.touched.values):
             self._touched[ident] = (commit.version, commit.origin)
+        if commit.kind == "edit":
+            self.lines[self.model.history.position] = self._line
         delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state()}
+        delta["python"] = self._line
         delta["diagnostics"] = diagnostics(self.model.diagnostics)
         for listener in list(self._listeners):
             listener(commit, delta)
+
+    @contextmanager
+    def in_python(self, line: str) -> Iterator[None]:
+        """What is committed inside is this in Python."""
+        self._line = line
+        try:
+            yield
+        finally:
+            self._line = ""
+
+    def steps(self) -> JSON:
+        """The whole history, oldest first: what each edit is called, and what it is in Python where that is known."""
+        history = self.model.history
+        labels = [*history.labels, *reversed(history.redo_labels)]
+        steps = [{"label": label, "python": self.lines.get(number, "")} for number, label in enumerate(labels, 1)]
+        return {"steps": steps, "position": history.position}
 
     def state(self) -> JSON:
         """Where in its history the model stands, and whether there are edits to save."""

@@ -60,6 +60,10 @@ def _is_bool(value: object) -> bool:
     return isinstance(value, bool)
 
 
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= 100 and all(isinstance(key, str) for key in value)
+
+
 def _is_scalar(value: object) -> bool:
     return _is_text(value) or isinstance(value, int | float)
 
@@ -105,8 +109,19 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "bypass": Parameter("true or false", _is_bool),
         **_EDIT,
     },
+    "edit": {
+        "gesture": _NAME,
+        "subject": Parameter("a list of ids", _is_ids),
+        "given": Parameter("an object", _is_object),
+        **_EDIT,
+    },
     "undo": _EDIT,
     "redo": _EDIT,
+    "go_to": {"position": _ID, **_EDIT},
+    "history": {},
+    "operators": {},
+    "operator_doc": {"op": _NAME},
+    "targets": {"value": _ID, "nodes": Parameter("a list of node ids", _is_ids)},
     "save": {},
     "run": {
         "nodes": Parameter("a list of node ids, or null for all", _is_ids, required=False),

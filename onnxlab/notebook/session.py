@@ -15,7 +15,7 @@ from onnxlab.errors import EditError, NameLookupError, OnnxlabError, RunError, R
 from onnxlab.graph import edits
 from onnxlab.graph.attributes import kind_of
 from onnxlab.graph.hierarchy import Hierarchy
-from onnxlab.notebook import protocol
+from onnxlab.notebook import gestures, palette, protocol
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.outbox import Outbox, Send
 from onnxlab.notebook.protocol import JSON, ProtocolError, Request
@@ -59,8 +59,14 @@ class Session:
             "rename_node": self._rename_node,
             "rename_value": self._rename_value,
             "remove": self._remove,
+            "edit": self._edit,
             "undo": self._undo,
             "redo": self._redo,
+            "go_to": self._go_to,
+            "history": self._hub.steps,
+            "operators": self._operators,
+            "operator_doc": self._operator_doc,
+            "targets": self._targets,
             "save": self._save,
             "stop": self._stop,
         }
@@ -135,21 +141,26 @@ class Session:
         with graph.lock:
             record = self._node(node)
             self._hub.refuse_conflict(graph_version(version), [node], self.id)
+            where = gestures.node_line(self.model, node)
             if value is None:
-                edits.clear_attribute(graph, record, name, origin=self.id)
+                with self._hub.in_python(f"del {where}.attributes[{name!r}]"):
+                    edits.clear_attribute(graph, record, name, origin=self.id)
             else:
                 given = next((item for item in record.proto.attribute if item.name == name), None)
                 schema = graph.schema(record)
                 spec = schema.attributes.get(name) if schema else None
                 kind = spec.type if spec else kind_of(given) if given is not None else type or ""
-                edits.set_attribute(graph, record, name, protocol.from_wire(value, kind), origin=self.id)
+                found = protocol.from_wire(value, kind)
+                with self._hub.in_python(f"{where}.attributes[{name!r}] = {found!r}"):
+                    edits.set_attribute(graph, record, name, found, origin=self.id)
             return self._edited()
 
     def _rename_node(self, node: int, name: str, version: int | None) -> JSON:
         with self.model.graph.lock:
             record = self._node(node)
             self._hub.refuse_conflict(graph_version(version), [node], self.id)
-            edits.rename_node(self.model.graph, record, name, origin=self.id)
+            with self._hub.in_python(f"{gestures.node_line(self.model, node)}.name = {name!r}"):
+                edits.rename_node(self.model.graph, record, name, origin=self.id)
             return self._edited()
 
     def _rename_value(self, value: int, name: str, version: int | None) -> JSON:
@@ -158,7 +169,8 @@ class Session:
             if record is None:
                 raise NameLookupError(f"value {value} is not in the model any more")
             self._hub.refuse_conflict(graph_version(version), [value], self.id)
-            edits.rename_value(self.model.graph, record, name, origin=self.id)
+            with self._hub.in_python(f"{gestures.value_line(self.model, value)}.name = {name!r}"):
+                edits.rename_value(self.model.graph, record, name, origin=self.id)
             return self._edited()
 
     def _remove(self, nodes: list[int], bypass: bool, version: int | None) -> JSON:
@@ -167,8 +179,43 @@ class Session:
             if not records:
                 raise ProtocolError("malformed", "remove: no node is named")
             self._hub.refuse_conflict(graph_version(version), nodes, self.id)
-            edits.remove_nodes(self.model.graph, records, bypass, origin=self.id)
+            lines = ", ".join(gestures.node_line(self.model, node) for node in nodes)
+            with self._hub.in_python(f"model.remove([{lines}], bypass={bypass})"):
+                edits.remove_nodes(self.model.graph, records, bypass, origin=self.id)
             return self._edited()
+
+    def _edit(self, gesture: str, subject: list[int], given: Mapping[str, Any], version: int | None) -> JSON:
+        with self.model.graph.lock:
+            self._hub.refuse_conflict(graph_version(version), subject, self.id)
+            line = gestures.line(self.model, gesture, subject, given)
+            with self._hub.in_python(line):
+                gestures.perform(self.model, gesture, subject, given, self.id)
+            return {**self._edited(), "python": line}
+
+    def _go_to(self, position: int, version: int | None) -> JSON:
+        """Undo or redo step by step until the history stands at a position."""
+        graph, history = self.model.graph, self.model.history
+        with graph.lock:
+            self._hub.refuse_conflict(graph_version(version), None, self.id)
+            if position > len(history):
+                raise ProtocolError("malformed", f"go_to: the history has {len(history)} steps, got {position}")
+            while history.position > position:
+                graph.undo(origin=self.id)
+            while history.position < position:
+                graph.redo(origin=self.id)
+            return self._edited()
+
+    def _operators(self) -> JSON:
+        with self.model.graph.lock:
+            return palette.operators(self.model.graph)
+
+    def _operator_doc(self, op: str) -> JSON:
+        with self.model.graph.lock:
+            return palette.documentation_of(self.model.graph, op)
+
+    def _targets(self, value: int, nodes: list[int]) -> JSON:
+        with self.model.graph.lock:
+            return palette.targets(self.model, value, nodes)
 
     def _undo(self, version: int | None) -> JSON:
         with self.model.graph.lock:

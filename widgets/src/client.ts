@@ -75,7 +75,7 @@ interface Pending {
 }
 
 /** Asking these twice does no harm. */
-const REPEATABLE = new Set<Method>(["hello", "probe", "snapshot", "inspect", "doc", "value"]);
+const REPEATABLE = new Set<Method>(["hello", "probe", "snapshot", "inspect", "doc", "value", "history", "operators", "operator_doc", "targets"]);
 /** These take as long as they take. */
 const LONG = new Set<Method>(["run"]);
 
@@ -194,7 +194,7 @@ export class Client {
   }
 
   /** An edit: says which version it was made on, and makes sure that its effect is on screen when it returns. */
-  async edit<M extends "set_attribute" | "rename_node" | "rename_value" | "remove" | "undo" | "redo">(
+  async edit<M extends "set_attribute" | "rename_node" | "rename_value" | "remove" | "edit" | "undo" | "redo" | "go_to">(
     method: M, params: Params<M>,
   ): Promise<void> {
     const reply = await this.request(method, { ...params, version: this.store.version });

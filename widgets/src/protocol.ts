@@ -254,11 +254,38 @@ export interface Methods {
   rename_node: [{ node: number; name: string; version?: number }, Edited];
   rename_value: [{ value: number; name: string; version?: number }, Edited];
   remove: [{ nodes: number[]; bypass: boolean; version?: number }, Edited];
+  edit: [{ gesture: string; subject: number[]; given: Record<string, unknown>; version?: number }, Edited & { python: string }];
   undo: [{ version?: number }, Edited];
   redo: [{ version?: number }, Edited];
+  go_to: [{ position: number; version?: number }, Edited];
+  history: [Record<string, never>, Steps];
+  operators: [Record<string, never>, { operators: OperatorInfo[] }];
+  operator_doc: [{ op: string }, Documentation];
+  targets: [{ value: number; nodes: number[] }, Targets];
   save: [Record<string, never>, { path: string; bytes: number }];
   run: [{ nodes: number[] | null; seed?: number }, RunResult];
   stop: [{ run: number }, { stopped: boolean }];
+}
+
+/** The whole history, oldest step first; `position` of them are done. */
+export interface Steps {
+  steps: { label: string; python: string }[];
+  position: number;
+}
+
+export interface OperatorInfo {
+  /** "Conv", or "com.microsoft::Gelu" outside the default domain. */
+  op: string;
+  summary: string;
+  /** At least and at most. */
+  inputs: [least: number, most: number];
+  category: string;
+}
+
+/** Where a value may be wired to, by node id: free input slots, or why there is none. */
+export interface Targets {
+  allowed: Record<string, number[]>;
+  refused: Record<string, string>;
 }
 
 export interface Edited {
@@ -304,6 +331,8 @@ export interface CommitEvent {
   diagnostics: Diagnostic[];
   history: History;
   dirty: boolean;
+  /** The edit as a line of Python where it was made by hand in a view, else "". */
+  python?: string;
   /** Session of the view that made the edit, null when it came from Python. */
   origin: string | null;
 }
