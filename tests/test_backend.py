@@ -21,8 +21,6 @@ KNOWN_FAILURES = {
     "test_bernoulli_expanded_cpu": RANDOM,
     "test_bernoulli_seed_cpu": RANDOM,
     "test_bernoulli_seed_expanded_cpu": RANDOM,
-    "test_gradient_of_add_and_mul_cpu": "Gradient is not implemented",
-    "test_gradient_of_add_cpu": "Gradient is not implemented",
     "test_loop16_seq_none_cpu": "onnx's comparison fails on a scalar inside a sequence; the output is right",
 }
 

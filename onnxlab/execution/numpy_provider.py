@@ -12,7 +12,7 @@ from typing import Any
 
 from onnxlab import schemas
 from onnxlab.errors import RunError, UnsupportedOperatorError
-from onnxlab.execution import functions, sizes
+from onnxlab.execution import functions, gradient, sizes
 from onnxlab.execution.compiler import Compiler, ScopeCompiler
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.provider import Part, PartitionView, Step, SubgraphClaim
@@ -56,7 +56,7 @@ class NumpyProvider:
         if (node.domain, node.op_type, node.overload) in scope.compiler.snapshot.functions:
             return True
         schema = _schema(node, scope)
-        if _kernel(node, schema, scope):
+        if _kernel(node, schema, scope) or _is_gradient(node):
             return True
         return schema is not None and schema.has_function
 
@@ -81,6 +81,10 @@ def _step(node: NodeView, scope: ScopeCompiler) -> Step:
     kept = scope.compiler.steps.get(node)
     if kept is not None:
         return kept
+    if _is_gradient(node):
+        return gradient.gradient_step(
+            node, scope, lambda part: _step(part, scope), lambda part: _attributes(part, scope)
+        )
     given = _given(node, scope)
     body = scope.compiler.function(node, given)
     if body is not None:
@@ -97,6 +101,15 @@ def _step(node: NodeView, scope: ScopeCompiler) -> Step:
     if schema is not None and schema.has_function:
         return _schema_step(node, scope, schema, given)
     raise _unsupported(node, scope, schema)
+
+
+def _is_gradient(node: NodeView) -> bool:
+    return node.op_type == "Gradient" and node.domain == gradient.DOMAIN
+
+
+def _attributes(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
+    """The attributes of a node, defaults filled in."""
+    return _keywords(_schema(node, scope), _given(node, scope))
 
 
 def _given(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
