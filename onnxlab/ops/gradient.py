@@ -274,7 +274,8 @@ def _gather(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: 
 
 @derivative("Slice")
 def _slice(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
-    x, given = inputs[0], [None if part is None else part.tolist() for part in inputs[1:]]
+    x = inputs[0]
+    given: list[Any] = [None if part is None else part.tolist() for part in inputs[1:]]
     if not given:  # opsets 1 to 9
         given = [attributes["starts"], attributes["ends"], attributes.get("axes")]
     (starts, ends), (axes, steps) = given[:2], (*given[2:], None, None)[:2]

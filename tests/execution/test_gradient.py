@@ -49,10 +49,38 @@ def some(*shape, low=0.2, high=0.9):
     return RNG.uniform(low, high, shape)
 
 
-UNARY = (
-    "Abs Acos Asin Atan Ceil Cos Cosh Elu Erf Exp Floor Gelu Identity LeakyRelu Log LogSoftmax Neg Reciprocal Relu "
-    "Round Sigmoid Sign Sin Sinh Softmax Softplus Softsign Sqrt Tan Tanh"
-).split()
+UNARY = [
+    "Abs",
+    "Acos",
+    "Asin",
+    "Atan",
+    "Ceil",
+    "Cos",
+    "Cosh",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Floor",
+    "Gelu",
+    "Identity",
+    "LeakyRelu",
+    "Log",
+    "LogSoftmax",
+    "Neg",
+    "Reciprocal",
+    "Relu",
+    "Round",
+    "Sigmoid",
+    "Sign",
+    "Sin",
+    "Sinh",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Tan",
+    "Tanh",
+]
 BINARY = ["Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Max", "Min", "Sum", "Mean"]
 REDUCE = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2", "ReduceLogSumExp"]
 OTHERS = {
