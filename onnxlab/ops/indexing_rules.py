@@ -150,7 +150,7 @@ def _sliced(
             raise FactError("a step of 0 never ends", expected="a step that is not 0", found="0")
         size = cut_size(shape[axis], start, end, step)
         dims[axis] = ctx.symbol(0, axis) if size is None else size
-        if isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        if size is not None and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
             stop = None if step < 0 and end < -2_000_000_000 else end
             cuts[axis] = slice(start, stop, step)
         else:
@@ -159,9 +159,15 @@ def _sliced(
     return rearranged(result, data, lambda array: array[tuple(cuts)]) if exact else result
 
 
+_TO_THE_END = (2**31 - 1, 2**63 - 1)
+"""Ends that stand for the end of an axis, whatever its size."""
+
+
 def cut_size(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim | None:
     """How many elements dim[start:end:step] has; None where that depends on what is not known."""
     if start is None or end is None or not isinstance(step, int):
+        return None
+    if step < 0 and end in _TO_THE_END:  # nothing by NumPy's rules, down to the first element in ONNX Runtime
         return None
     if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
         stop = None if step < 0 and end < -dim else end

@@ -1,0 +1,67 @@
+"""What inference knows of the corpus and of random models, and whether it is true of real runs."""
+
+import os
+from collections.abc import Iterator
+
+from bench.measure import Figure, Line
+from bench.models import CORPUS
+from tests import conformance
+from tests.corpus import NAMES, inputs
+from tests.infer.test_coverage import DEPENDS_ON_DATA, coverage
+from tests.infer.test_truth import corpus_contradictions, random_contradictions
+from tests.oracle import oracle
+
+RANDOM_MODELS = 2000
+
+
+def rows() -> Iterator[Line]:
+    """Coverage of the corpus, contradictions to onnxruntime, and onnx's own tests where ONNX_CHECKOUT tells where."""
+    yield from covered()
+    yield corpus_truth()
+    yield from random_truth()
+    if "ONNX_CHECKOUT" in os.environ:
+        yield onnx_tests(os.environ["ONNX_CHECKOUT"])
+
+
+def covered() -> Iterator[Figure]:
+    """Means over the models, and the models below 95 % that nothing explains."""
+    shares = {name: coverage(CORPUS[name]) for name in NAMES}
+    ranks = [100 * rank for rank, _ in shares.values()]
+    dims = [100 * known for _, known in shares.values()]
+    note = f"mean of {len(shares)} models, no value_info"
+    yield Figure("values of known rank", sum(ranks) / len(ranks), "%", at_least=99.5, note=note)
+    yield Figure("values whose dims follow from the inputs", sum(dims) / len(dims), "%", at_least=97, note=note)
+    low = {name for name, (_, known) in shares.items() if known < 0.95}
+    yield Figure(
+        "models below 95 % of dims without a reason",
+        len(low - set(DEPENDS_ON_DATA)),
+        at_most=0,
+        note=", ".join(sorted(low)),
+    )
+
+
+def corpus_truth() -> Figure:
+    wrong, runs = 0, 0
+    for name in NAMES:
+        found, count = corpus_contradictions(CORPUS[name], inputs(name, CORPUS[name]), oracle(), twice=True)
+        wrong, runs = wrong + len(found), runs + count
+    return Figure("facts that a run of the corpus contradicts", wrong, at_most=0, note=f"{runs} runs of {len(NAMES)}")
+
+
+def random_truth() -> Iterator[Figure]:
+    found: list[list[str]] = []
+    seeds = 0
+    while len(found) < RANDOM_MODELS and seeds < 2 * RANDOM_MODELS:
+        wrong = random_contradictions(seeds)
+        seeds += 1
+        if wrong is not None:
+            found.append(wrong)
+    note = f"{len(found)} models, each at two sizes; onnxruntime refuses {seeds - len(found)} more"
+    yield Figure("facts that a run of a random model contradicts", sum(map(len, found)), at_most=0, note=note)
+
+
+def onnx_tests(checkout: str) -> Figure:
+    failed, total = conformance.unexplained(checkout)
+    return Figure(
+        "onnx's inference tests that fail without a reason", failed, at_most=0, note=f"of {total} that onnx passes"
+    )
