@@ -50,37 +50,10 @@ def some(*shape, low=0.2, high=0.9):
 
 
 UNARY = [
-    "Abs",
-    "Acos",
-    "Asin",
-    "Atan",
-    "Ceil",
-    "Cos",
-    "Cosh",
-    "Elu",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Gelu",
-    "Identity",
-    "LeakyRelu",
-    "Log",
-    "LogSoftmax",
-    "Neg",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Sigmoid",
-    "Sign",
-    "Sin",
-    "Sinh",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Tan",
-    "Tanh",
-]
+    "Abs", "Acos", "Asin", "Atan", "Ceil", "Cos", "Cosh", "Elu", "Erf", "Exp", "Floor", "Gelu", "Identity",
+    "LeakyRelu", "Log", "LogSoftmax", "Neg", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Sin", "Sinh",
+    "Softmax", "Softplus", "Softsign", "Sqrt", "Tan", "Tanh",
+]  # fmt: skip
 BINARY = ["Add", "Sub", "Mul", "Div", "Pow", "PRelu", "Max", "Min", "Sum", "Mean"]
 REDUCE = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2", "ReduceLogSumExp"]
 OTHERS = {
