@@ -28,6 +28,8 @@ from onnxlab.graph.querying import Querying
 from onnxlab.graph.records import NodeRecord, ValueRecord
 from onnxlab.graph.transaction import Transaction
 from onnxlab.infer import Inference
+from onnxlab.infer.explain import Explanation
+from onnxlab.infer.radius import blast_radius
 from onnxlab.infer.wires import wire_problem
 from onnxlab.limits import Limits
 from onnxlab.shapes import Fact
@@ -45,6 +47,7 @@ class Commit:
         fact_ids: {value id: (fact before, fact after)} for every value whose type, shape or known value changed.
         facts: the same by the value's name, with the path of its scope in front where it is not in the main graph.
         touched: ids of what was added, changed and removed.
+        first_refusal: the problem of the first node that cannot accept the change; None where all do.
         origin: who asked for it (a view's session), or None.
     """
 
@@ -55,6 +58,11 @@ class Commit:
     facts: Mapping[str, tuple[Fact, Fact]]
     touched: Touched
     origin: Any = None
+    first_refusal: Diagnostic | None = None
+
+    def __str__(self) -> str:
+        """What the edit did to the facts, in topological order, and the first node that refuses it."""
+        return blast_radius(f"{self.kind} {self.label!r}", self.facts, self.first_refusal)
 
     def __repr__(self) -> str:
         return f"<Commit {self.version}: {self.kind} {self.label!r}, {len(self.facts)} facts changed>"
@@ -153,14 +161,24 @@ class Model(Querying):
         Raises:
             NameLookupError: no value has this name.
         """
-        ident = (
-            value
-            if isinstance(value, int)
-            else value.id
-            if isinstance(value, Value)
-            else self.graph.resolve_value(value)
-        )
-        return self.inference.fact(ident)
+        return self.inference.fact(self._value_id(value))
+
+    def explain(self, value: int | str | Value, axis: int | None = None) -> Explanation:
+        """Why the dim of `axis` (None: each dim) of a value is what it is; print it.
+
+        The way back through the nodes that made it what it is, with the edits that touched them, to what the model
+        declares, or to the operator that lost it and why.
+
+        Raises:
+            NameLookupError: no value has this name.
+            IndexError: the value has no such axis.
+        """
+        return self.inference.explain(self._value_id(value), axis)
+
+    def _value_id(self, value: int | str | Value) -> int:
+        if isinstance(value, (int, Value)):
+            return value if isinstance(value, int) else value.id
+        return self.graph.resolve_value(value)
 
     @property
     def inputs(self) -> tuple[Value, ...]:
@@ -214,7 +232,8 @@ class Model(Querying):
         self.runner.invalidate(done)
         values = self.graph.values
         names = {Value(self.graph, vid).path: facts for vid, facts in changed.items() if vid in values}
-        commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin)
+        refusal = self.inference.first_refusal
+        commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin, refusal)
         self.last_change = commit
         for follower in list(self._subscribers):
             try:

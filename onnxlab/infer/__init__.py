@@ -3,6 +3,8 @@
 engine.py     Inference: facts of all values, brought up to date after every commit
 walk.py       one node, one scope: our rule, else onnx's C++ rule, else what the schema says
 calls.py      model-local functions, walked once per distinct call
+explain.py    why a dim is what it is: the way back, with what provenance.py and losses.py find out at each node
+radius.py     what an edit did to the facts, in words; first_refusal.py the first node that cannot accept it
 operators.py  what a node does apart from names; the memo of inferred facts
 native.py     onnx's per-node C++ inference behind facts
 sources.py    facts of graph inputs and initializers, declared types

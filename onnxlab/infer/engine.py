@@ -9,6 +9,7 @@ what cannot be inferred is UNKNOWN, and a diagnostic says why.
 from __future__ import annotations
 
 import heapq
+import itertools
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -19,6 +20,8 @@ from onnxlab.graph.commits import GraphCommit, Touched
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.infer.conflicts import Conflicts
+from onnxlab.infer.explain import Explainer, Explanation
+from onnxlab.infer.first_refusal import Refusals
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.join import join
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy
@@ -38,8 +41,11 @@ class Inference:
     def __init__(self, graph: ModelGraph, policy: Policy = DEFAULT_POLICY) -> None:
         self._graph = graph
         self._policy = policy
+        self._edits: dict[int, list[str]] = {}
         with graph.lock:
             self._start()
+            self._refusals = Refusals(graph)
+            self._refusals.look(self._walker, self._frames())
 
     @property
     def facts(self) -> Mapping[int, Fact]:
@@ -58,17 +64,35 @@ class Inference:
             info.type.CopyFrom(type_of_fact(fact))
         return info
 
+    def explain(self, value: int, axis: int | None = None) -> Explanation:
+        """Why a value's dim (of all of them where `axis` is None) is what it is: the way back to its sources.
+
+        Raises:
+            IndexError: the value has no such axis.
+        """
+        with self._graph.lock:
+            return Explainer(self._graph, self._walker, self._frame, self._edits).explain(value, axis)
+
+    @property
+    def first_refusal(self) -> Diagnostic | None:
+        """The first node, in topological order, that refuses since the last commit what it took before."""
+        return self._refusals.first
+
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
         with self._graph.lock:
-            frames = [self._frame, *(call.frame for call in self._walker.calls.alive(self._frame).values())]
             found: dict[Diagnostic, None] = {}
-            for frame in frames:
+            for frame in self._frames():
                 found.update(dict.fromkeys(self._walker.diagnostics(frame)))
             found.update(dict.fromkeys(self._walker.sources.problems.values()))
             found.update(dict.fromkeys(self._conflicts.diagnostics(self._frame.facts)))
             return list(found)
+
+    def _frames(self) -> list[Frame]:
+        """The model's own, and that of each call that it makes."""
+        calls = self._walker.calls.alive(self._frame) if self._graph.index.function_ids else {}
+        return [self._frame, *(call.frame for call in calls.values())]
 
     # -- from scratch -----------------------------------------------------------------------------------------------
 
@@ -119,11 +143,14 @@ class Inference:
     def follow(self, commit: GraphCommit) -> Changes:
         """Bring the facts up to date; return {value id: (old, new)} for those that changed, gone values left out.
 
+        In topological order: what follows from a changed value comes after it.
+
         Never raises: should the incremental update fail, everything is inferred from scratch.
         """
         with self._graph.lock:
             old = self._frame.facts
             self._frame.changed = {}
+            self._note(commit)
             try:
                 if commit.touched.opsets or commit.touched.functions:
                     return self._restart(old)
@@ -133,14 +160,33 @@ class Inference:
                 return self._restart(old)
             finally:
                 self._frame.changed = None
+                self._refusals.look(self._walker, self._frames())
             return self._delta(changed, self._frame.facts)
+
+    def _note(self, commit: GraphCommit) -> None:
+        """Keep which edits made each node and value what it is, for `explain`; an edit undone made nothing."""
+        for ident in itertools.chain(commit.touched.nodes, commit.touched.values):
+            if commit.kind != "undo":
+                self._edits.setdefault(ident, []).append(commit.label)
+            elif labels := self._edits.get(ident):
+                labels.pop()
 
     def _restart(self, old: Mapping[int, Fact]) -> Changes:
         before = dict(old)
         self._start()
         facts = self._frame.facts
         candidates = {vid: before.get(vid, UNKNOWN) for vid in {*before, *facts}}
-        return self._delta(candidates, facts)
+        return self._delta({vid: candidates[vid] for vid in self._in_order(candidates)}, facts)
+
+    def _in_order(self, values: Iterable[int]) -> list[int]:
+        """Values as they follow from each other: those that no node makes, then the others by their nodes' order."""
+        places: dict[int, tuple[int, int]] = {}
+        for number, scope in enumerate(self._graph.scopes.values()):
+            ranks = {node: rank for rank, node in enumerate(self._graph.index.topological(scope))}
+            for vid in scope.names.values():
+                producers = self._graph.values[vid].producers
+                places[vid] = (number, ranks.get(producers[0][0], 0) + 1) if producers else (-1, 0)
+        return sorted(values, key=lambda vid: places.get(vid, (-1, 0)))
 
     def _delta(self, before: Mapping[int, Fact], facts: Mapping[int, Fact]) -> Changes:
         return {

@@ -132,18 +132,22 @@ class Walker:
 
     def diagnostics(self, frame: Frame) -> list[Diagnostic]:
         """The problems of a frame, by node id, with the labels that the nodes have now."""
-        found = []
-        for node_id in sorted(frame.problems):
-            node = self.graph.nodes[node_id]
-            label = f"{self.graph.label(node)} ({node.op_type})"
-            for p in frame.problems[node_id]:
-                message = f"{label}: {p.message}"
-                found.append(
-                    Diagnostic(p.severity, p.code, message, node_id, 0, node.scope, p.expected, p.found, p.hint)
-                )
-        return found
+        return [
+            self.diagnostic(self.graph.nodes[node_id], problem)
+            for node_id in sorted(frame.problems)
+            for problem in frame.problems[node_id]
+        ]
+
+    def diagnostic(self, node: NodeRecord, p: Problem) -> Diagnostic:
+        """A problem pinned to its node."""
+        message = f"{self.graph.label(node)} ({node.op_type}): {p.message}"
+        return Diagnostic(p.severity, p.code, message, node.id, 0, node.scope, p.expected, p.found, p.hint)
 
     # -- one node ---------------------------------------------------------------------------------------------------
+
+    def outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
+        """What a node without bodies, not a call, would make of these inputs; nothing is kept, holes stay holes."""
+        return self._infer(frame, node, operator, inputs)
 
     def _infer(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for input facts that this operator has not met."""
