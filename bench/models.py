@@ -42,6 +42,46 @@ def _chain_with_branches(blocks: int) -> onnx.ModelProto:
 
 
 @cache
+def residual(count: int = 100_000) -> Path:
+    """A file with about `count` nodes: residual blocks of three, at every twentieth a chain from Shape to Reshape."""
+    path = FOLDER / f"residual_{count}.onnx"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        onnx.save(_residual_blocks(count * 20 // 64), path)
+    return path
+
+
+def _residual_blocks(blocks: int) -> onnx.ModelProto:
+    nodes, value = [], "x"
+    for block in range(blocks):
+        scaled, active, joined = f"scaled_{block}", f"active_{block}", f"joined_{block}"
+        nodes += [
+            helper.make_node("Mul", [value, "scale"], [scaled], f"scale_{block}"),
+            helper.make_node("Relu", [scaled], [active], f"relu_{block}"),
+            helper.make_node("Add", [active, value], [joined], f"add_{block}"),
+        ]
+        value = joined
+        if block % 20 == 0:
+            shape, batch, target, folded = (f"{what}_{block}" for what in ("shape", "batch", "target", "folded"))
+            nodes += [
+                helper.make_node("Shape", [value], [shape], f"measure_{block}"),
+                helper.make_node("Gather", [shape, "first"], [batch], f"gather_{block}", axis=0),
+                helper.make_node("Concat", [batch, "rest"], [target], f"concat_{block}", axis=0),
+                helper.make_node("Reshape", [value, target], [folded], f"reshape_{block}"),
+            ]
+            value = folded
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 8, 16])
+    y = helper.make_tensor_value_info(value, TensorProto.FLOAT, None)
+    weights = [
+        helper.make_tensor("scale", TensorProto.FLOAT, [1], [1.5]),
+        helper.make_tensor("first", TensorProto.INT64, [1], [0]),
+        helper.make_tensor("rest", TensorProto.INT64, [2], [8, 16]),
+    ]
+    graph = helper.make_graph(nodes, "residual", [x], [y], weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@cache
 def large_external(size: int = 1 << 30) -> Path:
     """A model with `size` bytes of external data (zeros, which take no space on the disk)."""
     folder = FOLDER / f"external_{size}"

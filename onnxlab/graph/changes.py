@@ -29,6 +29,7 @@ from onnxlab.graph.graph_changes import (
 )
 from onnxlab.graph.mentions import Mention, mentions_by_name, reading_scopes, rename_mentions
 from onnxlab.graph.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
+from onnxlab.graph.strings import set_string
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -67,6 +68,8 @@ class SetField:
             repeated.extend(self.value)
         elif self.value is None:
             proto.ClearField(self.field)
+        elif isinstance(self.value, bytes):
+            set_string(proto, self.field, self.value)
         else:
             setattr(proto, self.field, self.value)
         graph.touch.field(self.target, self.field)
@@ -96,7 +99,7 @@ class RenameValue:
     def apply(self, graph: "ModelGraph") -> "RenameValue":
         value = graph.values[self.value]
         old = value.name
-        onnx.ValueInfoProto(name=self.name)  # refuses what is no name, before anything is changed
+        set_string(onnx.ValueInfoProto(), "name", self.name)  # refuses what is no name, before anything is changed
         for scope in reading_scopes(graph, value):
             if graph.index.lookup(scope, self.name) not in (0, value.id):
                 raise EditError(

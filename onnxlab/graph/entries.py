@@ -17,8 +17,8 @@ EntryField = Literal["initializer", "sparse_initializer", "value_info", "quantiz
 def entry_name(field: str, message: Any) -> str:
     """The name that an entry goes by; a sparse initializer by that of its values, an annotation by its tensor's."""
     if field == "sparse_initializer":
-        return str(message.values.name)
-    return str(message.tensor_name if field == "quantization_annotation" else message.name)
+        return message.values.name  # type: ignore[no-any-return]
+    return message.tensor_name if field == "quantization_annotation" else message.name  # type: ignore[no-any-return]
 
 
 def mentioned_names(field: str, message: Any) -> Iterable[str]:

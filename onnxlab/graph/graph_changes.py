@@ -9,6 +9,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.change import Change
 from onnxlab.graph.entries import EntryField, entry_name
 from onnxlab.graph.records import Scope, ScopeImage
+from onnxlab.graph.strings import set_strings
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -29,7 +30,10 @@ class InsertFormal:
     def apply(self, graph: "ModelGraph") -> "RemoveFormal":
         scope = graph.scopes[self.scope]
         infos = getattr(scope.proto, self.kind)
-        infos.insert(self.position, self.info)
+        if scope.is_function:
+            set_strings(scope.proto, self.kind, [*infos[: self.position], self.info, *infos[self.position :]])
+        else:
+            infos.insert(self.position, self.info)
         add = graph.index.add_input if self.kind == "input" else graph.index.add_output
         value = add(scope, self.position, infos[self.position], self.ids)
         graph.touch.formal(scope, value)

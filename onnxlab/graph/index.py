@@ -167,7 +167,7 @@ class Index(Builder):
     # -- formal inputs and outputs ----------------------------------------------------------------------------------
 
     def add_input(self, scope: Scope, position: int, info: Any, ids: Ids | None = None) -> ValueRecord:
-        name = info if isinstance(info, str) else info.name
+        name = info if scope.is_function else info.name
         value = self.declare(scope, name, (ids or {}).get(name, 0))
         value.is_input = True
         scope.inputs.insert(position, value.id)
@@ -183,7 +183,7 @@ class Index(Builder):
         return value
 
     def add_output(self, scope: Scope, position: int, info: Any, ids: Ids | None = None) -> ValueRecord:
-        value = self.value_for_reading(scope, info if isinstance(info, str) else info.name, ids or {})
+        value = self.value_for_reading(scope, info if scope.is_function else info.name, ids or {})
         scope.outputs.insert(position, value.id)
         self._number_outputs(scope, position)
         self.refresh_info(value)

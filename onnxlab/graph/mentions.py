@@ -11,6 +11,7 @@ import onnx
 
 from onnxlab.graph.entries import mentioned_names
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.strings import Name, set_string, set_strings
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -97,46 +98,54 @@ def bound_value(graph: "ModelGraph", training: int, field: str, entry: onnx.Stri
     return graph.main.names.get(entry.key, 0)
 
 
-def rename_mentions(graph: "ModelGraph", value: ValueRecord, name: str, mentions: tuple[Mention, ...]) -> None:
+def rename_mentions(graph: "ModelGraph", value: ValueRecord, name: Name, mentions: tuple[Mention, ...]) -> None:
     """Write a value's new name where the index says it is mentioned, and at `mentions`.
 
     Nodes that make or read it, inputs and outputs of its scope and inner ones, its initializers.
     """
     for node_id, slot in value.producers:
-        graph.nodes[node_id].proto.output[slot] = name
+        _set_item(graph.nodes[node_id].proto, "output", slot, name)
     for node_id, slot in value.uses:
-        graph.nodes[node_id].proto.input[slot] = name
+        _set_item(graph.nodes[node_id].proto, "input", slot, name)
     for scope_id, position in value.formal_outputs:
-        _rename_formal(graph.scopes[scope_id].proto.output, position, name)
+        _rename_formal(graph.scopes[scope_id], "output", position, name)
     scope = graph.scopes[value.scope]
     if value.is_input:
         for position, vid in enumerate(scope.inputs):
             if vid == value.id:
-                _rename_formal(scope.proto.input, position, name)
+                _rename_formal(scope, "input", position, name)
     if value.initializer is not None:
         _rename_initializers(scope, value.name, name)
     for mention in mentions:
         _rename_mention(graph, mention, name)
 
 
-def _rename_formal(formals: Any, position: int, name: str) -> None:
+def _rename_formal(scope: Scope, field: str, position: int, name: Name) -> None:
     """Inputs and outputs are messages in a graph and plain names in a function."""
-    if isinstance(formals[position], str):
-        formals[position] = name
+    if scope.is_function:
+        _set_item(scope.proto, field, position, name)
     else:
-        formals[position].name = name
+        set_string(getattr(scope.proto, field)[position], "name", name)
 
 
-def _rename_initializers(scope: Scope, old: str, name: str) -> None:
+def _set_item(proto: Any, field: str, position: int, name: Name) -> None:
+    names = getattr(proto, field)
+    if isinstance(name, str):
+        names[position] = name
+    else:
+        set_strings(proto, field, [*names[:position], name, *names[position + 1 :]])
+
+
+def _rename_initializers(scope: Scope, old: str, name: Name) -> None:
     for field in ("initializer", "sparse_initializer"):
         places = scope.places(field)
         for position in places.positions(old):
             message = getattr(scope.proto, field)[position]
-            (message if field == "initializer" else message.values).name = name
+            set_string(message if field == "initializer" else message.values, "name", name)
             places.renamed(position, (old,), message)
 
 
-def _rename_mention(graph: "ModelGraph", mention: Mention, name: str) -> None:
+def _rename_mention(graph: "ModelGraph", mention: Mention, name: Name) -> None:
     kind, ident, *path, last = mention
     target = graph.target((kind, ident))
     entry = None
@@ -145,7 +154,7 @@ def _rename_mention(graph: "ModelGraph", mention: Mention, name: str) -> None:
         names_before = tuple(mentioned_names(path[0], entry))
     for step in path:
         target = target[step] if isinstance(step, int) else getattr(target, step)
-    setattr(target, last, name)
+    set_string(target, last, name)
     if entry is not None:
         graph.scopes[ident].places(path[0]).renamed(path[1], names_before, entry)
 

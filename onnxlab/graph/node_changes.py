@@ -7,6 +7,7 @@ import onnx
 
 from onnxlab.graph.mentions import refresh_bodies
 from onnxlab.graph.records import GRAPH_KINDS, NodeImage, ScopeImage
+from onnxlab.graph.strings import set_strings
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -81,12 +82,12 @@ class SetInputs:
 
     def apply(self, graph: "ModelGraph") -> "SetInputs":
         node = graph.nodes[self.node]
-        onnx.NodeProto(input=self.names)  # refuses what is no name, before anything is changed
+        set_strings(onnx.NodeProto(), "input", self.names)  # refuses what is no name, before anything is changed
         inverse = SetInputs(node.id, tuple(node.proto.input), graph.ids_by_name(node.inputs))
         graph.touch.node(node.id)
         graph.touch.values(node.inputs)
         graph.index.set_inputs(node, list(self.names), self.ids)
-        node.proto.input[:] = self.names
+        set_strings(node.proto, "input", self.names)
         graph.touch.values(node.inputs)
         return inverse
 
@@ -101,13 +102,13 @@ class SetOutputs:
 
     def apply(self, graph: "ModelGraph") -> "SetOutputs":
         node = graph.nodes[self.node]
-        onnx.NodeProto(output=self.names)
+        set_strings(onnx.NodeProto(), "output", self.names)
         inverse = SetOutputs(node.id, tuple(node.proto.output), graph.ids_by_name(node.outputs))
         graph.touch.node(node.id)
         graph.touch.values(node.outputs)
         graph.touch.users(node.outputs)
         graph.index.set_outputs(node, list(self.names), self.ids)
-        node.proto.output[:] = self.names
+        set_strings(node.proto, "output", self.names)
         graph.touch.values(node.outputs)
         graph.touch.users(node.outputs)
         return inverse

@@ -1,0 +1,48 @@
+"""Writing names that need not be UTF-8: files have them, protobuf reads them as bytes, and refuses to be given them back.
+
+On the wire they are fine, so that is how they are put back.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+Name = str | bytes
+
+
+def set_strings(proto: Any, field: str, names: Iterable[Name]) -> None:
+    """Replace a repeated string field; names that are not UTF-8 are given as bytes."""
+    names = list(names)
+    if all(isinstance(name, str) for name in names):
+        getattr(proto, field)[:] = names
+        return
+    proto.ClearField(field)
+    proto.MergeFromString(b"".join(_field(proto, field, name) for name in names))
+
+
+def set_string(proto: Any, field: str, name: Name) -> None:
+    """Set a string field; a name that is not UTF-8 is given as bytes."""
+    if isinstance(name, str):
+        setattr(proto, field, name)
+    else:
+        proto.MergeFromString(_field(proto, field, name))
+
+
+def readable(name: Name) -> str:
+    """A name for messages and paths, with \\xff for what is not UTF-8."""
+    return name if isinstance(name, str) else name.decode(errors="backslashreplace")
+
+
+def _field(proto: Any, field: str, name: Name) -> bytes:
+    """A string field as protobuf writes it: tag, length, bytes."""
+    data = name.encode() if isinstance(name, str) else name
+    number: int = proto.DESCRIPTOR.fields_by_name[field].number
+    return _varint(number << 3 | 2) + _varint(len(data)) + data
+
+
+def _varint(value: int) -> bytes:
+    digits = bytearray()
+    while value > 0x7F:
+        digits.append(value & 0x7F | 0x80)
+        value >>= 7
+    digits.append(value)
+    return bytes(digits)
