@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from onnxlab.analysis.check import check as check
     from onnxlab.errors import Diagnostic as Diagnostic
     from onnxlab.errors import OnnxlabError as OnnxlabError
     from onnxlab.infer import infer_function_output_types as infer_function_output_types
@@ -33,6 +34,7 @@ _EXPORTS = {
     "OnnxlabError": "onnxlab.errors",
     "infer_function_output_types": "onnxlab.infer",
     "infer_node_outputs": "onnxlab.infer",
+    "check": "onnxlab.analysis.check",
     "infer_shapes": "onnxlab.infer",
     "load": "onnxlab.model",
     "run": "onnxlab.model",

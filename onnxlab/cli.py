@@ -147,7 +147,7 @@ def facts(model: "Model") -> dict[str, Any]:
 
 def _check(options: argparse.Namespace) -> int:
     model = _load(options)
-    found = model.diagnostics
+    found = model.check()
     errors = sum(item.severity == "error" for item in found)
 
     def rows() -> dict[str, Any]:

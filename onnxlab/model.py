@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import onnx
 
+from onnxlab.analysis.check import Checker, combined
 from onnxlab.errors import Diagnostic, EditError, JournalWarning, SaveError
+from onnxlab.execution.provider import Provider
 from onnxlab.execution.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import recovery, saving
@@ -86,6 +88,7 @@ class Model(Querying):
         self.graph = ModelGraph(proto, source.base_dir if source else None)
         self.inference = Inference(self.graph)
         self.runner = Runner(self.graph, self.inference.fact)
+        self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
         self.graph.journal = self._journal = Journal(self.graph, source)
         self.recoverable = recovery.find(source)
@@ -144,6 +147,13 @@ class Model(Querying):
     def diagnostics(self) -> list[Diagnostic]:
         """Everything that inference found wrong, pinned to nodes."""
         return list(self.inference.diagnostics)
+
+    def check(self, *, types: bool = True) -> list[Diagnostic]:
+        """Every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.
+
+        After an edit only what it touched is checked again. `types=False` leaves out what inference finds.
+        """
+        return combined(self._checker.problems(), self.diagnostics if types else ())
 
     def node(self, ident: int) -> Node:
         """The node with an id (or whatever `nodes[…]` takes as a name)."""
@@ -230,6 +240,7 @@ class Model(Querying):
     def _follow(self, done: GraphCommit) -> None:
         changed = self.inference.follow(done)
         self.runner.invalidate(done)
+        self._checker.follow(done.touched)
         values = self.graph.values
         names = {Value(self.graph, vid).path: facts for vid, facts in changed.items() if vid in values}
         refusal = self.inference.first_refusal
@@ -251,6 +262,8 @@ class Model(Querying):
         *,
         limits: Limits | None = None,
         progress: Callable[[int, int, str], Any] | None = None,
+        providers: Sequence[str | Provider] | None = None,
+        threads: int = 1,
     ) -> dict[str, Array]:
         """Run the model on `{name: array}` and return `{name: array}`.
 
@@ -260,14 +273,23 @@ class Model(Querying):
             outputs: names of any values; default: the graph's outputs.
             limits: bytes, iterations, seconds and a stop flag.
             progress: called with (nodes done, nodes in all, label of the node).
+            providers: who runs it, in order of preference, as `["numba", "numpy"]`. Numba's kernels compile in the
+                background while NumPy answers. Parts then run as wholes: values in between are not kept. Default:
+                NumPy, node by node, which keeps all values.
+            threads: of a run with `providers`.
 
         Raises:
             FeedError: an array is missing, of a wrong name, dtype or shape.
+            ValueError: no provider has that name.
             UnsupportedOperatorError: nothing implements an operator that is needed.
             RunError: a node failed; the message names it, its inputs and the rule it broke.
             LimitError: the run would have exceeded its limits.
         """
-        return self.runner.run(feeds, outputs, limits=limits, progress=progress)
+        if providers is None:
+            return self.runner.run(feeds, outputs, limits=limits, progress=progress)
+        runner = self.runner.by(providers, threads)
+        given = self.runner.last_inputs() if feeds is None else feeds
+        return runner.run(given, outputs, limits=limits, progress=progress, keep=False)
 
     def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Array]:
         """Arrays for all inputs: those given, the others made up from what is known of them (floats are N(0, 1))."""

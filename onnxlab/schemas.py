@@ -154,6 +154,7 @@ def choices(domain: str, op_type: str, attribute: str, since_version: int) -> tu
     return next((allowed for since, allowed in reversed(rows) if since <= since_version), None)
 
 
+_NEWEST = (1 << 31) - 1
 _lock = threading.Lock()
 _custom: dict[tuple[str, str], dict[int, Schema]] = {}
 _standard: dict[tuple[str, str, int], Schema] = {}
@@ -191,6 +192,7 @@ def _custom_schema(domain: str, op_type: str, version: int) -> Schema | None:
 def _standard_schema(domain: str, op_type: str, version: int) -> Schema | None:
     import onnx
 
+    version = max(min(version, _NEWEST), -_NEWEST)  # a file can claim any; onnx takes 32 bits
     try:
         raw = onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:

@@ -84,6 +84,23 @@ def nbytes(tensor: onnx.TensorProto) -> int:
     return _packed_size(math.prod(_shape(tensor.dims, tensor.name)), _bits(tensor))
 
 
+def field_of(elem_type: int) -> str:
+    """The field that holds elements of a type where `raw_data` does not."""
+    return _FIELDS.get(elem_type, "int32_data")
+
+
+def field_length(elem_type: int, count: int) -> int:
+    """How many entries of that field `count` elements take: two for a complex one, one for some of below 8 bits."""
+    if _is_packed(elem_type):
+        return _packed_size(count, dtypes.bits(elem_type))
+    return 2 * count if elem_type in (dtypes.COMPLEX64, dtypes.COMPLEX128) else count
+
+
+def _is_packed(elem_type: int) -> bool:
+    # onnx packs 2 and 4 bits in int32_data too, but not 6
+    return elem_type != dtypes.STRING and dtypes.bits(elem_type) < 8 and elem_type not in _SIX_BITS
+
+
 def _shape(dims: Any, name: str) -> tuple[int, ...]:
     shape = tuple(dims)
     if any(dim < 0 for dim in shape):
@@ -145,14 +162,12 @@ def _from_bytes(raw: Bytes, elem_type: int, count: int) -> Array:
 def _from_field(tensor: onnx.TensorProto, count: int, bits: int) -> Array:
     """Elements from the typed field that belongs to the type."""
     elem_type, dtype = tensor.data_type, dtypes.to_numpy(tensor.data_type)
-    name = _FIELDS.get(elem_type, "int32_data")
+    name, expected = field_of(elem_type), field_length(elem_type, count)
     items = getattr(tensor, name)
-    packed = bits < 8 and elem_type not in _SIX_BITS  # onnx packs 2 and 4 bits here too, but not 6
     is_complex = dtype.kind == "c"
-    expected = _packed_size(count, bits) if packed else 2 * count if is_complex else count
     if len(items) != expected:
         raise _wrong_count(tensor, f"{len(items)} items of {name}", f"{expected} items")
-    if packed:
+    if _is_packed(elem_type):
         return _unpack(np.asarray(items, np.int64).astype(np.uint8), bits, count).view(dtype)
     if is_complex:
         return np.asarray(items, np.float32 if bits == 64 else np.float64).view(dtype)

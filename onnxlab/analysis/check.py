@@ -1,0 +1,191 @@
+"""`check`: every problem of a model at once, each pinned to its node or value, with what would mend it.
+
+The rules are those of ONNX's IR specification as `onnx.checker` reads them, and what inference finds. The two agree on
+every model: what onnx.checker accepts has no error here but those of `BEYOND`, and what it refuses has one.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from os import PathLike
+from typing import Any
+
+import onnx
+
+from onnxlab.analysis import check_model as models
+from onnxlab.analysis.check_nodes import check_node
+from onnxlab.analysis.check_scopes import check_scope, check_value, order_problems
+from onnxlab.analysis.findings import Findings
+from onnxlab.errors import Diagnostic
+from onnxlab.formats import onnx as onnx_format
+from onnxlab.graph.commits import Touched
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import Scope
+from onnxlab.infer import Inference
+
+BEYOND = {
+    "tensor-size-unchecked": "more data than the shape takes: onnx.checker looks only whether there is enough",
+    "tensor-type-unchecked": "an unknown element type in raw_data, which nobody can decode",
+    "external-data-unreadable": "offset, length and size of a data file: onnx.checker looks only at its name",
+    "function-output-unmade": "an output of a function that nothing makes: no runtime can call it",
+}
+"""{code: why it is an error here}, of the errors that onnx.checker does not see."""
+
+Dirty = tuple[str, int]  # ("node", "value" or "scope", id)
+
+
+class Checker:
+    """The rules over one ModelGraph, kept up to date: after a commit only what it touched is checked again."""
+
+    def __init__(self, graph: ModelGraph) -> None:
+        self._graph = graph
+        self._found: dict[Dirty, tuple[Diagnostic, ...]] = {}
+        self._dirty: set[Dirty] | None = None
+
+    def follow(self, touched: Touched) -> None:
+        """Note what a commit touched."""
+        if self._dirty is None:
+            return
+        if touched.opsets or touched.functions or touched.metadata:
+            self._dirty = None
+            return
+        for what, idents in (
+            ("node", touched.nodes | touched.removed_nodes),
+            ("value", touched.values | touched.removed_values),
+            ("scope", touched.scopes | touched.removed_scopes),
+        ):
+            self._dirty.update((what, ident) for ident in idents)
+        if touched.structure and len(self._graph.scopes) > 1:
+            # what a body's names hide depends on what stands where outside of it
+            for scope in self._graph.scopes.values():
+                if scope.parent:
+                    self._dirty.update(("value", vid) for vid in scope.names.values())
+
+    def problems(self) -> list[Diagnostic]:
+        """Everything that the rules find: of the model, then by scope, node and value, in the order of their ids."""
+        graph = self._graph
+        with graph.lock:
+            found = Findings()
+            models.check_model(graph.proto, found)
+            if graph.proto.functions and graph.proto.ir_version >= 8:
+                models.check_functions(graph, found)
+            self._refresh()
+            result = list(found.found)
+            for key in sorted(self._found):
+                result += self._found[key]
+            for node, value, code, message in order_problems(graph):
+                problem = Diagnostic("error", code, message, node, value, graph.nodes[node].scope, hint=_ORDER[code])
+                result.append(self._weighed(problem))
+            return result
+
+    def _refresh(self) -> None:
+        graph = self._graph
+        if self._dirty is None:
+            self._found.clear()
+            everything: Iterable[Dirty] = (
+                (what, ident)
+                for what, records in (("scope", graph.scopes), ("node", graph.nodes), ("value", graph.values))
+                for ident in records
+            )
+        else:
+            everything = self._dirty
+        imports: dict[int, dict[str, int]] = {}
+        for key in everything:
+            problems = self._check(key, imports)
+            if problems:
+                self._found[key] = tuple(map(self._weighed, problems))
+            else:
+                self._found.pop(key, None)
+        self._dirty = set()
+
+    def _check(self, key: Dirty, imports: dict[int, dict[str, int]]) -> list[Diagnostic]:
+        """Problems of one node, value or scope; none where it is not in the model any more."""
+        what, ident = key
+        graph = self._graph
+        if what == "node" and (node := graph.nodes.get(ident)):
+            found = Findings(node=ident, scope=node.scope)
+            check_node(graph, node, self._imports(graph.scopes[node.scope], imports), found)
+            return found.found
+        if what == "value" and (value := graph.values.get(ident)):
+            if not value.producers and value.initializer is None:
+                return []
+            maker = value.producers[-1][0] if value.producers else 0
+            found = Findings(node=maker, value=ident, scope=value.scope)
+            check_value(graph, value, found)
+            return found.found
+        if what == "scope" and (scope := graph.scopes.get(ident)):
+            found = Findings(node=scope.owner, scope=ident)
+            check_scope(graph, scope, found)
+            return found.found
+        return []
+
+    def _imports(self, scope: Scope, known: dict[int, dict[str, int]]) -> dict[str, int]:
+        """The opset imports that hold in a scope."""
+        root = self._graph.root(scope)
+        if root.id not in known:
+            proto = self._graph.proto
+            entries = root.proto.opset_import if root.is_function else proto.opset_import
+            known[root.id] = models.imports_of(entries, 3 if root.is_function else proto.ir_version)
+        return known[root.id]
+
+    def _weighed(self, problem: Diagnostic) -> Diagnostic:
+        """Less than an error where nobody runs it: in training graphs, and functions before IR version 8."""
+        scope = self._graph.scopes.get(problem.scope)
+        in_function = scope is not None and self._graph.root(scope).is_function
+        idle = self._is_in_training(scope) or (in_function and self._graph.proto.ir_version < 8)
+        return replace(problem, severity="warning") if idle and problem.severity == "error" else problem
+
+    def _is_in_training(self, scope: Scope | None) -> bool:
+        while scope is not None:
+            if scope.kind == "training":
+                return True
+            scope = self._graph.scopes.get(scope.parent)
+        return False
+
+
+_ORDER = {
+    "undefined-value": "connect it to a value that is made, or add an input or initializer of that name",
+    "order": "sort the nodes so that each stands below what it reads",
+}
+
+
+def check(source: Any, *, types: bool = True) -> list[Diagnostic]:
+    """Every problem of a model, none where it is valid: `[str(problem) for problem in onnxlab.check("model.onnx")]`.
+
+    Args:
+        source: a Model, a path, bytes or a ModelProto.
+        types: also what type and shape inference finds; False leaves the rules that `onnx.checker` has too.
+
+    Returns:
+        Diagnostics with the ids of the node, value and scope, what was expected and found, and a hint. Problems of a
+        training graph, which nothing runs, are warnings.
+
+    Raises:
+        LoadError: it cannot be read as a model at all.
+    """
+    if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
+        proto, origin = onnx_format.read(source)  # type: ignore[arg-type]
+        graph = ModelGraph(proto, origin.base_dir)
+        return combined(Checker(graph).problems(), Inference(graph).diagnostics if types else ())
+    problems: list[Diagnostic] = source.check(types=types)
+    return problems
+
+
+def combined(rules: Iterable[Diagnostic], inferred: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """Both lists in one; what inference says again of the same node or value under the same code is left out."""
+    result = list(rules)
+    known = {(problem.code, problem.node, problem.value) for problem in result}
+    silent = {problem.node for problem in result if problem.code in _SAID_BY_INFERENCE_TOO and problem.node}
+    result += [
+        problem for problem in inferred
+        if (problem.code, problem.node, problem.value) not in known
+        and not (problem.node in silent and problem.code in _SAID_BY_INFERENCE_TOO)
+    ]  # fmt: skip
+    return result
+
+
+_SAID_BY_INFERENCE_TOO = frozenset(("arity", "missing-opset", "unknown-operator", "attribute-missing"))
+
+
+def errors(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Those that onnx.checker would refuse the model for."""
+    return (problem for problem in problems if problem.severity == "error" and problem.code not in BEYOND)
