@@ -3,6 +3,8 @@
 provider.py              what a provider is: it claims nodes and compiles parts
 partition.py             which provider gets which nodes: maximal convex parts, as a plan for people
 numpy_provider.py        the reference provider: one kernel, function or body per node
+numba_provider.py        regions as plans of compiled kernels, NumPy until they are ready; `compiled/` is how
+providers.py             the providers by name
 onnxruntime_provider.py  onnxruntime (extra `ort`) for whatever it has kernels for
 functions.py             functions of the model and of operator schemas, as bodies to run
 compiler.py              scopes to programs, through the providers

@@ -136,6 +136,10 @@ class NodeContext:
         self._run.limits.iterate()
         return body.run(self._run, feeds, self._captured)
 
+    def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
+        """Run the program of a compiled part: no iteration of a loop."""
+        return body.run(self._run, feeds, self._captured)
+
     def release(self) -> None:
         """Give back what the node reserved: from now on its outputs themselves are counted."""
         self._run.limits.release(self._reserved)

@@ -32,6 +32,7 @@ from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.partition import Partition
 from onnxlab.execution.program import Program
 from onnxlab.execution.provider import Provider
+from onnxlab.execution.providers import named
 from onnxlab.execution.recording import Recorder
 from onnxlab.execution.store import State, ValueStore, downstream, new_stamp, same
 from onnxlab.execution.synthetic import Uses, observe, synthesise
@@ -43,6 +44,7 @@ from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
 
 _PROGRAMS = 16  # kept per version of the model
 _PLANS = 8  # kept from version to version
+_OTHERS = 4  # runners with other providers
 
 
 class Runner:
@@ -74,8 +76,28 @@ class Runner:
         self._fact = fact or self.declared
         self._steps = StepCache()
         self._folder = Folder()
+        self._others: dict[Any, Runner] = {}
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
         self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
+
+    def by(self, providers: Sequence[str | Provider], threads: int = 1) -> Runner:
+        """The runner of the same graph with these providers, made once; `providers.named` tells the names.
+
+        Raises:
+            ValueError: no provider has that name.
+        """
+        key = (tuple([providers] if isinstance(providers, str) else providers), threads)
+        if key not in self._others:
+            self._others[key] = Runner(self.graph, self._fact, named(key[0], threads), threads=threads)
+            while len(self._others) > _OTHERS:
+                del self._others[next(iter(self._others))]
+        return self._others[key]
+
+    def last_inputs(self) -> dict[str, Any]:
+        """The inputs of the last run whose values were kept."""
+        with self.graph.lock:
+            compiler, _ = self._current()
+            return self._last_inputs(compiler, self.store.settled())
 
     def declared(self, value: int) -> Fact:
         """The type that the file declares for a value; UNKNOWN where it declares none."""

@@ -6,6 +6,7 @@ Threads are daemons and are used again, because starting one costs more than a s
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -94,3 +95,7 @@ def _wait(
                 ending = ending or now
                 if now - ending > PATIENCE:
                     raise
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # a forked child has none of these threads

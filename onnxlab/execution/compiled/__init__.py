@@ -1,0 +1,18 @@
+"""Regions compiled to plans: what the Numba provider is made of.
+
+host.py        vector width and tile of the processor
+records.py     the words of each kernel's records
+operations.py  the operations of the elementwise machine
+views.py       values as strided views of buffers without memory yet
+plan.py        records, arena and one run of them
+moving.py      copies as records
+products.py    products and convolutions as records
+chains.py      elementwise chains as records
+binder.py      a region bound to the shapes of a call
+rules/         how nodes become records, by operator
+region.py      a plan per set of shapes, and NumPy until there is one
+engine.py      kernels by name, compiled in one background thread
+threads.py     helpers that run a plan together
+cache.py       compiled kernels on disk
+kernels/       what is compiled: importing it imports Numba
+"""

@@ -1,0 +1,295 @@
+"""Binding a region to the shapes of a call: values by name, and when those that wait are computed.
+
+A value is a View, an array that is known while binding (a constant, or what follows from shapes), or something that
+waits for what comes next: a Chain of elementwise operators or a Product. What waits is emitted when somebody needs
+its elements, when several do, or when it leaves the region.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxlab.execution.compiled.chains import MAX_OPERANDS, MAX_STEPS, Chain, Operand, emit_chain, supports
+from onnxlab.execution.compiled.moving import contiguous, emit_copy
+from onnxlab.execution.compiled.plan import Plan, PlanBuilder, Result
+from onnxlab.execution.compiled.products import Product, emit_product
+from onnxlab.execution.compiled.views import Array, Buffer, View, channels_last, constant_view, dense
+from onnxlab.execution.provider import Part, Step
+from onnxlab.graph.snapshot import NodeView
+
+Value: TypeAlias = "View | Array | Chain | Product"
+_BY_VALUE = 64
+"""Elements of an integer input that a plan may depend on."""
+
+
+class UnbindableError(Exception):
+    """These shapes or values are left to NumPy; the message says why."""
+
+
+class Binder:
+    """Makes the plan of a part for the inputs of one call.
+
+    Args:
+        part: what to run.
+        inputs: the arrays of the call; their shapes count, and the elements of small integer ones that are asked for.
+        constants: {name: array} of initializers.
+        steps: {node id: step} of NumPy's kernels, for what is computed while binding.
+        packed: constants in the kernels' layouts, kept between plans.
+        halves: outputs that are float16. Inside, all floats are float32.
+        context: the RunContext for kernels that ask for one.
+
+    Attributes:
+        builder: takes the records.
+        valued: numbers of the inputs whose elements were asked for: the plan holds for these only.
+    """
+
+    def __init__(
+        self,
+        part: Part,
+        inputs: Sequence[Array],
+        constants: Mapping[str, Array],
+        steps: Mapping[int, Step],
+        packed: dict[tuple[object, ...], View],
+        halves: frozenset[str],
+        context: Any,
+    ) -> None:
+        self.part = part
+        self.builder = PlanBuilder()
+        self.valued: set[int] = set()
+        self.packed = packed
+        self._halves = halves
+        self._inputs = inputs
+        self._context = context
+        self._number = {name: number for number, name in enumerate(part.inputs)}
+        self._constants = constants
+        self._steps = steps
+        self._values: dict[str, Value] = {}
+        self._uses = Counter(name for node in part.nodes for name in node.inputs if name)
+        self._outputs = {name: number for number, name in enumerate(part.outputs)}
+        self._results: list[Result] = [((), None)] * len(part.outputs)
+        for number, (name, array) in enumerate(zip(part.inputs, inputs, strict=True)):
+            if name in constants:
+                continue
+            shape = array.shape
+            buffer = Buffer("input", array.nbytes, index=number)
+            view = View(buffer, 0, shape, dense(shape, array.dtype.itemsize), array.dtype)
+            self._values[name] = Chain("copy", (view,), shape) if array.dtype == np.float16 else view
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+
+    def value(self, name: str) -> Value:
+        found = self._values.get(name)
+        if found is None:
+            found = self._constants[name]
+            if found.dtype == np.float16:
+                found = self._values[name] = found.astype(np.float32)
+        return found
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return tuple(self.value(name).shape)
+
+    def known(self, name: str) -> Array | None:
+        """The array itself, where it is known while binding."""
+        value = self.value(name)
+        if isinstance(value, np.ndarray):
+            return value
+        number = self._number.get(name)
+        if number is not None and self._inputs[number].size <= _BY_VALUE and self._inputs[number].dtype.kind in "iu":
+            self.valued.add(number)
+            return self._inputs[number]
+        return None
+
+    def integers(self, name: str) -> list[int]:
+        """The elements of a value that must be known.
+
+        Raises:
+            UnbindableError: it is not.
+        """
+        array = self.known(name)
+        if array is None:
+            raise UnbindableError(f"{name!r} is known only when it has been computed")
+        return [int(item) for item in array.reshape(-1)]
+
+    def view(self, name: str) -> View:
+        """The value in memory; what waits is emitted."""
+        value = self.value(name)
+        if isinstance(value, np.ndarray):
+            return self._settle(name, value)
+        if not isinstance(value, View):
+            value = self._values[name] = self._settle(name, value)
+        return value
+
+    def operand(self, name: str) -> Operand:
+        """The value for a chain: a number where it is a constant scalar.
+
+        Raises:
+            UnbindableError: chains do not take its dtype.
+        """
+        value = self.value(name)
+        if isinstance(value, Chain):
+            return value
+        if isinstance(value, np.ndarray) and not value.shape and supports(value.dtype):
+            return float(value)
+        view = self.view(name)
+        if not supports(view.dtype):
+            raise UnbindableError(f"{name!r} is {view.dtype} in elementwise arithmetic")
+        return view
+
+    def floats(self, name: str) -> View:
+        """A view of float32.
+
+        Raises:
+            UnbindableError: it has another dtype.
+        """
+        view = self.view(name)
+        if view.dtype != np.float32:
+            raise UnbindableError(f"{name!r} is {view.dtype}")
+        return view
+
+    def contiguous(self, name: str) -> View:
+        return contiguous(self.builder, self.floats(name))
+
+    def rows_of_channels(self, name: str) -> View:
+        """[N, C, D1, …] with contiguous channels, copied if they are not."""
+        view = self.floats(name)
+        if view.strides[1] == 4 or view.shape[1] == 1:
+            return view
+        return contiguous(self.builder, view, channels_last(view.shape))
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def put(self, name: str, value: Value) -> None:
+        """Name a result; what several need or what leaves the region is emitted now."""
+        if not name:
+            return
+        leaves = name in self._outputs
+        if isinstance(value, Product) and leaves and value.target.contiguous and name not in self._halves:
+            value.target = self._output(name, value.target.shape, value.target.dtype)
+        self._values[name] = value
+        if isinstance(value, (Chain, Product)) and (leaves or self._uses[name] > 1):
+            self.view(name)
+
+    def combine(self, name: str, operation: str, operands: Sequence[Operand], truth: bool = False) -> None:
+        """Name the result of an elementwise operation."""
+        shapes = [operand.shape for operand in operands if not isinstance(operand, float)]
+        shape = np.broadcast_shapes(*shapes)
+        self.put(name, self.chain(operation, operands, tuple(shape), truth))
+
+    def chain(
+        self, operation: str, operands: Sequence[Operand], shape: tuple[int, ...] | None = None, truth: bool = False
+    ) -> Chain:
+        """An elementwise operation that waits; operands that wait too join it while the whole stays small."""
+        if shape is None:
+            shape = np.broadcast_shapes(*(item.shape for item in operands if not isinstance(item, float)))
+        made = Chain(operation, tuple(operands), shape, truth)
+        # an operand that is smaller than the result would be computed again for each place it is used in
+        whole = all(item.shape == shape for item in operands if isinstance(item, Chain))
+        if whole and made.steps <= MAX_STEPS and len(made.leaves()) <= MAX_OPERANDS:
+            return made
+        settled = [self._settle("", item) if isinstance(item, Chain) else item for item in operands]
+        return Chain(operation, tuple(settled), shape, truth)
+
+    def allocate(self, name: str, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> View:
+        """A place for a result: the caller's array if it leaves the region in this layout."""
+        itemsize = np.dtype(dtype).itemsize
+        plain = View(Buffer("", 0), 0, tuple(shape), tuple(strides or dense(shape, itemsize)), np.dtype(dtype))
+        if name in self._outputs and plain.contiguous and name not in self._halves:
+            return self._output(name, tuple(shape), dtype)
+        return self.builder.allocate(shape, dtype, strides)
+
+    def _output(self, name: str, shape: tuple[int, ...], dtype: Any) -> View:
+        number = self._outputs[name]
+        self._results[number] = (shape, np.dtype(dtype))
+        buffer = Buffer("output", 0, index=number)
+        return View(buffer, 0, shape, dense(shape, np.dtype(dtype).itemsize), np.dtype(dtype))
+
+    def settle(self, value: Value) -> View:
+        """Emit a value that has no name."""
+        return self._settle("", value)
+
+    def constant(self, array: Array) -> View:
+        """An array of a rule's own."""
+        return constant_view(array)
+
+    def _settle(self, name: str, value: Value) -> View:
+        if isinstance(value, View):
+            return value
+        if isinstance(value, Product):
+            return emit_product(self.builder, value, self.packed)
+        if isinstance(value, Chain):
+            dtype = np.bool_ if value.truth else np.float32
+            strides = _layout(value, np.dtype(dtype).itemsize)
+            return emit_chain(self.builder, value, self.allocate(name, value.shape, dtype, strides))
+        if self._constants.get(name) is not value:
+            return constant_view(value)
+        key = ("constant", name)
+        if key not in self.packed:
+            self.packed[key] = constant_view(value)
+        return self.packed[key]
+
+    def shape_of(self, node: NodeView) -> None:
+        """Shape and Size, of which nothing but the shape is read."""
+        shape = self.shape(node.inputs[0])
+        if node.op_type == "Size":
+            result = np.array(np.prod(shape, dtype=np.int64))
+        else:
+            found = node.attributes
+            result = np.array(shape[found.get("start", 0) : found.get("end", len(shape))], np.int64)
+        self._values[node.outputs[0]] = result
+
+    # -- finishing --------------------------------------------------------------------------------------------------
+
+    def evaluate(self, node: NodeView) -> bool:
+        """Compute a node with NumPy's kernel where all its inputs are known; whether they were."""
+        step = self._steps[node.id]
+        if step.constants is not None:
+            results: Sequence[Any] = step.constants
+        else:
+            values = [self.value(name) if name else None for name in node.inputs]
+            if not all(value is None or isinstance(value, np.ndarray) for value in values):
+                return False
+            made = step.call(self._context, *values) if step.context else step.call(*values)
+            results = made if isinstance(made, tuple) else (made,)
+        for name, result in zip(node.outputs, results, strict=False):
+            if name:
+                array = np.asarray(result)
+                self._values[name] = array.astype(np.float32) if array.dtype == np.float16 else array
+        return True
+
+    def finish(self, address_of: Callable[[str], int]) -> Plan:
+        """Bring what leaves the region to the caller's arrays, and make the plan."""
+        for name, number in self._outputs.items():
+            known = self._values.get(name)
+            if isinstance(known, np.ndarray):
+                self._results[number] = _frozen(known, np.float16 if name in self._halves else known.dtype)
+                continue
+            view = self.view(name)
+            if name in self._halves:
+                emit_chain(self.builder, Chain("copy", (view,), view.shape), self._output(name, view.shape, np.float16))
+            elif view.buffer.kind != "output" or view.buffer.index != number or not view.contiguous:
+                emit_copy(self.builder, view, self._output(name, view.shape, view.dtype))
+        return self.builder.finish(len(self.part.inputs), self._results, address_of)
+
+
+def _layout(chain: Chain, itemsize: int) -> tuple[int, ...]:
+    """Strides for a chain's result: in the order of the first operand that has its shape."""
+    for view in chain.leaves():
+        if view.shape == chain.shape and view.size > 1:
+            order = sorted(range(len(view.shape)), key=lambda axis: -view.strides[axis])
+            made = dense([view.shape[axis] for axis in order], itemsize)
+            strides = [0] * len(order)
+            for axis, stride in zip(order, made, strict=True):
+                strides[axis] = stride
+            return tuple(strides)
+    return dense(chain.shape, itemsize)
+
+
+def _frozen(array: Array, dtype: Any) -> Array:
+    """What every run returns: nobody may write to it."""
+    made = array.astype(dtype) if array.dtype != dtype else array.view()
+    made.flags.writeable = False
+    return made

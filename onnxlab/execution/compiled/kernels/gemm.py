@@ -1,0 +1,92 @@
+"""Products of matrices and convolutions: rows addressed by tables, times packed panels, in batches.
+
+A record (int64 words after the address of the code and the number of units):
+
+    x, offsets, tap_bytes, taps, length    what is multiplied; see `microkernel`
+    weights                                 [batch of weights][panel][taps * length][COLUMNS]
+    bias, y, places, residual, sources      0 where absent; `bias` is padded to whole panels
+    low, high                               bits of float32
+    rows, columns                           of the result of one batch
+    row_block, panel_block                  what one unit takes
+    row_blocks, panel_blocks                how many there are of each
+    batches                                 table of int64 [batch][x, weights, bias, y, residual]: bytes to add
+    zeros                                   address of as many zeros as `length`
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.lanes import float_of_bits, word
+from onnxlab.execution.compiled.kernels.microkernel import (
+    COLUMNS,
+    HALF_ROWS,
+    ROWS,
+    full_tile,
+    half_tile,
+    single_tile,
+)
+
+_PANEL = COLUMNS * 4
+
+
+@helper
+def _full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
+    full_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+
+
+@helper
+def _half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
+    half_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+
+
+@helper
+def _single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
+    single_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+
+
+@kernel
+def gemm(record: Any, unit: Any, scratch: Any) -> None:
+    x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
+    length, weights, bias, y = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
+    places, residual, sources = word(record, 10), word(record, 11), word(record, 12)
+    low, high = float_of_bits(word(record, 13)), float_of_bits(word(record, 14))
+    rows, columns, row_block, panel_block = word(record, 15), word(record, 16), word(record, 17), word(record, 18)
+    row_blocks, panel_blocks, zeros = word(record, 19), word(record, 20), word(record, 22)
+    blocks = row_blocks * panel_blocks
+    batch = unit // blocks
+    rest = unit - batch * blocks
+    number = rest // panel_blocks
+    first_panel = (rest - number * panel_blocks) * panel_block
+    table = word(record, 21) + batch * 40
+    x += word(table, 0)
+    weights += word(table, 1)
+    y += word(table, 3)
+    if bias:
+        bias += word(table, 2)
+    if residual:
+        residual += word(table, 4)
+    first_row = number * row_block
+    last_row = min(first_row + row_block, rows)
+    for panel in range(first_panel, min(first_panel + panel_block, (columns + COLUMNS - 1) // COLUMNS)):
+        column = panel * COLUMNS
+        panel_weights = weights + panel * (taps * length * _PANEL)
+        panel_bias = bias + panel * _PANEL if bias else 0
+        panel_y = y + panel * _PANEL
+        panel_residual = residual + panel * _PANEL if residual else 0
+        row = first_row
+        while row < last_row:
+            o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
+            if last_row - row > HALF_ROWS:
+                _full(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
+                      low, high, columns - column)  # fmt: skip
+                row += ROWS
+            elif last_row - row > 1:
+                _half(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
+                      low, high, columns - column)  # fmt: skip
+                row += HALF_ROWS
+            else:
+                _single(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual,
+                        s, low, high, columns - column)  # fmt: skip
+                row += 1

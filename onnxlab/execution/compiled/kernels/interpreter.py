@@ -1,0 +1,45 @@
+"""The loop that runs a plan: records in order, their units shared by the threads of a run, a barrier after each.
+
+Threads call `interpret` with the same table. `shared` is memory of the run: word 0 counts arrivals at the barrier,
+word 1 + r the units of record r that are taken. Nothing of a run is kept in the plan.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxlab.execution.compiled.cache import entry
+from onnxlab.execution.compiled.kernels.lanes import atomic_add, atomic_load, call_kernel, relax, word
+
+_SPINS = 2000  # looks at a counter before the processor is given to others
+
+
+@entry
+def interpret(table: Any, width: Any, first: Any, last: Any, threads: Any, shared: Any, scratch: Any) -> Any:
+    """Run records first … last - 1 of a table of `width` words each, all addresses.
+
+    Args:
+        threads: how many call this with the same `shared`, which is zero when the first of them begins.
+        scratch: memory of this thread alone.
+    """
+    arrived = 0
+    for number in range(first, last):
+        record = table + number * width * 8
+        kernel, units = word(record, 0), word(record, 1)
+        if threads == 1:
+            for unit in range(units):
+                call_kernel(kernel, record, unit, scratch)
+            continue
+        counter = shared + 8 * (1 + number)
+        unit = atomic_add(counter, 1)
+        while unit < units:
+            call_kernel(kernel, record, unit, scratch)
+            unit = atomic_add(counter, 1)
+        arrived += threads
+        atomic_add(shared, 1)
+        spins = 0
+        while atomic_load(shared) < arrived:
+            spins += 1
+            if spins > _SPINS:
+                relax()
+    return 0

@@ -1,0 +1,189 @@
+"""Rows of contiguous numbers: softmax, the norms, and reductions along rows or down columns.
+
+A record:
+
+    x, y                addresses
+    rows, length        rows and their elements
+    x_row, y_row        bytes from one row to the next
+    scale, bias         [length] each, of the norms; 0 where absent
+    epsilon, divisor    bits of float32
+    mode                of a reduction: 0 sum, 1 largest, 2 smallest, 3 sum of squares; of softmax: 1 for its logarithm;
+                        of a norm: 1 without the mean (RMS)
+    unit_rows           what one unit takes
+    residual, residual_row   what a norm adds to x first, 0 where absent
+    columns, step       of a reduction down columns: contiguous elements, and bytes from one to the next to be reduced
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.lanes import (
+    WIDTH,
+    float_of_bits,
+    fma,
+    greater,
+    largest,
+    load,
+    load_part,
+    not_equal,
+    part_select,
+    put_f32,
+    select,
+    smallest,
+    splat,
+    store,
+    store_part,
+    sum_of,
+    vmax,
+    vmin,
+    word,
+)
+from onnxlab.execution.compiled.kernels.vector_math import exp, log
+
+_LOWEST, _HIGHEST, _ZERO, _ONE = np.float32(-inf), np.float32(inf), np.float32(0.0), np.float32(1.0)
+
+
+@helper
+def _get(address, count):
+    return load(address) if count >= WIDTH else load_part(address, count)
+
+
+@helper
+def _put(address, value, count):
+    if count >= WIDTH:
+        store(address, value)
+    else:
+        store_part(address, value, count)
+
+
+@helper
+def _top(x, length):
+    """The largest of a row; NaN counts as nothing here, and comes back with the sum."""
+    best = splat(_LOWEST)
+    for i in range(0, length, WIDTH):
+        value = part_select(_get(x + i * 4, length - i), length - i, _LOWEST)
+        best = select(greater(value, best), value, best)
+    return largest(best)
+
+
+@kernel
+def softmax(record: Any, unit: Any, scratch: Any) -> None:
+    length = word(record, 5)
+    first = unit * word(record, 13)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x, y = word(record, 2) + row * word(record, 6), word(record, 3) + row * word(record, 7)
+        top = splat(_top(x, length))
+        total = splat(_ZERO)
+        for i in range(0, length, WIDTH):
+            value = exp(_get(x + i * 4, length - i) - top)
+            total = total + part_select(value, length - i, _ZERO)
+            if word(record, 12) == 0:
+                _put(y + i * 4, value, length - i)
+        if word(record, 12) == 0:
+            share = splat(_ONE / sum_of(total))
+            for i in range(0, length, WIDTH):
+                _put(y + i * 4, _get(y + i * 4, length - i) * share, length - i)
+        else:
+            shift = top + log(splat(sum_of(total)))
+            for i in range(0, length, WIDTH):
+                _put(y + i * 4, _get(x + i * 4, length - i) - shift, length - i)
+
+
+@helper
+def _norm_input(x, residual, y, i, count):
+    """Elements of a row, with the residual added; the sum is kept in y."""
+    value = _get(x + i * 4, count)
+    if residual:
+        value = value + _get(residual + i * 4, count)
+        _put(y + i * 4, value, count)
+    return value
+
+
+@kernel
+def norm(record: Any, unit: Any, scratch: Any) -> None:
+    length, scale, bias = word(record, 5), word(record, 8), word(record, 9)
+    epsilon, mode = float_of_bits(word(record, 10)), word(record, 12)
+    share = _ONE / np.float32(length)
+    first = unit * word(record, 13)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x, y = word(record, 2) + row * word(record, 6), word(record, 3) + row * word(record, 7)
+        residual = word(record, 14)
+        if residual:
+            residual += row * word(record, 15)
+        total = splat(_ZERO)
+        for i in range(0, length, WIDTH):
+            total = total + _norm_input(x, residual, y, i, length - i)
+        source = y if residual else x
+        mean = splat(sum_of(total) * share) if mode == 0 else splat(_ZERO)
+        total = splat(_ZERO)
+        for i in range(0, length, WIDTH):
+            value = part_select(_get(source + i * 4, length - i) - mean, length - i, _ZERO)
+            total = fma(value, value, total)
+        factor = splat(_ONE / np.float32(np.sqrt(sum_of(total) * share + epsilon)))
+        for i in range(0, length, WIDTH):
+            count = length - i
+            value = (_get(source + i * 4, count) - mean) * factor
+            if scale:
+                value = value * _get(scale + i * 4, count)
+            if bias:
+                value = value + _get(bias + i * 4, count)
+            _put(y + i * 4, value, count)
+
+
+@helper
+def _merge(total, value, mode):
+    if mode == 0:
+        made = total + value
+    elif mode == 1:
+        made = vmax(total, value)
+    elif mode == 2:
+        made = vmin(total, value)
+    else:
+        made = fma(value, value, total)
+    return made
+
+
+@helper
+def _start(mode):
+    return _LOWEST if mode == 1 else _HIGHEST if mode == 2 else _ZERO
+
+
+@kernel
+def reduce_rows(record: Any, unit: Any, scratch: Any) -> None:
+    length, mode, share = word(record, 5), word(record, 12), float_of_bits(word(record, 11))
+    first = unit * word(record, 13)
+    start = _start(mode)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x = word(record, 2) + row * word(record, 6)
+        total = splat(start)
+        for i in range(0, length, WIDTH):
+            value = part_select(_get(x + i * 4, length - i), length - i, start)
+            total = _merge(total, value, mode)
+        if mode == 1 or mode == 2:
+            spoilt = sum_of(select(not_equal(total, total), splat(_ONE), splat(_ZERO)))
+            made = largest(total) if mode == 1 else smallest(total)
+            if spoilt > _ZERO:
+                made = np.float32(np.nan)
+        else:
+            made = sum_of(total)
+        put_f32(word(record, 3) + row * word(record, 7), made / share)
+
+
+@kernel
+def reduce_columns(record: Any, unit: Any, scratch: Any) -> None:
+    """Reduce `length` lines of `columns` contiguous elements, `step` bytes apart, to one."""
+    length, mode, columns, step = word(record, 5), word(record, 12), word(record, 16), word(record, 17)
+    share = splat(float_of_bits(word(record, 11)))
+    first = unit * word(record, 13)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x, y = word(record, 2) + row * word(record, 6), word(record, 3) + row * word(record, 7)
+        for i in range(0, columns, WIDTH):
+            total = splat(_start(mode))
+            for line in range(length):
+                total = _merge(total, _get(x + line * step + i * 4, columns - i), mode)
+            _put(y + i * 4, total / share, columns - i)

@@ -1,0 +1,232 @@
+"""Plans: records for the interpreter, the layout of the arena they work in, and one run of them.
+
+A `PlanBuilder` takes records with symbolic addresses; `finish` lays out the arena so that buffers that are not alive
+at once share memory. A `Plan` is immutable; what a run writes to belongs to a `Frame`, of which each run has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxlab.execution.compiled.records import FIELDS, WORDS
+from onnxlab.execution.compiled.views import Array, Buffer, View, dense
+
+_ALIGNMENT = 64
+SCRATCH = 1 << 18
+
+Word: TypeAlias = "int | tuple[Buffer | None, int]"
+"""A number, or (buffer, offset): an address. The buffer None is the table itself."""
+Result: TypeAlias = "tuple[tuple[int, ...], Any] | Array"
+"""Shape and dtype of an output, or the output itself where it is the same in every run."""
+
+
+class PlanBuilder:
+    """Collects the records of a plan."""
+
+    def __init__(self) -> None:
+        self.records: list[list[Word]] = []
+        self.kernels: list[str] = []
+        self.work: list[float] = []
+        self._tables: list[Word] = []
+        self._kept: list[Array] = []
+        self._buffers: dict[int, Buffer] = {}
+
+    def allocate(self, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> View:
+        """A new value in the arena, contiguous unless strides are given."""
+        dtype = np.dtype(dtype)
+        steps = dense(shape, dtype.itemsize) if strides is None else tuple(strides)
+        reach = sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) + dtype.itemsize
+        return View(Buffer("arena", reach), 0, tuple(shape), steps, dtype)
+
+    def keep(self, array: Array) -> int:
+        """The address of an array that lives as long as the plan."""
+        self._kept.append(array)
+        return int(array.__array_interface__["data"][0])
+
+    def table(self, words: Sequence[Word]) -> tuple[None, int]:
+        """Words beside the records, which may hold addresses; returns their place."""
+        place = len(self._tables)
+        self._tables += words
+        return None, place
+
+    def emit(
+        self, kernel: str, units: int, values: Mapping[str, Word],
+        reads: Sequence[View | None] = (), writes: Sequence[View] = (), work: float = 0.0,
+    ) -> None:  # fmt: skip
+        """Append a record.
+
+        Args:
+            kernel: name of what does it.
+            units: pieces of work that threads may share.
+            values: its words by the names of FIELDS; those left out are 0.
+            reads, writes: what it touches, for the layout of the arena.
+            work: about how many nanoseconds it takes.
+        """
+        number = len(self.records)
+        row: list[Word] = [values.get(name, 0) for name in FIELDS[kernel]]
+        row[1] = units
+        self.records.append(row + [0] * (WORDS - len(row)))
+        self.kernels.append(kernel)
+        self.work.append(work)
+        for view in (*reads, *writes):
+            if view is not None:
+                self._touch(view.buffer, number)
+
+    def _touch(self, buffer: Buffer, number: int) -> None:
+        if buffer.kind != "constant":
+            buffer.first = number if buffer.first < 0 else buffer.first
+            buffer.last = number
+        elif id(buffer) not in self._buffers:
+            assert buffer.array is not None
+            self._kept.append(buffer.array)
+        self._buffers[id(buffer)] = buffer
+
+    def finish(self, inputs: int, outputs: Sequence[Result], address_of: Callable[[str], int]) -> Plan:
+        """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
+        arena = _lay_out([buffer for buffer in self._buffers.values() if buffer.kind == "arena"])
+        for row, kernel in zip(self.records, self.kernels, strict=True):
+            row[0] = address_of(kernel)
+        words: list[Word] = [word for row in self.records for word in row] + self._tables
+        template = np.zeros(len(words), np.int64)
+        patches: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        for index, word in enumerate(words):
+            if isinstance(word, int):
+                template[index] = word
+                continue
+            buffer, offset = word
+            if buffer is None:
+                patches.setdefault(("table", 0), []).append((index, 8 * (len(self.records) * WORDS + offset)))
+            elif buffer.kind == "constant":
+                assert buffer.array is not None
+                template[index] = buffer.array.__array_interface__["data"][0] + offset
+            elif buffer.kind == "arena":
+                patches.setdefault(("arena", 0), []).append((index, buffer.offset + offset))
+            else:
+                patches.setdefault((buffer.kind, buffer.index), []).append((index, offset))
+        made = {key: (np.array([i for i, _ in rows]), np.array([o for _, o in rows])) for key, rows in patches.items()}
+        return Plan(template, made, arena, inputs, tuple(outputs), tuple(self._kept), np.array(self.work))
+
+
+def _lay_out(buffers: list[Buffer]) -> int:
+    """Give each buffer a place in the arena, the largest first, clear of those alive at the same time; its size."""
+    placed: list[Buffer] = []
+    total = 0
+    for buffer in sorted(buffers, key=lambda item: -item.nbytes):
+        size = -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT
+        offset = 0
+        for other in placed:  # by offset
+            if other.first > buffer.last or other.last < buffer.first:
+                continue
+            if other.offset - offset >= size:
+                break
+            offset = max(offset, other.offset + -(-other.nbytes // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT)
+        buffer.offset = offset
+        total = max(total, offset + size)
+        at = next((i for i, other in enumerate(placed) if other.offset > offset), len(placed))
+        placed.insert(at, buffer)
+    return total
+
+
+def aligned(nbytes: int) -> Array:
+    """Fresh memory that begins at a cache line."""
+    raw = np.empty(nbytes + _ALIGNMENT, np.uint8)
+    skip = -int(raw.__array_interface__["data"][0]) % _ALIGNMENT
+    return raw[skip : skip + nbytes]
+
+
+def address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+Patches: TypeAlias = Mapping[tuple[str, int], tuple[Array, Array]]
+
+
+class Frame:
+    """Memory of one run: arena, table with its addresses filled in, counters and scratch of each thread."""
+
+    def __init__(self, plan: Plan, threads: int) -> None:
+        self.arena = aligned(plan.arena)
+        self.table = plan.template.copy()
+        self.address = address(self.table)
+        for key, base in ((("arena", 0), address(self.arena)), (("table", 0), self.address)):
+            if key in plan.patches:
+                where, offsets = plan.patches[key]
+                self.table[where] = offsets + base
+        self.shared = np.zeros(plan.records + 1, np.int64)
+        self.scratch = [aligned(SCRATCH) for _ in range(threads)]
+
+
+class Plan:
+    """A compiled region for one set of input shapes."""
+
+    def __init__(
+        self, template: Array, patches: Patches, arena: int, inputs: int,
+        outputs: tuple[Result, ...], kept: tuple[Array, ...], work: Array,
+    ) -> None:  # fmt: skip
+        self.template = template
+        self.patches = patches
+        self.arena = arena
+        self.records = len(work)
+        self.work = work
+        self._outputs = outputs
+        self._kept = kept
+        self._ports = [patches.get(("input", number)) for number in range(inputs)]
+        self._results = [patches.get(("output", number)) for number in range(len(outputs))]
+        self._idle: list[Frame] = []
+        self.stages = _stages(work)
+
+    @property
+    def nbytes(self) -> int:
+        """What a run takes besides its inputs."""
+        made = [result for result in self._outputs if isinstance(result, tuple)]
+        return self.arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in made)
+
+    def run(
+        self, inputs: Sequence[Array], threads: int, interpret: Callable[..., Any], check: Callable[[], None]
+    ) -> list[Array]:
+        """Run on contiguous arrays of the shapes that it was made for; may be called from many threads at once.
+
+        Args:
+            interpret: `interpret(frame, records, first, last, threads)`.
+            check: called every few milliseconds of work; may raise to end the run.
+        """
+        outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in self._outputs]
+        try:
+            frame = self._idle.pop()
+            if len(frame.scratch) < threads:
+                frame.scratch += [aligned(SCRATCH) for _ in range(threads - len(frame.scratch))]
+        except IndexError:
+            frame = Frame(self, threads)
+        table = frame.table
+        for arrays, ports in ((inputs, self._ports), (outputs, self._results)):
+            for array, port in zip(arrays, ports, strict=True):
+                if port is not None:
+                    table[port[0]] = port[1] + address(array)
+        first = 0
+        for last in self.stages:
+            interpret(frame, first, last, threads)
+            first = last
+            if last != self.records:
+                check()
+        self._idle.append(frame)
+        return outputs
+
+
+_STAGE = 20e6  # nanoseconds of work between looks at the stop flag
+
+
+def _stages(work: Array) -> list[int]:
+    """Ends of runs of records that take about _STAGE each."""
+    ends = []
+    spent = 0.0
+    for number, cost in enumerate(work):
+        spent += float(cost)
+        if spent > _STAGE:
+            ends.append(number + 1)
+            spent = 0.0
+    if not ends or ends[-1] != len(work):
+        ends.append(len(work))
+    return ends

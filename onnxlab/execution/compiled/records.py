@@ -1,0 +1,70 @@
+"""The words of each kernel's records, by name: what the planner writes and the kernel reads.
+
+Numba is not imported here nor by anything that plans, so that finding out what a region takes costs little.
+"""
+
+from __future__ import annotations
+
+WORDS = 32
+"""int64 words of a record; the first two are the address of the code and the number of units."""
+
+COPY_DIMS = 6
+
+TILE = 512
+"""Elements of a register of the elementwise machine."""
+
+REGISTERS = 24
+OPERAND_WORDS = 8
+FLOAT, BOOL, HALF = 0, 1, 2
+
+_GEMM = (
+    "kernel", "units", "x", "offsets", "tap_bytes", "taps", "length", "weights", "bias", "y", "places", "residual",
+    "sources", "low", "high", "rows", "columns", "row_block", "panel_block", "row_blocks", "panel_blocks", "batches",
+    "zeros",
+)  # fmt: skip
+_COPYING = (
+    "kernel", "units", "source", "target", "item",
+    *(f"{what}{dim}" for dim in range(COPY_DIMS) for what in ("size", "from", "to")),
+)  # fmt: skip
+_ELEMENTWISE = (
+    "kernel", "units", "target", "target_row", "program", "length", "operands", "operand_count", "rows", "columns",
+    "size1", "size2", "to0", "to1", "to2", "tile_rows", "tile_columns", "row_items", "column_items", "unit_items",
+    "items", "kind",
+)  # fmt: skip
+_WINDOWS = (
+    "kernel", "units", "x", "offsets", "tap_bytes", "taps", "pixels", "channels", "y", "places", "weights", "bias",
+    "counts", "low", "high", "unit_pixels", "zeros",
+)  # fmt: skip
+_ROWS = (
+    "kernel", "units", "x", "y", "rows", "length", "x_row", "y_row", "scale", "bias", "epsilon", "divisor", "mode",
+    "unit_rows", "residual", "residual_row", "columns", "step",
+)  # fmt: skip
+
+FIELDS = {
+    "gemm": _GEMM,
+    "copy": _COPYING,
+    "clear": _COPYING,
+    "elementwise": _ELEMENTWISE,
+    "depthwise": _WINDOWS,
+    "max_pool": _WINDOWS,
+    "average_pool": _WINDOWS,
+    "softmax": _ROWS,
+    "norm": _ROWS,
+    "reduce_rows": _ROWS,
+    "reduce_columns": _ROWS,
+}
+
+MODULES = {
+    "gemm": "gemm",
+    "copy": "copying",
+    "clear": "copying",
+    "elementwise": "elementwise",
+    "depthwise": "windows",
+    "max_pool": "windows",
+    "average_pool": "windows",
+    "softmax": "rows",
+    "norm": "rows",
+    "reduce_rows": "rows",
+    "reduce_columns": "rows",
+}
+"""The module of `kernels` that a kernel is in."""

@@ -1,0 +1,156 @@
+"""A part of a model that the Numba provider runs: a plan per set of input shapes, and NumPy until there is one."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.compiled import engine
+from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.plan import Plan
+from onnxlab.execution.compiled.rules import registry
+from onnxlab.execution.compiled.views import Array, View
+from onnxlab.execution.executor import NodeContext, ProgramBody
+from onnxlab.execution.provider import Part, Step
+
+_PLANS = 8
+"""Plans kept per region."""
+_MISSES = 64
+"""Plans made after which a region whose plans depend on values is left to NumPy."""
+_LARGEST = 1 << 28
+"""Bytes that a value may take which is computed while binding."""
+
+
+class Region:
+    """Runs a part; may be called from many threads at once.
+
+    Args:
+        part: nodes that all have rules, or are known while binding.
+        constants: {name: array} of the initializers that they read.
+        steps: NumPy's, one per node.
+        fallback: the whole part with NumPy.
+        halves: outputs that are float16.
+        threads: of a run.
+        background: let NumPy answer while kernels compile; otherwise the first call waits.
+    """
+
+    def __init__(
+        self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
+        halves: frozenset[str], threads: Callable[[], int], background: bool,
+    ) -> None:  # fmt: skip
+        self.part = part
+        self.reason = ""
+        self._constants = constants
+        self._steps = {step.node: step for step in steps}
+        self._fallback = fallback
+        self._opsets = steps[0].opsets
+        self._halves = halves
+        self._threads = threads
+        self._background = background
+        self._packed: dict[tuple[object, ...], View] = {}
+        self._plans: OrderedDict[Any, Plan | None] = OrderedDict()
+        self._valued: tuple[int, ...] = ()
+        self._made = 0
+        self._lock = threading.Lock()
+        self._under_way: set[Any] = set()
+
+    def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
+        plan = self._plan(arrays)
+        if plan is None:
+            return context.call(self._fallback, arrays)
+        given = [array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C", copy=True)
+                 for array in arrays]  # fmt: skip
+        context.reserve(plan.nbytes)
+        return plan.run(given, self._threads(), engine.interpret, context.check)
+
+    def _key(self, arrays: Sequence[Array]) -> Any:
+        key = tuple([array.shape for array in arrays])
+        return (key, *[arrays[number].tobytes() for number in self._valued]) if self._valued else key
+
+    def _plan(self, arrays: Sequence[Any]) -> Plan | None:
+        """The plan for these arrays, None where NumPy has to run them."""
+        try:
+            key = self._key(arrays)
+            return self._plans[key]
+        except AttributeError:  # an optional input that is absent
+            return None
+        except KeyError:
+            pass
+        if not all(array.size for array in arrays):
+            return None
+        if self._background and not engine.is_ready():
+            with self._lock:
+                if key not in self._under_way:
+                    self._under_way.add(key)
+                    engine.in_background(lambda: self._bind_later(key, arrays))
+            return None
+        engine.start()
+        return self._bind(arrays)
+
+    def _bind_later(self, key: Any, arrays: Sequence[Array]) -> None:
+        try:
+            self._bind(arrays)
+        finally:
+            self._under_way.discard(key)
+
+    def _bind(self, arrays: Sequence[Array]) -> Plan | None:
+        """Make and remember the plan of these arrays."""
+        with self._lock:
+            plan, valued = self._made_plan(arrays)
+            if valued - set(self._valued):
+                self._valued = tuple(sorted(valued | set(self._valued)))
+                self._plans.clear()
+            self._plans[self._key(arrays)] = plan
+            while len(self._plans) > _PLANS:
+                self._plans.popitem(last=False)
+            return plan
+
+    def _made_plan(self, arrays: Sequence[Array]) -> tuple[Plan | None, set[int]]:
+        self._made += 1
+        if self._made > _MISSES and self._valued:
+            return None, set()
+        binder = Binder(
+            self.part, arrays, self._constants, self._steps, self._packed, self._halves, _Context(self._opsets)
+        )
+        try:
+            for node in self.part.nodes:
+                lower(binder, node)
+            return binder.finish(engine.address_of), binder.valued
+        except (UnbindableError, OverflowError) as error:
+            self.reason = str(error)
+            return None, binder.valued
+
+
+def lower(binder: Binder, node: Any) -> None:
+    """Compute a node while binding where that can be, else emit its records."""
+    if node.op_type in ("Shape", "Size") and not node.domain:
+        binder.shape_of(node)
+    elif not binder.evaluate(node):
+        rule = registry.find(node)
+        if rule is None:
+            raise UnbindableError(f"{node.label} was taken to be known while binding")
+        rule.lower(binder, node)
+
+
+class _Context:
+    """The RunContext of what is computed while binding: small, without bodies or random numbers."""
+
+    node = "a node that is computed while binding"
+    outputs = (True,)
+
+    def __init__(self, opsets: Mapping[str, int]) -> None:
+        self._opsets = opsets
+
+    def opset_version(self, domain: str = "") -> int:
+        return self._opsets.get(domain, 0)
+
+    def reserve(self, nbytes: int, what: str = "") -> None:
+        if nbytes > _LARGEST:
+            raise UnbindableError(f"{what or 'a constant'} of {nbytes} bytes")
+
+    def check(self) -> None:
+        """There is nothing to stop."""

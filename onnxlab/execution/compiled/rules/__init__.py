@@ -1,0 +1,1 @@
+"""How nodes become records, by operator: a table of rules, one file per family."""

@@ -1,0 +1,118 @@
+"""MatMul and Gemm as products."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.moving import contiguous
+from onnxlab.execution.compiled.products import Product, emit_pack
+from onnxlab.execution.compiled.rules.registry import rule
+from onnxlab.execution.compiled.views import Array, View, dense
+from onnxlab.graph.snapshot import NodeView
+
+
+@rule("MatMul", weight=4)
+def matmul(binder: Binder, node: NodeView) -> None:
+    a = binder.floats(node.inputs[0])
+    b = binder.value(node.inputs[1])
+    output = node.outputs[0]
+    if len(a.shape) < 1 or len(b.shape) < 1 or a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else 0]:
+        raise UnbindableError(f"{a.shape} and {tuple(b.shape)} do not multiply")
+    if isinstance(b, np.ndarray) and b.ndim == 2 and len(a.shape) > 1:
+        shape = (*a.shape[:-1], b.shape[1])
+        target = binder.builder.allocate(shape, np.float32)
+        binder.put(output, by_constant(binder, a, b, target, ("matmul", node.inputs[1])))
+        return
+    right = binder.floats(node.inputs[1])
+    left = a if len(a.shape) > 1 else a.at(0, (1, *a.shape), (0, *a.strides))
+    if len(right.shape) == 1:
+        right = right.at(0, (right.shape[0], 1), (right.strides[0], 4))
+    lead = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    shape = (*lead, left.shape[-2], right.shape[-1])
+    made = batched(binder, left, right, binder.builder.allocate(shape, np.float32))
+    if len(a.shape) == 1 or len(b.shape) == 1:
+        view = binder.settle(made)
+        kept = [size for size, axis in zip(shape, range(-len(shape), 0), strict=True)
+                if not (axis == -2 and len(a.shape) == 1) and not (axis == -1 and len(b.shape) == 1)]  # fmt: skip
+        binder.put(output, view.at(0, kept, dense(kept, 4)))
+    else:
+        binder.put(output, made)
+
+
+def by_constant(binder: Binder, a: View, b: Array, target: View, key: tuple[object, ...]) -> Product:
+    """Rows of `a` times a constant matrix."""
+    a = with_inner_runs(binder, a)
+    rows = len(a.shape) - 1
+    return Product(
+        a, a.offsets(rows)[None], a.shape[-1], b.shape[1], target, rows, target.offsets(rows),
+        np.zeros((1, 5), np.int64), constant=b[None], key=key,
+    )  # fmt: skip
+
+
+def with_inner_runs(binder: Binder, a: View) -> View:
+    """The view, copied unless its last axis is contiguous."""
+    return a if a.strides[-1] == 4 or a.shape[-1] == 1 else contiguous(binder.builder, a)
+
+
+def batched(binder: Binder, left: View, right: View, target: View) -> Product:
+    """[…, M, K] times […, K, N], both known at run time only."""
+    left = with_inner_runs(binder, left)
+    lead = target.shape[:-2]
+    packed = emit_pack(binder.builder, right)
+    lefts = left.broadcast((*lead, *left.shape[-2:]))
+    steps = View(right.buffer, 0, right.shape[:-2], _packed_strides(packed, right.shape[:-2]), right.dtype)
+    batches = np.zeros((max(1, prod(lead)), 5), np.int64)
+    axes = len(lead)
+    batches[:, 0] = lefts.offsets(axes)
+    batches[:, 1] = steps.broadcast(lead).offsets(axes)
+    batches[:, 3] = batches[:, 4] = target.offsets(axes)
+    inner = left.at(0, left.shape[-2:], left.strides[-2:])
+    places = target.at(0, target.shape[-2:], target.strides[-2:]).offsets(1)
+    return Product(
+        left, inner.offsets(1)[None], left.shape[-1], right.shape[-1], target, len(target.shape) - 1, places, batches,
+        weights=packed,
+    )  # fmt: skip
+
+
+def _packed_strides(packed: View, lead: tuple[int, ...]) -> tuple[int, ...]:
+    """Bytes between the packed matrices of a stack."""
+    strides: list[int] = []
+    step = packed.strides[0]
+    for size in reversed(lead):
+        strides.insert(0, step)
+        step *= size
+    return tuple(strides)
+
+
+@rule("Gemm", since=7, weight=4)
+def gemm(binder: Binder, node: NodeView) -> None:
+    alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
+    a = binder.floats(node.inputs[0])
+    if node.attributes.get("transA", 0):
+        a = a.transposed([1, 0])
+    b = binder.value(node.inputs[1])
+    turned = bool(node.attributes.get("transB", 0))
+    columns = b.shape[0] if turned else b.shape[1]
+    target = binder.builder.allocate((a.shape[0], columns), np.float32)
+    if isinstance(b, np.ndarray):
+        product = by_constant(binder, a, b.T if turned else b, target, ("gemm", node.inputs[1], turned))
+        if alpha != 1.0:
+            product.scale_columns(np.full((1, columns), alpha, np.float32))
+    elif alpha == 1.0:
+        right = binder.floats(node.inputs[1])
+        product = batched(binder, a, right.transposed([1, 0]) if turned else right, target)
+    else:
+        raise UnbindableError("alpha with a matrix that is known at run time only")
+    if len(node.inputs) > 2 and node.inputs[2] and beta != 0.0:
+        c = binder.value(node.inputs[2])
+        values = product.column_values(c) if isinstance(c, np.ndarray) else None
+        if values is not None:
+            product.add_columns(values * np.float32(beta))
+        elif beta == 1.0:
+            product.residual = contiguous(binder.builder, binder.floats(node.inputs[2]).broadcast(target.shape))
+        else:
+            raise UnbindableError("beta with a C that is known at run time only")
+    binder.put(node.outputs[0], product)

@@ -1,0 +1,81 @@
+"""Pools over images whose channels are contiguous."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from onnxlab.execution.compiled.binder import Binder
+from onnxlab.execution.compiled.plan import Word
+from onnxlab.execution.compiled.products import table
+from onnxlab.execution.compiled.rules.convolution import image, offsets_of, pixels, window_of
+from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
+from onnxlab.execution.compiled.views import Array
+from onnxlab.graph.snapshot import NodeView
+from onnxlab.ops.window import Window
+
+
+def _one_output(node: NodeView, view: Outlook) -> str:
+    return "its indices are read" if any(name and view.read(name) for name in node.outputs[1:]) else floats(node, view)
+
+
+@rule("MaxPool", accept=_one_output)
+def max_pooling(binder: Binder, node: NodeView) -> None:
+    found = window_of(node, binder.shape(node.inputs[0]), tuple(node.attributes["kernel_shape"]))
+    _pool(binder, node, found, "max_pool", None)
+
+
+@rule("AveragePool")
+def average_pooling(binder: Binder, node: NodeView) -> None:
+    found = window_of(node, binder.shape(node.inputs[0]), tuple(node.attributes["kernel_shape"]))
+    include = node.attributes.get("count_include_pad", 0)
+    counts = np.ones(1)
+    for axis in range(len(found.kernel)):
+        counts = np.multiply.outer(counts, _counts(found, axis, include))
+    batch = binder.shape(node.inputs[0])[0]
+    _pool(binder, node, found, "average_pool", np.tile(counts.reshape(-1), batch))
+
+
+def _counts(found: Window, axis: int, include_padding: int) -> Array:
+    """How many elements each window covers along an axis; what rounding up adds at the end never counts."""
+    begins = np.arange(found.output[axis]) * found.strides[axis] - found.begin[axis]
+    places = begins[:, None] + np.arange(found.kernel[axis]) * found.dilations[axis]
+    size = found.size[axis]
+    covered: Array = places < size + found.end[axis] if include_padding else (places >= 0) & (places < size)
+    return np.asarray(covered.sum(axis=1))
+
+
+@rule("GlobalMaxPool")
+def global_max_pooling(binder: Binder, node: NodeView) -> None:
+    _global(binder, node, "max_pool")
+
+
+@rule("GlobalAveragePool")
+def global_average_pooling(binder: Binder, node: NodeView) -> None:
+    _global(binder, node, "average_pool")
+
+
+def _global(binder: Binder, node: NodeView, kernel: str) -> None:
+    shape = binder.shape(node.inputs[0])
+    ones, zeros = (1,) * (len(shape) - 2), (0,) * (len(shape) - 2)
+    found = Window(shape[2:], shape[2:], ones, ones, zeros, zeros, ones)
+    _pool(binder, node, found, kernel, np.full(shape[0], prod(shape[2:])))
+
+
+def _pool(binder: Binder, node: NodeView, found: Window, kernel: str, counts: Array | None) -> None:
+    x = binder.rows_of_channels(node.inputs[0])
+    builder = binder.builder
+    target = image(binder, (*x.shape[:2], *found.output))
+    offsets = table(offsets_of(x, found))
+    count = prod((x.shape[0], *found.output))
+    unit = max(1, -(-count // 16))
+    values: dict[str, Word] = {
+        "x": x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": len(offsets),
+        "pixels": count, "channels": x.shape[1], "y": target.where, "unit_pixels": unit,
+        "places": builder.keep(table(pixels(target).offsets(len(target.shape) - 1)[None])),
+        "counts": 0 if counts is None else builder.keep(counts.astype(np.float32)),
+    }  # fmt: skip
+    work = target.size * len(offsets) * 0.1
+    builder.emit(kernel, -(-count // unit), values, [x], [target], work=work)
+    binder.put(node.outputs[0], target)

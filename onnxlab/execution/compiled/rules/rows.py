@@ -1,0 +1,195 @@
+"""Softmax, the norms and reductions: records over rows of contiguous elements."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.moving import contiguous
+from onnxlab.execution.compiled.plan import Word
+from onnxlab.execution.compiled.products import bits
+from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
+from onnxlab.execution.compiled.views import View, dense
+from onnxlab.graph.snapshot import NodeView
+
+
+def _emit(
+    binder: Binder, kernel: str, x: View, target: View, rows: int, length: int, x_row: int, y_row: int,
+    reads: list[View] | None = None, cost: float = 1.0, **extra: Word,
+) -> None:  # fmt: skip
+    unit = max(1, -(-rows // 16))
+    values: dict[str, Word] = {
+        "x": x.where, "y": target.where, "rows": rows, "length": length, "x_row": x_row, "y_row": y_row,
+        "divisor": bits(1.0), "unit_rows": unit, **extra,
+    }  # fmt: skip
+    units = -(-rows // unit)
+    binder.builder.emit(kernel, units, values, [x, *(reads or [])], [target], work=rows * max(1, x.size // rows) * cost)
+
+
+@rule("Softmax", "LogSoftmax")
+def softmax_(binder: Binder, node: NodeView) -> None:
+    x = binder.floats(node.inputs[0])
+    rank = len(x.shape)
+    old = node.since_version < 13
+    axis = node.attributes.get("axis", 1 if old else -1)
+    axis += rank if axis < 0 else 0
+    order = list(range(rank))
+    if not old and axis != rank - 1:  # the axis to the end, and back by a view
+        order.append(order.pop(axis))
+        x = x.transposed(order)
+    x = contiguous(binder.builder, x)
+    length = prod(x.shape[axis:]) if old else x.shape[-1]
+    name = node.outputs[0] if order == list(range(rank)) else ""
+    target = binder.allocate(name, x.shape, np.float32)
+    mode = int(node.op_type == "LogSoftmax")
+    _emit(binder, "softmax", x, target, x.size // length, length, length * 4, length * 4, mode=mode, cost=0.5)
+    back = [order.index(a) for a in range(rank)]
+    binder.put(node.outputs[0], target.transposed(back))
+
+
+def _one_output(node: NodeView, view: Outlook) -> str:
+    return (
+        "its other outputs are read"
+        if any(name and view.read(name) for name in node.outputs[1:])
+        else floats(node, view)
+    )
+
+
+def _standardised(binder: Binder, name: str, x: View, length: int, epsilon: float, mode: int, scale: View | None,
+                  bias: View | None, residual: View | None = None) -> View:  # fmt: skip
+    """Rows of `length` elements with the mean taken off and divided by the deviation."""
+    target = binder.allocate(name, x.shape, np.float32)
+    reads = [view for view in (scale, bias, residual) if view is not None]
+    _emit(
+        binder, "norm", x, target, x.size // length, length, length * 4, length * 4, reads, 0.4,
+        epsilon=bits(epsilon), mode=mode, scale=scale.where if scale else 0, bias=bias.where if bias else 0,
+        residual=residual.where if residual else 0, residual_row=length * 4,
+    )  # fmt: skip
+    return target
+
+
+def _parameter(binder: Binder, node: NodeView, slot: int, length: int, shape: tuple[int, ...]) -> View | None:
+    """A scale or bias as a contiguous row."""
+    if len(node.inputs) <= slot or not node.inputs[slot]:
+        return None
+    view = binder.floats(node.inputs[slot])
+    if view.size != length:
+        view = view.broadcast(shape)
+    return contiguous(binder.builder, view)
+
+
+@rule("LayerNormalization", "RMSNormalization", accept=_one_output, weight=2)
+def layer_normalization(binder: Binder, node: NodeView) -> None:
+    x = binder.contiguous(node.inputs[0])
+    axis = node.attributes.get("axis", -1)
+    axis += len(x.shape) if axis < 0 else 0
+    length = prod(x.shape[axis:])
+    scale = _parameter(binder, node, 1, length, x.shape[axis:])
+    bias = _parameter(binder, node, 2, length, x.shape[axis:])
+    epsilon, mode = node.attributes.get("epsilon", 1e-5), int(node.op_type == "RMSNormalization")
+    binder.put(node.outputs[0], _standardised(binder, node.outputs[0], x, length, epsilon, mode, scale, bias))
+
+
+rule("SimplifiedLayerNormalization", accept=_one_output, weight=2)(lambda binder, node: _simplified(binder, node))
+
+
+def _simplified(binder: Binder, node: NodeView) -> None:
+    x = binder.contiguous(node.inputs[0])
+    length = x.shape[-1]
+    scale = _parameter(binder, node, 1, length, x.shape[-1:])
+    epsilon = node.attributes.get("epsilon", 1e-5)
+    binder.put(node.outputs[0], _standardised(binder, node.outputs[0], x, length, epsilon, 1, scale, None))
+
+
+@rule("SkipLayerNormalization", accept=_one_output, weight=2, domain="com.microsoft")
+def skip_layer_normalization(binder: Binder, node: NodeView) -> None:
+    x, skip = binder.contiguous(node.inputs[0]), binder.contiguous(node.inputs[1])
+    if x.shape != skip.shape or (len(node.inputs) > 4 and node.inputs[4]):
+        raise UnbindableError("a skip of another shape, or a bias")
+    length = x.shape[-1]
+    scale, bias = (_parameter(binder, node, slot, length, x.shape[-1:]) for slot in (2, 3))
+    epsilon = node.attributes.get("epsilon", 1e-12)
+    made = _standardised(binder, node.outputs[0], x, length, epsilon, 0, scale, bias, skip)
+    binder.put(node.outputs[0], made)
+
+
+@rule("InstanceNormalization", weight=2)
+def instance_normalization(binder: Binder, node: NodeView) -> None:
+    x = binder.contiguous(node.inputs[0])
+    length = prod(x.shape[2:])
+    made = _standardised(binder, "", x, length, node.attributes.get("epsilon", 1e-5), 0, None, None)
+    shape = (x.shape[1], *[1] * (len(x.shape) - 2))
+    scale, bias = (_column(binder, name, shape) for name in node.inputs[1:3])
+    binder.combine(node.outputs[0], "fma", [made, scale, bias])
+
+
+def _column(binder: Binder, name: str, shape: tuple[int, ...]) -> View:
+    made = binder.contiguous(name).reshaped(shape)
+    assert made is not None
+    return made
+
+
+# -- reductions ------------------------------------------------------------------------------------------------------
+
+_MODES = {"ReduceSum": 0, "ReduceMean": 0, "ReduceMax": 1, "ReduceMin": 2, "ReduceSumSquare": 3, "ReduceL2": 3}
+
+
+@rule(*_MODES)
+def reduction(binder: Binder, node: NodeView) -> None:
+    x = binder.floats(node.inputs[0])
+    rank = len(x.shape)
+    axes = node.attributes.get("axes")
+    if axes is None and len(node.inputs) > 1 and node.inputs[1]:
+        axes = binder.integers(node.inputs[1])
+    if not axes:
+        if node.attributes.get("noop_with_empty_axes", 0):
+            raise UnbindableError("a reduction along no axis")
+        axes = list(range(rank))
+    reduced = sorted(axis + rank if axis < 0 else axis for axis in axes)
+    kept = [axis for axis in range(rank) if axis not in reduced]
+    shape = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
+    flat = _reduced(binder, x, kept, reduced, node.op_type)
+    if not node.attributes.get("keepdims", 1):
+        shape = [x.shape[axis] for axis in kept]
+    made = flat.at(0, shape, dense(shape, 4))
+    if node.op_type == "ReduceL2":
+        binder.combine(node.outputs[0], "sqrt", [made])
+    else:
+        binder.put(node.outputs[0], made)
+
+
+def _reduced(binder: Binder, x: View, kept: list[int], reduced: list[int], op_type: str) -> View:
+    """The contiguous result: along rows where the last kept axis is not the contiguous one, else down columns."""
+    count = prod(x.shape[axis] for axis in reduced)
+    mode = _MODES[op_type]
+    divisor = bits(float(count) if op_type == "ReduceMean" else 1.0)
+    target = binder.builder.allocate([x.shape[axis] for axis in kept], np.float32)
+    inner = x.transposed([*reduced, *kept])
+    lines = inner.reshaped([count, target.size])
+    if kept and lines is not None and lines.strides[1] == 4 and target.size > 1:
+        _emit(binder, "reduce_columns", x, target, 1, count, 0, 0, mode=mode, divisor=divisor, columns=target.size,
+              step=lines.strides[0], cost=0.1)  # fmt: skip
+        return target
+    blocks = _blocks(x, kept, reduced)
+    if blocks is not None:
+        rows, row_step, columns, step = blocks
+        _emit(binder, "reduce_columns", x, target, rows, count, row_step, columns * 4, mode=mode, divisor=divisor,
+              columns=columns, step=step, cost=0.1)  # fmt: skip
+        return target
+    rows_last = contiguous(binder.builder, x.transposed([*kept, *reduced]))
+    rows = max(1, target.size)
+    _emit(binder, "reduce_rows", rows_last, target, rows, count, count * 4, 4, mode=mode, divisor=divisor, cost=0.1)
+    return target
+
+
+def _blocks(x: View, kept: list[int], reduced: list[int]) -> tuple[int, int, int, int] | None:
+    """(rows, bytes between them, contiguous columns, bytes between lines) of axes that are rows | reduced | columns."""
+    for cut in range(1, len(kept)):
+        view = x.transposed([*kept[:cut], *reduced, *kept[cut:]])
+        rows, columns = (prod(x.shape[axis] for axis in axes) for axes in (kept[:cut], kept[cut:]))
+        found = view.reshaped([rows, x.size // (rows * columns), columns])
+        if found is not None and columns >= 4 and (found.strides[2] == 4):
+            return rows, found.strides[0], columns, found.strides[1]
+    return None

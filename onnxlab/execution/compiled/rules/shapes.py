@@ -1,0 +1,235 @@
+"""Operators that move elements: mostly other views of the same memory, else copies."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.moving import contiguous, emit_clear, emit_copy
+from onnxlab.execution.compiled.rules.registry import Outlook, numbers, rule
+from onnxlab.execution.compiled.views import View
+from onnxlab.graph.snapshot import NodeView
+
+
+@rule("Identity", weight=0, accept=numbers)
+def identity(binder: Binder, node: NodeView) -> None:
+    binder.put(node.outputs[0], binder.value(node.inputs[0]))
+
+
+def _inference_dropout(node: NodeView, view: Outlook) -> str:
+    if len(node.inputs) > 2 and node.inputs[2]:
+        return "training"
+    if len(node.outputs) > 1 and view.read(node.outputs[1]):
+        return "its mask is read"
+    return numbers(node, view)
+
+
+@rule("Dropout", since=7, weight=0, accept=_inference_dropout)
+def dropout(binder: Binder, node: NodeView) -> None:
+    binder.put(node.outputs[0], binder.value(node.inputs[0]))
+
+
+@rule("Transpose", accept=numbers)
+def transpose(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    perm = node.attributes.get("perm") or list(range(len(x.shape)))[::-1]
+    binder.put(node.outputs[0], x.transposed(perm))
+
+
+def reshape_to(binder: Binder, name: str, x: View, shape: list[int]) -> None:
+    """Name `x` in another shape, copied if that must be."""
+    made = x.reshaped(shape)
+    if made is None:
+        made = contiguous(binder.builder, x).reshaped(shape)
+        assert made is not None
+    binder.put(name, made)
+
+
+@rule("Reshape", since=5, weight=0, accept=numbers)
+def reshape(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    wanted = binder.integers(node.inputs[1])
+    if not node.attributes.get("allowzero", 0):
+        wanted = [x.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)]
+    if -1 in wanted:
+        rest = prod(size for size in wanted if size != -1)
+        if not rest or x.size % rest:
+            raise UnbindableError(f"{x.shape} does not reshape to {wanted}")
+        wanted[wanted.index(-1)] = x.size // rest
+    if prod(wanted) != x.size:
+        raise UnbindableError(f"{x.shape} does not reshape to {wanted}")
+    reshape_to(binder, node.outputs[0], x, wanted)
+
+
+@rule("Flatten", weight=0, accept=numbers)
+def flatten(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    axis = node.attributes.get("axis", 1)
+    axis += len(x.shape) if axis < 0 else 0
+    reshape_to(binder, node.outputs[0], x, [prod(x.shape[:axis]), prod(x.shape[axis:])])
+
+
+def _axes(binder: Binder, node: NodeView, rank: int) -> list[int] | None:
+    """Axes by attribute or second input, from the front; None where none are given."""
+    given = node.attributes.get("axes")
+    if given is None and len(node.inputs) > 1 and node.inputs[1]:
+        given = binder.integers(node.inputs[1])
+    return None if given is None else [axis + rank if axis < 0 else axis for axis in given]
+
+
+@rule("Squeeze", weight=0, accept=numbers)
+def squeeze(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    axes = _axes(binder, node, len(x.shape))
+    gone = {axis for axis, size in enumerate(x.shape) if size == 1} if axes is None else set(axes)
+    if any(x.shape[axis] != 1 for axis in gone):
+        raise UnbindableError("an axis of more than one element is squeezed")
+    kept = [axis for axis in range(len(x.shape)) if axis not in gone]
+    binder.put(node.outputs[0], x.transposed(kept))
+
+
+@rule("Unsqueeze", weight=0, accept=numbers)
+def unsqueeze(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    count = len(node.attributes.get("axes") or binder.integers(node.inputs[1]))
+    axes = _axes(binder, node, len(x.shape) + count) or []
+    shape, strides = list(x.shape), list(x.strides)
+    for axis in sorted(axes):
+        shape.insert(axis, 1)
+        strides.insert(axis, 0)
+    binder.put(node.outputs[0], x.at(0, shape, strides))
+
+
+@rule("Expand", accept=numbers)
+def expand(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    shape = np.broadcast_shapes(x.shape, tuple(binder.integers(node.inputs[1])))
+    binder.put(node.outputs[0], x.broadcast(shape))
+
+
+@rule("Slice", since=10, accept=numbers)
+def slice_(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    starts, ends = map(binder.integers, node.inputs[1:3])
+    axes, steps = (binder.integers(name) if name else None for name in (*node.inputs[3:], "", "")[:2])
+    axes = list(range(len(starts))) if axes is None else axes
+    offset, shape, strides = 0, list(x.shape), list(x.strides)
+    for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
+        axis += len(shape) if axis < 0 else 0
+        if step < 1:
+            raise UnbindableError("a slice runs backwards")
+        chosen = range(x.shape[axis])[slice(start, end, step)]
+        if not chosen:
+            raise UnbindableError("an empty slice")
+        offset += chosen.start * x.strides[axis]
+        shape[axis], strides[axis] = len(chosen), x.strides[axis] * step
+    binder.put(node.outputs[0], x.at(offset, shape, strides))
+
+
+@rule("Split", accept=numbers, since=2)
+def split(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    axis = node.attributes.get("axis", 0)
+    axis += len(x.shape) if axis < 0 else 0
+    sizes = node.attributes.get("split")
+    if sizes is None and len(node.inputs) > 1 and node.inputs[1]:
+        sizes = binder.integers(node.inputs[1])
+    if sizes is None:
+        part = -(-x.shape[axis] // len(node.outputs))
+        sizes = [min(part, x.shape[axis] - part * number) for number in range(len(node.outputs))]
+    at = 0
+    for name, size in zip(node.outputs, sizes, strict=True):
+        if size <= 0:
+            raise UnbindableError("an empty part of a split")
+        shape = [*x.shape[:axis], size, *x.shape[axis + 1 :]]
+        binder.put(name, x.at(at * x.strides[axis], shape, x.strides))
+        at += size
+
+
+@rule("Concat", accept=numbers, since=4)
+def concat(binder: Binder, node: NodeView) -> None:
+    views = [binder.view(name) for name in node.inputs]
+    views = [view for view in views if view.size]
+    axis = node.attributes["axis"]
+    axis += len(views[0].shape) if axis < 0 else 0
+    shape = list(views[0].shape)
+    shape[axis] = sum(view.shape[axis] for view in views)
+    order = sorted(range(len(shape)), key=lambda a: -views[0].strides[a])
+    strides = [0] * len(shape)
+    step = views[0].dtype.itemsize
+    for a in reversed(order):
+        strides[a] = step
+        step *= shape[a]
+    target = binder.allocate(node.outputs[0], shape, views[0].dtype, strides)
+    at = 0
+    for view in views:
+        emit_copy(binder.builder, view, target.at(at * strides[axis], view.shape, strides))
+        at += view.shape[axis]
+    binder.put(node.outputs[0], target)
+
+
+@rule("Gather", accept=numbers)
+def gather(binder: Binder, node: NodeView) -> None:
+    """One index, known while binding, is a view; others are left to NumPy."""
+    x = binder.view(node.inputs[0])
+    indices = binder.known(node.inputs[1])
+    if indices is None or indices.size != 1:
+        raise UnbindableError("indices that are known only when they have been computed")
+    axis = node.attributes.get("axis", 0)
+    axis += len(x.shape) if axis < 0 else 0
+    index = int(indices.reshape(()))
+    index += x.shape[axis] if index < 0 else 0
+    if not 0 <= index < x.shape[axis]:
+        raise UnbindableError("an index beyond the axis")
+    shape = [*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]]
+    strides = [*x.strides[:axis], *[0] * indices.ndim, *x.strides[axis + 1 :]]
+    binder.put(node.outputs[0], x.at(index * x.strides[axis], shape, strides))
+
+
+def _zero_pad(node: NodeView, view: Outlook) -> str:
+    if node.attributes.get("mode", "constant") != "constant":
+        return "only constant padding"
+    return numbers(node, view)
+
+
+@rule("Pad", since=11, accept=_zero_pad)
+def pad(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    rank = len(x.shape)
+    amounts = binder.integers(node.inputs[1])
+    value = binder.known(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else np.zeros(1)
+    if (len(node.inputs) > 3 and node.inputs[3]) or value is None or np.any(value != 0) or min(amounts) < 0:
+        raise UnbindableError("padding other than zeros around all axes")
+    before, after = amounts[:rank], amounts[rank:]
+    shape = [b + size + a for b, size, a in zip(before, x.shape, after, strict=True)]
+    order = sorted(range(rank), key=lambda a: -x.strides[a])
+    strides = [0] * rank
+    step = x.dtype.itemsize
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    target = binder.allocate(node.outputs[0], shape, x.dtype, strides)
+    emit_clear(binder.builder, target, target.nbytes)
+    offset = sum(b * s for b, s in zip(before, strides, strict=True))
+    emit_copy(binder.builder, x, target.at(offset, x.shape, strides))
+    binder.put(node.outputs[0], target)
+
+
+def _cast_accept(node: NodeView, view: Outlook) -> str:
+    source = view.fact(node.inputs[0])
+    known = {np.dtype(np.float32), np.dtype(np.bool_), np.dtype(np.float16)}
+    if getattr(source, "dtype", None) not in known or node.attributes.get("to") not in (dtypes.FLOAT, dtypes.FLOAT16):
+        return "only casts of bool and floats to float32 and float16"
+    return numbers(node, view)
+
+
+@rule("Cast", since=6, accept=_cast_accept)
+def cast(binder: Binder, node: NodeView) -> None:
+    operand = binder.operand(node.inputs[0])
+    if getattr(operand, "dtype", None) == np.float32:
+        binder.put(node.outputs[0], binder.value(node.inputs[0]))
+    else:
+        binder.combine(node.outputs[0], "copy", [operand])

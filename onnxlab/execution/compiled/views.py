@@ -1,0 +1,138 @@
+"""Where a value lies while a plan is made: a strided view of a buffer, without any memory behind it yet.
+
+A transpose, slice, split or reshape is mostly another view of the same buffer and costs nothing at run time. Channels
+last is not a notion of its own either: a convolution's result is a view of shape [N, C, H, W] whose channel stride is
+one element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(eq=False, slots=True)
+class Buffer:
+    """Memory that records read and write.
+
+    Attributes:
+        kind: "arena" (of a run), "input", "output" (the caller's arrays) or "constant".
+        index: of an input or output.
+        array: of a constant.
+        first, last: records between which an arena buffer is in use; -1 before any.
+        offset: in the arena, once the plan is laid out.
+    """
+
+    kind: str
+    nbytes: int
+    index: int = -1
+    array: Array | None = None
+    first: int = -1
+    last: int = -1
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A value: `shape` and `strides` (bytes) over a buffer, from `offset` bytes on."""
+
+    buffer: Buffer
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def contiguous(self) -> bool:
+        return self.is_laid_out(dense(self.shape, self.dtype.itemsize))
+
+    def is_laid_out(self, strides: Sequence[int]) -> bool:
+        """Whether the strides are these, wherever they matter."""
+        return all(a == b for size, a, b in zip(self.shape, self.strides, strides, strict=True) if size > 1)
+
+    @property
+    def where(self) -> tuple[Buffer, int]:
+        """The address of the first element."""
+        return self.buffer, self.offset
+
+    def at(self, offset: int, shape: Sequence[int], strides: Sequence[int]) -> View:
+        """Another view of the same buffer, `offset` bytes further on."""
+        return View(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
+
+    def transposed(self, perm: Sequence[int]) -> View:
+        return self.at(0, [self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
+
+    def broadcast(self, shape: Sequence[int]) -> View:
+        """As large as `shape`, with stride 0 where it repeats.
+
+        Raises:
+            ValueError: the shapes do not broadcast.
+        """
+        lead = len(shape) - len(self.shape)
+        strides = [0] * lead
+        for size, want, stride in zip(self.shape, shape[lead:], self.strides, strict=True):
+            if size not in (1, want):
+                raise ValueError(f"{self.shape} does not broadcast to {tuple(shape)}")
+            strides.append(0 if size == 1 and want != 1 else stride)
+        return self.at(0, shape, strides)
+
+    def reshaped(self, shape: Sequence[int]) -> View | None:
+        """The same elements in another shape, or None where that takes a copy."""
+        if self.contiguous:
+            return self.at(0, shape, dense(shape, self.dtype.itemsize))
+        ghost = as_strided(np.empty(0, self.dtype), self.shape, self.strides)
+        try:
+            ghost.shape = tuple(shape)
+        except AttributeError:  # NumPy's word for "that takes a copy"
+            return None
+        return self.at(0, ghost.shape, ghost.strides)
+
+    def offsets(self, axes: int) -> Array:
+        """Bytes from the first element to each element of the first `axes` axes, flattened, as int64."""
+        total = np.zeros((1,) * axes, np.int64)
+        for axis in range(axes):
+            steps = np.arange(self.shape[axis], dtype=np.int64) * self.strides[axis]
+            total = total + steps.reshape((-1,) + (1,) * (axes - 1 - axis))
+        return np.broadcast_to(total, self.shape[:axes]).reshape(-1)
+
+
+def dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Strides of a contiguous array."""
+    strides = []
+    step = itemsize
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def channels_last(shape: Sequence[int], itemsize: int = 4) -> tuple[int, ...]:
+    """Strides of [N, C, D1, …] with the channels innermost."""
+    order = (0, *range(2, len(shape)), 1)
+    made = dense([shape[axis] for axis in order], itemsize)
+    strides = [0] * len(shape)
+    for axis, stride in zip(order, made, strict=True):
+        strides[axis] = stride
+    return tuple(strides)
+
+
+def constant_view(array: Array) -> View:
+    """A view of an array that the plan keeps."""
+    array = np.array(array, order="C", copy=None)  # keeps rank 0, unlike ascontiguousarray
+    buffer = Buffer("constant", array.nbytes, array=array)
+    return View(buffer, 0, array.shape, array.strides, array.dtype)

@@ -1,0 +1,214 @@
+"""The hot path: regions of a model as plans of compiled kernels (Numba), NumPy until they are ready.
+
+    Runner(graph, inference.fact, [NumbaProvider(), NumpyProvider()])
+
+It takes float32 nodes of the operators in `compiled/rules`, and what computes their shapes. Claiming imports no
+Numba; the first call does, in a background thread.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.executor import ProgramBody
+from onnxlab.execution.folding import Folder
+from onnxlab.execution.numpy_provider import NumpyProvider
+from onnxlab.execution.program import assemble
+from onnxlab.execution.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.graph.snapshot import NodeView
+from onnxlab.shapes import Fact, TensorFact
+
+_FAMILIES = ("convolution", "elementwise", "linear", "pooling", "rows", "shapes")
+_KNOWN = frozenset((
+    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Expand", "Flatten",
+    "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul",
+    "Neg", "Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice",
+    "Split", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
+))  # fmt: skip
+"""Operators that are computed while binding, when all that they read is known."""
+_WORTH = 5
+"""Weight of rules below which a scope is left to NumPy."""
+
+
+@cache
+def _rules() -> Callable[[NodeView], Any]:
+    for family in _FAMILIES:
+        importlib.import_module(f"onnxlab.execution.compiled.rules.{family}")
+    return importlib.import_module("onnxlab.execution.compiled.rules.registry").find  # type: ignore[no-any-return]
+
+
+class NumbaProvider:
+    """Runs regions of float32 nodes with compiled kernels.
+
+    Args:
+        threads: of a run.
+        background: let NumPy answer while kernels compile; otherwise the first call waits for them.
+        least: what must be gained, in passes over memory, for a scope to be claimed at all.
+    """
+
+    name = "numba"
+
+    def __init__(self, threads: int = 1, background: bool = True, least: int = _WORTH) -> None:
+        self.threads = threads
+        self.background = background
+        self.least = least
+
+    def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
+        """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
+        claims = _Claims(view)
+        if claims.weight < self.least:
+            for node in view.nodes:
+                view.refuse(node, "too little to do to be worth compiling")
+            return []
+        return [SubgraphClaim(tuple(claims.taken))]
+
+    def compile(self, part: Part, view: PartitionView) -> Any:
+        """A region. Raises OnnxlabError where NumPy, which it starts with, cannot run it."""
+        from onnxlab.execution.compiled.region import Region
+
+        compiled = NumpyProvider().compile(part, view)
+        steps: list[Step] = compiled
+        constants = _Constants(view).of(part)
+
+        def program() -> Any:
+            return assemble(steps, part.inputs, part.outputs, view.constant, "a region")
+
+        fallback = ProgramBody(part.inputs, part.outputs, (), (), program, Folder())
+        facts = {name: view.fact(name) for name in part.outputs}
+        halves = frozenset(name for name, fact in facts.items() if fact.dtype == np.float16)
+        return Region(part, constants, steps, fallback, halves, lambda: self.threads, self.background)
+
+
+class _Claims:
+    """Which nodes of a scope to take.
+
+    Attributes:
+        taken: {node id: None} in order.
+        weight: how much there is to gain.
+    """
+
+    def __init__(self, view: PartitionView) -> None:
+        self._view = view
+        self._find = _rules()
+        self._reads = view.visible.union(*map(view.reads, view.nodes))
+        self._known: set[str] = set()
+        self._makers: dict[str, NodeView] = {}
+        self._made: set[str] = set()  # names that the region computes
+        self.taken: dict[int, None] = {}
+        self.weight = 0
+        found = [node for node in view.nodes if self._takes(node)]
+        needed: set[str] = {name for node in found for name in node.inputs}
+        chosen = {node.id for node in found}
+        for node in reversed(view.nodes):  # what is known is taken only for those that read it
+            if self._makers.get(node.outputs[0]) is node and not needed.isdisjoint(node.outputs):
+                chosen.add(node.id)
+                needed.update(node.inputs)
+        for node in view.nodes:
+            if node.id in chosen:
+                self.taken[node.id] = None
+
+    def constant(self, name: str) -> np.ndarray[Any, Any] | None:
+        """Array of an initializer."""
+        found: np.ndarray[Any, Any] | None = self._view.constant(name)
+        return found
+
+    def fact(self, name: str) -> Fact:
+        """What inference says of a value."""
+        return self._view.fact(name)
+
+    def read(self, name: str) -> bool:
+        """Whether a node reads a value, or somebody asked for it."""
+        return name in self._reads
+
+    def known(self, name: str) -> bool:
+        """Whether a value is a constant or follows from shapes."""
+        return name in self._known or self._view.constant(name) is not None
+
+    def _takes(self, node: NodeView) -> bool:
+        """Whether a node is to be compiled; notes those that are known."""
+        view = self._view
+        if node.domain == "" and self._is_known(node):
+            self._known.update(node.outputs)
+            self._makers.update((name, node) for name in node.outputs)
+            return False
+        reason = self._refusal(node)
+        if reason:
+            view.refuse(node, reason)
+            return False
+        rule = self._find(node)
+        self.weight += rule.weight
+        self._made.update(node.outputs)
+        return True
+
+    def _is_known(self, node: NodeView) -> bool:
+        if node.op_type in ("Shape", "Size"):
+            fact = view_fact(self._view, node.inputs[0])
+            return fact is not None
+        return node.op_type in _KNOWN and all(self.known(name) for name in node.inputs if name)
+
+    def _refusal(self, node: NodeView) -> str:
+        rule = self._find(node)
+        if rule is None or (node.domain, node.op_type, node.overload) in self._view.scope.compiler.snapshot.functions:
+            return "no rule for its operator in this version"
+        if node.attributes.bodies or any(type(value).__name__ == "AttributeRef" for value in node.attributes.values()):
+            return "it has bodies, or refers to an attribute of a function"
+        reason: str = rule.accept(node, self)
+        if not reason:
+            reason = self._unknown_integers(node)
+        return reason
+
+    def _unknown_integers(self, node: NodeView) -> str:
+        """Integers that say shapes must be known, or come from outside so that plans can be made for each value."""
+        for name in node.inputs:
+            if not name or self.known(name):
+                continue
+            fact = view_fact(self._view, name)
+            if fact is not None and fact.dtype is not None and fact.dtype.kind in "iu" and fact.dtype.itemsize == 8:
+                small = fact.shape is not None and len(fact.shape) <= 1
+                if name in self._made or not small or node.op_type == "Gather":
+                    return f"{name!r} is known only when it has been computed"
+        return ""
+
+
+def view_fact(view: PartitionView, name: str) -> TensorFact | None:
+    """What is known of a tensor whose rank is known."""
+    constant = view.constant(name)
+    if constant is not None:
+        return TensorFact(0, constant.shape)
+    fact = view.fact(name)
+    return fact if isinstance(fact, TensorFact) and fact.shape is not None else None
+
+
+class _Constants:
+    """Initializers, and what nodes of any part make of them alone."""
+
+    def __init__(self, view: PartitionView) -> None:
+        self._view = view
+        self._makers = {name: node for node in view.nodes if node.op_type in _KNOWN for name in node.outputs}
+
+    def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
+        """{name: array} of what a part reads and does not compute."""
+        names = dict.fromkeys(name for node in part.nodes for name in node.inputs if name)
+        found = {name: self._view.constant(name) for name in names}
+        found.update({name: self._made(name) for name in part.inputs if found.get(name) is None})
+        return {name: array for name, array in found.items() if array is not None}
+
+    def _made(self, name: str) -> Any:
+        """The value of a name that follows from constants, None of any other."""
+        node = self._makers.get(name)
+        if node is None:
+            return self._view.constant(name)
+        inputs = [self._made(source) if source else None for source in node.inputs]
+        if any(source and array is None for source, array in zip(node.inputs, inputs, strict=True)):
+            return None
+        (step,) = NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), self._view)
+        if step.constants is not None:
+            return step.constants[0]
+        if step.context or len(node.outputs) > 1:
+            return None
+        return np.asarray(step.call(*inputs))

@@ -1,0 +1,163 @@
+"""Regions as wholes: shapes that change, stopping, threads, the background, the cache, other vector widths."""
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from onnxlab.execution.compiled import engine
+from onnxlab.limits import Limits
+from tests.execution.compiled.regions import Both, Recipe, assert_close, check
+
+
+def perceptron(rng, opset=21):
+    """Two layers with a residual and a softmax, batch and length left open."""
+    recipe = Recipe(opset)
+    x = rng.standard_normal((2, 5, 32), dtype=np.float32)
+    source = recipe.input("x", x, ["batch", "length", 32])
+    w = [recipe.constant(rng.standard_normal((32, 32), dtype=np.float32) / 6) for _ in range(2)]
+    shape = recipe.node("Concat", recipe.node("Shape", source, end=2), recipe.constant(np.array([4, 8])), axis=0)
+    hidden = recipe.node("Gelu", recipe.node("MatMul", source, w[0]))
+    out = recipe.node("Add", recipe.node("MatMul", hidden, w[1]), source)
+    return recipe.model(recipe.node("Softmax", recipe.node("Reshape", out, shape))), x
+
+
+def test_open_dims_make_a_plan_each():
+    rng = np.random.default_rng(0)
+    model, _ = perceptron(rng)
+    both = Both(model)
+    for batch, length in ((1, 1), (3, 7), (1, 1), (2, 0), (0, 4)):
+        feeds = {"x": rng.standard_normal((batch, length, 32), dtype=np.float32)}
+        ours, theirs = both.run(feeds)
+        (name,) = theirs
+        assert_close(ours[name], theirs[name], 2e-6)
+    (region,) = both.regions()
+    assert [plan is not None for plan in region._plans.values()] == [True, True]
+
+
+def test_integers_from_outside_are_part_of_the_key():
+    recipe = Recipe()
+    feeds = {"x": np.arange(12, dtype=np.float32), "shape": np.array([3, 4])}
+    x, shape = (recipe.input(name, array) for name, array in feeds.items())
+    y = recipe.node("Softmax", recipe.node("Reshape", recipe.node("Exp", x), shape))
+    both = Both(recipe.model(y))
+    for wanted in ([3, 4], [2, -1], [3, 4]):
+        ours, theirs = both.run(feeds | {"shape": np.array(wanted)})
+        assert_close(ours[y], theirs[y], 1e-6)
+
+
+def test_numpy_answers_while_kernels_compile():
+    model, x = perceptron(np.random.default_rng(1))
+    both = Both(model, background=True)
+    for _ in range(2):  # before and after
+        ours, theirs = both.run({"x": x})
+        for name in theirs:
+            assert_close(ours[name], theirs[name], 2e-6)
+        assert engine.wait(120)
+    (region,) = both.regions()
+    assert list(region._plans.values()) != [None]
+
+
+def test_claiming_imports_no_numba():
+    script = (
+        "import sys, numpy as np\n"
+        "from tests.execution.compiled.test_region import perceptron\n"
+        "from tests.execution.compiled.regions import Both\n"
+        "model, x = perceptron(np.random.default_rng(0))\n"
+        "print(Both(model).hot.partition())\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "numba" in done.stdout
+
+
+def test_threads_share_a_plan():
+    """Eight Python threads, each with two of ours, on one region at once."""
+    rng = np.random.default_rng(2)
+    model, _ = perceptron(rng)
+    both = Both(model, threads=2)
+    batches = [rng.standard_normal((3, 17, 32), dtype=np.float32) for _ in range(8)]
+    expected = [both.run({"x": x})[1] for x in batches]
+    wrong = []
+
+    def work(number):
+        for _ in range(20):
+            found = both.hot.run({"x": batches[number]}, keep=False)
+            for name, array in found.items():
+                if not np.allclose(array, expected[number][name], atol=1e-6):
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+
+
+def test_two_threads_give_what_one_gives():
+    rng = np.random.default_rng(3)
+    recipe = Recipe()
+    x = rng.standard_normal((1, 16, 30, 30), dtype=np.float32)
+    y = recipe.node(
+        "Conv", recipe.input("x", x), recipe.constant(rng.standard_normal((64, 16, 3, 3), dtype=np.float32))
+    )
+    y = recipe.node("MaxPool", recipe.node("HardSwish", y), kernel_shape=[2, 2], strides=[2, 2])
+    model = recipe.model(y)
+    one, two = check(model, {"x": x}), check(model, {"x": x}, threads=2)
+    np.testing.assert_array_equal(one[y], two[y])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_runs():
+    model, x = perceptron(np.random.default_rng(4))
+    both = Both(model, threads=2)
+    both.run({"x": x})
+    child = os.fork()
+    if child == 0:
+        try:
+            ours, theirs = both.run({"x": x})
+            os._exit(0 if all(np.allclose(ours[n], theirs[n], atol=1e-6) for n in theirs) else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_budget_is_kept():
+    model, x = perceptron(np.random.default_rng(5))
+    both = Both(model)
+    both.run({"x": x})
+    with pytest.raises(Exception, match="the limit is"):
+        both.hot.run({"x": x}, keep=False, limits=Limits(bytes=100))
+
+
+def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
+    from onnxlab.execution.compiled import cache
+
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "cache" / "kernels").mkdir(parents=True, mode=0o755)
+    found = cache.folder.__wrapped__()
+    assert found.is_relative_to(tmp_path)
+    assert stat.S_IMODE((tmp_path / "cache" / "kernels").stat().st_mode) == 0o700
+    (tmp_path / "other").symlink_to(tmp_path / "cache")
+    monkeypatch.setenv(cache.FOLDER_VARIABLE, str(tmp_path / "linked"))
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "kernels").symlink_to(tmp_path / "cache" / "kernels")
+    assert not cache.folder.__wrapped__().is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize("width", ["avx512", "portable"])
+def test_other_widths_of_vectors(width):
+    """What this processor does not have, or has better, is right all the same: LLVM splits the vectors."""
+    wanted = ["test_product_with_constant", "test_grouped_convolution", "test_rows"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", " or ".join(wanted),
+               "tests/execution/compiled/test_kernels.py"]  # fmt: skip
+    done = subprocess.run(
+        command, env=os.environ | {"ONNXLAB_SIMD": width}, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
