@@ -60,6 +60,7 @@ class Compiler:
         fact: what inference knows of a value id.
         steps: those of earlier snapshots of the same graph.
         folder: what constants made in earlier snapshots.
+        watched: {scope of a body: ((name, value id), …)} of values in bodies that are asked for.
     """
 
     def __init__(
@@ -69,12 +70,14 @@ class Compiler:
         fact: FactOf = unknown,
         steps: StepCache | None = None,
         folder: Folder | None = None,
+        watched: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.providers = tuple(providers)
         self.fact = fact
         self.steps = StepCache() if steps is None else steps
         self.folder = Folder() if folder is None else folder
+        self.watched = watched or {}
         self.notes: dict[str, Any] = {}  # of whoever runs the programs
         self.main = ScopeCompiler(self, snapshot.main, {})
         self._functions: dict[Any, ProgramBody] = {}
@@ -217,8 +220,15 @@ class ScopeCompiler:
         )
 
     def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
-        """The plan, without compiling anything."""
-        return partition(self.view(feeds, outputs, keep), self.compiler.providers)
+        """The plan, without compiling anything; with the plans of the bodies of its nodes."""
+        plan = partition(self.view(feeds, outputs, keep), self.compiler.providers)
+        scopes = self.compiler.snapshot.scopes
+        bodies = []
+        for ref in (ref for part in plan.parts for node in part.nodes for ref in node.attributes.bodies):
+            inner = ScopeCompiler(self.compiler, scopes[ref.scope], self.bindings)
+            given = (*inner.scope.inputs, *(name for name, _ in inner.scope.captures))
+            bodies.append((inner.scope.path, inner.partition(given, inner.scope.outputs)))
+        return replace(plan, bodies=tuple(bodies))
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
         view = self.view(feeds, outputs, keep)
@@ -264,10 +274,13 @@ class ScopeCompiler:
         facts = tuple(self.compiler.fact(value) for value in self.scope.output_ids)
         feeds = (*inputs, *captures)
 
-        def make() -> Program:
-            return self.program(feeds, self.scope.outputs)
+        watched = self.compiler.watched.get(self.scope.id, ())
 
-        return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder)
+        def make() -> Program:
+            return self.program(feeds, (*self.scope.outputs, *(name for name, _ in watched)))
+
+        return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder,
+                           [value for _, value in watched])  # fmt: skip
 
 
 def value_ids(scope: ScopeView) -> dict[str, int]:

@@ -41,6 +41,7 @@ class Run:
     def __init__(self, limits: Limits, seed: int | None = None) -> None:
         self.limits = limits
         self.memory = Memory(limits)
+        self.seen: dict[int, list[Any]] = {}  # by value id: what watched values of bodies were
         self._seed = seed
         self._rng: np.random.Generator | None = None
 
@@ -153,6 +154,8 @@ class ProgramBody:
         outputs: names of the outputs.
         captures: names of the outer values that it reads.
         output_facts: declared types of the outputs.
+
+    The program makes the values with the ids `watched` beside the outputs; they are noted in the run.
     """
 
     def __init__(
@@ -163,6 +166,7 @@ class ProgramBody:
         output_facts: tuple[Fact, ...],
         make: Callable[[], Program],
         folder: Folder,
+        watched: Sequence[int] = (),
     ) -> None:
         self.inputs = inputs
         self.outputs = outputs
@@ -170,6 +174,7 @@ class ProgramBody:
         self.output_facts = output_facts
         self._make = make
         self._folder = folder
+        self._watched = watched
         self._program: Program | None = None
 
     @property
@@ -191,7 +196,10 @@ class ProgramBody:
         finally:
             if run.memory.held:
                 run.memory.leave(id(frame))
-        return program.results(frame)
+        results = program.results(frame)
+        for value in reversed(self._watched):
+            run.seen.setdefault(value, []).append(results.pop())
+        return results
 
 
 def start(program: Program, feeds: Iterable[Any], run: Run, folder: Folder) -> tuple[list[Any], Sequence[Row]]:

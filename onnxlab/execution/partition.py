@@ -41,11 +41,16 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The plan: parts in an order in which they can run, what crosses between them, and why nodes were refused."""
+    """The plan: parts in an order in which they can run, what crosses between them, and why nodes were refused.
+
+    `bodies` holds (path, plan) of every body of its nodes; a body belongs to the provider that has its node, but its
+    own nodes are assigned anew.
+    """
 
     parts: tuple[Part, ...]
     crossings: tuple[Crossing, ...]
     refusals: tuple[Refusal, ...]
+    bodies: tuple[tuple[str, Partition], ...] = ()
 
     @property
     def nbytes(self) -> int:
@@ -67,6 +72,8 @@ class Partition:
         for (provider, reason), labels in reasons.items():
             more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
             lines.append(f"{provider} left {', '.join(labels[:3])}{more}: {reason}")
+        for path, body in self.bodies:
+            lines += [f"in {path}:", *(f"    {line}" for line in str(body).splitlines())]
         return "\n".join(lines)
 
 

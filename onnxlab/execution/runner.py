@@ -24,8 +24,10 @@ import numpy as np
 
 from onnxlab.errors import NameLookupError
 from onnxlab.execution import feeds as checks
+from onnxlab.execution import watching
 from onnxlab.execution.call import Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf, StepCache
+from onnxlab.execution.executor import Observer
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.keeping import Plan, adapted, expected, make_plan
 from onnxlab.execution.numpy_provider import NumpyProvider
@@ -36,10 +38,12 @@ from onnxlab.execution.providers import named
 from onnxlab.execution.recording import Recorder
 from onnxlab.execution.store import State, ValueStore, downstream, new_stamp, same
 from onnxlab.execution.synthetic import Uses, observe, synthesise
+from onnxlab.execution.watching import Watched
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer.types import fact_of_type
 from onnxlab.limits import Limits
+from onnxlab.ops import registry
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
 
 _PROGRAMS = 16  # kept per version of the model
@@ -76,6 +80,7 @@ class Runner:
         self._fact = fact or self.declared
         self._steps = StepCache()
         self._folder = Folder()
+        self._generation = registry.generation()
         self._others: dict[Any, Runner] = {}
         self._plans: OrderedDict[Any, Plan] = OrderedDict()
         self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
@@ -112,9 +117,20 @@ class Runner:
         if commit.touched.functions:
             self._steps.clear()
 
-    def partition(self, outputs: Sequence[str] | None = None, feeds: Iterable[str] = ()) -> Partition:
-        """Which provider would run which nodes, without running anything."""
+    def partition(
+        self,
+        outputs: Sequence[str] | None = None,
+        feeds: Iterable[str] = (),
+        providers: Sequence[Provider] | None = None,
+    ) -> Partition:
+        """Which provider would run which nodes, bodies included, without running anything.
+
+        Args:
+            providers: others than the runner's own, in order of preference; the last one takes what is left.
+        """
         compiler, _ = self._current()
+        if providers is not None:
+            compiler = Compiler(compiler.snapshot, providers, self._fact)
         given = (*compiler.snapshot.main.inputs, *feeds)
         return compiler.main.partition(given, self._outputs(compiler, outputs))
 
@@ -152,15 +168,63 @@ class Runner:
         with self.graph.lock:
             compiler, programs = self._current()
             state = self.store.settled()
-        names = self._outputs(compiler, outputs)
+        inner = self._watched(compiler, outputs)
+        names = self._outputs(compiler, outputs, inner)
         given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
         arrays = self._checked(compiler, given)
         call = Call(limits, progress, seed, self.threads)
         main = compiler.snapshot.main
-        if keep and all(name in main.inputs and name not in main.initializers for name in arrays):
+        inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
+        arrays = self._with_pins(compiler, arrays)
+        if keep and inputs and not inner:
             return self._run_kept(compiler, state, arrays, names, call)
+        if inner:
+            watched = watching.by_scope(inner)
+            compiler, programs = Compiler(compiler.snapshot, self.providers, self._fact, watched=watched), OrderedDict()
         program = self._program(compiler, programs, tuple(arrays), names)
-        return self._own(call(program, list(arrays.values()), self._folder), names, arrays)
+        found = self._own(call(program, list(arrays.values()), compiler.folder), names, arrays)
+        found.update((one.path, one.found(call.run.seen)) for one in inner)
+        return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
+
+    def pin(self, name: str, value: Any) -> None:
+        """Let a value of the main graph be this array in every run that does not feed it, whatever makes it.
+
+        Raises:
+            FeedError: no value has this name, or its dtype is another one.
+        """
+        with self.graph.lock:
+            compiler, _ = self._current()
+            ((name, array),) = self._checked(compiler, {name: value}).items()
+            self.store.pin(compiler.main.ids[name], _copied(array))
+
+    def unpin(self, name: str | None = None) -> None:
+        """Let the graph make a value again; without a name, all.
+
+        Raises:
+            NameLookupError: the value is not pinned.
+        """
+        with self.graph.lock:
+            names = {self.graph.values[value].name: value for value in self.store.pins if value in self.graph.values}
+            if name is not None and name not in names:
+                listed = ", ".join(map(repr, names)) or "none"
+                raise NameLookupError(f"{name!r} is not pinned; pinned are: {listed}")
+            for value in names.values() if name is None else (names[name],):
+                self.store.unpin(value)
+
+    def observed(
+        self, observer: Observer, feeds: Mapping[str, Any] | None, call: Call, outputs: Sequence[str] | None = None
+    ) -> dict[str, Any]:
+        """Run once, node by node under an observer's eyes; nothing is kept. Raises as `run`."""
+        with self.graph.lock:
+            compiler, programs = self._current()
+            state = self.store.settled()
+        names = self._outputs(compiler, outputs)
+        given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
+        arrays = self._with_pins(compiler, self._checked(compiler, given))
+        program = self._program(compiler, programs, tuple(arrays), names)
+        frame = program.frame(list(arrays.values()))
+        call.part(program, frame, program.rows, observer, float("inf"))
+        return self._own(program.results(frame), names, arrays)
 
     def run_nodes(
         self,
@@ -173,7 +237,8 @@ class Runner:
     ) -> dict[str, Any]:
         """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
 
-        What they read comes from `feeds`, else from the store where it is fresh, else it is made up from facts.
+        What they read comes from `feeds`, else from the store where it is fresh, else it is made up from facts. Where
+        all of it is in the store, what they make is kept too: it is what a run of the whole graph makes.
 
         Raises:
             NameLookupError: a node is in a function, which runs only when it is called.
@@ -195,8 +260,12 @@ class Runner:
             value = ids.get(name, 0)
             if name not in arrays and (value in pins or state.fresh(value)):
                 arrays[name] = pins[value] if value in pins else state.arrays[value]
-        self._make_up(compiler, [name for name in border if name not in arrays], arrays, seed)
         call = Call(limits, progress, seed, self.threads)
+        missing = [name for name in border if name not in arrays]
+        last = self._last_inputs(compiler, state)
+        if not (feeds or missing) and last.keys() >= self._input_facts(compiler).keys():  # a part of a whole run
+            return self._run_kept(compiler, state, self._with_pins(compiler, last), names, call)
+        self._make_up(compiler, missing, arrays, seed)
         program = self._program(compiler, programs, tuple(arrays), names)
         return self._own(call(program, list(arrays.values()), self._folder), names, arrays)
 
@@ -242,10 +311,6 @@ class Runner:
     ) -> dict[str, Any]:
         """Run what is not fresh, watched by a Recorder, and merge what came out."""
         ids = compiler.main.ids
-        for value, array in self.store.pins.items():
-            record = compiler.main.names.get(value)
-            if record is not None:
-                arrays.setdefault(record, array)
         fed: dict[int, tuple[Any, int]] = {}
         changed = []
         for name, array in arrays.items():
@@ -289,6 +354,12 @@ class Runner:
         """The compiler of the model as it is now, and the programs that it has made."""
         with self.graph.lock:
             snapshot = self.graph.snapshot()
+            if self._generation != registry.generation():  # custom operators came or went
+                self._generation = registry.generation()
+                self._steps.clear()
+                self._plans.clear()
+                self._compiled = None
+                self.store.doubt()
             if self._compiled is None or self._compiled[0].snapshot is not snapshot:
                 if self._compiled is not None:
                     self._folder.turn()
@@ -312,25 +383,42 @@ class Runner:
                 programs.popitem(last=False)
         return program
 
+    def _with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:
+        """The feeds and the pinned values that are not fed."""
+        pins, names = self.store.pins, compiler.main.names if self.store.pins else {}
+        return {names[value]: array for value, array in pins.items() if value in names} | arrays
+
+    def _watched(self, compiler: Compiler, outputs: Sequence[str] | None) -> list[Watched]:
+        """Those outputs that are values inside bodies."""
+        if outputs is None:
+            return []
+        ids, main = compiler.main.ids, self.graph
+        listed = [outputs] if isinstance(outputs, str) else outputs
+        return [watching.find(main, compiler.snapshot, name) for name in listed if name not in ids and "/" in str(name)]
+
     def _check_missing(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> None:
         """Raise FeedError where the outputs need an input that is not fed."""
         ends = compiler.main.border(outputs, set(feeds).__contains__, missing=True)
         inputs = self._input_facts(compiler)
         checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
 
-    def _outputs(self, compiler: Compiler, outputs: Sequence[str] | None) -> tuple[str, ...]:
+    def _outputs(
+        self, compiler: Compiler, outputs: Sequence[str] | None, inner: Sequence[Watched] = ()
+    ) -> tuple[str, ...]:
         if outputs is None:
             return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
         if isinstance(outputs, str):
             outputs = [outputs]
         ids = compiler.main.ids
-        for name in outputs:
+        paths = {one.path for one in inner}
+        names = dict.fromkeys(name for name in outputs if name not in paths)
+        for name in names:
             if name not in ids:
                 close = difflib.get_close_matches(str(name), list(ids), 3)
                 hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-                inner = " (values inside a body or function cannot be asked for)" if "/" in str(name) else ""
-                raise NameLookupError(f"no value of the main graph is called {name!r}{inner}{hint}")
-        return tuple(dict.fromkeys(outputs))
+                raise NameLookupError(f"no value of the main graph is called {name!r}{hint}")
+        names.update(dict.fromkeys(name for one in inner for name in one.outputs))
+        return tuple(names)
 
     def _input_facts(self, compiler: Compiler) -> dict[str, Fact]:
         """What is declared of the graph's inputs; found out once for each version of the model."""

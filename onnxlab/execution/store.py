@@ -167,6 +167,12 @@ class ValueStore:
             return False
         return record.initializer is not None or value in state.sources
 
+    def doubt(self) -> None:
+        """Take every node for changed: what operators do is no longer what it was."""
+        with self._lock:
+            if self._state.stamps:
+                self._edited.add(-1)
+
     # -- pins -------------------------------------------------------------------------------------------------------
 
     @property

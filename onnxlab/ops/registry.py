@@ -106,6 +106,7 @@ _custom_kernels: Final = _Table[Kernel]()
 _custom_rules: Final = _Table[Rule]()
 _load_lock: Final = threading.RLock()
 _loaded = False
+_generation = 0
 
 
 def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False) -> Callable[[F], F]:
@@ -150,6 +151,11 @@ def find_rule(domain: str, op_type: str, version: int) -> Rule | None:
     return _custom_rules.find(*key) or _rules.find(*key)
 
 
+def generation() -> int:
+    """Counts changes of the custom operators: what was made with another count has to be made again."""
+    return _generation
+
+
 def kernels() -> dict[tuple[str, str], tuple[int, ...]]:
     """Return {(domain, operator): the versions from which a kernel serves it, ascending}."""
     load()
@@ -182,8 +188,10 @@ def register(
     Raises:
         ValueError: that version of a custom operator is registered already.
     """
+    global _generation
     domain = schemas.canonical_domain(schema.domain)
     schemas.register(schema)
+    _generation += 1
     if kernel is not None:
         _custom_kernels.add(Kernel(domain, schema.op_type, schema.since_version, kernel, context, True))
     if infer is not None:
@@ -196,7 +204,9 @@ def unregister(domain: str, op_type: str, since_version: int | None = None) -> N
     Raises:
         LookupError: there is no such custom operator.
     """
+    global _generation
     schemas.unregister(domain, op_type, since_version)
+    _generation += 1
     domain = schemas.canonical_domain(domain)
     _custom_kernels.remove(domain, op_type, since_version)
     _custom_rules.remove(domain, op_type, since_version)

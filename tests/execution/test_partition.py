@@ -174,3 +174,25 @@ def test_no_provider_is_refused():
 
     with pytest.raises(ValueError, match="at least one provider"):
         partition(None, [])
+
+
+def test_the_plan_holds_the_plans_of_bodies():
+    found = plan(
+        """g (bool c, float[2] x) => (float[2] y) {
+        y = If (c) <
+            then_branch = t () => (float[2] t2) { t1 = Neg (x) t2 = Exp (t1) },
+            else_branch = e () => (float[2] e1) { e1 = Exp (x) }
+        >
+    }""",
+        Taker("Neg"),
+    )
+    assert shape(found) == [("numpy", ["If"])]
+    inner = dict(found.bodies)
+    assert sorted(map(shape, inner.values())) == [[("numpy", ["Exp"])], [("taker", ["Neg"]), ("numpy", ["Exp"])]]
+    assert "in If" in str(found) or "then_branch" in str(found)
+
+
+def test_a_plan_for_other_providers_changes_nothing():
+    run = Runner(graph(CHAIN))
+    assert shape(run.partition(providers=(Taker("Relu"), NumpyProvider())))[0] == ("taker", ["Relu"])
+    assert shape(run.partition()) == [("numpy", ["Relu", "Neg", "Exp", "Abs", "Relu"])]

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+from onnxlab import ops
 from onnxlab.errors import FeedError, NameLookupError, RunError, UnsupportedOperatorError
 from onnxlab.execution.runner import Runner
+from onnxlab.schemas import Schema
 from tests.execution.models import CHAIN, graph, node, runner
 
 X = np.array([[-1, 2, 3, -4], [5, -6, 7, 8]], np.float32)
@@ -135,3 +137,16 @@ def test_a_selection_uses_fresh_values_and_makes_up_the_rest():
     given = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})
     assert list(given) == ["b", "d"]
     np.testing.assert_array_equal(given["b"], np.maximum(X, 0) + 2 * X)
+
+
+def test_a_custom_kernel_that_is_replaced_takes_effect_at_once():
+    run = Runner(graph("g (float[2] x) => (float[2] y) { a = Neg (x) y = Abs (a) }"))
+    assert run.run({"x": [1.0, -2.0]})["y"].tolist() == [1, 2]
+    for factor in (10, 20):
+        ops.register(Schema("", "Abs", 13), kernel=lambda x, factor=factor: x * factor)
+        try:
+            for keep in (True, False):
+                assert run.run({"x": [1.0, -2.0]}, keep=keep)["y"].tolist() == [-factor, 2 * factor]
+        finally:
+            ops.unregister("", "Abs")
+    assert run.run({"x": [1.0, -2.0]})["y"].tolist() == [1, 2]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution import runner as runner_module
 from onnxlab.execution.store import State, same
 from onnxlab.graph import edits
@@ -212,3 +213,43 @@ def change_node(run, node_id, name, new):
     from onnxlab.graph.attributes import encode
 
     run.graph.apply(SetAttribute(node_id, name, encode(name, new)))
+
+
+def test_what_a_selection_makes_is_kept_where_its_inputs_are(run, calls):
+    run.run({"x": X}, ["b"])
+    calls.take()
+    found = run.run_nodes([node(run, "c"), node(run, "d")])
+    assert calls.take() == ["Neg", "Mul"]
+    assert run.store.fresh(value(run, "d"))
+    np.testing.assert_array_equal(run.run()["d"], found["d"])
+    assert calls.take() == []
+
+
+def test_pins_hold_in_every_kind_of_run(run):
+    ones = np.ones_like(X)
+    expected = -np.maximum(X, 0)
+    run.pin("b", ones)
+    np.testing.assert_array_equal(run.run({"x": X})["d"], expected)
+    np.testing.assert_array_equal(run.run({"x": X}, keep=False)["d"], expected)
+    np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -ones)
+    np.testing.assert_array_equal(run.run({"x": X, "b": 2 * ones}, ["c"])["c"], -2 * ones)
+    ones[:] = 7  # the pin is a copy
+    np.testing.assert_array_equal(run.run({"x": X}, ["b"])["b"], np.ones_like(X))
+    run.unpin("b")
+    np.testing.assert_array_equal(run.run({"x": X})["d"], run.run({"x": X}, keep=False)["d"])
+    with pytest.raises(NameLookupError, match="'b' is not pinned; pinned are: none"):
+        run.unpin("b")
+    with pytest.raises(FeedError, match="takes float32"):
+        run.pin("b", np.ones(2, np.int64))
+
+
+def test_an_edit_of_a_weight_runs_its_cone_in_the_same_plan():
+    run = runner("g (float[2] x) => (float[2] z) <float[2] w = {2, 3}> { y = Mul (x, w) z = Neg (y) q = Abs (x) }")
+    run.run({"x": [1.0, 1.0]})
+    (before,) = run._plans.values()
+    edits.set_initializer(run.graph, run.graph.values[value(run, "w")], np.full(2, 5, np.float32))
+    assert run.run()["z"].tolist() == [-5, -5]
+    (after,) = run._plans.values()
+    assert after.program.slots is before.program.slots
+    run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Abs"))
+    assert run.run()["z"].tolist() == [5, 5]
