@@ -10,7 +10,7 @@ from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
-from onnxlab.ops.conv_rules import conv, qlinear_conv
+from onnxlab.ops.conv_rules import conv
 from onnxlab.ops.elementwise_rules import same_as_first
 from onnxlab.ops.facts import MaybeFact, broadcast_shapes, dims_text, elem_type, like, must_equal, unknown_shape
 from onnxlab.ops.matmul_rules import gemm, product_shape
@@ -30,7 +30,6 @@ for _name in (
 
 rule("FusedConv", domain=DOMAIN)(conv)
 rule("FusedGemm", domain=DOMAIN)(gemm)
-rule("QLinearConv", domain=DOMAIN)(qlinear_conv)
 rule("QuantizeLinear", domain=DOMAIN)(quantize_linear)
 rule("DequantizeLinear", domain=DOMAIN)(dequantize_linear)
 

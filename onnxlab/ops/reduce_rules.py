@@ -78,7 +78,7 @@ def _by_input(name: str) -> Callable[..., Fact]:
     return infer
 
 
-def _by_attribute(name: str) -> Callable[..., Fact]:
+def by_attribute(name: str) -> Callable[..., Fact]:
     def infer(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
         axes = attributes.get("axes")
         return _reduced(name, attributes, x, axes, not axes)
@@ -89,4 +89,4 @@ def _by_attribute(name: str) -> Callable[..., Fact]:
 
 for _name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
     rule(f"Reduce{_name}", since=13 if _name == "Sum" else 18)(_by_input(f"Reduce{_name}"))
-    rule(f"Reduce{_name}", since=1)(_by_attribute(f"Reduce{_name}"))
+    rule(f"Reduce{_name}", since=1)(by_attribute(f"Reduce{_name}"))

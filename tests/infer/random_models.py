@@ -452,9 +452,10 @@ def random_model(seed: int, size: int = 12) -> RandomModel:
     chance = random.Random(seed)
     b = Builder(chance)
     infos, numbers = [], np.random.RandomState(seed)
-    for name, dims in (("x", ("a", "b")), ("y", ("b", 4)), ("z", ("a", 1, "c"))):
+    inputs: Sequence[tuple[str, Sequence[str | int]]] = (("x", ("a", "b")), ("y", ("b", 4)), ("z", ("a", 1, "c")))
+    for name, dims in inputs:
         infos.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
-        shapes = [[sizes.get(str(dim), dim) for dim in dims] for sizes in SIZES]
+        shapes = [[sizes[dim] if isinstance(dim, str) else int(dim) for dim in dims] for sizes in SIZES]
         b.values[name] = tuple(numbers.standard_normal(shape).astype(np.float32) for shape in shapes)
     feeds = tuple({info.name: b.values[info.name][binding] for info in infos} for binding in range(len(SIZES)))
     kept = 0
