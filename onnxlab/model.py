@@ -21,7 +21,10 @@ from onnxlab.formats.journal import Journal
 from onnxlab.formats.recovery import Recovery
 from onnxlab.formats.report import FieldChange
 from onnxlab.formats.source import Source
+from onnxlab.graph import edits
 from onnxlab.graph.commits import CommitKind, GraphCommit, Touched
+from onnxlab.graph.editing import ValueKey
+from onnxlab.graph.extraction import extract
 from onnxlab.graph.handles import Node, Nodes, Value
 from onnxlab.graph.history import History
 from onnxlab.graph.modelgraph import ModelGraph
@@ -226,6 +229,42 @@ class Model(Querying):
     def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
         """Why the types that inference knows forbid a node to read a value in a slot, None where they do not."""
         return wire_problem(self.graph, self.inference.fact, value, node, slot)
+
+    def extract(self, outputs: Iterable[ValueKey], inputs: Iterable[ValueKey] = ()) -> "Model":
+        """A new model that computes `outputs` from `inputs` and from what graph inputs are needed besides.
+
+        What bodies capture, initializers, functions, declarations, opsets and metadata follow.
+
+        Raises:
+            EditError: the values are of different graphs, or one is made by nobody.
+        """
+        graph = self.graph
+        proto = extract(
+            graph, [self.value_record(key) for key in outputs], [self.value_record(key) for key in inputs],
+            self.inference.declaration,
+        )  # fmt: skip
+        return Model(proto, Source(base_dir=graph.base_dir))
+
+    def insert(
+        self,
+        other: "Model | ModelSource",
+        connect: Mapping[str, ValueKey] | None = None,
+        prefix: str = "",
+        add_outputs: bool = True,
+    ) -> dict[str, str]:
+        """Put another model into this one; returns what its values are called here.
+
+        Args:
+            connect: what each input of the other model reads; those left out become inputs of this one.
+            prefix: put before all its names; names that are taken get a number behind them anyway.
+            add_outputs: whether its outputs become outputs of this one.
+
+        Raises:
+            EditError: it has no such input, or its operators mean something else at this model's opset version.
+        """
+        graph = other.graph if isinstance(other, Model) else load(other).graph
+        wires = {name: self.value_record(key) for name, key in (connect or {}).items()}
+        return dict(edits.insert_model(self.graph, graph, wires, prefix, add_outputs).names)
 
     def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:
         """Call `follower` with every Commit from now on; returns a function that ends it."""

@@ -93,9 +93,7 @@ class Builder(Bindings):
             if vid and (value := values[vid]).info is None:
                 value.info = info
 
-    def _bind_nodes(
-        self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None
-    ) -> None:
+    def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:
         """Second pass: what each node reads, in its bodies too."""
         values, names, records = self.values, scope.names, self.nodes
         for number, node in enumerate(nodes):

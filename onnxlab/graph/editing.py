@@ -1,12 +1,13 @@
 """The edits that a Model offers, by names and handles: each a thin call of `graph.edits`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import onnx
 
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
+from onnxlab.graph.copies import find_copies
 from onnxlab.graph.declarations import declare
 from onnxlab.graph.edits.connecting import Refusal
 from onnxlab.graph.handles import Node, Value
@@ -151,6 +152,46 @@ class Editing:
     def remove_initializer(self, value: ValueKey) -> None:
         """Take a stored array away that nobody reads; one that is also an input becomes a required input."""
         edits.remove_initializer(self.graph, self.value_record(value))
+
+    # -- functions and blocks ---------------------------------------------------------------------------------------
+
+    def make_function(
+        self, nodes: Iterable[NodeKey], name: str, domain: str = "local", *, copies: bool = False
+    ) -> list[Node]:
+        """Move nodes into a new function and call it in their place; with `copies` in that of each like block too."""
+        records = [self.node_record(key) for key in nodes]
+        return [Node(self.graph, call.id) for call in edits.make_function(self.graph, records, name, domain, copies)]
+
+    def inline(self, call: NodeKey | None = None, *, function: str = "", nested: bool = False) -> int:
+        """Replace a call of a function by its nodes, all calls of the function at a path ("local::Block"), or all.
+
+        Args:
+            nested: of one call: whether calls among the new nodes are replaced too.
+
+        Returns:
+            How many calls were replaced, those inside not counted.
+        """
+        if call is not None:
+            edits.inline_call(self.graph, self.node_record(call), nested)
+            return 1
+        if function:
+            return edits.inline_function(self.graph, self.scope_record(function))
+        return edits.inline_functions(self.graph)
+
+    def copies(self, nodes: Iterable[NodeKey]) -> list[list[Node]]:
+        """Other blocks that are like the given nodes, operator by operator and wire by wire, in the same order."""
+        records = [self.node_record(key) for key in nodes]
+        found = find_copies(self.graph, records)
+        return [[Node(self.graph, copy[node.id]) for node in records] for copy in found]
+
+    def for_each_copy(self, nodes: Iterable[NodeKey], edit: Callable[..., Any], label: str = "") -> int:
+        """Call `edit(*nodes)` for a block of nodes and for every copy of it, as one step; returns for how many."""
+
+        def with_handles(*records: NodeRecord) -> None:
+            edit(*(Node(self.graph, node.id) for node in records))
+
+        records = [self.node_record(key) for key in nodes]
+        return len(edits.for_each_copy(self.graph, records, with_handles, label))
 
     # -- the model as a whole ---------------------------------------------------------------------------------------
 

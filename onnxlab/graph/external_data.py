@@ -158,8 +158,7 @@ def open_confined(base_dir: Path, location: str, tensor: str) -> int:
         descriptor = _open_beneath(base_dir.resolve(), confined(base_dir, location, tensor))
     except FileNotFoundError:
         raise LoadError(
-            f"tensor {tensor!r} has its data in {location!r}, which is not in {base_dir}: "
-            "put the file beside the model"
+            f"tensor {tensor!r} has its data in {location!r}, which is not in {base_dir}: put the file beside the model"
         ) from None
     except OSError as error:
         # also when a link took the place of a file or folder between the check and now

@@ -150,9 +150,7 @@ class SetAttribute:
         self._insert(graph, standing)
         return SetAttribute(node.id, self.name, old, -1, images)
 
-    def _remove(
-        self, graph: "ModelGraph", position: int
-    ) -> tuple[onnx.AttributeProto, tuple[ScopeImage, ...] | None]:
+    def _remove(self, graph: "ModelGraph", position: int) -> tuple[onnx.AttributeProto, tuple[ScopeImage, ...] | None]:
         node = graph.nodes[self.node]
         old = node.proto.attribute[position]
         images = None

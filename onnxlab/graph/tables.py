@@ -26,6 +26,11 @@ class Tables:
         self.undefined: set[int] = set()
         self._last_id = 0
 
+    @property
+    def newest_id(self) -> int:
+        """The greatest id that was given so far."""
+        return self._last_id
+
     def new_id(self) -> int:
         self._last_id += 1
         return self._last_id

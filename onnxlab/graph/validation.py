@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from onnxlab import schemas
 from onnxlab.graph.attributes import attribute_type_name
-from onnxlab.graph.changes import Change
+from onnxlab.graph.changes import Change, SetField
 from onnxlab.graph.records import NodeRecord, ValueRecord
 
 if TYPE_CHECKING:
@@ -20,14 +20,17 @@ class Problems:
     def __init__(self, graph: "ModelGraph") -> None:
         self._graph = graph
         self._undefined = frozenset(graph.index.undefined)
+        self._newest = graph.index.newest_id
         self.backward = {scope.id: frozenset(scope.backward) for scope in graph.scopes.values() if scope.backward}
         self._nodes: dict[int, set[str]] = {}
         self._values: dict[int, set[str]] = {}
 
     def before(self, change: Change) -> None:
-        """Note the faults of the node that a change is about to touch."""
+        """Note the faults of the node that a change is about to touch; one that came with the edit had none."""
         node_id = getattr(change, "node", 0)
-        if node_id and node_id not in self._nodes:
+        if isinstance(change, SetField) and change.target[0] == "node":
+            node_id = change.target[1]
+        if 0 < node_id <= self._newest and node_id not in self._nodes:
             node = self._graph.nodes[node_id]
             self._nodes[node_id] = set(node_problems(self._graph, node))
             for vid in {*node.outputs} - {0}:

@@ -24,10 +24,13 @@ from onnxlab.graph.edits.initializers import (
     remove_initializer,
     set_initializer,
 )
+from onnxlab.graph.edits.inlining import inline_call, inline_function, inline_functions
+from onnxlab.graph.edits.insertion import insert_model
 from onnxlab.graph.edits.metadata import set_doc_string, set_metadata, set_model_field, set_opset
 from onnxlab.graph.edits.naming import rename_node, rename_value
 from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, move_node, remove_nodes
 from onnxlab.graph.edits.operators import check_operator, make_node, set_operator
+from onnxlab.graph.edits.outlining import for_each_copy, make_function
 from onnxlab.graph.edits.table import EDITS, Edit
 from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, set_input, set_inputs, set_outputs
 
@@ -48,11 +51,17 @@ __all__ = [
     "drop_unused_functions",
     "drop_unused_initializers",
     "duplicate_nodes",
+    "for_each_copy",
     "initializer_to_constant",
     "initializer_to_input",
+    "inline_call",
+    "inline_function",
+    "inline_functions",
     "input_to_initializer",
     "insert_after",
+    "insert_model",
     "insert_on_edge",
+    "make_function",
     "make_node",
     "move_node",
     "redirect",

@@ -12,10 +12,13 @@ from onnxlab.graph.edits import (
     constants,
     formals,
     initializers,
+    inlining,
+    insertion,
     metadata,
     naming,
     nodes,
     operators,
+    outlining,
     wiring,
 )
 
@@ -57,12 +60,13 @@ EDITS: Mapping[str, Edit] = _table(
         nodes.add_node, formals.add_input, initializers.add_initializer, metadata.set_doc_string,
         metadata.set_metadata, metadata.set_model_field, metadata.set_opset, cleaning.sort_nodes,
         cleaning.drop_dead_nodes, cleaning.drop_unused_initializers, cleaning.drop_unused_functions,
+        inlining.inline_functions, insertion.insert_model,
     ],
-    nodes=[nodes.remove_nodes, nodes.duplicate_nodes],
+    nodes=[nodes.remove_nodes, nodes.duplicate_nodes, outlining.make_function, outlining.for_each_copy],
     node=[
         attributes.set_attribute, attributes.clear_attribute, attributes.default_attributes, naming.rename_node,
         nodes.move_node, operators.set_operator, wiring.set_input, wiring.set_inputs, wiring.set_outputs,
-        wiring.insert_on_edge, constants.constant_to_initializer,
+        wiring.insert_on_edge, constants.constant_to_initializer, inlining.inline_call,
     ],
     value=[
         naming.rename_value, wiring.redirect, wiring.insert_after, formals.set_shape, formals.set_dim,

@@ -1,0 +1,146 @@
+"""Replace calls of functions by what the functions do."""
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import InsertEntry, InsertNode, RemoveFunction, RemoveNode
+from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.index import function_key
+from onnxlab.graph.merging import adopt_opsets, all_nodes
+from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.graph.renaming import Renaming
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+
+def inline_call(graph: "ModelGraph", node: NodeRecord, nested: bool = False) -> list[NodeRecord]:
+    """Replace one call of a function by the function's nodes; with `nested` also the calls among these.
+
+    Attribute references become what the call gives, or the function's default, or go away. Values inside get fresh
+    names with the call's in front. The function stays, for other calls.
+
+    Returns:
+        The nodes that came in its place.
+
+    Raises:
+        EditError: the node calls no function of the model, or the function uses operators that mean something else at
+            the opset version that is imported where the call stands.
+    """
+    called = graph.index.functions.get(function_key(node.proto))
+    if called is None:
+        raise EditError(f"{graph.label(node)} ({node.op_type}) calls no function of this model")
+    added = []
+    with graph.edit(f"inline {graph.label(node)}"):
+        waiting = [node]
+        while waiting:
+            for each in _inline(graph, waiting.pop()):
+                if nested and function_key(each.proto) in graph.index.functions:
+                    waiting.append(each)
+                else:
+                    added.append(each)
+    return added
+
+
+def inline_function(graph: "ModelGraph", function: Scope) -> int:
+    """Replace every call of a function and remove the function, as one step; returns how many calls there were."""
+    key = function_key(function.proto)
+    count = 0
+    with graph.edit(f"inline {function.name}"):
+        calls = [node for node in graph.nodes.values() if function_key(node.proto) == key]
+        if any(graph.root(graph.scopes[node.scope]) is function for node in calls):
+            raise EditError(f"{function.name} calls itself, so it cannot be inlined")
+        for node in calls:
+            _inline(graph, node)
+            count += 1
+        graph.apply(RemoveFunction(function.id))
+    return count
+
+
+def inline_functions(graph: "ModelGraph") -> int:
+    """Replace every call of every function, nested ones too, and remove the functions, as one step."""
+    count = 0
+    with graph.edit("inline all functions"):
+        while graph.index.function_ids:
+            callers = _callers(graph)
+            leaf = next((scope for scope in graph.index.function_ids if scope not in callers), None)
+            if leaf is None:
+                raise EditError("the functions of this model call each other in a circle, so they cannot be inlined")
+            count += inline_function(graph, graph.scopes[leaf])
+    return count
+
+
+def _callers(graph: "ModelGraph") -> set[int]:
+    """Functions that call a function."""
+    return {
+        root.id
+        for node in graph.nodes.values()
+        if function_key(node.proto) in graph.index.functions
+        and (root := graph.root(graph.scopes[node.scope])).is_function
+    }
+
+
+def _inline(graph: "ModelGraph", node: NodeRecord) -> list[NodeRecord]:
+    """Replace a call; its position, and those of the nodes in its place, are in order."""
+    function = graph.scopes[graph.index.functions[function_key(node.proto)]].proto
+    scope, call = graph.scopes[node.scope], node.proto
+    position = scope.position(node)
+    label = call.name or next(filter(None, call.output), call.op_type)
+    if len(call.input) > len(function.input) or len(call.output) > len(function.output):
+        raise EditError(f"{graph.label(node)} passes more than the function {function.name} takes or gives")
+    fresh = FreshNames(graph, scope)
+    names, extra = _names(call, function, fresh, label)
+    renaming = Renaming(names, lambda name: fresh.value(f"{label}/{name}"), attributes=_attributes(call, function))
+    adopt_opsets(graph, function.opset_import, all_nodes(function.node), scope, f"the function {function.name}")
+    protos = [renaming.node(each) for each in function.node] + extra
+    infos = [renaming.info(info) for info in function.value_info if names.get(info.name)]
+    graph.apply(RemoveNode(node.id))
+    added = []
+    for number, proto in enumerate(protos):
+        if proto.name:
+            proto.name = fresh.node(f"{label}/{proto.name}")
+        graph.apply(InsertNode(scope.id, position + number, proto))
+        added.append(graph.nodes[scope.node_ids[position + number]])
+    for info in infos:
+        if not scope.places("value_info").positions(info.name) and _is_plain(graph, scope, info.name):
+            graph.apply(InsertEntry(scope.id, "value_info", len(scope.proto.value_info), info))
+    return added
+
+
+def _is_plain(graph: "ModelGraph", scope: Scope, name: str) -> bool:
+    """Whether a value is made here and no output, so that value_info may declare it."""
+    vid = scope.names.get(name, 0)
+    return bool(vid) and bool(graph.values[vid].producers) and not graph.values[vid].formal_outputs
+
+
+def _names(
+    call: onnx.NodeProto, function: onnx.FunctionProto, fresh: FreshNames, label: str
+) -> tuple[dict[str, str], list[onnx.NodeProto]]:
+    """What the function's values are called where the call is; Identity nodes for outputs that are inputs too."""
+    names: dict[str, str] = {}
+    for slot, name in enumerate(function.input):
+        names[name] = call.input[slot] if slot < len(call.input) else ""
+    extra = []
+    for slot, name in enumerate(function.output):
+        actual = call.output[slot] if slot < len(call.output) else ""
+        if name in names:  # an input, or an output given twice
+            if actual and not names[name]:
+                raise EditError(f"{label} leaves out {name!r}, which {function.name} returns as it is; pass a value")
+            if actual:
+                extra.append(onnx.NodeProto(op_type="Identity", input=[names[name]], output=[actual]))
+        else:
+            names[name] = actual or fresh.value(f"{label}/{name}")
+    for node in function.node:
+        for name in node.output:
+            if name and name not in names:
+                names[name] = fresh.value(f"{label}/{name}")
+    return names, extra
+
+
+def _attributes(call: onnx.NodeProto, function: onnx.FunctionProto) -> dict[str, onnx.AttributeProto]:
+    """What references to the function's attributes stand for: what the call gives, else the default."""
+    given = {attribute.name: attribute for attribute in function.attribute_proto}
+    given.update((attribute.name, attribute) for attribute in call.attribute)
+    return given
