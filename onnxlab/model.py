@@ -35,6 +35,7 @@ from onnxlab.graph.transaction import Transaction
 from onnxlab.infer import Inference
 from onnxlab.infer.explain import Explanation
 from onnxlab.infer.radius import blast_radius
+from onnxlab.infer.whatif import Sized
 from onnxlab.infer.wires import wire_problem
 from onnxlab.limits import Limits
 from onnxlab.shapes import Fact
@@ -187,6 +188,18 @@ class Model(Querying):
             IndexError: the value has no such axis.
         """
         return self.inference.explain(self._value_id(value), axis)
+
+    def with_dims(self, dims: Mapping[str, int] | None = None, /, **named: int) -> Sized:
+        """What if: all shapes, and the memory of each value, with numbers for the symbols of the model's inputs.
+
+        `model.with_dims(batch=8, seq=512)`; names that are no Python names go into a mapping. Symbols that are not
+        given stay, and the answer says which values they leave open. The model is not touched.
+
+        Raises:
+            NameLookupError: no input has a symbol of this name; the message lists those that there are.
+            ValueError: a size is not an int from 0 on.
+        """
+        return self.inference.with_dims({**(dims or {}), **named})
 
     def _value_id(self, value: int | str | Value) -> int:
         if isinstance(value, (int, Value)):

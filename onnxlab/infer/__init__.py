@@ -5,6 +5,7 @@ walk.py       one node, one scope: our rule, else onnx's C++ rule, else what the
 calls.py      model-local functions, walked once per distinct call
 explain.py    why a dim is what it is: the way back, with what provenance.py and losses.py find out at each node
 radius.py     what an edit did to the facts, in words; first_refusal.py the first node that cannot accept it
+whatif.py     all shapes with numbers for symbols; memory.py bytes of values and how many live at once
 operators.py  what a node does apart from names; the memo of inferred facts
 native.py     onnx's per-node C++ inference behind facts
 sources.py    facts of graph inputs and initializers, declared types

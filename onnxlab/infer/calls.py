@@ -6,8 +6,8 @@ made belong to the walk; every call site gets symbols of its own for them, since
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import onnx
@@ -36,13 +36,13 @@ class Call:
     Attributes:
         outputs: facts of its formal outputs.
         private: slots of those whose dims are of symbols that the walk made.
-        inner: keys of the calls that it makes itself.
+        inner: keys of the calls that it makes itself, by node.
     """
 
     frame: Frame
     outputs: tuple[Fact, ...] = ()
     private: frozenset[int] = frozenset()
-    inner: tuple[CallKey, ...] = ()
+    inner: Mapping[int, CallKey] = field(default_factory=dict)
 
 
 class Calls:
@@ -121,12 +121,18 @@ class Calls:
             self._active.pop()
         outputs = tuple(frame.facts.get(vid, UNKNOWN) for vid in scope.outputs)
         private = frozenset(slot for slot, fact in enumerate(outputs) if _holds_own(fact, key))
-        return Call(frame, outputs, private, tuple(self.made.pop(key, {}).values()))
+        return Call(frame, outputs, private, self.made.pop(key, {}))
 
     def forget_node(self, node: int) -> None:
         """Call it when a node of the model is gone or calls something else."""
         if self.made.get(None, {}).pop(node, None) is not None:
             self.changed = True
+
+    def key(self, frame: Frame, node: int) -> CallKey | None:
+        """The call that a node of a frame makes; None where it makes none."""
+        made = self.made.get(frame.call, {})
+        around = self.memo.get(frame.call) if frame.call is not None else None  # type: ignore[call-overload]
+        return made.get(node) or (around.inner.get(node) if around is not None else None)
 
     def alive(self, frame: Frame) -> dict[CallKey, Call]:
         """The calls that a frame makes now, directly or not."""
@@ -136,7 +142,7 @@ class Calls:
             key = pending.pop()
             if key not in found and key in self.memo:
                 found[key] = self.memo[key]
-                pending.extend(found[key].inner)
+                pending.extend(found[key].inner.values())
         return found
 
 

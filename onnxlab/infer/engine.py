@@ -27,6 +27,7 @@ from onnxlab.infer.join import join
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.types import type_of_fact
 from onnxlab.infer.walk import Walker
+from onnxlab.infer.whatif import Sized, with_dims
 from onnxlab.shapes import UNKNOWN, Fact
 
 Changes = dict[int, tuple[Fact, Fact]]
@@ -72,6 +73,10 @@ class Inference:
         """
         with self._graph.lock:
             return Explainer(self._graph, self._walker, self._frame, self._edits).explain(value, axis)
+
+    def with_dims(self, dims: Mapping[str, int]) -> Sized:
+        """All shapes, and the memory of each value, with numbers for symbols of the inputs; see `whatif.with_dims`."""
+        return with_dims(self._graph, self._policy, dims)
 
     @property
     def first_refusal(self) -> Diagnostic | None:

@@ -284,9 +284,7 @@ class Explainer:
 
     def _inside_call(self, spot: _Spot, node: NodeRecord, slot: int, operator: Operator) -> _Spot | None:
         """The output of the function that a call returns."""
-        key = self._walker.calls.made.get(spot.frame.call, {}).get(node.id) or next(
-            (key for key in self._walker.calls.memo if key[0] == operator.function), None
-        )
+        key = self._walker.calls.key(spot.frame, node.id)
         call = self._walker.calls.memo.get(key) if key else None
         outputs = self._graph.scopes[operator.function].outputs
         if call is None or slot >= len(outputs):
