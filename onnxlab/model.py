@@ -3,6 +3,7 @@
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -12,8 +13,12 @@ import numpy as np
 import onnx
 
 from onnxlab.analysis.check import Checker, combined
-from onnxlab.errors import Diagnostic, EditError, JournalWarning, SaveError
+from onnxlab.analysis.profile import Profile, profile
+from onnxlab.errors import Diagnostic, EditError, JournalWarning, NameLookupError, SaveError
+from onnxlab.execution.partition import Partition
+from onnxlab.execution.progress import bar
 from onnxlab.execution.provider import Provider
+from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import recovery, saving
@@ -27,6 +32,7 @@ from onnxlab.graph.editing import ValueKey
 from onnxlab.graph.extraction import extract
 from onnxlab.graph.handles import Node, Nodes, Value
 from onnxlab.graph.history import History
+from onnxlab.graph.lazy import LazyTensor
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.queries import FactOf
 from onnxlab.graph.querying import Querying
@@ -168,6 +174,18 @@ class Model(Querying):
         if isinstance(key, int) and key in self.graph.values:
             return Value(self.graph, key)
         return Value(self.graph, self.graph.resolve_value(key))  # type: ignore[arg-type]
+
+    def tensor(self, value: int | str) -> LazyTensor:
+        """The data of an initializer, read only where it is touched: `model.tensor("w")[0]`, `np.asarray(…)` for all.
+
+        Raises:
+            NameLookupError: no value has this name, or it is no dense initializer.
+            LoadError: type and shape make no tensor.
+        """
+        stored = self.value(value).initializer
+        if not isinstance(stored, onnx.TensorProto):
+            raise NameLookupError(f"{value!r} is no initializer with dense data")
+        return LazyTensor(stored, self.graph.base_dir)
 
     def fact(self, value: int | str | Value) -> Fact:
         """What is known of a value: `.dtype`, `.shape`, `.value`; always up to date.
@@ -313,7 +331,7 @@ class Model(Querying):
         outputs: Sequence[str] | None = None,
         *,
         limits: Limits | None = None,
-        progress: Callable[[int, int, str], Any] | None = None,
+        progress: Callable[[int, int, str], Any] | bool | None = None,
         providers: Sequence[str | Provider] | None = None,
         threads: int = 1,
     ) -> dict[str, Array]:
@@ -322,9 +340,11 @@ class Model(Querying):
         Args:
             feeds: an array for each input; any other value may be given too, and then is not computed. None: the
                 inputs of the last run, so that after an edit only what it changed is computed again.
-            outputs: names of any values; default: the graph's outputs.
+            outputs: names of any values; default: the graph's outputs. "if_3/then_branch/x" is a value inside a body:
+                what it was when the branch ran, or of a loop a list with what it was in each iteration.
             limits: bytes, iterations, seconds and a stop flag.
-            progress: called with (nodes done, nodes in all, label of the node).
+            progress: called with (nodes done, nodes in all, label of the node); True draws a bar in the terminal for
+                what takes longer than a second.
             providers: who runs it, in order of preference, as `["numba", "numpy"]`. Numba's kernels compile in the
                 background while NumPy answers. Parts then run as wholes: values in between are not kept. Default:
                 NumPy, node by node, which keeps all values.
@@ -337,11 +357,54 @@ class Model(Querying):
             RunError: a node failed; the message names it, its inputs and the rule it broke.
             LimitError: the run would have exceeded its limits.
         """
+        if isinstance(progress, bool):
+            with bar(f"run {self.name}") if progress else nullcontext() as drawn:
+                return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads)
         if providers is None:
             return self.runner.run(feeds, outputs, limits=limits, progress=progress)
         runner = self.runner.by(providers, threads)
         given = self.runner.last_inputs() if feeds is None else feeds
         return runner.run(given, outputs, limits=limits, progress=progress, keep=False)
+
+    def pin(self, value: str, array: Any) -> None:
+        """Use this array for a value in every run that does not feed it, whatever the graph would make of it.
+
+        Raises:
+            FeedError: no value of the main graph has this name, or its dtype is another one.
+        """
+        self.runner.pin(value, array)
+
+    def unpin(self, value: str | None = None) -> None:
+        """Let the graph make a pinned value again; without a name, all. NameLookupError: it is not pinned."""
+        self.runner.unpin(value)
+
+    def partition(
+        self, providers: Sequence[str | Provider] | None = None, outputs: Sequence[str] | None = None
+    ) -> Partition:
+        """Who would run which nodes, without running anything: parts, what crosses between them, why nodes were left.
+
+        Args:
+            providers: in order of preference, as `["onnxruntime", "numpy"]`; default: those of `run`.
+            outputs: what is to be made; default: the graph's outputs.
+
+        Raises:
+            ValueError: no provider has that name.
+        """
+        return self.runner.partition(outputs, providers=None if providers is None else named(providers))
+
+    def profile(
+        self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3
+    ) -> Profile:
+        """Seconds, bytes and floating-point operations of every node: `print(model.profile())`.
+
+        A bar shows in the terminal for what takes longer than a second. Raises as `run`.
+
+        Args:
+            feeds: default: the inputs of the last run, else made-up ones.
+            runs: the quickest time of each node counts.
+        """
+        with bar(f"profile {self.name}") as drawn:
+            return profile(self.runner, feeds, outputs, runs=runs, progress=drawn)
 
     def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Array]:
         """Arrays for all inputs: those given, the others made up from what is known of them (floats are N(0, 1))."""

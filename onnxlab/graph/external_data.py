@@ -106,8 +106,10 @@ def _attribute_tensors(attribute: onnx.AttributeProto, pending: list[Any]) -> It
     pending.extend(attribute.graphs)
 
 
-def read(tensor: onnx.TensorProto, base_dir: Path | None, nbytes: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
-    """Read the `nbytes` bytes of an external tensor from `base_dir`.
+def read(
+    tensor: onnx.TensorProto, base_dir: Path | None, nbytes: int, start: int = 0, count: int | None = None
+) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """Read the bytes of an external tensor, which takes `nbytes`, from `base_dir`; or `count` of them from `start` on.
 
     Raises:
         LoadError: there is no base_dir, the place is not allowed, the file is missing or too short, or the length
@@ -130,14 +132,14 @@ def read(tensor: onnx.TensorProto, base_dir: Path | None, nbytes: int) -> np.nda
         # checked before anything of that size is allocated
         if where.offset + nbytes > size:
             raise _too_short(tensor.name, where, nbytes, size)
-        array = np.empty(nbytes, np.uint8)
+        array = np.empty(nbytes if count is None else count, np.uint8)
         view, done = memoryview(array.data), 0
-        file.seek(where.offset)
-        while done < nbytes:
-            count = file.readinto(view[done:])
-            if not count:
-                raise _too_short(tensor.name, where, nbytes, where.offset + done)
-            done += count
+        file.seek(where.offset + start)
+        while done < array.size:
+            read_now = file.readinto(view[done:])
+            if not read_now:
+                raise _too_short(tensor.name, where, nbytes, where.offset + start + done)
+            done += read_now
     return array
 
 

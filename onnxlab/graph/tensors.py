@@ -133,12 +133,12 @@ def _flat(tensor: onnx.TensorProto, count: int, base_dir: Path | None) -> Array:
             raise LoadError(f"tensor {tensor.name!r}: strings are stored in string_data only")
         return _strings(tensor, count)
     if external:
-        return _from_bytes(external_data.read(tensor, base_dir, _packed_size(count, bits)), elem_type, count)
+        return from_bytes(external_data.read(tensor, base_dir, _packed_size(count, bits)), elem_type, count)
     if tensor.HasField("raw_data"):
         raw = tensor.raw_data
         if len(raw) != _packed_size(count, bits):
             raise _wrong_count(tensor, f"{len(raw)} bytes of raw_data", f"{_packed_size(count, bits)} bytes")
-        return _from_bytes(np.frombuffer(raw, np.uint8), elem_type, count)
+        return from_bytes(np.frombuffer(raw, np.uint8), elem_type, count)
     return _from_field(tensor, count, bits)
 
 
@@ -148,8 +148,8 @@ def _wrong_count(tensor: onnx.TensorProto, found: str, expected: str) -> LoadErr
     )
 
 
-def _from_bytes(raw: Bytes, elem_type: int, count: int) -> Array:
-    """Elements from little-endian bytes, whose number was checked."""
+def from_bytes(raw: Bytes, elem_type: int, count: int) -> Array:
+    """`count` elements from little-endian bytes, whose number was checked."""
     bits, dtype = dtypes.bits(elem_type), dtypes.to_numpy(elem_type)
     if bits < 8:
         return _unpack(raw, bits, count).view(dtype)
