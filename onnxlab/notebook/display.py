@@ -51,8 +51,8 @@ def publish(model: "Model", model_id: str, hierarchy: Hierarchy | None = None) -
     shown = bundle(model, model_id, hierarchy)
     # The empty text keeps readers that know no widgets from complaining that there is nothing they can show.
     widget = {WIDGET: shown.pop(WIDGET), "text/plain": ""}
-    publish_display_data(shown)
-    publish_display_data(widget)
+    publish_display_data(shown)  # type: ignore[no-untyped-call]
+    publish_display_data(widget)  # type: ignore[no-untyped-call]
 
 
 class StaticView:

@@ -132,7 +132,7 @@ class ModelWidget(anywidget.AnyWidget):
     def _ipython_display_(self) -> None:
         """Show a picture for where no kernel runs, and the widget that takes its place where one does."""
         if self._session is None:
-            IPython.display.display(display.StaticView(self.model))
+            IPython.display.display(display.StaticView(self.model))  # type: ignore[no-untyped-call]
         else:
             display.publish(self.model, self.model_id, self._session.hierarchy)
 
