@@ -1,0 +1,267 @@
+"""Where a run's time goes: seconds, bytes and floating-point operations of every node.
+
+    print(profile(runner, feeds))
+
+Operations are counted from the shapes that the run really had: two for each multiplication with an addition, one for
+each element elsewhere. They say how much there is to do, not how it is done.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab.execution.call import Call, Progress
+from onnxlab.execution.program import Instruction
+from onnxlab.execution.recording import Counter as StepCounter
+from onnxlab.execution.recording import Position
+from onnxlab.execution.runner import Runner
+from onnxlab.limits import Limits, format_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One node's share of a run.
+
+    Attributes:
+        node: its id, 0 for a part of several that a provider compiled.
+        seconds: of the quickest of the runs.
+        read, written: bytes of its inputs and outputs.
+        flops: floating-point operations, estimated.
+        shapes: of its outputs, as "float32[1,64]".
+    """
+
+    node: int
+    label: str
+    op: str
+    seconds: float
+    read: int
+    written: int
+    flops: int
+    shapes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A run, node by node in the order in which they ran."""
+
+    entries: tuple[Entry, ...]
+    runs: int
+
+    @property
+    def seconds(self) -> float:
+        """Of all nodes together."""
+        return sum(entry.seconds for entry in self.entries)
+
+    @property
+    def flops(self) -> int:
+        return sum(entry.flops for entry in self.entries)
+
+    def slowest(self, count: int = 10) -> list[Entry]:
+        """The nodes that took longest, the longest first."""
+        return sorted(self.entries, key=lambda entry: -entry.seconds)[:count]
+
+    def by_operator(self) -> dict[str, tuple[int, float]]:
+        """{operator: (nodes, seconds)}, the longest first."""
+        count, seconds = Counter(entry.op for entry in self.entries), Counter[str]()
+        for entry in self.entries:
+            seconds[entry.op] += entry.seconds  # type: ignore[assignment]
+        return {op: (count[op], float(spent)) for op, spent in seconds.most_common()}
+
+    def __str__(self) -> str:
+        """Two tables: of operators and of the slowest nodes."""
+        whole = self.seconds or 1.0
+        lines = [
+            f"{len(self.entries)} nodes, {_time(self.seconds)}, {_count(self.flops)}FLOP, quickest of {self.runs} runs"
+        ]
+        lines.append(f"{'operator':32} {'nodes':>6} {'time':>9} {'share':>6}")
+        for op, (nodes, spent) in list(self.by_operator().items())[:12]:
+            lines.append(f"{op[:32]:32} {nodes:6} {_time(spent):>9} {spent / whole:6.1%}")
+        lines.append(f"{'node':40} {'time':>9} {'read':>9} {'written':>9} {'FLOP':>8} {'per s':>9}")
+        for entry in self.slowest():
+            rate = _count(int(entry.flops / entry.seconds)) if entry.seconds else ""
+            lines.append(
+                f"{entry.label[-40:]:40} {_time(entry.seconds):>9} {format_bytes(entry.read):>9} "
+                f"{format_bytes(entry.written):>9} {_count(entry.flops):>8} {rate:>9}  {', '.join(entry.shapes)}"
+            )
+        return "\n".join(lines)
+
+
+def profile(
+    runner: Runner,
+    feeds: Mapping[str, Any] | None = None,
+    outputs: Sequence[str] | None = None,
+    *,
+    runs: int = 3,
+    limits: Limits | None = None,
+    progress: Progress | None = None,
+    seed: int | None = None,
+) -> Profile:
+    """Run a few times, node by node, and keep the quickest time of each node. Values are not kept.
+
+    Args:
+        feeds, outputs, limits, progress, seed: as of `Runner.run`; missing inputs are made up.
+        runs: how often; the first one also compiles and reads weights.
+
+    Raises:
+        ValueError: fewer than one run; and what `Runner.run` raises.
+    """
+    if runs < 1:
+        raise ValueError(f"runs is {runs}: at least one is needed")
+    given = runner.sample_inputs(feeds) if feeds is not None or not runner.last_inputs() else None
+    found: list[Entry] = []
+    for turn in range(runs):
+        call = Call(limits, _part(progress, turn, runs), seed, runner.threads)
+        watch = _Watch(call.position)
+        runner.observed(watch, given, call, outputs)
+        pairs = zip(watch.entries, found or watch.entries, strict=True)
+        found = [new if new.seconds < old.seconds else old for new, old in pairs]
+    return Profile(tuple(found), runs)
+
+
+def _part(progress: Progress | None, turn: int, runs: int) -> Progress | None:
+    """Progress of one run as that of all."""
+    if progress is None:
+        return None
+    return lambda done, total, label: progress(turn * total + done, runs * total, label)
+
+
+class _Watch(StepCounter):
+    """An observer that makes an entry for every step."""
+
+    def __init__(self, position: Position) -> None:
+        super().__init__(position)
+        self.entries: list[Entry] = []
+
+    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+        step = instruction.step
+        inputs = [frame[slot] for slot in instruction.reads]
+        outputs = [frame[slot] for slot in instruction.results if slot > 0]
+        arrays = [array for array in outputs if isinstance(array, np.ndarray)]
+        self.entries.append(
+            Entry(
+                step.node,
+                step.label,
+                step.op,
+                seconds,
+                sum(_nbytes(value) for value in inputs),
+                sum(_nbytes(value) for value in outputs),
+                flops(step.op, inputs, outputs),
+                tuple(f"{array.dtype}[{','.join(map(str, array.shape))}]" for array in arrays),
+            )
+        )
+        return super().done(instruction, frame, reused, seconds)
+
+
+def _nbytes(value: Any) -> int:
+    if isinstance(value, (list, tuple)):
+        return sum(map(_nbytes, value))
+    return int(value.nbytes) if isinstance(value, np.ndarray) else 0
+
+
+# -- operations ------------------------------------------------------------------------------------------------------
+
+Estimate = Callable[[Sequence[Any], Sequence[Any]], Any]
+
+
+def flops(op: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
+    """Floating-point operations of one call, by operator and real arrays; 0 for what only moves data."""
+    op = op.rpartition("::")[2]
+    arrays = [value for value in outputs if isinstance(value, np.ndarray)]
+    if op in _MOVING or not arrays:
+        return 0
+    estimate = _ESTIMATES.get(op)
+    if estimate is not None and all(isinstance(value, np.ndarray) for value in inputs[:2]):
+        return int(estimate(inputs, arrays))
+    return int(_PASSES.get(op, 1) * max(arrays[0].size, inputs[0].size if _is_array(inputs) else 0))
+
+
+def _is_array(inputs: Sequence[Any]) -> bool:
+    return bool(inputs) and isinstance(inputs[0], np.ndarray)
+
+
+def _product(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """A @ B: the inner axis for every element."""
+    return 2 * outputs[0].size * (inputs[0].shape[-1] if inputs[0].ndim else 1)
+
+
+def _gemm(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    return 2 * outputs[0].size * (inputs[0].size // max(1, outputs[0].shape[0]))
+
+
+def _convolution(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """Every output element is a product with one kernel [C/group, k1, …]."""
+    return 2 * outputs[0].size * prod(inputs[1].shape[1:])
+
+
+def _transposed(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    return 2 * inputs[0].size * prod(inputs[1].shape[1:])
+
+
+def _quantised(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """QLinear*: weights are the fourth input."""
+    weights = inputs[3]
+    return 2 * outputs[0].size * (prod(weights.shape[1:]) if weights.ndim > 2 else inputs[0].shape[-1])
+
+
+def _recurrent(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """Every step multiplies with W and R."""
+    x, w, r = inputs[:3]
+    return 2 * prod(x.shape[:2]) * (w.size + r.size)
+
+
+_ESTIMATES: Final[dict[str, Estimate]] = {
+    "Conv": _convolution,
+    "ConvInteger": _convolution,
+    "ConvTranspose": _transposed,
+    "DynamicQuantizeLSTM": _recurrent,
+    "FusedConv": _convolution,
+    "FusedMatMul": _product,
+    "GRU": _recurrent,
+    "Gemm": _gemm,
+    "LSTM": _recurrent,
+    "MatMul": _product,
+    "MatMulInteger": _product,
+    "QLinearConv": _quantised,
+    "QLinearMatMul": _quantised,
+    "RNN": _recurrent,
+}
+_PASSES: Final = {
+    "BatchNormalization": 2,
+    "Erf": 12,
+    "Gelu": 14,
+    "GroupNormalization": 8,
+    "InstanceNormalization": 8,
+    "LayerNormalization": 8,
+    "LogSoftmax": 5,
+    "RMSNormalization": 5,
+    "Sigmoid": 4,
+    "Softmax": 5,
+}
+_MOVING: Final = frozenset(
+    ["Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand", "Flatten", "Gather",
+     "GatherElements", "GatherND", "Identity", "OneHot", "Pad", "Range", "Reshape", "Scatter", "ScatterElements",
+     "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"]
+)  # fmt: skip
+
+
+def _time(seconds: float) -> str:
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.2f} {unit}"
+    return f"{seconds * 1e6:.1f} µs"
+
+
+def _count(number: int) -> str:
+    """'12', '3.4 k', '8.2 G'."""
+    size = float(number)
+    for unit in ("", "k", "M", "G"):
+        if abs(size) < 1000:
+            return f"{size:.0f} " if not unit else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} T"

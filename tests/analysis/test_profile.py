@@ -1,0 +1,90 @@
+import sys
+import types
+
+import numpy as np
+import pytest
+
+import onnxlab
+from onnxlab.analysis.profile import flops, profile
+from onnxlab.execution import progress
+from tests.execution.models import runner
+
+
+def test_every_node_has_an_entry_with_what_it_read_wrote_and_computed():
+    run = runner(
+        "g (float[2,3] x) => (y) <float[3,4] w = {1,1,1,1,1,1,1,1,1,1,1,1}> { a = MatMul (x, w) y = Relu (a) }"
+    )
+    found = profile(run, {"x": np.ones((2, 3), np.float32)}, runs=2)
+    product, relu = found.entries
+    assert (product.op, product.read, product.written, product.flops) == ("MatMul", 24 + 48, 32, 2 * 8 * 3)
+    assert (relu.flops, relu.shapes) == (8, ("float32[2,4]",))
+    assert found.flops == 56
+    assert found.seconds == sum(entry.seconds for entry in found.entries) > 0
+    assert set(found.by_operator()) == {"MatMul", "Relu"}
+    text = str(found)
+    assert "2 nodes" in text
+    assert "MatMul#0" in text
+    assert len(run.store) == 0
+
+
+def test_missing_inputs_are_made_up_and_the_last_ones_used():
+    model = onnxlab.load()
+    assert len(model.profile(runs=1).entries) == len(model.nodes)
+    model.run({"image": np.zeros((5, 1, 8, 8), np.float32)})
+    assert model.profile(runs=1).entries[0].shapes[0].startswith("float32[5,")
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "out", "expected"),
+    [
+        ("Conv", [(1, 4, 8, 8), (6, 2, 3, 3)], (1, 6, 8, 8), 2 * 6 * 64 * 18),
+        ("Gemm", [(2, 3), (3, 4)], (2, 4), 2 * 8 * 3),
+        ("com.microsoft::FusedMatMul", [(2, 3), (3, 4)], (2, 4), 2 * 8 * 3),
+        ("LSTM", [(5, 2, 3), (1, 16, 3), (1, 16, 4)], (5, 1, 2, 4), 2 * 10 * (48 + 64)),
+        ("Transpose", [(2, 3)], (3, 2), 0),
+        ("Tanh", [(2, 3)], (2, 3), 6),
+        ("ReduceSum", [(2, 3)], (1,), 6),
+    ],
+)
+def test_operations(op, shapes, out, expected):
+    assert flops(op, [np.zeros(shape) for shape in shapes], [np.zeros(out)]) == expected
+
+
+def test_a_profile_counts_all_of_its_runs(monkeypatch):
+    told = []
+    profile(runner("g (float[2] x) => (y) { y = Neg (x) }"), runs=2, progress=lambda *now: told.append(now))
+    assert told[-1][:2] == (2, 2)
+    with pytest.raises(ValueError, match="at least one"):
+        profile(None, runs=0)
+
+
+def test_the_bar_of_the_terminal(monkeypatch):
+    seen = []
+
+    class Bar:
+        n = 0
+
+        def __init__(self, **options):
+            seen.append(options["delay"])
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *error):
+            seen.append("closed")
+
+        def set_postfix_str(self, text, refresh):
+            seen.append(text)
+
+        def update(self, count):
+            self.n += count
+            seen.append(self.n)
+
+    with progress.bar() as silent:
+        assert silent is None or sys.stderr.isatty()
+    monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress.bar() as draw:
+        draw(3, 8, "conv")
+        draw(8, 8, "")
+    assert seen == [1.0, "conv", 3, "", 8, "closed"]
