@@ -202,8 +202,7 @@ class Model(Querying):
         declares, or to the operator that lost it and why.
 
         Raises:
-            NameLookupError: no value has this name.
-            IndexError: the value has no such axis.
+            NameLookupError: no value has this name, or the value has no such axis.
         """
         return self.inference.explain(self._value_id(value), axis)
 

@@ -69,7 +69,7 @@ class Inference:
         """Why a value's dim (of all of them where `axis` is None) is what it is: the way back to its sources.
 
         Raises:
-            IndexError: the value has no such axis.
+            NameLookupError: the value has no such axis.
         """
         with self._graph.lock:
             return Explainer(self._graph, self._walker, self._frame, self._edits).explain(value, axis)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import onnx
 
+from onnxlab.errors import NameLookupError
 from onnxlab.graph.attributes import decode, kind_of
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, ValueRecord
@@ -132,7 +133,7 @@ class Explainer:
         """Why the dim of `axis` of a value, or all that is known of it, is what it is.
 
         Raises:
-            IndexError: the value has no such axis.
+            NameLookupError: the value has no such axis.
         """
         start = self._frame_of(value)
         fact = start.frame.facts.get(value, UNKNOWN)
@@ -140,7 +141,7 @@ class Explainer:
         if fact.shape is not None:
             rank = len(fact.shape)
             if axis is not None and not -rank <= axis < rank:
-                raise IndexError(f"{self._graph.values[value].name!r} is {fact}: it has no axis {axis}")
+                raise NameLookupError(f"{self._graph.values[value].name!r} is {fact}: it has no axis {axis}")
             parts = [Part("dim", each) for each in (range(rank) if axis is None else [axis % rank])] or parts
         roots = [_Spot(start.frame, value, part, start.callers) for part in parts]
         return Explanation(self._graph.values[value].name, fact, self._walk(roots))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnxlab.errors import Diagnostic, OnnxlabError
+from onnxlab.infer.explain import Explanation
 
 PROTOCOL = 1
 MAX_ID = 2**53 - 1  # what a JavaScript number holds exactly
@@ -95,6 +96,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "inspect": {"node": _ID},
     "doc": {"node": _ID},
     "value": {"value": _ID},
+    "explain": {"value": _ID, "axis": Parameter("an axis from 0, or null for all", _is_int, required=False)},
     "set_attribute": {
         "node": _ID,
         "name": _NAME,
@@ -171,6 +173,23 @@ def _shown(value: object) -> str:
 
 def result(request: int, payload: JSON) -> JSON:
     return {"id": request, "result": payload}
+
+
+MAX_STEPS = 100
+
+
+def explanation(found: Explanation) -> JSON:
+    """Why a dim is what it is, for the page: the text, and its steps with the ids that they are about."""
+    first = found.first_loss
+    steps = [
+        {
+            "value": step.value, "node": step.node, "name": step.name, "what": step.what, "how": step.how,
+            "lost": step.lost, "edits": list(step.edits), "passes": step.passes,
+        }
+        for step in found.steps[:MAX_STEPS]
+    ]  # fmt: skip
+    where = found.steps.index(first) if first is not None else -1
+    return {"name": found.name, "fact": str(found.fact), "text": str(found), "steps": steps, "lost": where}
 
 
 def error(request: int, code: str, message: str, hint: str = "", node: int = 0) -> JSON:

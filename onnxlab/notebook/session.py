@@ -55,6 +55,7 @@ class Session:
             "inspect": self._inspect,
             "doc": self._doc,
             "value": self._value,
+            "explain": self._explain,
             "set_attribute": self._set_attribute,
             "rename_node": self._rename_node,
             "rename_value": self._rename_value,
@@ -133,6 +134,9 @@ class Session:
     def _value(self, value: int) -> JSON:
         with self.model.graph.lock:
             return self._hub.inspector.value(value, self.summaries.get(value))
+
+    def _explain(self, value: int, axis: int | None) -> JSON:
+        return protocol.explanation(self.model.explain(self.model.value(value), axis))
 
     # -- edits --------------------------------------------------------------------------------------------
 

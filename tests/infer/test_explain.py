@@ -3,6 +3,7 @@
 import pytest
 
 from onnxlab import Model
+from onnxlab.errors import NameLookupError
 from onnxlab.infer import Inference
 from onnxlab.infer.explain import Explanation
 from tests.infer.models import parsed, shape_chain
@@ -89,7 +90,7 @@ def test_edits_on_the_way_are_named_until_they_are_undone() -> None:
 
 def test_a_missing_axis_is_an_error() -> None:
     graph = shape_chain()
-    with pytest.raises(IndexError, match="no axis 7"):
+    with pytest.raises(NameLookupError, match="no axis 7"):
         Inference(graph).explain(graph.resolve_value("y"), 7)
 
 

@@ -245,3 +245,13 @@ def test_a_save_from_python_is_told_too(page: Page, model: onnxlab.Model, tmp_pa
     assert page.events[-1]["dirty"]
     model.save(tmp_path / "m.onnx")
     assert not page.events[-1]["dirty"]
+
+
+def test_a_dim_is_explained(page: Page, model: onnxlab.Model) -> None:
+    value = model.outputs[0].id
+    found = page.ask("explain", value=value, axis=0)
+    assert found["text"] == str(model.explain(value, 0))
+    assert found["steps"][0]["value"] == value
+    assert found["lost"] == -1
+    assert page.ask("explain", value=value)["fact"] == str(model.fact(value))
+    assert page.refused("explain", value=value, axis=9)["code"] == "gone"

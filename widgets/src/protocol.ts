@@ -236,6 +236,27 @@ export interface ValueInfo {
   statistics: Statistics | null;
 }
 
+/** Why a dim is what it is: `steps` lead from the value back; `lost` is the one that lost it first, -1 for none. */
+export interface Explanation {
+  name: string;
+  fact: string;
+  text: string;
+  steps: ExplanationStep[];
+  lost: number;
+}
+
+/** One value on the way; `node` makes it (0: none), `passes` where it only takes the dim over. */
+export interface ExplanationStep {
+  value: number;
+  node: number;
+  name: string;
+  what: string;
+  how: string;
+  lost: string;
+  edits: string[];
+  passes: boolean;
+}
+
 export interface RunResult {
   run: number;
   seconds: number;
@@ -250,6 +271,7 @@ export interface Methods {
   inspect: [{ node: number }, NodeInfo];
   doc: [{ node: number }, Documentation];
   value: [{ value: number }, ValueInfo];
+  explain: [{ value: number; axis?: number }, Explanation];
   set_attribute: [{ node: number; name: string; value: AttributeValue; type?: string; version?: number }, Edited];
   rename_node: [{ node: number; name: string; version?: number }, Edited];
   rename_value: [{ value: number; name: string; version?: number }, Edited];
