@@ -21,7 +21,7 @@ from onnxlab.execution.provider import Provider
 from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
 from onnxlab.formats import onnx as onnx_format
-from onnxlab.formats import recovery, saving
+from onnxlab.formats import recovery, saving, textual
 from onnxlab.formats.journal import Journal
 from onnxlab.formats.recovery import Recovery
 from onnxlab.formats.report import FieldChange
@@ -429,7 +429,9 @@ class Model(Querying):
         not at all, and data that did not change is not written again.
 
         Args:
-            path: where to; the suffix decides the format.
+            path: where to. The suffix decides the format: .textproto, .pbtxt and .txtpb are protobuf's text, .json its
+                JSON, .onnxtxt the language of onnx.parser, all others .onnx. A SaveWarning says what a text does not
+                carry.
             overwrite: also where somebody else changed the file since it was loaded.
             external_data: True or a file name puts initializers of 1 KiB or more into a data file, False takes all
                 external data into the model's file. None: everything stays where it is, unless the file would have
@@ -444,7 +446,7 @@ class Model(Querying):
             raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
         options = saving.Options(overwrite, external_data, shard_bytes)
         with self.graph.lock:
-            original = self._original() if options.as_it_is else None
+            original = self._original(saving.file_format(target)) if options.as_it_is else None
             announce = self._journal.announce
             self.source = saving.write(self.proto, target, self.source, original, options, announce)
             self._journal.begin(self.source)
@@ -488,12 +490,23 @@ class Model(Querying):
     def to_bytes(self) -> bytes:
         """The model as it would be saved (external data apart)."""
         with self.graph.lock:
-            original = self._original()
+            original = self._original("onnx")
             return original if original is not None else self.proto.SerializeToString()
 
-    def _original(self) -> bytes | None:
-        """The bytes as loaded where there is no net edit, None where there is or where nobody has them any more."""
-        return self.source.original() if self.source and self.history.state == 0 else None
+    def to_text(self, suffix: str = ".onnxtxt") -> str:
+        """The model as text for people: in the language of onnx.parser, or as ".textproto" or ".json".
+
+        Raises:
+            ValueError: no textual format has this suffix.
+        """
+        with self.graph.lock:
+            return textual.text_of(self.proto, suffix)
+
+    def _original(self, form: str) -> bytes | None:
+        """The bytes as loaded, where they are in this format, there is no net edit, and somebody still has them."""
+        if self.source is None or self.history.state != 0 or self.source.origin_format != form:
+            return None
+        return self.source.original()
 
     # -- showing ----------------------------------------------------------------------------------------------------
 
@@ -586,7 +599,8 @@ class Subgraph:
 def load(source: ModelSource | None = None) -> Model:
     """Open a model: a path, bytes or a ModelProto (which is kept, and mutated by edits).
 
-    Without an argument a small model that comes with onnxlab is opened. External data is not read until it is needed.
+    A file may also be protobuf's text or JSON of a model, or ONNX text. Without an argument a small model that comes
+    with onnxlab is opened. External data is not read until it is needed.
 
     Raises:
         LoadError: the file is missing, or is no ONNX model; the message says what it is instead.

@@ -78,6 +78,11 @@ def describe(data: bytes) -> str:
     return _as_message(fields) or "it is not an ONNX model: its bytes are no protobuf message of that kind"
 
 
+def is_text(data: bytes) -> bool:
+    """Whether a file looks like text."""
+    return _as_text(data) is not None
+
+
 def _as_text(data: bytes) -> str | None:
     """The sentence for a text file, None if it is binary."""
     head = data[:4096]

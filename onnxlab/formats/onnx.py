@@ -1,4 +1,4 @@
-"""Reading model files: bytes to a ModelProto, without the external data beside them. Writing is in `saving.py`.
+"""Reading model files, binary or text, to a ModelProto, without the external data beside them. `saving.py` writes.
 
 Nothing is checked here but that the bytes are a model: a file with faults, or of an IR or opset newer than the onnx
 package knows, opens, so that it can be looked at and mended.
@@ -14,7 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from onnxlab.errors import LoadError
-from onnxlab.formats import identify
+from onnxlab.formats import identify, textual
 from onnxlab.formats.source import LARGEST, Source, Stamp
 
 
@@ -31,12 +31,13 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         return source, Source()
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
-        return parse(data, f"these {len(data)} bytes"), Source(kept=data)
+        return decode(data, None), Source(kept=data, origin_format=format_of(data))
     if not isinstance(source, str | os.PathLike):
         raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
     path = Path(source).expanduser().absolute()
     data, stamp = _contents(path)
-    return parse(data, str(source)), Source(path, path.parent, path, stamp, disk=stamp)
+    model = decode(data, path)
+    return model, Source(path, path.parent, path, stamp, disk=stamp, origin_format=format_of(data))
 
 
 def parse(data: bytes, label: str) -> onnx.ModelProto:
@@ -52,8 +53,24 @@ def parse(data: bytes, label: str) -> onnx.ModelProto:
 
 
 def decode(data: bytes, path: Path | None) -> onnx.ModelProto:
-    """The ModelProto in the bytes of a file, in whatever format; raises LoadError."""
-    return parse(data, str(path or f"these {len(data)} bytes"))
+    """The ModelProto in the bytes of a file: its content says in which format, else its name; raises LoadError."""
+    label = str(path or f"these {len(data)} bytes")
+    form = textual.by_content(data) or (textual.by_suffix(path) if identify.is_text(data) else None)
+    if form is None:
+        return parse(data, label)
+    try:
+        model = textual.decode(data, form)
+    except LoadError as error:
+        raise LoadError(f"cannot load {label}: {error}") from error
+    if not _is_model(model):
+        raise LoadError(f"cannot load {label}: it is {form.name} without a graph")
+    return model
+
+
+def format_of(data: bytes) -> str:
+    """The name of the format that the bytes of a model are in."""
+    form = textual.by_content(data)
+    return form.name if form else "onnx"
 
 
 def _is_model(model: onnx.ModelProto) -> bool:

@@ -13,7 +13,7 @@ from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats import source as sources
-from onnxlab.formats import storage
+from onnxlab.formats import storage, textual
 from onnxlab.formats.atomic import Replacement, real_target
 from onnxlab.formats.onnx import decode
 from onnxlab.formats.report import FieldChange, differences
@@ -99,7 +99,7 @@ def write(
         raise SaveError(f"cannot save to {path}: {error.strerror or error}; nothing was changed") from error
     state = Stamp.of(target.stat())
     if original is not None:
-        return Source(path, path.parent, path, state, disk=state)
+        return Source(path, path.parent, path, state, disk=state, origin_format=source.origin_format)
     folder = source.base_dir if inline else path.parent  # the data stays where it was when it is only copied in
     return replace(source, path=path, base_dir=folder, disk=state, layout=plan.layout, inline=inline)
 
@@ -113,6 +113,8 @@ def prepared(model: onnx.ModelProto, path: Path, source: Source, options: Option
     """
     if options.external_data is False or (options.as_it_is and source.inline):
         return storage.Plan(), _checked(_serialised(storage.embedded(model, source.base_dir)), path)
+    if form := textual.by_suffix(path):
+        return storage.Plan(), _as_text(model, path, form, options)
     in_place = _is_same(source.path, path)
     keep = storage.unchanged(model, source.layout) if in_place else {}
     if options.as_it_is:
@@ -163,6 +165,24 @@ def _last_bytes(source: Source) -> bytes | None:
     return None
 
 
+def file_format(path: Path) -> str:
+    """The name of the format that a file name asks for."""
+    form = textual.by_suffix(path)
+    return form.name if form else "onnx"
+
+
+def _as_text(model: onnx.ModelProto, path: Path, form: textual.Format, options: Options) -> bytes:
+    if not options.as_it_is:
+        raise SaveError(f"cannot save to {path}: weights go to data files beside .onnx files only")
+    try:
+        data, lost = textual.encode(model, form)
+    except (ValueError, EncodeError) as error:
+        raise SaveError(f"cannot save to {path}: {form.name} cannot hold this model: {error}") from error
+    if lost:
+        warnings.warn(f"{path.name}: {lost}", SaveWarning, stacklevel=5)
+    return data
+
+
 def _refuse_conflict(source: Source, path: Path, target: Path, options: Options) -> None:
     """Raise SaveError where the file that the model came from was changed by somebody else since."""
     if options.overwrite or source.disk is None or source.path is None or not _is_same(source.path, target):
@@ -202,6 +222,8 @@ def _checked(data: bytes | None, path: Path) -> bytes:
 def _without_origin(source: Source) -> Source:
     """The source when its file is about to be overwritten: the bytes are kept, unless protobuf gives them again."""
     data = source.original()
+    if source.origin_format != "onnx":
+        return replace(source, origin=None, stamp=None, kept=data)
     if data is None or onnx.ModelProto.FromString(data).SerializeToString() == data:
         return replace(source, origin=None, stamp=None)
     return replace(source, origin=None, stamp=None, kept=data)

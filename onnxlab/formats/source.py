@@ -42,6 +42,7 @@ class Source:
         kept: the bytes as loaded, where no file has them.
         disk: the state of the file at `path` when it was last read or written here.
         layout: tensors of the live model whose bytes the last save put into data files.
+        origin_format: the format of the bytes as loaded, "onnx" for protobuf's binary one.
         inline: whether the last save took all external data into the model's file.
     """
 
@@ -52,6 +53,7 @@ class Source:
     kept: bytes | None = None
     disk: Stamp | None = None
     layout: Layout = field(default_factory=dict)
+    origin_format: str = "onnx"
     inline: bool = False
 
     def original(self) -> bytes | None:

@@ -1,0 +1,152 @@
+"""Models as text: protobuf's text format, its JSON, and the language of onnx.parser; told apart by what they contain.
+
+The first two hold every field that onnx.proto has; unknown fields are lost in both. The language of onnx.parser is made
+for people: it has no place for much of a model. What a file does not carry is found by reading it back, and told.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+import onnx.parser
+import onnx.printer
+from google.protobuf import json_format, text_format
+
+from onnxlab.errors import LoadError
+from onnxlab.formats.report import differences
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A way to write a model as text.
+
+    Attributes:
+        name: how messages call it.
+        suffixes: of its files.
+        begins: how such a file begins, comments apart.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    begins: re.Pattern[str]
+    encode: Callable[[onnx.ModelProto], str]
+    decode: Callable[[str], onnx.ModelProto]
+
+
+def _from_text(text: str) -> onnx.ModelProto:
+    try:
+        return text_format.Parse(text, onnx.ModelProto())
+    except text_format.ParseError as error:
+        raise LoadError(f"it is no protobuf text of a model: {error}") from error
+
+
+def _from_json(text: str) -> onnx.ModelProto:
+    try:
+        return json_format.Parse(text, onnx.ModelProto())
+    except (json_format.ParseError, RecursionError) as error:
+        raise LoadError(f"it is no JSON of a model: {error}") from error
+
+
+def _from_language(text: str) -> onnx.ModelProto:
+    try:
+        return onnx.parser.parse_model(text)
+    except onnx.parser.ParseError as error:
+        said = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
+        raise LoadError(f"it is no ONNX text: {' '.join(said.split())[:300]}") from error
+
+
+_FIELDS = (
+    "ir_version|opset_import|producer_name|producer_version|domain|model_version|doc_string|graph|metadata_props|"
+    "training_info|functions|configuration"
+)
+
+_CAMEL = "|".join(field.camelcase_name for field in onnx.ModelProto.DESCRIPTOR.fields)
+
+FORMATS = (
+    Format(
+        "protobuf text",
+        (".textproto", ".pbtxt", ".txtpb"),
+        re.compile(rf"(?:{_FIELDS})\s*[:{{]"),
+        lambda model: text_format.MessageToString(model, as_utf8=True),
+        _from_text,
+    ),
+    Format(
+        "JSON",
+        (".json",),
+        re.compile(rf'\{{\s*"(?:{_FIELDS}|{_CAMEL})"'),
+        lambda model: json_format.MessageToJson(model, preserving_proto_field_name=True) + "\n",
+        _from_json,
+    ),
+    Format(
+        "ONNX text",
+        (".onnxtxt",),
+        re.compile(r"<\s*(?:ir_version|opset_import|producer_name|\w+\s*:)|\w+\s*(?:<[^>]*>)?\s*\([^)]*\)\s*=>"),
+        lambda model: onnx.printer.to_text(model) + "\n",
+        _from_language,
+    ),
+)
+
+_HEAD = 65536
+
+
+def by_suffix(path: Path | None) -> Format | None:
+    """The textual format that a file name asks for, None for .onnx and any other."""
+    suffix = path.suffix.lower() if path is not None else ""
+    return next((entry for entry in FORMATS if suffix in entry.suffixes), None)
+
+
+def by_content(data: bytes) -> Format | None:
+    """The textual format that a file is in, None for one that is no text or no model."""
+    head = data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()
+    while head.startswith((b"#", b"//")):  # comments
+        head = head.partition(b"\n")[2].lstrip()
+    if not head[:1].isascii() or b"\0" in head:
+        return None
+    text = head.decode("utf-8", "replace")
+    return next((entry for entry in FORMATS if entry.begins.match(text)), None)
+
+
+def text_of(model: onnx.ModelProto, suffix: str = ".onnxtxt") -> str:
+    """A model as text, in the format of a suffix.
+
+    Raises:
+        ValueError: no textual format has this suffix, or it cannot hold the model.
+    """
+    form = by_suffix(Path(f"model.{suffix.removeprefix('.')}"))
+    if form is None:
+        known = ", ".join(suffix for entry in FORMATS for suffix in entry.suffixes)
+        raise ValueError(f"{suffix!r} is no textual format of models; there are {known}")
+    return form.encode(model)
+
+
+def decode(data: bytes, form: Format) -> onnx.ModelProto:
+    """The model in the bytes of a textual file; raises LoadError with what is wrong, and where."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LoadError(f"it is no {form.name}: {error}") from error
+    return form.decode(text)
+
+
+def encode(model: onnx.ModelProto, form: Format) -> tuple[bytes, str]:
+    """A model as text, and a sentence on what the text does not carry, "" if it carries everything.
+
+    Raises:
+        ValueError: the text cannot be made: a string that is no UTF-8, a message that is too large.
+    """
+    data = form.encode(model).encode("utf-8")
+    try:
+        again = decode(data, form)
+    except LoadError as error:
+        return data, f"{form.name} of this model cannot be read back: {error}"
+    lost: dict[str, int] = {}
+    for change in differences(model, again):
+        path = re.sub(r"\[\d+\]", "[…]", change.path)
+        lost[path] = lost.get(path, 0) + 1
+    if not lost:
+        return data, ""
+    names = [f"{path} ({count})" if count > 1 else path for path, count in lost.items()]
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return data, f"{form.name} does not carry all of this model; lost or changed: {', '.join(names[:8])}{more}"
