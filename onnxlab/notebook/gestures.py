@@ -53,8 +53,8 @@ def _call(*arguments: Any, **keywords: Any) -> str:
 
 
 def _add_node(model: "Model", subject: Any, given: Given) -> None:
-    op_type, keywords = _operator(given)
-    model.add_node(op_type, *_ends(model, given), **keywords)
+    inputs, outputs = _ends(model, given)
+    model.add_node(given["op_type"], inputs, outputs, domain=given["domain"])
 
 
 def _ends(model: "Model", given: Given) -> tuple[list[str], list[str]]:

@@ -5,6 +5,7 @@
  * and a refusal becomes a toast. Nothing here renders.
  */
 
+import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
 import { neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
 import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./protocol.ts";
@@ -23,7 +24,7 @@ export interface Toast {
   node: number;
 }
 
-export type Drawer = "problems" | "results" | null;
+export type Drawer = "problems" | "results" | "history" | "table" | null;
 
 /** The run under way: its request id and how far it is. */
 export interface Running {
@@ -62,6 +63,7 @@ export class App {
   readonly store: Store;
   readonly client: Client;
   readonly index: SearchIndex;
+  readonly editing = new Editing(this);
   /** Null until the picture is on the page. */
   readonly attached = new Cell<Picture | null>(null);
 
@@ -105,6 +107,9 @@ export class App {
         }
       }),
       client.on("progress", (event) => this.#progress(event)),
+      client.on("line", (line) => {
+        this.editing.line.value = line;
+      }),
       client.on("trouble", (error) => this.fail(error)),
     );
   }
@@ -136,6 +141,9 @@ export class App {
       picture.on("selectgroup", (group) => {
         this.subject.value = group ? { kind: "group", group } : NOTHING;
       }),
+      picture.on("wire", ({ value, shown }) => this.editing.beginWire(value, shown)),
+      picture.on("wireover", (node) => this.editing.overNode(node)),
+      picture.on("wiredrop", ({ node, share }) => void this.editing.drop(node, share)),
       picture.on("contextmenu", (target) => {
         this.menu.value = target;
       }),
@@ -386,12 +394,15 @@ export class App {
     const subject = this.subject.value;
     const names = nodes.map((id) => this.store.nodes.get(id)?.name || nodeLabel(this.store, id));
     if (names.length === 0 && subject.kind === "value") names.push(valueLabel(this.store, subject.value));
-    if (names.length === 0) return;
+    if (names.length) await this.copyText(names.join("\n"), names.length === 1 ? `Copied ${names[0]}` : `Copied ${plural(names.length, "name")}`);
+  }
+
+  async copyText(text: string, done = `Copied ${text}`): Promise<void> {
     try {
-      await navigator.clipboard.writeText(names.join("\n"));
-      this.toast("info", names.length === 1 ? `Copied ${names[0]}` : `Copied ${plural(names.length, "name")}`);
+      await navigator.clipboard.writeText(text);
+      this.toast("info", done);
     } catch {
-      this.toast("error", "The browser did not allow copying.", names.join("\n"));
+      this.toast("error", "The browser did not allow copying.", text);
     }
   }
 }

@@ -22,6 +22,8 @@ export type Connection = "connecting" | "ready" | "waiting" | "silent" | "gone";
 export interface ClientEvents {
   connection: Connection;
   progress: ProgressEvent;
+  /** An edit of this view in Python. */
+  line: string;
   /** An error that no request can carry, such as a snapshot that cannot be read. */
   trouble: RequestError;
 }
@@ -107,7 +109,7 @@ export class Client {
   #disposed = false;
   #offs: (() => void)[] = [];
   #listeners: { [E in keyof ClientEvents]: Set<(payload: ClientEvents[E]) => void> } = {
-    connection: new Set(), progress: new Set(), trouble: new Set(),
+    connection: new Set(), progress: new Set(), line: new Set(), trouble: new Set(),
   };
 
   constructor(transport: Transport, store: Store, patience: Partial<Patience> = {}) {
@@ -279,6 +281,7 @@ export class Client {
 
   #applyCommit(event: CommitEvent): void {
     if (event.version > this.store.version) this.store.apply(event);
+    if (event.python && event.origin === this.session) this.#emit("line", event.python);
   }
 
   /** Waits a moment for the missing event, then asks for snapshots; a number that none of them reaches was never sent. */

@@ -2,6 +2,7 @@
 
 import { mount, type Shared } from "./mount.tsx";
 import { recordedTransport, type Recorded } from "./offline.ts";
+import { keepNote } from "./saved.ts";
 import { type WidgetModel, commTransport, listen } from "./transport.ts";
 
 interface RenderContext {
@@ -10,7 +11,12 @@ interface RenderContext {
 }
 
 function render({ model, el }: RenderContext): () => void {
-  return mount(el, commTransport(model), traits(model));
+  const unmount = mount(el, commTransport(model), traits(model));
+  const forget = keepNote(model.widget_manager, String(model.get("session") ?? ""), String(model.get("_model_module_version") ?? ""));
+  return () => {
+    forget();
+    unmount();
+  };
 }
 
 /** Shows a recorded model on a whole page; see onnxlab/notebook/export.py. */

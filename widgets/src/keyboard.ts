@@ -29,7 +29,18 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
     return true;
   }
   if (key === "Escape") return escape(app, root);
-  return false;
+  return event.altKey ? false : handleEdit(app, key);
+}
+
+/** Letters that ask for an operator: Add, Insert behind, Replace. */
+function handleEdit(app: App, key: string): boolean {
+  const subject = app.subject.value, [node = 0] = app.selection;
+  const value = subject.kind === "value" ? subject.value : (app.store.nodes.get(node)?.outputs.find((id) => id > 0) ?? 0);
+  if (key === "a") app.editing.addNode(value ? [value] : []);
+  else if (key === "i" && value) app.editing.insertAfter(value);
+  else if (key === "r" && app.selection.length === 1) app.editing.replace(node);
+  else return false;
+  return true;
 }
 
 function handleControl(app: App, root: HTMLElement, target: EventTarget | null, key: string, shift: boolean): boolean {
@@ -46,6 +57,10 @@ function handleControl(app: App, root: HTMLElement, target: EventTarget | null, 
   }
   if (key === "y") {
     app.redo();
+    return true;
+  }
+  if (key === "d") {
+    if (app.selection.length) void app.editing.gesture("duplicate", app.selection);
     return true;
   }
   if (key === "c" && !isField(target) && !hasTextSelection(root)) {

@@ -20,6 +20,12 @@ export interface PictureEvents {
   selectgroup: number;
   hover: PointerTarget | null;
   contextmenu: PointerTarget;
+  /** A wire of a selected value is being dragged; `shown`: nodes on the screen. */
+  wire: { value: number; shown: number[] };
+  /** The node under a dragged wire, 0: none. */
+  wireover: number;
+  /** A wire was let go of on a node (0: nowhere), `share` of its width from its left edge. */
+  wiredrop: { node: number; share: number };
   /** The scope shown now. */
   scope: number;
   ready: void;
@@ -39,6 +45,8 @@ export interface Picture {
   openScope(scope: number): void;
   setBadges(diagnostics: Diagnostic[]): void;
   setHighlights(nodes: number[]): void;
+  /** Nodes to draw faintly. */
+  setDimmed(nodes: number[]): void;
   setRunStats(statistics: Statistics[] | null): void;
   setTheme(theme: Theme): void;
   on<E extends keyof PictureEvents>(event: E, listener: (payload: PictureEvents[E]) => void): () => void;

@@ -15,6 +15,9 @@ export interface GestureHandler {
   /** A rectangle drawn with Shift, corner to corner; `done` on the last call. */
   lasso(x1: number, y1: number, x2: number, y2: number, done: boolean): void;
   panning(active: boolean): void;
+  /** Whether a press here takes hold of a wire, which then follows the pointer by `wire`; `done` on the last call. */
+  grabs(x: number, y: number): boolean;
+  wire(x: number, y: number, done: boolean): void;
 }
 
 /** Pixels that a press may move and still be a click. */
@@ -22,7 +25,7 @@ const SLACK = 4;
 const LINE_HEIGHT = 16;
 const DOUBLE_MS = 350;
 
-type Mode = "idle" | "press" | "pan" | "lasso" | "pinch";
+type Mode = "idle" | "press" | "pan" | "lasso" | "pinch" | "wire";
 
 export class Gestures {
   readonly #element: HTMLElement;
@@ -91,7 +94,7 @@ export class Gestures {
       return;
     }
     if (this.#mode === "press" && Math.hypot(at.x - this.#start.x, at.y - this.#start.y) > SLACK) {
-      this.#mode = this.#shift ? "lasso" : "pan";
+      this.#mode = this.#shift ? "lasso" : this.#handler.grabs(this.#start.x, this.#start.y) ? "wire" : "pan";
       if (this.#mode === "pan") {
         this.#handler.panning(true);
         this.#handler.pan(before.x - this.#start.x, before.y - this.#start.y);
@@ -99,6 +102,7 @@ export class Gestures {
     }
     if (this.#mode === "pan") this.#handler.pan(at.x - before.x, at.y - before.y);
     if (this.#mode === "lasso") this.#handler.lasso(this.#start.x, this.#start.y, at.x, at.y, false);
+    if (this.#mode === "wire") this.#handler.wire(at.x, at.y, false);
     this.#pointers.set(event.pointerId, at);
   }
 
@@ -119,6 +123,7 @@ export class Gestures {
     this.#mode = "idle";
     if (mode === "pan") this.#handler.panning(false);
     if (mode === "lasso") this.#handler.lasso(this.#start.x, this.#start.y, at.x, at.y, true);
+    if (mode === "wire") this.#handler.wire(at.x, at.y, true);
     if (mode === "press") this.#click(event, at);
   }
 
@@ -135,6 +140,7 @@ export class Gestures {
     this.#pointers.delete(event.pointerId);
     if (this.#mode === "pan") this.#handler.panning(false);
     if (this.#mode === "lasso") this.#handler.lasso(0, 0, 0, 0, true);
+    if (this.#mode === "wire") this.#handler.wire(-1e9, -1e9, true);
     this.#mode = "idle";
   }
 

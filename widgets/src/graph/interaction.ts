@@ -35,6 +35,9 @@ export interface Stage {
   setCursor(cursor: string): void;
   hovered(target: PointerTarget | null): void;
   menuAsked(target: PointerTarget): void;
+  wireGrabbed(value: number): void;
+  wireOver(node: number): void;
+  wireDropped(node: number, share: number): void;
 }
 
 /** Pixels within which a line counts as hit. */
@@ -169,6 +172,29 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     const target = this.#target(pick, x, y);
     if (target.node && !this.#stage.overlay.nodes.includes(target.node)) this.#stage.choose([target.node]);
     this.#stage.menuAsked(target);
+  }
+
+  grabs(x: number, y: number): boolean {
+    const { overlay } = this.#stage;
+    const pick = this.#pick(x, y);
+    if (pick?.what !== "value" || pick.value !== overlay.value) return false;
+    overlay.wire = { fromX: this.#stage.camera.toSceneX(x), fromY: this.#stage.camera.toSceneY(y), x: 0, y: 0 };
+    this.#stage.wireGrabbed(pick.value);
+    return true;
+  }
+
+  wire(x: number, y: number, done: boolean): void {
+    const { overlay, camera, index } = this.#stage;
+    const pick = this.#pick(x, y);
+    const box = pick?.what === "box" ? this.#boxOf(pick) : undefined;
+    const node = box?.kind === NODE ? box.id : 0;
+    if (overlay.wire) overlay.wire = done ? null : { ...overlay.wire, x: camera.toSceneX(x), y: camera.toSceneY(y) };
+    if (!done) this.#stage.wireOver(node);
+    else {
+      const at = pick?.what === "box" ? pick.index : -1, { scene } = index!;
+      this.#stage.wireDropped(node, at < 0 ? 0 : (camera.toSceneX(x) - scene.x[at]!) / scene.w[at]!);
+    }
+    this.#stage.overlayChanged(false);
   }
 
   lasso(x1: number, y1: number, x2: number, y2: number, done: boolean): void {

@@ -19,10 +19,12 @@ export class Overlay {
   /** Key of the box that the keyboard is at, 0: none. */
   focusKey = 0;
   lasso: Marks["lasso"] = null;
+  wire: Marks["wire"] = null;
+  #dimmed: readonly number[] = [];
   ran: ReadonlyMap<number, boolean> = new Map();
   #highlights: readonly number[] = [];
   #diagnostics: readonly Diagnostic[] = [];
-  #counted: { matches: Map<number, number>; badges: Map<number, Badge> } | null = null;
+  #counted: { matches: Map<number, number>; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
 
   /** Scene or folding changed: boxes have other indices now. */
   sceneChanged(): void {
@@ -32,6 +34,11 @@ export class Overlay {
 
   set highlights(nodes: readonly number[]) {
     this.#highlights = nodes;
+    this.#counted = null;
+  }
+
+  set dimmed(nodes: readonly number[]) {
+    this.#dimmed = nodes;
     this.#counted = null;
   }
 
@@ -60,7 +67,9 @@ export class Overlay {
 
   /** What the painter draws; `keyboard`: whether the focus is shown. */
   marks(ground: Ground, keyboard: boolean): Marks {
-    this.#counted ??= { matches: countsOf(ground, this.#highlights), badges: badgesOf(ground, this.#diagnostics) };
+    this.#counted ??= {
+      matches: countsOf(ground, this.#highlights), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
+    };
     const { hover } = this;
     const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;
     const strongValues = new Set<number>();
@@ -77,6 +86,7 @@ export class Overlay {
       ...this.#counted,
       ran: this.ran,
       lasso: this.lasso,
+      wire: this.wire,
     };
   }
 }

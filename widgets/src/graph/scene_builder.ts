@@ -27,6 +27,8 @@ export class SceneBuilder {
   #contents = new Map<number, Content>();
   /** Where boxes were in their container, by key. */
   #places = new Map<number, number>();
+  /** Rows of boxes in their container, by key. */
+  #rows = new Map<number, number>();
   #hierarchy: Hierarchy | null = null;
 
   constructor(store: Store, solver: Solver, measure: Measure) {
@@ -38,7 +40,10 @@ export class SceneBuilder {
   /** Contents are kept while the hierarchy object stays the same: make a new one when the structure changed. */
   build(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
     if (hierarchy !== this.#hierarchy) {
-      if (hierarchy.scope !== this.#hierarchy?.scope) this.#places.clear();
+      if (hierarchy.scope !== this.#hierarchy?.scope) {
+        this.#places.clear();
+        this.#rows.clear();
+      }
       this.#contents.clear();
       this.#hierarchy = hierarchy;
     }
@@ -119,26 +124,30 @@ export class SceneBuilder {
     });
     return {
       count, width, height, pin, netSource: Int32Array.from(content.nets, (net) => net.source), netStart, netTarget,
-      sourcePort, targetPort, hint: this.#hint(content, count),
+      sourcePort, targetPort, ...this.#hint(content, count),
     };
   }
 
   /** Earlier places; null unless most of the boxes have one, as then a fresh start draws better. */
-  #hint(content: Content, count: number): Float32Array | null {
-    const hint = new Float32Array(count).fill(NaN);
+  #hint(content: Content, count: number): { hint: Float32Array; hintRow: Int32Array } | { hint: null } {
+    const hint = new Float32Array(count).fill(NaN), hintRow = new Int32Array(count).fill(-1);
     let known = 0;
     content.items.forEach((key, i) => {
       const place = this.#places.get(key);
       if (place === undefined) return;
       hint[i] = place;
+      hintRow[i] = this.#rows.get(key)!;
       known++;
     });
-    return known * 2 > content.items.length ? hint : null;
+    return known * 2 > content.items.length ? { hint, hintRow } : { hint: null };
   }
 
   #remember(parts: Part[]): void {
     for (const { content, boxes, result } of parts) {
-      content.items.forEach((key, i) => this.#places.set(key, result!.x[i]! + boxes[i]!.width / 2));
+      content.items.forEach((key, i) => {
+        this.#places.set(key, result!.x[i]! + boxes[i]!.width / 2);
+        this.#rows.set(key, result!.row[i]!);
+      });
     }
   }
 }

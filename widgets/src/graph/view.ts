@@ -19,10 +19,14 @@ import { Explorer } from "./explorer.ts";
 import { Gestures } from "./gestures.ts";
 import { Interaction, type Stage } from "./interaction.ts";
 import { handleCanvasKey } from "./keyboard.ts";
+import { NODE } from "./keys.ts";
 import { ranValues } from "./marks.ts";
 import { opTitle } from "./names.ts";
 import { Outline } from "./outline.ts";
 import { Overlay } from "./overlay.ts";
+
+/** Nodes of which the kernel is asked whether a wire may end there. */
+const WIRED = 2000;
 
 export interface GraphViewOptions {
   theme?: Theme;
@@ -232,6 +236,19 @@ export class GraphView implements Picture {
     this.#overlayChanged(false);
   }
 
+  setDimmed(nodes: number[]): void {
+    this.#overlay.dimmed = nodes;
+    this.#overlayChanged(false);
+  }
+
+  /** Nodes whose boxes are on the screen. */
+  #nodesInView(): number[] {
+    const { index } = this.#explorer;
+    if (!index) return [];
+    const { boxes } = index.visible(this.#renderer.camera);
+    return [...boxes].map((i) => index.scene.boxes[i]!).filter(({ kind }) => kind === NODE).map(({ id }) => id).slice(0, WIRED);
+  }
+
   setRunStats(statistics: Statistics[] | null): void {
     this.#overlay.ran = ranValues(statistics);
     this.#overlayChanged(false);
@@ -279,6 +296,9 @@ export class GraphView implements Picture {
       cameraChanged: () => this.#cameraChanged(),
       setCursor: (cursor) => (this.#outline.element.style.cursor = cursor),
       hovered: (target) => this.#emitter.emit("hover", target),
+      wireGrabbed: (value) => this.#emitter.emit("wire", { value, shown: this.#nodesInView() }),
+      wireOver: (node) => this.#emitter.emit("wireover", node),
+      wireDropped: (node, share) => this.#emitter.emit("wiredrop", { node, share }),
       menuAsked: (target) => this.#emitter.emit("contextmenu", target),
     };
   }

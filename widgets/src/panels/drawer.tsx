@@ -5,18 +5,25 @@ import { count, nodeLabel, plural } from "../names.ts";
 import type { Diagnostic, Severity, Statistics } from "../protocol.ts";
 import { useCell, useEvents } from "../state.ts";
 import { Elided, ToolButton } from "./controls.tsx";
+import { HistoryList } from "./history.tsx";
 import { Icon } from "./icons.tsx";
+import { ModelTables } from "./tables.tsx";
 import { HistogramChart, formatNumber, formatShape } from "./statistics.tsx";
 
 const PROBLEMS_SHOWN = 300, RESULTS_SHOWN = 500;
 const ORDER: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
+const TITLES = { problems: "Problems", results: "Results", history: "History", table: "Tables" };
+
 export function Drawer({ app }: { app: App }) {
   const drawer = useCell(app.drawer);
   if (drawer === null) return null;
   return (
-    <section class="ol-drawer" aria-label={drawer === "problems" ? "Problems" : "Results"} data-testid={`drawer-${drawer}`}>
-      {drawer === "problems" ? <Problems app={app} /> : <ResultsTable app={app} />}
+    <section class="ol-drawer" aria-label={TITLES[drawer]} data-testid={`drawer-${drawer}`}>
+      {drawer === "problems" && <Problems app={app} />}
+      {drawer === "results" && <ResultsTable app={app} />}
+      {drawer === "history" && <HistoryList app={app} />}
+      {drawer === "table" && <ModelTables app={app} />}
       <ToolButton icon="close" title="Close" testid="drawer-close" onClick={() => { app.drawer.value = null; }} />
     </section>
   );
@@ -24,7 +31,7 @@ export function Drawer({ app }: { app: App }) {
 
 /** One line at the bottom: size of the model, problems, results. */
 export function StatusLine({ app }: { app: App }) {
-  useEvents(app.store, "reset", "commit", "diagnostics");
+  useEvents(app.store, "reset", "commit", "diagnostics", "history");
   const drawer = useCell(app.drawer);
   const results = useCell(app.results);
   useCell(app.subject);
@@ -34,7 +41,20 @@ export function StatusLine({ app }: { app: App }) {
     <footer class="ol-status">
       <span data-testid="status-size">{app.store.version > 0 && plural(app.store.nodes.size, "node")}</span>
       {selected > 0 && <span class="ol-dim">{count(selected)} selected</span>}
-      <span class="ol-stretch" />
+      <span class="ol-stretch"><LastLine app={app} /></span>
+      <button
+        type="button" class="ol-status-button" aria-pressed={drawer === "table"} data-testid="status-table" onClick={() => toggle("table")}
+      >
+        <Icon name="table" />Tables
+      </button>
+      {app.client.can.edit !== false && app.store.version > 0 && (
+        <button
+          type="button" class="ol-status-button" aria-pressed={drawer === "history"} data-testid="status-history"
+          onClick={() => toggle("history")}
+        >
+          <Icon name="clock" />{plural(app.store.history.position, "edit")}
+        </button>
+      )}
       {results && (
         <button
           type="button" class="ol-status-button" aria-pressed={drawer === "results"} data-testid="status-results"
@@ -45,6 +65,18 @@ export function StatusLine({ app }: { app: App }) {
       )}
       <ProblemCount app={app} pressed={drawer === "problems"} onClick={() => toggle("problems")} />
     </footer>
+  );
+}
+
+/** What was done last, in Python, to be copied into a cell. */
+function LastLine({ app }: { app: App }) {
+  const line = useCell(app.editing.line);
+  if (!line) return null;
+  return (
+    <span class="ol-last-line">
+      <code class="ol-mono ol-elided" title={line} data-testid="python-line">{line}</code>
+      <ToolButton icon="copy" title="Copy this line of Python" testid="python-copy" onClick={() => void app.copyText(line)} />
+    </span>
   );
 }
 

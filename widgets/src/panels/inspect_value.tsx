@@ -33,6 +33,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           commit={(text) => app.renameValue(value, text)}
         />
         <p class="ol-value-type" data-testid="value-label">{data?.label || record.label || "type unknown"}</p>
+        {(record.flags & (GRAPH_INPUT | GRAPH_OUTPUT)) !== 0 && data && <Declared app={app} value={value} label={data.label} />}
       </header>
       <Diagnostics diagnostics={app.store.diagnostics.filter((each) => each.value === value && !each.node)} />
       {error && !data && <p class="ol-empty">{error.message}</p>}
@@ -66,6 +67,26 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           />
         </Section>
       )}
+    </div>
+  );
+}
+
+/** Shape and type that an input or output declares, to be changed: numbers, names for dynamic dims, ? for unknown ones. */
+function Declared({ app, value, label }: { app: App; value: number; label: string }) {
+  const [, dtype = "", dims = ""] = /^(\w+)\[(.*)\]$/.exec(label) ?? [];
+  if (!dtype) return null;
+  const parse = (text: string): (number | string)[] => text.split(",").map((part) => part.trim()).filter(Boolean)
+    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+  return (
+    <div class="ol-declared">
+      <TextField
+        value={dims.replaceAll(",", ", ")} label="Declared shape" testid="value-shape-field" errorTestid="value-shape-error" mono
+        disabled={!app.client.editable} commit={(text) => app.editing.set("set_shape", [value], { shape: parse(text) })}
+      />
+      <TextField
+        value={dtype} label="Declared type" testid="value-dtype-field" errorTestid="value-dtype-error" mono
+        disabled={!app.client.editable} commit={(text) => app.editing.set("set_dtype", [value], { dtype: text.trim() })}
+      />
     </div>
   );
 }

@@ -3,6 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { calledFunction, plural } from "../names.ts";
+import { GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER } from "../protocol.ts";
 import { useCell } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 
@@ -112,6 +113,11 @@ function nodeItems(app: App, nodes: number[]): Item[][] {
     ],
     [
       { label: "Rename", keys: "F2", testid: "menu-rename", disabled: fixed || nodes.length > 1, act: rename },
+      { label: `Duplicate${what}`, keys: "Ctrl+D", testid: "menu-duplicate", disabled: fixed, act: () => void app.editing.gesture("duplicate", nodes) },
+      ...(nodes.length === 1 ? [
+        { label: "Replace the operator…", keys: "R", testid: "menu-replace", disabled: fixed, act: () => app.editing.replace(nodes[0]!) },
+        { label: "Insert a node behind…", keys: "I", testid: "menu-insert", disabled: fixed || !outputOf(app, nodes[0]!), act: () => app.editing.insertAfter(outputOf(app, nodes[0]!)) },
+      ] : []),
       { label: `Delete${what}, joining around`, keys: "Del", testid: "menu-delete-bypass", disabled: fixed, act: () => void app.remove(nodes, true) },
       { label: `Delete${what}`, keys: "⇧ Del", testid: "menu-delete", disabled: fixed, act: () => void app.remove(nodes, false) },
     ],
@@ -125,6 +131,7 @@ function nodeItems(app: App, nodes: number[]): Item[][] {
 }
 
 function valueItems(app: App, value: number): Item[][] {
+  const fixed = !app.client.editable;
   const producer = app.store.producer(value);
   const uses = [...new Set(app.store.uses(value).map((use) => use.node))];
   const rename = () => {
@@ -137,7 +144,12 @@ function valueItems(app: App, value: number): Item[][] {
     void app.copyNames([]);
   };
   return [
-    [{ label: "Rename", keys: "F2", testid: "menu-rename", disabled: !app.client.editable, act: rename }],
+    [
+      { label: "Rename", keys: "F2", testid: "menu-rename", disabled: fixed, act: rename },
+      { label: "Insert a node here…", keys: "I", testid: "menu-insert", disabled: fixed, act: () => app.editing.insertAfter(value) },
+      { label: "Add a node that reads this…", keys: "A", testid: "menu-add", disabled: fixed, act: () => app.editing.addNode([value]) },
+    ],
+    roleItems(app, value),
     [
       { label: "Show the producer", testid: "menu-producers", disabled: !producer, act: () => producer && app.reveal(producer.node) },
       {
@@ -147,6 +159,22 @@ function valueItems(app: App, value: number): Item[][] {
       { label: "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: copy },
     ],
   ];
+}
+
+/** Whether a value is an input, an output or stored: only what it may become. */
+function roleItems(app: App, value: number): Item[] {
+  const flags = app.store.values.get(value)?.flags ?? 0, disabled = !app.client.editable;
+  const become = (label: string, gesture: string): Item => ({
+    label, testid: `menu-${gesture}`, disabled, act: () => void app.editing.gesture(gesture, [value]),
+  });
+  const items = [flags & GRAPH_OUTPUT ? become("No output any more", "remove_output") : become("Make it an output", "add_output")];
+  if (flags & INITIALIZER) items.push(become("Make it an input", "to_input"), become("Make it a Constant", "to_constant"));
+  else if (flags & GRAPH_INPUT) items.push(become("Store its default", "to_initializer"));
+  return items;
+}
+
+function outputOf(app: App, node: number): number {
+  return app.store.nodes.get(node)?.outputs.find((value) => value > 0) ?? 0;
 }
 
 function groupItems(app: App, group: number): Item[][] {
@@ -161,6 +189,7 @@ function groupItems(app: App, group: number): Item[][] {
 
 function viewItems(app: App): Item[] {
   return [
+    { label: "Add a node…", keys: "A", testid: "menu-add", disabled: !app.client.editable, act: () => app.editing.addNode() },
     { label: "Fit to view", keys: "Space", testid: "menu-fit", act: () => app.picture?.fit() },
     { label: "Fold all groups", testid: "menu-fold-all", act: () => app.picture?.foldAll() },
   ];

@@ -8,6 +8,7 @@ import { Drawer, StatusLine } from "./drawer.tsx";
 import { Inspector } from "./inspector.tsx";
 import { Menu } from "./menu.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
+import { PalettePanel } from "./palette.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
 
@@ -33,6 +34,8 @@ export function Root({ app, onStage }: Props) {
           <Toasts app={app} />
           <Hover app={app} />
           <Menu app={app} />
+          <PalettePanel app={app} />
+          <WireHint app={app} />
         </div>
         <Inspector app={app} />
         <Drawer app={app} />
@@ -40,6 +43,14 @@ export function Root({ app, onStage }: Props) {
       <StatusLine app={app} />
     </>
   );
+}
+
+/** What a wire in hand would do where it is. */
+function WireHint({ app }: { app: App }) {
+  const wire = useCell(app.editing.wire);
+  if (!wire) return null;
+  const refused = wire.over !== 0 && wire.targets?.refused[wire.over] !== undefined;
+  return <p class={`ol-wire-hint ${refused ? "ol-bad" : ""}`} role="status" data-testid="wire-hint">{app.editing.wireHint()}</p>;
 }
 
 /** Hovering renders only this, however often it comes. */

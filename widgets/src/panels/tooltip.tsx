@@ -13,18 +13,19 @@ const AWAY = 14;
 
 export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null }) {
   const menu = useCell(app.menu);
+  const wire = useCell(app.editing.wire);
   useEvents(app.store, "reset", "commit"); // what it says of a value follows edits
   const [shown, setShown] = useState<PointerTarget | null>(null);
   const tip = useRef<HTMLDivElement>(null);
   const what = hover ? `${hover.node}/${hover.value}/${hover.group}` : "";
   useEffect(() => {
-    if (!hover || menu) {
+    if (!hover || menu || wire) {
       setShown(null);
       return undefined;
     }
     const timer = setTimeout(() => setShown(hover), shown ? 0 : DELAY_MS);
     return () => clearTimeout(timer);
-  }, [what, menu]);
+  }, [what, menu, wire !== null]);
   useLayoutEffect(() => {
     const element = tip.current, around = element?.parentElement;
     if (!element || !around || !hover) return;

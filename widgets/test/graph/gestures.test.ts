@@ -29,7 +29,7 @@ function setUp(focused = true) {
   const handler: GestureHandler = {
     hasFocus: () => focused, takeFocus: note("focus"), pan: note("pan"), zoom: note("zoom"), hover: note("hover"),
     leave: note("leave"), click: note("click"), doubleClick: note("double"), menu: note("menu"), lasso: note("lasso"),
-    panning: note("panning"),
+    panning: note("panning"), grabs: (x) => x > 200, wire: note("wire"),
   };
   const element = new FakeElement();
   const gestures = new Gestures(element as unknown as HTMLElement, handler);
@@ -114,4 +114,18 @@ test("keys walk, fold, fit and zoom; the rest is left to others", () => {
   assert.deepEqual(calls, [["walk", "down", true], ["enter", true], ["fit"], ["zoom", 0.8]]);
   assert.equal(press("Tab"), false, "Tab leaves after the last box");
   assert.equal(press("Escape") || press("Delete") || press("z", { ctrlKey: true }), false);
+});
+
+test("a press on a wire that can be taken drags it; anywhere else it pans", () => {
+  const { calls, send } = setUp();
+  send("pointerdown", 210, 50);
+  send("pointermove", 230, 60);
+  send("pointermove", 240, 90);
+  send("pointerup", 250, 100);
+  assert.deepEqual(calls.filter(([name]) => name !== "focus"), [["wire", 230, 60, false], ["wire", 240, 90, false], ["wire", 250, 100, true]]);
+  calls.length = 0;
+  send("pointerdown", 100, 50);
+  send("pointermove", 130, 50);
+  send("pointerup", 130, 50);
+  assert.ok(calls.some(([name]) => name === "pan") && !calls.some(([name]) => name === "wire"));
 });

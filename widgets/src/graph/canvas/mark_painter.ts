@@ -21,9 +21,38 @@ export class MarkPainter {
   }
 
   paint(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
+    this.#dim(scene, list, marks);
     this.#outlines(scene, list, camera, marks);
     this.#badges(scene, list, camera, marks);
     if (marks.lasso) this.#lasso(marks.lasso, camera);
+    if (marks.wire) this.#wire(marks.wire, camera);
+  }
+
+  /** A veil of the ground's colour over what cannot be chosen now. */
+  #dim(scene: Scene, list: DrawList, marks: Marks): void {
+    if (!marks.dimmed.size) return;
+    const ctx = this.#ctx;
+    ctx.fillStyle = this.#palette.ground;
+    ctx.globalAlpha = 0.68;
+    for (const i of list.boxes) {
+      if (marks.dimmed.has(i)) ctx.fillRect(scene.x[i]! - 1, scene.y[i]! - 1, scene.w[i]! + 2, scene.h[i]! + 2);
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  #wire({ fromX, fromY, x, y }: NonNullable<Marks["wire"]>, camera: Camera): void {
+    const ctx = this.#ctx, middle = (fromY + y) / 2;
+    ctx.strokeStyle = ctx.fillStyle = this.#palette.accent;
+    ctx.lineWidth = Math.max(2, 2 / camera.zoom);
+    ctx.setLineDash([6 / camera.zoom, 4 / camera.zoom]);
+    ctx.beginPath();
+    ctx.moveTo(fromX, fromY);
+    ctx.bezierCurveTo(fromX, middle, x, middle, x, y);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    ctx.beginPath();
+    ctx.arc(x, y, 4 / camera.zoom, 0, 2 * Math.PI);
+    ctx.fill();
   }
 
   #radiusOf(scene: Scene, i: number): number {

@@ -28,6 +28,10 @@ export interface Marks {
   /** Search matches: how many a box is or holds. */
   matches: ReadonlyMap<number, number>;
   badges: ReadonlyMap<number, Badge>;
+  /** Boxes that are drawn faintly. */
+  dimmed: ReadonlyMap<number, number>;
+  /** A wire in somebody's hand, in scene coordinates. */
+  wire: { fromX: number; fromY: number; x: number; y: number } | null;
   /** Values that a run left numbers for; true where NaN or infinities are among them. */
   ran: ReadonlyMap<number, boolean>;
   /** Scene coordinates. */

@@ -47,7 +47,7 @@ function rowsOfBoxes(input: LayoutInput, from: Int32Array, style: Uint8Array): I
   const upper = Int32Array.from(links, (k) => (style[k] === REVERSED ? input.netTarget[k]! : from[k]!));
   const lower = Int32Array.from(links, (k) => (style[k] === REVERSED ? from[k]! : input.netTarget[k]!));
   const free = Uint8Array.from(input.pin, (pin) => (pin === FREE ? 1 : 0));
-  const rank = ranks(input.count, upper, lower, free);
+  const rank = ranks(input.count, upper, lower, free, input.hintRow ?? null);
   const first = input.pin.includes(TOP) ? 1 : 0;
   let last = first;
   for (let v = 0; v < input.count; v++) {

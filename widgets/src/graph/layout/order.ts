@@ -29,7 +29,8 @@ export function orderRows(graph: Layered, hint: Float32Array | null): number {
   if (hint) {
     orderByHint(graph, hint);
     keep();
-    for (let i = 0; i < 4 && transpose(graph) > 0; i++);
+    const known = Uint8Array.from(hint, (x) => (Number.isNaN(x) ? 0 : 1));
+    for (let i = 0; i < 4 && transpose(graph, known) > 0; i++);
     keep();
   } else {
     const small = graph.size < SMALL, sweeps = small ? 24 : graph.size < 3000 ? 10 : 6;
@@ -165,13 +166,14 @@ function insertionSort(items: Int32Array, key: Float64Array): void {
 /** Products of degrees beyond this are not compared one by one. */
 const TOO_MANY_PAIRS = 4096;
 
-/** Swaps neighbours where that removes crossings; returns how many went. */
-function transpose(graph: Layered): number {
+/** Swaps neighbours where that removes crossings, but never two boxes that are both `fixed`; returns how many went. */
+function transpose(graph: Layered, fixed: Uint8Array | null = null): number {
   const { rows, rowStart, order, pos, up, down } = graph;
   let removed = 0;
   for (let r = 0; r < rows; r++) {
     for (let i = rowStart[r]!; i < rowStart[r + 1]! - 1; i++) {
       const v = order[i]!, w = order[i + 1]!;
+      if (fixed && v < graph.boxes && w < graph.boxes && fixed[v] && fixed[w]) continue;
       if (degree(up, v) * degree(up, w) + degree(down, v) * degree(down, w) > TOO_MANY_PAIRS) continue;
       const gain = crossingGain(graph, true, v, w) + crossingGain(graph, false, v, w);
       if (gain <= 0) continue;

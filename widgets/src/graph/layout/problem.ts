@@ -28,6 +28,8 @@ export interface LayoutInput {
   targetPort: Float32Array;
   /** x centre of each box in an earlier layout, NaN for new boxes; null when there was none. Keeps edits calm. */
   hint: Float32Array | null;
+  /** Row of each box in an earlier layout, -1 for new boxes: goes with `hint`. */
+  hintRow?: Int32Array | null;
   /** Whether long and wide fan-outs may be cut into portals; left out: yes. */
   portals?: boolean;
 }
@@ -50,6 +52,8 @@ export interface LayoutResult {
   /** Left top corner per box. */
   x: Float32Array;
   y: Float32Array;
+  /** Row per box, from 0. */
+  row: Int32Array;
   /** Extent of everything, boxes, lines and strips for labels included; the left top corner is (0, 0). */
   width: number;
   height: number;

@@ -67,8 +67,14 @@ export function topological(count: number, out: Adjacency, into: Adjacency): Int
   return order.subarray(0, tail);
 }
 
-/** Ranks from 0 of an acyclic graph. `free` vertices only are ranked; the others get -1 and their arcs are ignored. */
-export function ranks(count: number, from: Int32Array, to: Int32Array, free: Uint8Array): Int32Array {
+/**
+ * Ranks from 0 of an acyclic graph. `free` vertices only are ranked; the others get -1 and their arcs are ignored.
+ *
+ * With a hint (earlier ranks, -1 for new vertices) vertices stay in their rows as far as the arcs allow.
+ */
+export function ranks(
+  count: number, from: Int32Array, to: Int32Array, free: Uint8Array, hint: Int32Array | null = null,
+): Int32Array {
   let kept = 0;
   const src = new Int32Array(from.length), dst = new Int32Array(from.length);
   for (let a = 0; a < from.length; a++) {
@@ -79,6 +85,7 @@ export function ranks(count: number, from: Int32Array, to: Int32Array, free: Uin
   const out = adjacency(count, src.subarray(0, kept), dst.subarray(0, kept));
   const into = adjacency(count, dst.subarray(0, kept), src.subarray(0, kept));
   const order = topological(count, out, into);
+  if (hint) return keptRanks(hint, order, out, into, free);
   const rank = new Int32Array(count);
   for (const v of order) {
     for (let k = out.start[v]!; k < out.start[v + 1]!; k++) {
@@ -91,6 +98,23 @@ export function ranks(count: number, from: Int32Array, to: Int32Array, free: Uin
   stackLeaves(rank, out, into, -1);
   stackLeaves(rank, into, out, 1);
   spreadLonely(rank, out, into, free);
+  closeGaps(rank, free);
+  return rank;
+}
+
+/** Earlier ranks; what is new stands right above what reads it or right below what it reads, and pushes down what is in the way. */
+function keptRanks(hint: Int32Array, order: Int32Array, out: Adjacency, into: Adjacency, free: Uint8Array): Int32Array {
+  const rank = hint.slice();
+  for (let i = order.length - 1; i >= 0; i--) {
+    const v = order[i]!;
+    if (hint[v]! >= 0 || degree(into, v)) continue;
+    let lowest = Infinity;
+    for (let k = out.start[v]!; k < out.start[v + 1]!; k++) if (rank[out.node[k]!]! >= 0) lowest = Math.min(lowest, rank[out.node[k]!]!);
+    rank[v] = lowest === Infinity ? 0 : lowest - 1;
+  }
+  for (const v of order) {
+    for (let k = into.start[v]!; k < into.start[v + 1]!; k++) rank[v] = Math.max(rank[v]!, rank[into.node[k]!]! + 1);
+  }
   closeGaps(rank, free);
   return rank;
 }

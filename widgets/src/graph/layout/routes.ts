@@ -44,6 +44,7 @@ export function draw(
   return {
     x: corner,
     y: new Float32Array(rows.boxTop),
+    row: graph.rank.slice(0, input.count),
     width,
     height: rows.height,
     style,

@@ -1,0 +1,122 @@
+/** The model as tables: nodes, values, initializers, functions and operators, sortable, with only the rows in sight made. */
+
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { App } from "../app.ts";
+import { plural } from "../names.ts";
+import { useCell, useEvents } from "../state.ts";
+import { TABLES, type Row, type TableName, rowsOf, sorted } from "../tables.ts";
+import { Elided } from "./controls.tsx";
+
+/** Pixels. */
+const ROW_HEIGHT = 22, MARGIN_ROWS = 8;
+
+export function ModelTables({ app }: { app: App }) {
+  const [name, setName] = useState<TableName>("nodes");
+  return (
+    <div class="ol-tables">
+      <div class="ol-tabs" role="tablist" aria-label="Tables">
+        {(Object.keys(TABLES) as TableName[]).map((each) => (
+          <button
+            key={each} type="button" role="tab" class="ol-tab" aria-selected={each === name} data-testid={`table-tab-${each}`}
+            onClick={() => setName(each)}
+          >
+            {each}
+          </button>
+        ))}
+      </div>
+      <Table key={name} app={app} name={name} />
+    </div>
+  );
+}
+
+function Table({ app, name }: { app: App; name: TableName }) {
+  useEvents(app.store, "reset", "commit", "diagnostics");
+  const subject = useCell(app.subject);
+  const [order, setOrder] = useState({ column: -1, down: false });
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(200);
+  const scroll = useRef<HTMLDivElement>(null);
+  const version = app.store.version;
+  const rows = useMemo(() => rowsOf(app.store, name), [name, version, app.store.diagnostics]);
+  const shown = useMemo(() => sorted(rows, order.column, order.down), [rows, order]);
+  useEffect(() => {
+    const element = scroll.current;
+    if (!element) return undefined;
+    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN_ROWS);
+  const last = Math.min(shown.length, Math.ceil((top + height) / ROW_HEIGHT) + MARGIN_ROWS);
+  const { columns } = TABLES[name];
+  return (
+    <div
+      class="ol-table-scroll" tabIndex={0} aria-label={`${name}: ${plural(rows.length, "row")}`} ref={scroll}
+      onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+    >
+      <table class="ol-table ol-model-table" aria-rowcount={rows.length + 1} data-testid={`table-${name}`}>
+        <thead>
+          <tr>
+            {columns.map((title, i) => (
+              <th
+                key={title} scope="col" class={TABLES[name].numbers.includes(i) ? "" : "ol-left"}
+                aria-sort={order.column !== i ? "none" : order.down ? "descending" : "ascending"}
+              >
+                <button type="button" class="ol-sort" onClick={() => setOrder({ column: i, down: order.column === i && !order.down })}>
+                  {title}{order.column === i && (order.down ? " ↓" : " ↑")}
+                </button>
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {first > 0 && <tr aria-hidden="true"><td style={{ height: `${first * ROW_HEIGHT}px`, padding: 0 }} colSpan={columns.length} /></tr>}
+          {shown.slice(first, last).map((row, i) => (
+            <TableRow key={row.key} app={app} row={row} name={name} index={first + i} selected={isSelected(subject, row)} />
+          ))}
+          {last < shown.length && (
+            <tr aria-hidden="true"><td style={{ height: `${(shown.length - last) * ROW_HEIGHT}px`, padding: 0 }} colSpan={columns.length} /></tr>
+          )}
+        </tbody>
+      </table>
+      {rows.length === 0 && <p class="ol-empty">none</p>}
+    </div>
+  );
+}
+
+function isSelected(subject: App["subject"]["value"], { kind, id }: Row): boolean {
+  if (subject.kind === "nodes") return kind === "node" && subject.nodes.includes(id);
+  return subject.kind === "value" && kind === "value" && subject.value === id;
+}
+
+interface RowProps {
+  app: App;
+  row: Row;
+  name: TableName;
+  index: number;
+  selected: boolean;
+}
+
+function TableRow({ app, row, name, index, selected }: RowProps) {
+  const show = () => {
+    if (row.kind === "node") app.reveal(row.id);
+    else if (row.kind === "value") app.revealValue(row.id);
+    else if (row.kind === "scope") app.picture?.openScope(row.id);
+  };
+  return (
+    <tr class={selected ? "ol-selected" : ""} style={{ height: `${ROW_HEIGHT}px` }} aria-rowindex={index + 2}>
+      {row.cells.map((cell, i) => {
+        const number = TABLES[name].numbers.includes(i);
+        const text = typeof cell === "number" ? cell.toLocaleString("en") : cell;
+        if (i === 0 && row.kind !== "none") {
+          return (
+            <th key={i} scope="row" class="ol-left">
+              <button type="button" class="ol-link ol-mono" onClick={show} data-testid={`table-row-${text}`}><Elided text={text} middle /></button>
+            </th>
+          );
+        }
+        return <td key={i} class={number ? "" : "ol-left"} title={text}>{text}</td>;
+      })}
+    </tr>
+  );
+}

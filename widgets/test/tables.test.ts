@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { rankOperators } from "../src/operators.ts";
+import { TABLES, type TableName, elements, rowsOf, sorted } from "../src/tables.ts";
+import { transformer } from "./fixtures/networks.ts";
+
+const store = transformer(2).store();
+
+test("every row has a cell for every column", () => {
+  for (const name of Object.keys(TABLES) as TableName[]) {
+    for (const row of rowsOf(store, name)) assert.equal(row.cells.length, TABLES[name].columns.length, name);
+  }
+  assert.equal(rowsOf(store, "nodes").length, store.nodes.size);
+  assert.equal(rowsOf(store, "values").length, store.values.size);
+});
+
+test("totals of groups hold what is in the groups below, each parameter once", () => {
+  const [name, outer, weights] = rowsOf(store, "groups")[0]!.cells as [string, number, number];
+  const inner = rowsOf(store, "groups").filter(({ cells }) => String(cells[0]).startsWith(`${name}/`));
+  assert.ok(inner.length > 3 && inner.every(({ cells }) => (cells[1] as number) < outer && (cells[2] as number) <= weights));
+  const stored = rowsOf(store, "initializers").reduce((sum, { cells }) => sum + (Number(cells[2]) || 0), 0);
+  assert.ok(weights <= stored && weights > stored / 2);
+});
+
+test("rows sort by size of numbers, inside words too, and what is unknown comes last", () => {
+  const row = (...cells: (string | number)[]) => ({ key: String(cells), kind: "none" as const, id: 0, cells });
+  const rows = [row("layer.10", 3), row("layer.9", ""), row("layer.1", 20)];
+  assert.deepEqual(sorted(rows, 0, false).map(({ cells }) => cells[0]), ["layer.1", "layer.9", "layer.10"]);
+  assert.deepEqual(sorted(rows, 1, true).map(({ cells }) => cells[1]), [20, 3, ""]);
+  assert.equal(sorted(rows, -1, false), rows);
+});
+
+test("elements of a shape", () => {
+  assert.deepEqual(["64×3×7×7", "scalar", "batch×3", ""].map(elements), [9408, 1, "", ""]);
+});
+
+test("operators are found by name first, and by what they do", () => {
+  const operator = (op: string, summary: string) => ({ op, summary, inputs: [1, 1] as [number, number], category: "" });
+  const all = [operator("Softmax", "Normalized exponential."), operator("Relu", "Rectified linear."), operator("LeakyRelu", "Leaky rectified.")];
+  assert.deepEqual(rankOperators(all, "relu").map(({ op }) => op), ["Relu", "LeakyRelu"]);
+  assert.deepEqual(rankOperators(all, "exponential").map(({ op }) => op), ["Softmax"]);
+  assert.deepEqual(rankOperators(all, "leaky exponential"), []);
+  assert.equal(rankOperators(all, "").length, 3);
+});
