@@ -11,7 +11,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -50,6 +50,7 @@ class Limits:
     stop: threading.Event = field(default_factory=threading.Event)
     held: int = field(default=0, init=False, compare=False)
     interrupted: bool = field(default=False, init=False, repr=False, compare=False)
+    _listeners: list[Callable[[], None]] = field(default_factory=list, init=False, repr=False, compare=False)
     _iterated: int = field(default=0, init=False, repr=False, compare=False)
     _until: float | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -68,6 +69,20 @@ class Limits:
             raise RunStopped("the run was stopped")
         if self._until is not None and time.monotonic() > self._until:
             raise LimitError(f"the run took longer than its limit of {self.deadline:g} s (Limits.deadline)")
+
+    @contextlib.contextmanager
+    def listening(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Have `stop` called, from another thread, when the run has to end meanwhile: for calls that cannot look."""
+        self._listeners.append(stop)
+        try:
+            yield
+        finally:
+            self._listeners.remove(stop)
+
+    def end(self) -> None:
+        """Tell those who listen that the run has to end."""
+        for stop in list(self._listeners):
+            stop()
 
     def iterate(self) -> None:
         """Counts one run of a body. Raises LimitError beyond `iterations`, and what `check` raises."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
@@ -140,6 +141,10 @@ class NodeContext:
     def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
         """Run the program of a compiled part: no iteration of a loop."""
         return body.run(self._run, feeds, self._captured)
+
+    def listening(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
+        """`with context.listening(stop): …`: `stop` is called, from another thread, if the run has to end by then."""
+        return self._run.limits.listening(stop)
 
     def release(self) -> None:
         """Give back what the node reserved: from now on its outputs themselves are counted."""

@@ -127,7 +127,13 @@ class _Session:
 
     def __call__(self, context: Any, *arrays: Any) -> list[Any]:
         feeds = dict(zip(self._inputs, arrays, strict=True)) | self._given
-        results: list[Any] = self._session.run(self._outputs, feeds)
+        options = _onnxruntime().RunOptions()
+
+        def stop() -> None:
+            options.terminate = True
+
+        with context.listening(stop):
+            results: list[Any] = self._session.run(self._outputs, feeds, options)
         return results
 
 

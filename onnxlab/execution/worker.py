@@ -71,6 +71,7 @@ def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | N
         result, error = _wait(reply, limits, tick)
     except BaseException:
         limits.interrupted = True
+        limits.end()
         raise
     if error is not None:
         raise error
@@ -92,7 +93,9 @@ def _wait(
                 limits.check()
             except (RunStopped, LimitError):
                 now = time.monotonic()
-                ending = ending or now
+                if ending is None:
+                    ending = now
+                    limits.end()
                 if now - ending > PATIENCE:
                     raise
 

@@ -1,12 +1,16 @@
+import threading
+
 import numpy as np
 import onnx
 import pytest
 
+from onnxlab.execution.compiler import Compiler
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.onnxruntime_provider import OnnxRuntimeProvider
 from onnxlab.execution.runner import Runner
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import Inference
+from onnxlab.limits import Limits
 from tests.execution.models import runner
 
 
@@ -70,3 +74,18 @@ def test_a_part_that_does_not_compile_falls_to_the_last_provider():
     run = runner("g (float[n] x) => (float[n] y) { a = Relu (x) y = Neg (a) }", providers=(Broken(), NumpyProvider()))
     with pytest.warns(UserWarning, match="onnxruntime claimed a part and failed to compile it: .*no room"):
         assert run.run({"x": [1.0, -2.0]})["y"].tolist() == [-1, 0]
+
+
+def test_it_is_told_to_terminate():
+    """Forty products of three quarters of a second in all, of which the call makes a few."""
+    products = " ".join(f"v{i + 1} = MatMul (v{i}, v0)" for i in range(40))
+    run = mixed(f"g (float[n, n] v0) => (float[n, n] v40) {{ {products} }}")
+    (part,) = run.partition().parts
+    view = Compiler(run.graph.snapshot(), run.providers, run._fact).main.view(["v0"], ["v40"])
+    session = run.providers[0].compile(part, view)
+    x = np.zeros((1200, 1200), np.float32)
+    limits = Limits().begin()
+    threading.Timer(0.1, limits.end).start()
+    with pytest.raises(Exception, match=r"[Tt]erminate"):
+        session(limits, x)  # of the context it asks for `listening`
+    run.run({"v0": x[:4, :4]}, keep=False)
