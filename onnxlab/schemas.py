@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -54,7 +54,8 @@ class Schema:
     Attributes:
         type_constraints: {"T": ("tensor(float)", …)}, what the `type_str` of a parameter stands for.
         has_function: an operator whose meaning is also given by a function body.
-        onnx: onnx's own schema object, None for a custom one.
+        function: of a custom operator, that body: an onnx.FunctionProto whose formals are by position those above.
+        onnx: onnx's own schema object, None for a custom one that was not made from such an object.
     """
 
     domain: str
@@ -71,6 +72,7 @@ class Schema:
     doc: str = ""
     deprecated: bool = False
     has_function: bool = False
+    function: Any = field(default=None, repr=False, compare=False)
     onnx: Any = field(default=None, repr=False, compare=False)
 
     def input(self, slot: int) -> FormalParameter | None:
@@ -157,6 +159,7 @@ def choices(domain: str, op_type: str, attribute: str, since_version: int) -> tu
 _NEWEST = (1 << 31) - 1
 _lock = threading.Lock()
 _custom: dict[tuple[str, str], dict[int, Schema]] = {}
+_ranges: dict[str, tuple[int, int]] = {}
 _standard: dict[tuple[str, str, int], Schema] = {}
 _found: dict[tuple[str, str, int], Schema | None] = {}
 _generation = 0
@@ -176,14 +179,15 @@ def find(domain: str, op_type: str, version: int) -> Schema | None:
     try:
         return _found[key]
     except KeyError:
-        schema = _custom_schema(*key) or _standard_schema(*key)
+        schema = custom(*key) or _standard_schema(*key)
         if schema is None:  # not kept: onnx.defs.register_schema may make it known later
             return None
         with _lock:
             return _found.setdefault(key, schema)
 
 
-def _custom_schema(domain: str, op_type: str, version: int) -> Schema | None:
+def custom(domain: str, op_type: str, version: int) -> Schema | None:
+    """Return the registered schema that an operator has where `version` is imported; None where it has onnx's."""
     versions = _custom.get((domain, op_type), {})
     usable = [since for since in versions if since <= version]
     return versions[max(usable)] if usable else None
@@ -233,7 +237,7 @@ def _convert(raw: Any) -> Schema:
         raw.doc or "",
         bool(raw.deprecated),
         bool(raw.has_function or raw.has_context_dependent_function),
-        raw,
+        onnx=raw,
     )
 
 
@@ -261,6 +265,8 @@ def latest_opset(domain: str) -> int:
     import onnx
 
     domain = canonical_domain(domain)
+    if domain in _ranges:
+        return _ranges[domain][1]
     newest = [since for (d, _), versions in _custom.items() if d == domain for since in versions]
     newest += [raw.since_version for raw in onnx.defs.get_all_schemas() if raw.domain == domain]
     if domain == "":
@@ -307,16 +313,20 @@ def domains() -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def register(schema: Schema) -> None:
+def register(schema: Any) -> None:
     """Make a custom operator known, for every model.
 
-    A custom schema of an operator that ONNX has too hides ONNX's from its since_version on.
+    A custom schema of an operator that ONNX has too hides ONNX's from its since_version on. Of a Schema that does not
+    say how many inputs and outputs there may be, the formal ones decide.
+
+    Args:
+        schema: a Schema, or an onnx.defs.OpSchema.
 
     Raises:
-        ValueError: no name, a since_version below 1, or that version is registered already.
+        ValueError: no name, a since_version below 1 or outside of its domain's versions, formals that contradict each
+            other, or that version is registered already.
     """
-    if not schema.op_type or schema.since_version < 1:
-        raise ValueError(f"a schema needs an op_type and a since_version of at least 1; this is {schema!r}")
+    schema = completed(schema if isinstance(schema, Schema) else _convert(schema))
     key = (canonical_domain(schema.domain), schema.op_type)
     with _lock:
         versions = _custom.setdefault(key, {})
@@ -325,6 +335,79 @@ def register(schema: Schema) -> None:
             raise ValueError(f"{where} is registered already; unregister it first")
         versions[schema.since_version] = schema
         _forget_found()
+
+
+def completed(schema: Schema) -> Schema:
+    """The schema with what follows from its formals. Raises ValueError where it contradicts itself."""
+    where = f"{schema.domain or 'ai.onnx'}::{schema.op_type}"
+    first, last = _ranges.get(canonical_domain(schema.domain), (1, _NEWEST))
+    if not schema.op_type or not first <= schema.since_version <= last:
+        versions = "at least 1" if last == _NEWEST else f"from {first} to {last}, the versions of its domain"
+        raise ValueError(f"a schema needs an op_type and a since_version {versions}; this is {schema!r}")
+    for formals in (schema.inputs, schema.outputs):
+        if any(formal.option == "variadic" for formal in formals[:-1]):
+            raise ValueError(f"{where}: only the last input and the last output can be variadic")
+        for formal in formals:
+            if formal.type_str and formal.type_str not in schema.type_constraints and "(" not in formal.type_str:
+                known = ", ".join(sorted(schema.type_constraints)) or "none"
+                raise ValueError(
+                    f"{where}: {formal.name!r} is of type {formal.type_str!r}, which is neither a type such as "
+                    f"'tensor(float)' nor a type constraint; there are: {known}"
+                )
+    body = schema.function
+    if body is not None and (len(body.input) > len(schema.inputs) or len(body.output) > len(schema.outputs)):
+        raise ValueError(
+            f"{where}: its body takes {len(body.input)} inputs and has {len(body.output)} outputs, "
+            f"the schema {len(schema.inputs)} and {len(schema.outputs)}"
+        )
+    changes: dict[str, Any] = {"has_function": schema.has_function or body is not None}
+    if schema.inputs and (schema.min_input, schema.max_input) == (0, UNBOUNDED):
+        changes["min_input"], changes["max_input"] = _arity(schema.inputs)
+    if schema.outputs and (schema.min_output, schema.max_output) == (0, UNBOUNDED):
+        changes["min_output"], changes["max_output"] = _arity(schema.outputs)
+    return replace(schema, **changes)
+
+
+def _arity(formals: tuple[FormalParameter, ...]) -> tuple[int, int]:
+    """(least, greatest number): up to the last one that is needed; all of them, or any number of the last."""
+    needed = [slot for slot, formal in enumerate(formals, 1) if formal.option == "single"]
+    variadic = formals[-1].option == "variadic"
+    return max(needed, default=0), UNBOUNDED if variadic else len(formals)
+
+
+def register_domain(domain: str, first: int, last: int) -> None:
+    """State the versions that a custom domain has: operators of other ones are refused, `latest_opset` is the last.
+
+    Raises:
+        ValueError: it is a domain of onnx, or there are no such versions.
+    """
+    import onnx
+
+    domain = canonical_domain(domain)
+    if any(raw.domain == domain for raw in onnx.defs.get_all_schemas()):
+        raise ValueError(f"the versions of {domain or 'ai.onnx'!r} are those of the installed onnx")
+    if not 1 <= first <= last <= _NEWEST:
+        raise ValueError(f"a domain has versions from 1 on, the last not before the first; given {first} to {last}")
+    with _lock:
+        _ranges[domain] = (first, last)
+        _forget_found()
+
+
+def unregister_domain(domain: str) -> None:
+    """Forget what `register_domain` stated. Raises LookupError where it stated nothing."""
+    with _lock:
+        if _ranges.pop(canonical_domain(domain), None) is None:
+            raise LookupError(f"no versions of {domain!r} are registered; there are: {', '.join(_ranges) or 'none'}")
+        _forget_found()
+
+
+def version_range(domain: str) -> tuple[int, int] | None:
+    """(first, last) version of a domain that is known, None for a domain without operators."""
+    domain = canonical_domain(domain)
+    if domain in _ranges:
+        return _ranges[domain]
+    newest = latest_opset(domain)
+    return (1, newest) if newest else None
 
 
 def unregister(domain: str, op_type: str, since_version: int | None = None) -> None:
@@ -338,9 +421,7 @@ def unregister(domain: str, op_type: str, since_version: int | None = None) -> N
         versions = _custom.get(key, {})
         if not versions or (since_version is not None and since_version not in versions):
             known = ", ".join(f"{d}::{name} {sorted(found)}" for (d, name), found in sorted(_custom.items()))
-            raise LookupError(
-                f"no custom operator {domain}::{op_type} is registered; there are: {known or 'none'}"
-            )
+            raise LookupError(f"no custom operator {domain}::{op_type} is registered; there are: {known or 'none'}")
         if since_version is None:
             versions.clear()
         else:

@@ -23,13 +23,15 @@ _DOMAIN = "onnxlab.schema"  # of the wrapping function: no node inside can mean 
 
 def is_fixed(schema: Schema) -> bool:
     """Whether the schema's body is the same for every node."""
-    return schema.onnx is not None and bool(schema.onnx.has_function)
+    return schema.function is not None or (schema.onnx is not None and bool(schema.onnx.has_function))
 
 
 def fixed_function(schema: Schema, opsets: Mapping[str, int]) -> tuple[Snapshot, ScopeView] | None:
     """The body of a schema where `opsets` are imported, or None if it has none."""
     if not is_fixed(schema):
         return None
+    if schema.function is not None:
+        return _scoped(schema.function.SerializeToString(), _default_opset(opsets))
     chosen = _version(schema.onnx.function_opset_versions, opsets.get(schema.domain, 1))
     return _scoped(schema.onnx.get_function_with_opset_version(chosen), _default_opset(opsets))
 

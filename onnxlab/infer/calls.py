@@ -6,8 +6,9 @@ made belong to the walk; every call site gets symbols of its own for them, since
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import onnx
@@ -95,7 +96,7 @@ class Calls:
         if not call.private:
             return call.outputs
         return [
-            _as_seen_outside(fact, key, slot) if slot in call.private else fact
+            as_seen_outside(fact, slot, partial(_own_part, key)) if slot in call.private else fact
             for slot, fact in enumerate(call.outputs)
         ]
 
@@ -179,10 +180,16 @@ def _holds_own(fact: Fact, key: CallKey) -> bool:
     return found
 
 
-def _as_seen_outside(fact: Fact, key: CallKey, slot: int) -> Fact:
-    """The fact with the walk's own symbols replaced by holes of the calling node."""
+def _own_part(key: CallKey, atom: Atom) -> Hashable | None:
+    """What tells a symbol that a walk made from its others; None for symbols from outside."""
+    return atom.key[3:] if _is_own(atom, key) else None  # type: ignore[index]
+
+
+def as_seen_outside(fact: Fact, slot: int, own_part: Callable[[Atom], Hashable | None]) -> Fact:
+    """The fact with the symbols that a walk made itself replaced by holes of the calling node."""
 
     def fill(atom: Atom) -> Dim | None:
-        return hole(slot, atom.key[3:], atom.minimum) if _is_own(atom, key) else None  # type: ignore[index]
+        own = own_part(atom)
+        return None if own is None else hole(slot, own, atom.minimum)
 
     return map_dims(fact, lambda dim: replace_symbols(dim, fill))

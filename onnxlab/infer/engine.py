@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import onnx
 
+from onnxlab import schemas
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.commits import GraphCommit, Touched
 from onnxlab.graph.modelgraph import ModelGraph
@@ -51,10 +52,12 @@ class Inference:
     @property
     def facts(self) -> Mapping[int, Fact]:
         """{value id: fact}, live and read-only. Values inside functions have what is true of all their calls."""
+        self._notice_operators()
         return self._view
 
     def fact(self, value: int) -> Fact:
         """The fact of a value id; UNKNOWN for a value that nothing is known of."""
+        self._notice_operators()
         return self._frame.facts.get(value, UNKNOWN)
 
     def declaration(self, value: int) -> onnx.ValueInfoProto:
@@ -86,6 +89,7 @@ class Inference:
     @property
     def diagnostics(self) -> list[Diagnostic]:
         """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
+        self._notice_operators()
         with self._graph.lock:
             found: dict[Diagnostic, None] = {}
             for frame in self._frames():
@@ -93,6 +97,12 @@ class Inference:
             found.update(dict.fromkeys(self._walker.sources.problems.values()))
             found.update(dict.fromkeys(self._conflicts.diagnostics(self._frame.facts)))
             return list(found)
+
+    def _notice_operators(self) -> None:
+        """Infer again from scratch where custom operators came or went since."""
+        if self._generation != schemas.generation():
+            with self._graph.lock:
+                self._start()
 
     def _frames(self) -> list[Frame]:
         """The model's own, and that of each call that it makes."""
@@ -102,6 +112,7 @@ class Inference:
     # -- from scratch -----------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
+        self._generation = schemas.generation()
         self._walker = Walker(self._graph, self._policy)
         self._frame = Frame()
         self._view = MappingProxyType(self._frame.facts)
@@ -157,7 +168,7 @@ class Inference:
             self._frame.changed = {}
             self._note(commit)
             try:
-                if commit.touched.opsets or commit.touched.functions:
+                if commit.touched.opsets or commit.touched.functions or self._generation != schemas.generation():
                     return self._restart(old)
                 self._update(commit.touched)
                 changed = self._frame.changed

@@ -163,12 +163,8 @@ class Explainer:
             node = value.producers[0][0] if value.producers else 0
             edits = tuple(dict.fromkeys([*self._edits.get(spot.value, ()), *self._edits.get(node, ())]))
             what = self._what(spot)
-            steps.append(
-                Step(spot.value, self._name(spot), node, what, how, lost, edits, tuple(numbers), passes)
-            )
-        return tuple(
-            replace(step, sources=tuple(each for each in step.sources if each < len(steps))) for step in steps
-        )
+            steps.append(Step(spot.value, self._name(spot), node, what, how, lost, edits, tuple(numbers), passes))
+        return tuple(replace(step, sources=tuple(each for each in step.sources if each < len(steps))) for step in steps)
 
     # -- words ------------------------------------------------------------------------------------------------------
 

@@ -218,7 +218,7 @@ def make(
         rule,
         function,
         decoded(attributes, schema, bodies) if not function else {},
-        "some" if function else reads_elements(domain, op_type),
+        "some" if function or schemas.custom(domain, op_type, version) else reads_elements(domain, op_type),
         not bodies,
     )
     if bodies and rule is None:  # a rule of onnx that looks into graphs

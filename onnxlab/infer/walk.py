@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from onnxlab import schemas
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.infer import bodies as schema_bodies
 from onnxlab.infer import checks, native, operators
 from onnxlab.infer.calls import Calls
 from onnxlab.infer.catalogue import catalogue_of
@@ -181,18 +183,18 @@ class Walker:
         try:
             theirs: Sequence[Fact] = ()
             if self.policy.cross_check and not node.bodies:
-                theirs = self._by_onnx(node, operator, inputs)
+                theirs = self._by_schema(node, operator, inputs, problems)
             if problems:
                 inputs = bare(inputs)  # elements of a type that the operator does not take mean nothing to it
             if operator.rule is None:
-                return theirs or self._by_onnx(node, operator, inputs)
+                return theirs or self._by_schema(node, operator, inputs, problems)
             found = self._by_rule(frame, node, operator, inputs, problems)
         except FactError as error:
             if problem := self._problem(error, inputs):
                 problems.append(problem)
             return checks.output_types(schema, inputs, len(operator.outputs))
         if self.policy.as_onnx and not node.bodies and any(map(has_holes, found)):
-            return self._completed(node, operator, inputs, found, theirs)
+            return self._completed(node, operator, inputs, found, theirs, problems)
         return found
 
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
@@ -207,18 +209,24 @@ class Walker:
         """Facts of a node with too few or too many inputs: as onnx, whose rules look at what they need, or by type."""
         try:
             if self.policy.as_onnx:
-                return self._by_onnx(node, operator, inputs)
+                return self._by_schema(node, operator, inputs, problems)
         except FactError as error:
             if self.policy.cross_check and (problem := self._problem(error, inputs)):
                 problems.append(problem)
         return checks.output_types(operator.schema, inputs, len(operator.outputs))
 
     def _completed(
-        self, node: NodeRecord, operator: Operator, inputs: Inputs, found: Sequence[Fact], theirs: Sequence[Fact]
+        self,
+        node: NodeRecord,
+        operator: Operator,
+        inputs: Inputs,
+        found: Sequence[Fact],
+        theirs: Sequence[Fact],
+        problems: list[Problem],
     ) -> Sequence[Fact]:
         """Our facts with what they leave open filled in from onnx's."""
         try:
-            theirs = theirs or self._by_onnx(node, operator, inputs)
+            theirs = theirs or self._by_schema(node, operator, inputs, problems)
         except FactError:
             return found
         return [refined(ours, other) for ours, other in zip(found, theirs, strict=False)]
@@ -236,15 +244,22 @@ class Walker:
             if operator.schema is None or operator.schema.onnx is None or node.bodies:
                 message = f"its shape rule failed: {type(error).__name__}: {error}"
                 raise FactError(message, code="rule-failed") from error
-            return self._by_onnx(node, operator, inputs)
+            return self._by_schema(node, operator, inputs, problems)
         problems.extend(context.problems)
         return found if isinstance(found, (tuple, list)) else (found,)
 
-    def _by_onnx(self, node: NodeRecord, operator: Operator, inputs: Inputs) -> Sequence[Fact]:
+    def _by_schema(
+        self, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
+    ) -> Sequence[Fact]:
+        """Facts by the schema: by onnx's rule, by the body of a custom operator, else by its types alone."""
         schema = operator.schema
-        if schema is None or schema.onnx is None:
-            return checks.output_types(schema, inputs, len(operator.outputs))
         scope = self.graph.scopes[node.scope]
+        if schema is None or schema.onnx is None:
+            types = checks.output_types(schema, inputs, len(operator.outputs))
+            if schema is None or schema.function is None:
+                return types
+            found = schema_bodies.infer(operator, inputs, self.graph.opset_version("", scope) or 0, problems)
+            return [ours if ours is not UNKNOWN else kind for ours, kind in zip(found, types, strict=False)]
         opsets = {
             "": self.graph.opset_version("", scope) or 0,
             operator.domain: operator.version or schema.since_version,
@@ -257,7 +272,9 @@ class Walker:
         """Types that the model declares, since nothing else is known of the operator."""
         name = f"{operator.domain}::{operator.op_type}" if operator.domain else operator.op_type
         hint = "onnxlab.ops.register() makes a custom operator known"
-        if not operator.version:
+        if exists := schemas.versions(operator.domain, operator.op_type):
+            hint = f"it exists since version {min(exists)}, the model imports {operator.version}"
+        elif not operator.version:
             hint = f"add an opset import of {operator.domain or 'ai.onnx'!r}, or register a custom operator"
         message = f"{name} is no operator that onnxlab knows; its outputs have the types that the model declares"
         problems.append(Problem("info", "unknown-operator", message, hint=hint))

@@ -69,7 +69,7 @@ rule("Conv", domain=BLOCKED)(_activation_conv)
 
 
 @rule("QLinearConv", domain="com.microsoft")
-def qlinear_conv_of_last(ctx: InferContext, attributes: Attributes, x: Fact, *others: MaybeFact) -> Fact:
+def qlinear_conv_of_last(ctx: InferContext, attributes: Attributes, x: Fact, *others: Any) -> Fact:
     """A quantized convolution; the image has its channels last by the attribute, the filters never."""
     infer = on_channels_last(qlinear_conv) if attributes.get("channels_last") else qlinear_conv
     found: Fact = infer(ctx, attributes, x, *others)

@@ -144,11 +144,18 @@ def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
 
 
 def find_rule(domain: str, op_type: str, version: int) -> Rule | None:
-    """Return the shape rule with the greatest `since` that is not above `version`, or None."""
+    """Return the shape rule with the greatest `since` that is not above `version`, or None.
+
+    Of a custom operator only the one that was registered with this version of it: another one may do otherwise.
+    """
     if not _loaded:
         load()
     key = (schemas.canonical_domain(domain), op_type, version)
-    return _custom_rules.find(*key) or _rules.find(*key)
+    custom = schemas.custom(*key)
+    if custom is None:
+        return _rules.find(*key)
+    found = _custom_rules.find(*key)
+    return found if found is not None and found.since == custom.since_version else None
 
 
 def generation() -> int:
@@ -175,27 +182,34 @@ def load() -> None:
 
 
 def register(
-    schema: schemas.Schema,
+    schema: Any,
     *,
     kernel: Function | None = None,
     infer: Function | None = None,
     context: bool = False,
 ) -> None:
-    """Make a custom operator known: its schema, and its kernel and shape rule where given.
+    """Make a custom operator known, for every model, open ones included.
 
-    An operator that exists already is hidden from the schema's since_version on, until `unregister`.
+    An operator that exists already is hidden from the schema's since_version on, until `unregister`. Without a kernel
+    it runs by the schema's function body, and without a shape rule it is inferred by that body, if it has one; else
+    by the inference function of an OpSchema; else its outputs have the element types that the schema states.
+
+    Args:
+        schema: a `schemas.Schema`, or an `onnx.defs.OpSchema`.
+        kernel, infer: as described at the top of this module; with `context` the kernel gets the RunContext first.
 
     Raises:
-        ValueError: that version of a custom operator is registered already.
+        ValueError: the schema contradicts itself, or that version of a custom operator is registered already.
     """
     global _generation
-    domain = schemas.canonical_domain(schema.domain)
     schemas.register(schema)
+    domain, since = schemas.canonical_domain(schema.domain), schema.since_version
+    op_type = schema.op_type if isinstance(schema, schemas.Schema) else schema.name
     _generation += 1
     if kernel is not None:
-        _custom_kernels.add(Kernel(domain, schema.op_type, schema.since_version, kernel, context, True))
+        _custom_kernels.add(Kernel(domain, op_type, since, kernel, context, True))
     if infer is not None:
-        _custom_rules.add(Rule(domain, schema.op_type, schema.since_version, infer))
+        _custom_rules.add(Rule(domain, op_type, since, infer))
 
 
 def unregister(domain: str, op_type: str, since_version: int | None = None) -> None:
