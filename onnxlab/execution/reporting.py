@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,37 @@ from onnxlab.execution.program import Instruction
 from onnxlab.execution.provider import Step
 
 _NUMPY_REFUSES = re.compile(r"Unable to allocate (.+?) for an array with shape (\(.*?\))")
+
+
+# What NumPy says in its own words, as the rule that was broken.
+_REWORDED: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], str]], ...] = (
+    (
+        re.compile(r"operands could not be broadcast together with (?:remapped )?shapes (.+)"),
+        lambda found: f"{_shapes(found[1])} do not broadcast: along each axis sizes must be equal or 1",
+    ),
+    (
+        re.compile(r"shape mismatch: objects cannot be broadcast.* shape (\(.*?\)) and .* shape (\(.*?\))"),
+        lambda found: f"shapes {found[1]} and {found[2]} do not broadcast: along each axis sizes must be equal or 1",
+    ),
+    (
+        re.compile(r"matmul: .*\(size (\d+) is different from (\d+)\)"),
+        lambda found: f"the inner sizes {found[2]} and {found[1]} of a matrix product differ",
+    ),
+    (
+        re.compile(r"not enough values to unpack \(expected (?:at least )?(\d+), got (\d+)\)"),
+        lambda found: f"an input has {found[2]} axes where {found[1]} are expected",
+    ),
+    (
+        re.compile(r"too many values to unpack \(expected (\d+)\)"),
+        lambda found: f"an input has more than the {found[1]} axes that are expected",
+    ),
+)
+
+
+def _shapes(text: str) -> str:
+    """'(2,3) (4,5) (2,3)' as 'shapes (2,3) and (4,5)': the last of three is where the result was to go."""
+    shapes = list(dict.fromkeys(re.findall(r"\([^)]*\)", text)))
+    return f"shapes {', '.join(shapes[:-1])} and {shapes[-1]}" if len(shapes) > 1 else f"shape {text.strip()}"
 
 
 def describe(value: Any) -> str:
@@ -59,6 +91,9 @@ def _node(step: Step) -> str:
 def _rule(error: Exception) -> str:
     """What went wrong, in a sentence; Python's own terse errors get their kind in front."""
     text = str(error).strip().rstrip(".")
+    for pattern, reworded in _REWORDED:
+        if (match := pattern.search(text)) is not None:
+            return reworded(match)
     if isinstance(error, MemoryError) and (found := _NUMPY_REFUSES.search(text)):
         return f"an array of shape {found[2]} needs {found[1]}, which cannot be allocated"
     if isinstance(error, RecursionError):

@@ -230,7 +230,7 @@ def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
 def _clip_half(x: Array, low: Array, high: Array) -> Array:
     """Clip float16 between bounds from 0 up as integers, which have the same order: NumPy is slow with halves."""
     bits = np.ascontiguousarray(x).view(np.int16)
-    if bits.max() > 0x7C00:  # a NaN
+    if bits.max() > 0x7C00 or bits.view(np.uint16).max() > 0xFC00:  # a NaN, positive or negative
         return np.clip(x, low, high)
     return np.clip(bits, low.view(np.int16), high.view(np.int16)).view(np.float16)
 

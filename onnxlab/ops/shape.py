@@ -248,6 +248,9 @@ def pad_by(ctx: RunContext, data: Array, width: Sequence[Sequence[int]], mode: s
     """Pad by [begin, end] of each axis; a missing value is 0 (False, "")."""
     if mode not in _PAD_MODES:
         raise ValueError(f"mode is {mode!r}: expected one of {', '.join(_PAD_MODES)}")
+    for axis, (dim, (begin, end)) in enumerate(zip(data.shape, width, strict=True)):
+        if dim + begin + end < 0:
+            raise ValueError(f"pads {begin} and {end} leave less than nothing of axis {axis}, which has {dim} elements")
     crop = tuple(slice(max(0, -begin), dim - max(0, -end)) for dim, (begin, end) in zip(data.shape, width, strict=True))
     data = data[crop]
     grow = [(max(0, begin), max(0, end)) for begin, end in width]
