@@ -100,13 +100,10 @@ class RenameValue:
         value = graph.values[self.value]
         old = value.name
         set_string(onnx.ValueInfoProto(), "name", self.name)  # refuses what is no name, before anything is changed
-        for scope in reading_scopes(graph, value):
-            if graph.index.lookup(scope, self.name) not in (0, value.id):
-                raise EditError(
-                    f"{old!r} cannot be called {self.name!r}: where it is read in "
-                    f"{graph.scope_path(scope) or 'the graph'}, that is another value; choose a name that is not in use"
-                )
-        mentions = mentions_by_name(graph, value) if self.mentions is None else self.mentions
+        mentions = self.mentions
+        if mentions is None:
+            self._refuse_another_meaning(graph)
+            mentions = mentions_by_name(graph, value)
         rename_mentions(graph, value, self.name, mentions)
         names = graph.scopes[value.scope].names
         del names[old]
@@ -117,6 +114,16 @@ class RenameValue:
         graph.touch.users([value.id])
         graph.touch.renamed(value)
         return RenameValue(value.id, old, mentions)
+
+    def _refuse_another_meaning(self, graph: "ModelGraph") -> None:
+        """Of an edit only: what takes one back restores a file as it was, whatever its names meant."""
+        value = graph.values[self.value]
+        for scope in reading_scopes(graph, value):
+            if graph.index.lookup(scope, self.name) not in (0, value.id):
+                raise EditError(
+                    f"{value.name!r} cannot be called {self.name!r}: where it is read in "
+                    f"{graph.scope_path(scope) or 'the graph'}, that is another value; choose a name that is not in use"
+                )
 
 
 __all__ = [

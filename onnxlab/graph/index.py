@@ -83,6 +83,8 @@ class Index(Builder):
                 self.settle(self.values[vid])
         self.unsorted.discard(scope.id)
         del self.scopes[scope.id]
+        for watcher in self.watchers:
+            watcher.scope_removed(scope.id)
         return ScopeImage(scope.id, {**_image_values(nodes), **ids}, nodes)
 
     def remove_bodies(

@@ -150,13 +150,14 @@ def _rename_mention(graph: "ModelGraph", mention: Mention, name: Name) -> None:
     target = graph.target((kind, ident))
     entry = None
     if kind == "scope":
+        places = graph.scopes[ident].places(path[0])  # collected before the name changes
         entry = getattr(target, path[0])[path[1]]
         names_before = tuple(mentioned_names(path[0], entry))
     for step in path:
         target = target[step] if isinstance(step, int) else getattr(target, step)
     set_string(target, last, name)
     if entry is not None:
-        graph.scopes[ident].places(path[0]).renamed(path[1], names_before, entry)
+        places.renamed(path[1], names_before, entry)
 
 
 def refresh_bodies(graph: "ModelGraph", node: NodeRecord) -> None:

@@ -130,11 +130,12 @@ def resolve_value(graph: "ModelGraph", key: str) -> int:
 
 
 def scope_path(graph: "ModelGraph", scope: Scope) -> str:
-    """The path that leads to a scope; "" for the main graph, "domain::name" for a function."""
+    """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function."""
     parts: list[str] = []
     while scope.id != graph.main.id:
         if scope.is_function:
-            parts.append(f"{scope.proto.domain}::{scope.proto.name}")
+            overload = f":{scope.proto.overload}" if scope.proto.overload else ""
+            parts.append(f"{scope.proto.domain}::{scope.proto.name}{overload}")
             break
         if scope.kind == "training":
             parts.append(scope.attribute)  # "training_info[0].algorithm"

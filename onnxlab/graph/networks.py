@@ -151,6 +151,9 @@ class Networks:
         if (graph := self._graphs.get(node.scope)) is not None:
             graph.remove_node(node.id)
 
+    def scope_removed(self, scope: int) -> None:
+        self._graphs.pop(scope, None)
+
     def edge_added(self, value: ValueRecord, producer: tuple[int, int], user: int, slot: "Slot") -> None:
         scope = self._index.nodes[producer[0]].scope
         if scope in self._graphs:

@@ -1,4 +1,4 @@
-"""Writing names that need not be UTF-8: files have them, protobuf reads them as bytes, and refuses to be given them back.
+"""Writing names that need not be UTF-8: files have them, protobuf reads them as bytes and does not take them back.
 
 On the wire they are fine, so that is how they are put back.
 """

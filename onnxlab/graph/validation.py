@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from onnxlab import schemas
 from onnxlab.graph.attributes import attribute_type_name
 from onnxlab.graph.changes import Change, SetField
-from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.graph.entries import EntryField
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -74,11 +75,24 @@ def value_problems(graph: "ModelGraph", value: ValueRecord) -> list[str]:
         maker = graph.label(graph.nodes[value.producers[0][0]])
         found.append(f"{value.name!r} is {role} and made by {maker}; give the node's output another name.")
     scope = graph.scopes[value.scope]
+    found += _given_twice(scope, value)
     parent = graph.scopes.get(scope.parent)
     if value.defined and parent is not None and scope.kind == "subgraph" and graph.index.lookup(parent, value.name):
         found.append(
             f"{value.name!r} in {graph.scope_path(scope)} hides a value of the same name outside; rename one of them."
         )
+    return found
+
+
+def _given_twice(scope: Scope, value: ValueRecord) -> list[str]:
+    """Inputs and initializers of one name: a graph has one of each at most."""
+    found = []
+    if value.is_input and scope.inputs.count(value.id) > 1:
+        found.append(f"{value.name!r} is an input twice; remove one of them or rename it.")
+    if value.initializer is not None:
+        fields: tuple[EntryField, ...] = ("initializer", "sparse_initializer")
+        if sum(len(scope.places(field).positions(value.name)) for field in fields) > 1:
+            found.append(f"{value.name!r} has two initializers; remove one of them.")
     return found
 
 
