@@ -17,8 +17,8 @@ import numpy as np
 import onnx
 import onnx.backend.base
 
-from onnxlab import schemas
 from onnxlab.errors import FeedError
+from onnxlab.execution.protos import as_model
 from onnxlab.execution.runner import Runner
 from onnxlab.graph.modelgraph import ModelGraph
 
@@ -106,16 +106,7 @@ class Backend(onnx.backend.base.Backend):
             kwargs: `opset_version` of the node's domain; default the newest.
         """
         cls._check_device(device)
-        domain = schemas.canonical_domain(node.domain)
-        version = kwargs.get("opset_version") or schemas.latest_opset(domain) or 1
-        graph = onnx.GraphProto(name="node", node=[node])
-        graph.input.extend(onnx.ValueInfoProto(name=name) for name in dict.fromkeys(node.input) if name)
-        graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.output if name)
-        model = onnx.ModelProto(ir_version=10, graph=graph)
-        model.opset_import.add(domain=domain, version=version)
-        if domain:  # bodies of the node may hold standard operators
-            model.opset_import.add(domain="", version=schemas.latest_opset(""))
-        return BackendRep(model).run(inputs, **kwargs)
+        return BackendRep(as_model(node, kwargs.get("opset_version"))).run(inputs, **kwargs)
 
     @classmethod
     def _check_device(cls, device: str) -> None:

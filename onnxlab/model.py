@@ -17,6 +17,7 @@ from onnxlab.analysis.profile import Profile, profile
 from onnxlab.errors import Diagnostic, EditError, JournalWarning, NameLookupError, SaveError
 from onnxlab.execution.partition import Partition
 from onnxlab.execution.progress import bar
+from onnxlab.execution.protos import as_model
 from onnxlab.execution.provider import Provider
 from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
@@ -630,5 +631,8 @@ def save(model: "Model | onnx.ModelProto", path: str | PathLike[str]) -> Path:
 def run(
     model: "Model | ModelSource", feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None
 ) -> dict[str, Array]:
-    """Run a model (or a path, bytes, a proto) once: `{name: array}` in and out. See `Model.run`."""
-    return (model if isinstance(model, Model) else load(model)).run(feeds, outputs)
+    """Run a model (or a path, bytes, a proto of a model, graph, function or node) once: `{name: array}` in and out.
+
+    See `Model.run`. Of a bare node or graph the newest operator versions are taken.
+    """
+    return (model if isinstance(model, Model) else load(as_model(model))).run(feeds, outputs)
