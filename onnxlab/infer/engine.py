@@ -55,6 +55,11 @@ class Inference:
         self._notice_operators()
         return self._view
 
+    @property
+    def evaluated(self) -> int:
+        """How many nodes of the model's graphs were inferred so far: what an edit costs, as a count."""
+        return self._frame.evaluated
+
     def fact(self, value: int) -> Fact:
         """The fact of a value id; UNKNOWN for a value that nothing is known of."""
         self._notice_operators()

@@ -1,0 +1,198 @@
+"""Speed of inference against onnx's, what an edit costs, and (see inference_truth.py) whether the facts are true."""
+
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Iterator
+from functools import cache, partial
+from typing import Any
+
+import onnx
+import onnx.inliner
+
+import onnxlab
+from bench.comparisons import first, toggle
+from bench.inference_truth import rows as truth
+from bench.measure import Figure, Line, Row, compare
+from bench.models import CORPUS, many_nodes
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer import Inference
+from tests.corpus import NAMES
+
+LARGE = 300
+"""Nodes, those of called functions counted at each call, from which a model's inference is worth timing."""
+
+EDITS = 12
+"""Nodes of each model whose attributes are edited."""
+
+AGAINST = "infer_shapes(data_prop=True)"
+
+
+def rows() -> Iterator[Line]:
+    """From scratch, the drop-in, edits, growth; then coverage and truth."""
+    yield from scratch()
+    yield from dropin()
+    yield from edits()
+    yield growth()
+    yield from truth()
+
+
+def by_onnx(proto: onnx.ModelProto) -> onnx.ModelProto:
+    return onnx.shape_inference.infer_shapes(proto, data_prop=True)
+
+
+@cache
+def large() -> dict[str, onnxlab.Model]:
+    models = {name: onnxlab.load(CORPUS[name]) for name in NAMES}
+    return {name: model for name, model in models.items() if nodes(model) >= LARGE}
+
+
+def nodes(model: onnxlab.Model) -> int:
+    """Nodes with functions inlined."""
+    proto = onnx.inliner.inline_local_functions(model.proto) if model.proto.functions else model.proto
+    return len(model.graph.nodes) if proto is model.proto else len(proto.graph.node)
+
+
+def mean(ratios: list[float]) -> float:
+    return math.exp(statistics.fmean(map(math.log, ratios)))
+
+
+def scratch() -> Iterator[Line]:
+    """All facts of a loaded model from its inputs on; and the first time, when no message was read before."""
+    again = []
+    for name, model in large().items():
+        row = compare(
+            f"infer {name}",
+            partial(Inference, model.graph),
+            partial(by_onnx, model.proto),
+            against=AGAINST,
+            promise=1.5,
+            repeats=7,
+        )
+        again.append(row.ratio)
+        yield row
+    note = f"{len(again)} models of at least {LARGE} nodes, against {AGAINST}"
+    yield Figure("infer a loaded model: geometric mean of the ratios", mean(again), at_most=1.0, note=note)
+    firsts = [first_time(model) for model in large().values()]
+    yield Figure("the same when no node was read before: geometric mean", mean(firsts), note=note)
+    yield Figure("the same: worst", max(firsts), note=note)
+
+
+def first_time(model: onnxlab.Model, repeats: int = 5) -> float:
+    """Ratio of the first inference of a fresh graph, whose messages have not been looked at, to onnx's."""
+    ours = theirs = math.inf
+    for _ in range(repeats):
+        graph = ModelGraph(model.proto, model.graph.base_dir)
+        ours = min(ours, once(partial(Inference, graph)))
+        theirs = min(theirs, once(partial(by_onnx, model.proto)))
+    return ours / theirs
+
+
+def once(action: Any) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def dropin() -> Iterator[Line]:
+    """onnxlab.infer_shapes, which reads a proto and writes one, in the place of onnx's."""
+    ratios = {}
+    for name, model in large().items():
+        row = compare(
+            name,
+            partial(onnxlab.infer_shapes, model.proto, data_prop=True),
+            partial(by_onnx, model.proto),
+            against=AGAINST,
+            repeats=3,
+        )
+        ratios[name] = row.ratio
+    worst = max(ratios, key=lambda name: ratios[name])
+    yield Figure("drop-in: geometric mean", mean(list(ratios.values())), at_most=4, note=f"against {AGAINST}")
+    yield Figure("drop-in: worst", ratios[worst], at_most=4, note=worst)
+
+
+def edits() -> Iterator[Line]:
+    """One edit, every fact after it up to date when it returns."""
+    model = onnxlab.load(many_nodes())
+    yield compare(
+        "edit 1 of 100,000 nodes, local effect",
+        toggle(model.nodes["turn_12500"], "perm", [0, 2, 1], [1, 0, 2]),
+        partial(by_onnx, model.proto),
+        against=AGAINST,
+        promise=1 / 1000,
+        repeats=5,
+        inner=20,
+    )
+    times = {name: attribute_edits(onnxlab.load(CORPUS[name])) for name in NAMES}
+    every = list(itertools.chain.from_iterable(times.values()))
+    note = f"{len(every)} edits, up to {EDITS} in each of {len(times)} models"
+    yield Figure("edit an attribute: median over the corpus", statistics.median(every), "s", at_most=1e-3, note=note)
+    medians = {name: statistics.median(found) for name, found in times.items() if found}
+    slowest = max(medians, key=lambda name: medians[name])
+    yield Figure("the same: median of the slowest model", medians[slowest], "s", note=slowest)
+    yield whole_cone()
+    yield from undone()
+
+
+def attribute_edits(model: onnxlab.Model) -> list[float]:
+    """Seconds of single edits: integer attributes of nodes spread over the model, to another value and back."""
+    found = []
+    editable = [(node, name) for node in model.nodes if (name := integer_attribute(node))]
+    for node, name in editable[:: max(1, len(editable) // EDITS)][:EDITS]:
+        value = node.attributes[name]
+        other = [*value[:-1], value[-1] + 1] if isinstance(value, list) else value + 1
+        found.append(min(assign(node, name, each) for each in (other, value) * 3))
+    return found
+
+
+def integer_attribute(node: Any) -> str:
+    """The name of an integer attribute that the node has, or of integers; "" for none."""
+    for name, value in node.attributes.items():
+        if isinstance(value, int) or (isinstance(value, list) and value and isinstance(value[-1], int)):
+            return str(name)
+    return ""
+
+
+def assign(node: Any, name: str, value: Any) -> float:
+    return once(partial(node.attributes.__setitem__, name, value))
+
+
+def whole_cone() -> Row:
+    """The batch of swin_s: every value that depends on data changes."""
+    model = onnxlab.load(CORPUS["swin_s"])
+    value = model.inputs[0]
+    dims = list(model.fact(value).shape or ())
+    state = itertools.cycle([2, 3])
+    return compare(
+        "edit the batch of swin_s: the cone is the model",
+        lambda: value.set_shape([next(state), *dims[1:]]),
+        partial(by_onnx, model.proto),
+        against=AGAINST,
+        promise=1.0,
+        repeats=5,
+    )
+
+
+def undone() -> Iterator[Figure]:
+    """Nodes that undo infers, as a share of those that the edit did; counted, not timed."""
+    shares = []
+    for name in ("swin_s", "bert_base", "resnet50"):
+        model = onnxlab.load(CORPUS[name])
+        node = first(model, "Transpose" if name != "resnet50" else "Conv")
+        key = integer_attribute(node)
+        value = node.attributes[key]
+        counts = []
+        for action in (lambda n=node, k=key, v=value: n.attributes.__setitem__(k, list(reversed(v))), model.undo):
+            before = model.inference.evaluated
+            action()
+            counts.append(model.inference.evaluated - before)
+        shares.append(counts[1] / counts[0])
+    yield Figure("nodes inferred by undo ÷ by the edit, at most", max(shares), at_most=1, note="swin_s, bert_base, …")
+
+
+def growth() -> Figure:
+    """Time of a hundred thousand nodes by that of ten thousand."""
+    graphs = [onnxlab.load(many_nodes(count)).graph for count in (10_000, 100_000)]
+    small, big = (min(once(partial(Inference, graph)) for _ in range(3)) for graph in graphs)
+    return Figure("ten times the nodes: times the time", big / small, at_most=12, note="10,000 and 100,000 nodes")
