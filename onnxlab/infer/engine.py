@@ -96,12 +96,14 @@ class Inference:
         """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
         self._notice_operators()
         with self._graph.lock:
-            found: dict[Diagnostic, None] = {}
-            for frame in self._frames():
-                found.update(dict.fromkeys(self._walker.diagnostics(frame)))
-            found.update(dict.fromkeys(self._walker.sources.problems.values()))
-            found.update(dict.fromkeys(self._conflicts.diagnostics(self._frame.facts)))
-            return list(found)
+            return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(self._frame.facts)]))
+
+    @property
+    def problems(self) -> list[Diagnostic]:
+        """The diagnostics but for conflicts of types."""
+        with self._graph.lock:
+            found = itertools.chain.from_iterable(map(self._walker.diagnostics, self._frames()))
+            return list(dict.fromkeys([*found, *self._walker.sources.problems.values()]))
 
     def _notice_operators(self) -> None:
         """Infer again from scratch where custom operators came or went since."""

@@ -28,7 +28,7 @@ def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bo
     Raises:
         onnx.shape_inference.InferenceError: the model is wrong by these options.
     """
-    found = inference.diagnostics
+    found = inference.diagnostics if strict else inference.problems
     for diagnostic in found:
         if diagnostic.code == "missing-opset":
             raise onnx.shape_inference.InferenceError(f"[TypeInferenceError] {diagnostic}")

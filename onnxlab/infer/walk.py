@@ -123,13 +123,7 @@ class Walker:
             names = node.proto.output
             found = tuple([settle(fact, self.token, frame.call, node.id, at, names) for at, fact in enumerate(found)])
         if self._adjusts:
-            values, applied, declared = self.graph.values, self.policy.applied, self.sources.declared
-            found = tuple(
-                [
-                    applied(fact, declared(values[vid])) if vid else fact
-                    for vid, fact in zip(node.outputs, found, strict=True)
-                ]
-            )
+            found = tuple([self._adjusted(fact, vid) for vid, fact in zip(node.outputs, found, strict=True)])
         return found
 
     def diagnostics(self, frame: Frame) -> list[Diagnostic]:
@@ -144,6 +138,12 @@ class Walker:
         """A problem pinned to its node."""
         message = f"{self.graph.label(node)} ({node.op_type}): {p.message}"
         return Diagnostic(p.severity, p.code, message, node.id, 0, node.scope, p.expected, p.found, p.hint)
+
+    def _adjusted(self, fact: Fact, vid: int) -> Fact:
+        """The fact by the policy, which may let the declared type have a say."""
+        if vid and self.graph.values[vid].info is not None:
+            return self.policy.applied(fact, self.sources.declared(self.graph.values[vid]))
+        return fact if self.policy.data_prop else fact.bare
 
     # -- one node ---------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import Scope, ValueRecord
 from onnxlab.infer.engine import Inference
 from onnxlab.infer.types import type_of_fact
-from onnxlab.shapes import UNKNOWN, Dim, Expr, replace_symbols, symbol, text
+from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, replace_symbols, symbol, text
 from onnxlab.shapes.expressions import Atom
 
 
@@ -21,6 +21,7 @@ class Writer:
         self._graph = graph
         self._facts = inference.facts
         self._unknown: dict[Atom, Dim] = {}
+        self._types: dict[Fact, onnx.TypeProto] = {}
 
     def write_scope(self, scope: Scope) -> None:
         """Types of all values that nodes of this scope make, subgraphs included."""
@@ -39,10 +40,14 @@ class Writer:
         fact = self._facts.get(value.id, UNKNOWN)
         if fact is UNKNOWN:
             return
+        found = self._types.get(fact)
+        if found is None:
+            found = self._types[fact] = type_of_fact(fact, self._text)
         info = outputs.get(value.name) or declared.get(value.name)
         if info is None:
-            info = scope.proto.value_info.add(name=value.name)
-        self._merge(info.type, type_of_fact(fact, self._text))
+            scope.proto.value_info.add(name=value.name, type=found)
+            return
+        self._merge(info.type, found)
         if value.name in outputs and value.name in declared:
             self._merge(declared[value.name].type, info.type)
 
