@@ -121,6 +121,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "redo": _EDIT,
     "go_to": {"position": _ID, **_EDIT},
     "history": {},
+    "overlay": {"by": Parameter("the name of a measure, or null for none", _is_text, required=False)},
     "operators": {},
     "operator_doc": {"op": _NAME},
     "targets": {"value": _ID, "nodes": Parameter("a list of node ids", _is_ids)},

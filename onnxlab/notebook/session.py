@@ -5,6 +5,7 @@ thread, while a cell runs; the model's lock is held only while something is read
 run.
 """
 
+import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.notebook import gestures, palette, protocol
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.outbox import Outbox, Send
+from onnxlab.notebook.overlay import Overlay, measured
 from onnxlab.notebook.protocol import JSON, ProtocolError, Request
 from onnxlab.notebook.runs import Runs
 from onnxlab.notebook.values import statistics_on_wire
@@ -44,6 +46,7 @@ class Session:
         self.id = uuid.uuid4().hex
         self.model = model
         self.summaries: dict[int, Statistics] = {}
+        self.overlay: Overlay | None = None
         self._hub = hub_of(model)
         self._outbox = Outbox(send, self._state_event)
         self._runs = Runs(model)
@@ -65,6 +68,7 @@ class Session:
             "redo": self._redo,
             "go_to": self._go_to,
             "history": self._hub.steps,
+            "overlay": self._colour,
             "operators": self._operators,
             "operator_doc": self._operator_doc,
             "targets": self._targets,
@@ -88,6 +92,15 @@ class Session:
             if request.method == "run":
                 self._run(request)
                 return
+            if request.method == "overlay":  # may run the model: nothing else waits for it
+                threading.Thread(target=self._answer, args=(request,), name="onnxlab overlay", daemon=True).start()
+                return
+            self._answer(request)
+        except Exception as error:
+            self._outbox.reply(self._refusal(request.id, error))
+
+    def _answer(self, request: Request) -> None:
+        try:
             answer = self._answers[request.method](**request.params)
             payload, buffers = answer if isinstance(answer, tuple) else (answer or {}, [])
             self._outbox.reply(protocol.result(request.id, payload), buffers)
@@ -119,6 +132,7 @@ class Session:
             content["diagnostics"] = protocol.diagnostics(model.diagnostics)
             content["version"] = wire_version(model.version)
             content["seq"] = self._outbox.seq
+            content["overlay"] = self.overlay.on_wire() if self.overlay else None
         content["title"] = model.name
         content["path"] = str(model.path) if model.path else None
         return {**content, **self._hub.state()}, [buffer]
@@ -208,6 +222,16 @@ class Session:
             while history.position < position:
                 graph.redo(origin=self.id)
             return self._edited()
+
+    def show_overlay(self, overlay: Overlay | None) -> None:
+        """Colour the boxes by numbers, or, for None, by what they are again."""
+        self.overlay = overlay
+        empty: JSON = {"title": "", "unit": "", "nodes": [], "numbers": []}
+        self._outbox.event("overlay", overlay.on_wire() if overlay else empty)
+
+    def _colour(self, by: str | None) -> JSON:
+        self.show_overlay(measured(self.model, by, self.summaries) if by else None)
+        return {}
 
     def _operators(self) -> JSON:
         with self.model.graph.lock:

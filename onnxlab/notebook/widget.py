@@ -1,6 +1,6 @@
 """The widget: a handful of synchronised traits, and a session to which every message goes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import traitlets
 from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles import Node
 from onnxlab.notebook import display, export
+from onnxlab.notebook.overlay import Overlay
 from onnxlab.notebook.session import Session
 
 if TYPE_CHECKING:
@@ -111,6 +112,20 @@ class ModelWidget(anywidget.AnyWidget):
         left = tuple(node for node in self.selection if node in self.model.nodes)
         if len(left) < len(self.selection):
             self.selection = left
+
+    def overlay(self, numbers: "Mapping[Node | str | int, float] | None", title: str = "", unit: str = "") -> None:
+        """Colour boxes by a number for each of some nodes (by handle, name or id), largest strongest; None ends it.
+
+        Raises:
+            NameLookupError: the model has no such node.
+        """
+        if self._session is None:
+            raise OnnxlabError("this view is closed; show the model again")
+        if numbers is None:
+            self._session.show_overlay(None)
+            return
+        found = {(key if isinstance(key, Node) else self.model.node(key)).id: value for key, value in numbers.items()}
+        self._session.show_overlay(Overlay(title or "overlay", unit, found))
 
     def to_html(self, path: "str | PathLike[str]") -> Path:
         """Write the model as one page that needs neither kernel nor network; see `Model.to_html`."""

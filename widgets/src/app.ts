@@ -7,6 +7,7 @@
 
 import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
+import { type Heat, heatOf } from "./heat.ts";
 import { neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
 import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./protocol.ts";
 import { type Hits, SearchIndex } from "./search.ts";
@@ -79,6 +80,10 @@ export class App {
   readonly toasts = new Cell<Toast[]>([]);
   readonly menu = new Cell<PointerTarget | null>(null);
   readonly saving = new Cell(false);
+  /** What the boxes are coloured by; null: by what they are. */
+  readonly overlay = new Cell<Heat | null>(null);
+  /** A measure is being taken. */
+  readonly measuring = new Cell(false);
   /** A name that asks to be edited: the inspector focuses its field. */
   readonly renaming = new Cell(false);
 
@@ -107,6 +112,10 @@ export class App {
         }
       }),
       client.on("progress", (event) => this.#progress(event)),
+      client.on("overlay", (overlay) => {
+        this.overlay.value = heatOf(overlay);
+        this.picture?.setHeat(this.overlay.value);
+      }),
       client.on("line", (line) => {
         this.editing.line.value = line;
       }),
@@ -153,6 +162,7 @@ export class App {
       this.store.on("diagnostics", (diagnostics) => picture.setBadges(diagnostics)),
     );
     picture.setBadges(this.store.diagnostics);
+    picture.setHeat(this.overlay.value);
   }
 
   dispose(): void {
@@ -320,6 +330,19 @@ export class App {
     const running = this.running.value;
     if (running?.id === event.run) {
       this.running.value = { ...running, done: event.done, total: event.total, node: event.node };
+    }
+  }
+
+  /** Colours the boxes by a measure of the kernel's, null: by what they are. */
+  async colourBy(by: string | null): Promise<void> {
+    if (this.measuring.value) return;
+    this.measuring.value = true;
+    try {
+      await this.client.request("overlay", { by });
+    } catch (error) {
+      this.fail(error);
+    } finally {
+      this.measuring.value = false;
     }
   }
 

@@ -7,7 +7,7 @@
  */
 
 import {
-  type CommitEvent, type Hello, type KernelEvent, type Method, type Params, type ProgressEvent, type Result,
+  type CommitEvent, type Hello, type KernelEvent, type Method, type OverlayNumbers, type Params, type ProgressEvent, type Result,
   type Snapshot, type WireError, PROTOCOL,
 } from "./protocol.ts";
 import type { Store } from "./store.ts";
@@ -24,6 +24,7 @@ export interface ClientEvents {
   progress: ProgressEvent;
   /** An edit of this view in Python. */
   line: string;
+  overlay: OverlayNumbers | null;
   /** An error that no request can carry, such as a snapshot that cannot be read. */
   trouble: RequestError;
 }
@@ -79,7 +80,7 @@ interface Pending {
 /** Asking these twice does no harm. */
 const REPEATABLE = new Set<Method>(["hello", "probe", "snapshot", "inspect", "doc", "value", "history", "operators", "operator_doc", "targets"]);
 /** These take as long as they take. */
-const LONG = new Set<Method>(["run"]);
+const LONG = new Set<Method>(["run", "overlay"]);
 
 export class Client {
   connection: Connection = "connecting";
@@ -109,7 +110,7 @@ export class Client {
   #disposed = false;
   #offs: (() => void)[] = [];
   #listeners: { [E in keyof ClientEvents]: Set<(payload: ClientEvents[E]) => void> } = {
-    connection: new Set(), progress: new Set(), line: new Set(), trouble: new Set(),
+    connection: new Set(), progress: new Set(), line: new Set(), overlay: new Set(), trouble: new Set(),
   };
 
   constructor(transport: Transport, store: Store, patience: Partial<Patience> = {}) {
@@ -180,6 +181,7 @@ export class Client {
     if (!buffer) throw new RequestError({ code: "no_buffer", message: "The kernel sent a model without its graph." });
     this.store.reset(snapshot, buffer);
     this.#seq = snapshot.seq;
+    this.#emit("overlay", snapshot.overlay ?? null);
     this.#drain();
     this.#settle();
   }
@@ -276,6 +278,7 @@ export class Client {
   #applyEvent(event: KernelEvent): void {
     if (event.event === "commit") this.#applyCommit(event);
     else if (event.event === "diagnostics") this.store.setDiagnostics(event.diagnostics);
+    else if (event.event === "overlay") this.#emit("overlay", event);
     else if (event.event === "history") this.store.setHistory(event.history, event.dirty);
   }
 

@@ -117,6 +117,7 @@ export interface Snapshot {
   scopes: ScopeRecord[];
   diagnostics: Diagnostic[];
   history: History;
+  overlay?: OverlayNumbers | null;
   /** Opset version by domain. */
   opsets?: Record<string, number>;
   sections: Record<Section, [offset: number, length: number]>;
@@ -281,6 +282,7 @@ export interface Methods {
   redo: [{ version?: number }, Edited];
   go_to: [{ position: number; version?: number }, Edited];
   history: [Record<string, never>, Steps];
+  overlay: [{ by?: string | null }, Record<string, never>];
   operators: [Record<string, never>, { operators: OperatorInfo[] }];
   operator_doc: [{ op: string }, Documentation];
   targets: [{ value: number; nodes: number[] }, Targets];
@@ -308,6 +310,14 @@ export interface OperatorInfo {
 export interface Targets {
   allowed: Record<string, number[]>;
   refused: Record<string, string>;
+}
+
+/** Numbers to colour nodes by, two columns; none: the boxes have their own colours. */
+export interface OverlayNumbers {
+  title: string;
+  unit: string;
+  nodes: number[];
+  numbers: WireNumber[];
 }
 
 export interface Edited {
@@ -386,7 +396,12 @@ export interface ClosedEvent {
   seq: number;
 }
 
-export type KernelEvent = CommitEvent | ProgressEvent | DiagnosticsEvent | HistoryEvent | ClosedEvent;
+export interface OverlayEvent extends OverlayNumbers {
+  event: "overlay";
+  seq: number;
+}
+
+export type KernelEvent = OverlayEvent | CommitEvent | ProgressEvent | DiagnosticsEvent | HistoryEvent | ClosedEvent;
 
 /** A wire number as a JavaScript number, NaN and infinities included. */
 export function fromWire(number: WireNumber): number {

@@ -1,5 +1,6 @@
 /** What the panels ask of the picture. graph/view.ts is the one implementation; tests use a smaller one. */
 
+import type { Heat } from "./heat.ts";
 import type { Diagnostic, Statistics } from "./protocol.ts";
 import type { Theme } from "./theme.ts";
 
@@ -46,6 +47,8 @@ export interface Picture {
   setBadges(diagnostics: Diagnostic[]): void;
   setHighlights(nodes: number[]): void;
   /** Nodes to draw faintly. */
+  /** Colours boxes by numbers, null: by what they are. */
+  setHeat(heat: Heat | null): void;
   setDimmed(nodes: number[]): void;
   setRunStats(statistics: Statistics[] | null): void;
   setTheme(theme: Theme): void;

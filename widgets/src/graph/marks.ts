@@ -1,5 +1,6 @@
 /** From selection, search, diagnostics and runs to marks on the boxes that show them (canvas/painter.ts). Pure. */
 
+import { type Heat, quantity } from "../heat.ts";
 import type { Diagnostic, Statistics } from "../protocol.ts";
 import type { Store } from "../store.ts";
 import type { Badge } from "./canvas/painter.ts";
@@ -32,6 +33,20 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
     if (box >= 0) counts.set(box, (counts.get(box) ?? 0) + 1);
   }
   return counts;
+}
+
+/** The number of each box and how strong it is beside the largest, 0 to 1; a group has the sum of its nodes. */
+export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, { share: number; text: string }> {
+  const sums = new Map<number, number>();
+  for (const [node, number] of heat.numbers) {
+    const box = ground.store.nodes.has(node) ? boxOfNode(ground, node) : -1;
+    if (box >= 0) sums.set(box, (sums.get(box) ?? 0) + number);
+  }
+  const most = Math.max(0, ...[...sums.values()].filter(Number.isFinite));
+  // Times and sizes differ by orders of magnitude: the root keeps the small ones apart from nothing.
+  return new Map([...sums].map(([box, sum]) => [
+    box, { share: Number.isFinite(sum) ? (most > 0 ? Math.sqrt(Math.max(0, sum) / most) : 0) : 1, text: quantity(sum, heat.unit) },
+  ]));
 }
 
 /** Values that go in and out of the selected nodes. */

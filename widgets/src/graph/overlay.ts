@@ -1,9 +1,10 @@
 /** What lies over the plain picture: selection, hover, keyboard focus, search matches, problems, runs. No DOM. */
 
+import type { Heat } from "../heat.ts";
 import type { Diagnostic } from "../protocol.ts";
 import type { Badge, Marks } from "./canvas/painter.ts";
 import { INPUT, OUTSIDE } from "./keys.ts";
-import { badgesOf, countsOf, selectedBoxes, valuesAround } from "./marks.ts";
+import { badgesOf, countsOf, heatOfBoxes, selectedBoxes, valuesAround } from "./marks.ts";
 import type { Pick } from "./pick.ts";
 import { boxOfNode, type Ground } from "./walk.ts";
 
@@ -21,10 +22,11 @@ export class Overlay {
   lasso: Marks["lasso"] = null;
   wire: Marks["wire"] = null;
   #dimmed: readonly number[] = [];
+  #heat: Heat | null = null;
   ran: ReadonlyMap<number, boolean> = new Map();
   #highlights: readonly number[] = [];
   #diagnostics: readonly Diagnostic[] = [];
-  #counted: { matches: Map<number, number>; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
+  #counted: { matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
 
   /** Scene or folding changed: boxes have other indices now. */
   sceneChanged(): void {
@@ -34,6 +36,11 @@ export class Overlay {
 
   set highlights(nodes: readonly number[]) {
     this.#highlights = nodes;
+    this.#counted = null;
+  }
+
+  set heat(heat: Heat | null) {
+    this.#heat = heat;
     this.#counted = null;
   }
 
@@ -68,7 +75,7 @@ export class Overlay {
   /** What the painter draws; `keyboard`: whether the focus is shown. */
   marks(ground: Ground, keyboard: boolean): Marks {
     this.#counted ??= {
-      matches: countsOf(ground, this.#highlights), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
+      matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
     };
     const { hover } = this;
     const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;

@@ -6,6 +6,7 @@
  */
 
 import type { Diagnostic, Statistics } from "../protocol.ts";
+import type { Heat } from "../heat.ts";
 import type { CommitChange, Store } from "../store.ts";
 import type { Theme } from "../theme.ts";
 import type { Picture, PictureEvents } from "../view_contract.ts";
@@ -233,6 +234,11 @@ export class GraphView implements Picture {
 
   setHighlights(nodes: number[]): void {
     this.#overlay.highlights = nodes;
+    this.#overlayChanged(false);
+  }
+
+  setHeat(heat: Heat | null): void {
+    this.#overlay.heat = heat;
     this.#overlayChanged(false);
   }
 

@@ -7,6 +7,7 @@ import { useCell, useEvents } from "../state.ts";
 import { Elided, ToolButton } from "./controls.tsx";
 import { HistoryList } from "./history.tsx";
 import { Icon } from "./icons.tsx";
+import { ColourBy } from "./legend.tsx";
 import { ModelTables } from "./tables.tsx";
 import { HistogramChart, formatNumber, formatShape } from "./statistics.tsx";
 
@@ -42,6 +43,7 @@ export function StatusLine({ app }: { app: App }) {
       <span data-testid="status-size">{app.store.version > 0 && plural(app.store.nodes.size, "node")}</span>
       {selected > 0 && <span class="ol-dim">{count(selected)} selected</span>}
       <span class="ol-stretch"><LastLine app={app} /></span>
+      <ColourBy app={app} />
       <button
         type="button" class="ol-status-button" aria-pressed={drawer === "table"} data-testid="status-table" onClick={() => toggle("table")}
       >

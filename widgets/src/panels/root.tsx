@@ -6,6 +6,7 @@ import { useCell } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 import { Drawer, StatusLine } from "./drawer.tsx";
 import { Inspector } from "./inspector.tsx";
+import { Legend } from "./legend.tsx";
 import { Menu } from "./menu.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
 import { PalettePanel } from "./palette.tsx";
@@ -34,6 +35,7 @@ export function Root({ app, onStage }: Props) {
           <Toasts app={app} />
           <Hover app={app} />
           <Menu app={app} />
+          <Legend app={app} />
           <PalettePanel app={app} />
           <WireHint app={app} />
         </div>

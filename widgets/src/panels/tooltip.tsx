@@ -2,6 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
+import { quantity } from "../heat.ts";
 import { nodeName, plural, shortOp } from "../names.ts";
 import { useCell, useEvents } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
@@ -44,6 +45,12 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
   );
 }
 
+/** The number that a node is coloured by. */
+function heatLine(app: App, node: number): string {
+  const heat = app.overlay.value, number = heat?.numbers.get(node);
+  return heat && number !== undefined ? `${heat.title}: ${quantity(number, heat.unit)}` : "";
+}
+
 /** A title and further lines, null when there is nothing to say. */
 function describe(app: App, target: PointerTarget): { title: string; rest: string[] } | null {
   const { store } = app;
@@ -61,7 +68,7 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     const problem = store.diagnostics.find((each) => each.node === node.id);
     return {
       title: shortOp(node.op),
-      rest: [nodeName(store, node.id), outputs.join(", "), problem?.message ?? ""].filter(Boolean),
+      rest: [nodeName(store, node.id), heatLine(app, node.id), outputs.join(", "), problem?.message ?? ""].filter(Boolean),
     };
   }
   if (group) return { title: group.name, rest: [plural(groupMembers(store, group.id).length, "node")] };

@@ -43,7 +43,7 @@ export class BoxPainter {
     const ctx = this.#ctx, { x, y, w, h } = scene;
     const byColor = new Map<string, number[]>();
     for (const i of list.boxes) {
-      const color = this.#colors(scene.boxes[i]!).far;
+      const color = marks.heat ? this.#palette.heat(marks.heat.get(i)?.share ?? 0) : this.#colors(scene.boxes[i]!).far;
       const same = byColor.get(color);
       if (same) same.push(i);
       else byColor.set(color, [i]);
@@ -78,7 +78,7 @@ export class BoxPainter {
     ctx.beginPath();
     ctx.roundRect(x, y, w, h, radius);
     ctx.fill();
-    ctx.fillStyle = colors.fill;
+    ctx.fillStyle = marks.heat ? palette.heat(marks.heat.get(i)?.share ?? 0) : colors.fill;
     ctx.fill();
     if (box.kind === OUTSIDE) ctx.setLineDash([4, 3]);
     ctx.stroke();
@@ -89,8 +89,25 @@ export class BoxPainter {
       ctx.roundRect(x, y, STRIPE, h, [RADIUS, 0, 0, RADIUS]);
       ctx.fill();
     }
+    const heat = near ? marks.heat?.get(i) : undefined;
+    if (heat) this.#number(heat.text, x + w, y + h);
     if (near) this.#words(box, colors, x, y, w, h);
     else this.#title(box, colors, x, y, w, h, camera.zoom);
+  }
+
+  /** The number of a box, on its lower right corner. */
+  #number(words: string, right: number, bottom: number): void {
+    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const width = text.measure(words, "small") + 10;
+    ctx.fillStyle = palette.text;
+    ctx.beginPath();
+    ctx.roundRect(right - width + 6, bottom - 8, width, 15, 7);
+    ctx.fill();
+    ctx.fillStyle = palette.ground;
+    ctx.font = text.css("small");
+    ctx.textAlign = "center";
+    ctx.textBaseline = "middle";
+    ctx.fillText(words, right - width / 2 + 6, bottom);
   }
 
   /** A second edge below a folded group: there is more inside. */

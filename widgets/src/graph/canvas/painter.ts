@@ -28,6 +28,8 @@ export interface Marks {
   /** Search matches: how many a box is or holds. */
   matches: ReadonlyMap<number, number>;
   badges: ReadonlyMap<number, Badge>;
+  /** Numbers of boxes to colour them by; null: they have their own colours. */
+  heat: ReadonlyMap<number, { share: number; text: string }> | null;
   /** Boxes that are drawn faintly. */
   dimmed: ReadonlyMap<number, number>;
   /** A wire in somebody's hand, in scene coordinates. */

@@ -58,6 +58,8 @@ export interface Palette {
   onBadge: string;
   family: string;
   category(name: string): BoxColors;
+  /** Ground of a box by its share of the largest number, 0 to 1. */
+  heat(share: number): string;
   group: BoxColors;
   terminal: BoxColors;
 }
@@ -99,6 +101,7 @@ export function readPalette(element: HTMLElement): Palette {
     family: read.text("--ol-sans") || "system-ui, sans-serif",
     group: boxColors(mix(ground, ink, 0.86)),
     terminal: boxColors(mix(ground, ink, 0.6)),
+    heat: (share) => css(mix(box, dark ? [214, 92, 38] : [244, 128, 62], 0.9 * share)),
     category(name) {
       let colors = cache.get(name);
       if (!colors) {

@@ -1,0 +1,47 @@
+"""Colours by number: what Python gives and what is measured reaches the page, and the page that comes later."""
+
+import pytest
+
+import onnxlab
+from onnxlab.notebook.overlay import MEASURES
+from tests.notebook.conftest import Page
+
+
+@pytest.mark.parametrize("by", [by for by in MEASURES if by != "range"])
+def test_a_measure_has_a_number_for_the_convolution(by: str, page: Page, model: onnxlab.Model) -> None:
+    page.ask("overlay", by=by)
+    event = next(event for event in page.events if event["event"] == "overlay")
+    numbers = dict(zip(event["nodes"], event["numbers"], strict=True))
+    conv = numbers[model.nodes["/stem/conv"].id]
+    assert conv == 0 if by == "provider" else conv > 0
+    if by == "parameters":
+        assert conv == model.value("w").array.size
+        assert len(numbers) == 1
+    assert page.ask("snapshot")["overlay"]["nodes"] == event["nodes"]
+    page.ask("overlay")
+    assert page.ask("snapshot")["overlay"] is None
+
+
+def test_the_range_is_that_of_the_last_run(page: Page, model: onnxlab.Model) -> None:
+    assert page.refused("overlay", by="range")["code"] == "nothing"
+    page.ask("run", nodes=None)
+    page.ask("overlay", by="range")
+    event = page.events[-1]
+    assert set(event["nodes"]) == set(model.graph.nodes)
+    assert page.refused("overlay", by="colour")["code"] == "malformed"
+
+
+def test_a_view_takes_numbers_by_name_handle_and_id(model: onnxlab.Model) -> None:
+    view = model.view()
+    relu, pool = model.nodes["/stem/relu"], model.nodes["/head/pool"]
+    view.overlay({"/stem/conv": 1.0, relu: float("nan"), pool.id: 3}, title="doubt")
+    assert view._session is not None
+    assert view._session.overlay is not None
+    shown = view._session.overlay.on_wire()
+    assert shown == {
+        "title": "doubt", "unit": "", "nodes": [model.nodes["/stem/conv"].id, relu.id, pool.id], "numbers": [1.0, "nan", 3.0],
+    }  # fmt: skip
+    with pytest.raises(onnxlab.errors.NameLookupError):
+        view.overlay({"/stem/con": 1})
+    view.overlay(None)
+    assert view._session.overlay is None
