@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -157,7 +157,9 @@ def open_confined(base_dir: Path, location: str, tensor: str) -> int:
         LoadError: it is missing, or not allowed; `tensor` is named in the message.
     """
     try:
-        descriptor = _open_beneath(base_dir.resolve(), confined(base_dir, location, tensor))
+        descriptor = _open_plain(base_dir, location)
+        if descriptor is None:
+            descriptor = _open_beneath(base_dir.resolve(), confined(base_dir, location, tensor))
     except FileNotFoundError:
         raise LoadError(
             f"tensor {tensor!r} has its data in {location!r}, which is not in {base_dir}: put the file beside the model"
@@ -175,6 +177,18 @@ def open_confined(base_dir: Path, location: str, tensor: str) -> int:
         os.close(descriptor)
         raise _refused(tensor, location, "has more than one hard link, so it could be any file; make a copy of it")
     return descriptor
+
+
+def _open_plain(base_dir: Path, location: str) -> int | None:
+    """Open a file that no link leads to, as nearly all are, without resolving its path; None where that does not do."""
+    name = PurePosixPath(location)
+    plain = name.parts and not name.is_absolute() and ".." not in name.parts and "\0" not in location
+    if not plain or os.open not in os.supports_dir_fd:
+        return None
+    try:
+        return _open_beneath(base_dir, name)
+    except OSError:
+        return None  # there may be a link inside of the folder, which is to be followed
 
 
 def confined(base_dir: Path, location: str, tensor: str) -> Path:
@@ -206,7 +220,7 @@ def _refused(tensor: str, location: str, why: str) -> LoadError:
     )
 
 
-def _open_beneath(folder: Path, relative: Path) -> int:
+def _open_beneath(folder: Path, relative: PurePath) -> int:
     """Open a file below `folder` without following any link, one part of the path after the other."""
     if os.open not in os.supports_dir_fd:
         return os.open(folder / relative, _READ | _NOFOLLOW)
