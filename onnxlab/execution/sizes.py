@@ -53,6 +53,10 @@ def broadcast(*inputs: Any) -> int:
     """Elementwise operators: the common shape, in the widest type that goes in."""
     if prod(array.size for array in inputs) < _FEW:
         return 0
+    if len(inputs) == 2:
+        large, small = sorted((array.shape for array in inputs), key=len, reverse=True)
+        if not small or large[-len(small) :] == small:  # the result is as large as an input
+            return 0
     shape = np.broadcast_shapes(*(array.shape for array in inputs))
     return int(prod(shape) * max(array.itemsize for array in inputs))
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 
 import numpy as np
@@ -105,6 +105,12 @@ def batch_normalization_1(
     return y, running_mean, var * momentum + saved_var * (1 - momentum), saved_mean, saved_var
 
 
+@lru_cache(maxsize=32)
+def _averaging(width: int, dtype: np.dtype[np.generic]) -> Array:
+    """The vector by which a row is multiplied to get its mean."""
+    return np.full(width, 1 / width if width else 0, dtype)
+
+
 def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array, Array, Array]:
     """Bring every row of a float matrix to mean 0 and variance 1.
 
@@ -117,7 +123,7 @@ def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array
     count, width = rows.shape
     y = np.empty((count, width), rows.dtype)
     means, inverse = np.zeros(count, rows.dtype), np.empty(count, rows.dtype)
-    weights = np.full(width, 1 / width if width else 0, rows.dtype)
+    weights = _averaging(width, rows.dtype)
     step = max(1, 2 * BLOCK // max(1, width))
     for start in range(0, count, step):
         part = slice(start, start + step)

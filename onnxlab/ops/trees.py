@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from onnxlab.ops.prepared import remembered
 from onnxlab.ops.registry import kernel
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
-_LEAF = 7
+_MEMBER, _LEAF = 6, 7
 _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
     np.less_equal,
     np.less,
@@ -34,7 +35,7 @@ _ROWS = 1 << 18
 """Elements of the matrix of node numbers that is worked on at a time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Forest:
     """Nodes of all trees, one entry per node.
 
@@ -59,15 +60,42 @@ class _Forest:
     votes: Array
     voted: Array
 
+    @cached_property
+    def _kinds(self) -> tuple[list[int], bool]:
+        """(modes of the nodes that branch, whether NaN goes to a true branch anywhere)."""
+        return [mode for mode in np.unique(self.modes).tolist() if mode != _LEAF], bool(self.missing.any())
+
+    @cached_property
+    def _depth(self) -> int:
+        """Branches on the longest way from a root to a leaf.
+
+        Raises:
+            ValueError: the trees go in circles.
+        """
+        level = np.unique(self.roots)
+        for depth in range(len(self.modes) + 1):
+            inner = level[self.modes[level] != _LEAF]
+            if not inner.size:
+                return depth
+            level = np.unique(np.concatenate([self.true[inner], self.false[inner]]))
+        raise ValueError("the trees have a cycle: some row never reaches a leaf")
+
     def leaves(self, ctx: RunContext, x: Array) -> Array:
         """[rows, trees]: the leaf that every tree sends every row to.
 
         Raises:
             ValueError: the trees go in circles.
         """
-        at = np.broadcast_to(self.roots, (len(x), len(self.roots))).copy()
+        at = np.broadcast_to(self.roots, (len(x), len(self.roots)))
         rows = np.arange(len(x))[:, None]
-        modes = [mode for mode in np.unique(self.modes).tolist() if mode != _LEAF]
+        modes, missing = self._kinds
+        if len(modes) == 1 and modes[0] != _MEMBER and not missing:  # leaves lead to themselves
+            compare = _COMPARE[modes[0]]
+            for _ in range(self._depth):
+                ctx.check()
+                go = compare(x[rows, self.features[at]], self.values[at])
+                at = np.where(go, self.true[at], self.false[at])
+            return at
         for _ in range(len(self.modes) + 1):
             ctx.check()
             mode = self.modes[at]
@@ -76,9 +104,9 @@ class _Forest:
             seen, split = x[rows, self.features[at]], self.values[at]
             go = np.zeros(at.shape, bool)
             for one in modes:
-                chosen = self._member(at, seen) if one == 6 else _COMPARE[one](seen, split)
+                chosen = self._member(at, seen) if one == _MEMBER else _COMPARE[one](seen, split)
                 go = chosen if len(modes) == 1 else np.where(mode == one, chosen, go)
-            if self.missing.any():
+            if missing:
                 go |= self.missing[at] & np.isnan(seen)
             at = np.where(go, self.true[at], self.false[at])
         raise ValueError("the trees have a cycle: some row never reaches a leaf")
@@ -93,17 +121,19 @@ class _Forest:
         """(scores, whether any leaf voted), both [rows, targets]."""
         scores = np.zeros((len(x), self.votes.shape[1]), self.votes.dtype)
         voted = np.zeros(scores.shape, bool)
-        step = max(1, _ROWS // max(1, len(self.roots)))
+        step = max(1, _ROWS // max(1, len(self.roots) * self.votes.shape[1]))
         for start in range(0, len(x), step):
             part = slice(start, start + step)
-            for leaf in self.leaves(ctx, x[part]).T:
+            leaves = self.leaves(ctx, x[part])
+            if aggregate in ("SUM", "AVERAGE"):
+                scores[part] = self.votes[leaves].sum(axis=1)
+                voted[part] = self.voted[leaves].any(axis=1)
+                continue
+            for leaf in leaves.T:
                 votes, given = self.votes[leaf], self.voted[leaf]
-                if aggregate in ("SUM", "AVERAGE"):
-                    scores[part] += votes
-                else:
-                    better = np.minimum if aggregate == "MIN" else np.maximum
-                    both = voted[part] & given
-                    scores[part] = np.where(both, better(scores[part], votes), np.where(given, votes, scores[part]))
+                better = np.minimum if aggregate == "MIN" else np.maximum
+                both = voted[part] & given
+                scores[part] = np.where(both, better(scores[part], votes), np.where(given, votes, scores[part]))
                 voted[part] |= given
         if aggregate == "AVERAGE":
             scores /= len(self.roots)
