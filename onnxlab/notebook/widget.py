@@ -124,8 +124,13 @@ class ModelWidget(anywidget.AnyWidget):
         if numbers is None:
             self._session.show_overlay(None)
             return
-        found = {(key if isinstance(key, Node) else self.model.node(key)).id: value for key, value in numbers.items()}
+        found = {self._node(key).id: value for key, value in numbers.items()}
         self._session.show_overlay(Overlay(title or "overlay", unit, found))
+
+    def _node(self, key: "Node | str | int") -> Node:
+        if isinstance(key, str):
+            return Node(self.model.graph, self.model.graph.resolve_node(key))
+        return key if isinstance(key, Node) else self.model.node(key)
 
     def to_html(self, path: "str | PathLike[str]") -> Path:
         """Write the model as one page that needs neither kernel nor network; see `Model.to_html`."""

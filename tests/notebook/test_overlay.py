@@ -39,7 +39,8 @@ def test_a_view_takes_numbers_by_name_handle_and_id(model: onnxlab.Model) -> Non
     assert view._session.overlay is not None
     shown = view._session.overlay.on_wire()
     assert shown == {
-        "title": "doubt", "unit": "", "nodes": [model.nodes["/stem/conv"].id, relu.id, pool.id], "numbers": [1.0, "nan", 3.0],
+        "title": "doubt", "unit": "", "numbers": [1.0, "nan", 3.0],
+        "nodes": [model.nodes["/stem/conv"].id, relu.id, pool.id],
     }  # fmt: skip
     with pytest.raises(onnxlab.errors.NameLookupError):
         view.overlay({"/stem/con": 1})

@@ -308,6 +308,7 @@ export class App {
       const result = await reply;
       const byValue = new Map(result.values.map((value) => [value.id, value]));
       this.results.value = { ...result, version, byValue };
+      this.index.ran = byValue;
       this.picture?.setRunStats(result.values);
       this.drawer.value = "results";
     } catch (error) {

@@ -83,6 +83,13 @@ export function neighbours(store: Store, nodes: Iterable<number>, direction: "pr
   return [...found].filter((id) => !from.has(id));
 }
 
+/** Names of the groups around and of a group, innermost first. */
+export function groupWords(store: Store, group: number): string[] {
+  const names: string[] = [];
+  for (let id = group; id && names.length < 100; id = store.groups.get(id)?.parent ?? 0) names.push(store.groups.get(id)?.name ?? "");
+  return names;
+}
+
 /** 1 234 567 with thin spaces. */
 export function count(number: number): string {
   return String(number).replace(/\B(?=(\d{3})+(?!\d))/g, "\u2009");

@@ -5,6 +5,8 @@
  * other occurrence, and shorter names come first. The lower-cased names are kept between keystrokes.
  */
 
+import type { Statistics } from "./protocol.ts";
+import { parseQuery } from "./query.ts";
 import type { Store } from "./store.ts";
 import { nodeName, shortOp } from "./names.ts";
 
@@ -21,20 +23,27 @@ export interface Hits {
   hits: Hit[];
   /** All matches, those beyond the limit included. */
   total: number;
+  /** Why the query cannot be understood, "" when it can. */
+  problem?: string;
 }
 
 const EXACT = 100, BEGINNING = 70, WORD = 50, INSIDE = 30;
 const OP_BONUS = 5;
+/** Where nothing but conditions is asked. */
+const ANY = 50;
 const VALUE_PENALTY = 20;
+
+type Scored = Pick<Hit, "kind" | "id" | "score">;
 
 export class SearchIndex {
   #store: Store;
-  #nodeIds: number[] = [];
-  #nodeNames: string[] = [];
-  #nodeOps: string[] = [];
-  #valueIds: number[] = [];
-  #valueNames: string[] = [];
+  #nodes: Names = new Names([], []);
+  #values: Names = new Names([], []);
+  /** Lower-case operator by place of the node. */
+  #ops: string[] = [];
   #stale = true;
+  /** Statistics of the last run by value: what nan>0 asks about. */
+  ran: ReadonlyMap<number, Statistics> = new Map();
 
   constructor(store: Store) {
     this.#store = store;
@@ -48,66 +57,142 @@ export class SearchIndex {
   #refresh(): void {
     if (!this.#stale) return;
     this.#stale = false;
-    const nodes = [...this.#store.nodes.values()];
-    const values = [...this.#store.values.values()];
+    const nodes = [...this.#store.nodes.values()], values = [...this.#store.values.values()];
     const ops = new Map<string, string>();
-    this.#nodeIds = nodes.map((node) => node.id);
-    this.#nodeNames = nodes.map((node) => node.name.toLowerCase());
-    this.#nodeOps = nodes.map((node) => {
-      const known = ops.get(node.op);
-      if (known !== undefined) return known;
-      const lower = node.op.toLowerCase();
-      ops.set(node.op, lower);
+    this.#nodes = new Names(nodes.map(({ id }) => id), nodes.map(({ name }) => name.toLowerCase()));
+    this.#values = new Names(values.map(({ id }) => id), values.map(({ name }) => name.toLowerCase()));
+    this.#ops = nodes.map(({ op }) => {
+      let lower = ops.get(op);
+      if (lower === undefined) ops.set(op, (lower = op.toLowerCase()));
       return lower;
     });
-    this.#valueIds = values.map((value) => value.id);
-    this.#valueNames = values.map((value) => value.name.toLowerCase());
   }
 
-  /** At most `limit` hits, best first; none for an empty query. */
-  search(query: string, limit = 200): Hits {
-    const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-    if (words.length === 0) return { hits: [], total: 0 };
+  /** At most `limit` hits, best first; none for an empty query or one that cannot be understood. */
+  search(text: string, limit = 200): Hits {
+    const { words, tests, nodesOnly, problem } = parseQuery(text);
+    if (problem || words.length + tests.length === 0) return { hits: [], total: 0, problem };
     this.#refresh();
-    const scored: { kind: "node" | "value"; id: number; score: number }[] = [];
-    const opScores = words.map(() => new Map<string, number>());
-    for (let i = 0; i < this.#nodeIds.length; i++) {
-      const score = this.#scoreNode(i, words, opScores);
-      if (score > 0) scored.push({ kind: "node", id: this.#nodeIds[i]!, score });
+    const wrong = new Set(this.#store.diagnostics.map(({ node }) => node));
+    const asked = { store: this.#store, ran: this.ran, wrong };
+    const best = new Best(limit);
+    const take = (kind: Hit["kind"], id: number, score: number): void => {
+      if (score > 0 && tests.every((test) => test(asked, kind, id))) best.add({ kind, id, score });
+    };
+    const opScores = words.map((word) => this.#scoreOps(word));
+    for (const i of this.#places(this.#nodes, words, opScores)) take("node", this.#nodes.ids[i]!, this.#scoreNode(i, words, opScores));
+    for (const i of nodesOnly ? [] : this.#places(this.#values, words, [])) {
+      take("value", this.#values.ids[i]!, scoreWords(this.#values.names[i]!, words) - VALUE_PENALTY);
     }
-    for (let i = 0; i < this.#valueIds.length; i++) {
-      const score = scoreWords(this.#valueNames[i]!, words);
-      if (score > 0) scored.push({ kind: "value", id: this.#valueIds[i]!, score: score - VALUE_PENALTY });
+    return { hits: best.sorted().map((hit) => this.#describe(hit)), total: best.total, problem: "" };
+  }
+
+  /** Where a hit may be: the names that hold the longest word, and all nodes whose operator holds a word. */
+  #places(names: Names, words: string[], opScores: Map<string, number>[]): Iterable<number> {
+    if (words.length === 0) return names.ids.keys();
+    let longest = 0;
+    words.forEach((word, i) => {
+      if (word.length > words[longest]!.length) longest = i;
+    });
+    const found = names.holding(words[longest]!);
+    const matching = opScores[longest];
+    if (!matching?.size) return found;
+    const all = new Set(found);
+    this.#ops.forEach((op, i) => matching.has(op) && all.add(i));
+    return all;
+  }
+
+  /** Scores of the operators that hold a word: with their domain only where the word names one. */
+  #scoreOps(word: string): Map<string, number> {
+    const scores = new Map<string, number>();
+    for (const op of new Set(this.#ops)) {
+      const score = scoreWord(word.includes("::") ? op : shortOp(op), word);
+      if (score > 0) scores.set(op, score + OP_BONUS);
     }
-    scored.sort((a, b) => b.score - a.score);
-    return { hits: scored.slice(0, limit).map((hit) => this.#describe(hit)), total: scored.length };
+    return scores;
   }
 
   #scoreNode(i: number, words: string[], opScores: Map<string, number>[]): number {
-    const name = this.#nodeNames[i]!, op = this.#nodeOps[i]!;
+    const name = this.#nodes.names[i]!, op = this.#ops[i]!;
     let total = 0;
     for (let w = 0; w < words.length; w++) {
-      let byOp = opScores[w]!.get(op);
-      if (byOp === undefined) {
-        // with its domain only where the word names one, so that "onnx" does not find every operator of ai.onnx.ml
-        byOp = scoreWord(words[w]!.includes("::") ? op : shortOp(op), words[w]!);
-        if (byOp > 0) byOp += OP_BONUS;
-        opScores[w]!.set(op, byOp);
-      }
-      const score = Math.max(byOp, scoreWord(name, words[w]!));
+      const score = Math.max(opScores[w]!.get(op) ?? 0, scoreWord(name, words[w]!));
       if (score === 0) return 0;
       total += score;
     }
-    return total / words.length;
+    return words.length ? total / words.length : ANY;
   }
 
-  #describe({ kind, id, score }: { kind: "node" | "value"; id: number; score: number }): Hit {
+  #describe({ kind, id, score }: Scored): Hit {
     if (kind === "node") {
       const node = this.#store.nodes.get(id);
       return { kind, id, score, text: nodeName(this.#store, id), detail: node ? shortOp(node.op) : "" };
     }
     const value = this.#store.values.get(id);
     return { kind, id, score, text: value?.name ?? "", detail: value?.label ?? "" };
+  }
+}
+
+/** Names in one text, which is searched many times faster than each by itself. */
+class Names {
+  readonly ids: number[];
+  readonly names: string[];
+  readonly #text: string;
+  /** Where each name begins in the text. */
+  readonly #starts: Int32Array;
+
+  constructor(ids: number[], names: string[]) {
+    this.ids = ids;
+    this.names = names;
+    this.#text = names.join("\n");
+    this.#starts = new Int32Array(names.length + 1);
+    names.forEach((name, i) => (this.#starts[i + 1] = this.#starts[i]! + name.length + 1));
+  }
+
+  /** Places of the names that hold a word, in order. */
+  holding(word: string): number[] {
+    const found: number[] = [];
+    for (let at = this.#text.indexOf(word), i = 0; at >= 0; at = this.#text.indexOf(word, this.#starts[i + 1]!)) {
+      i = this.#placeOf(at, i);
+      found.push(i);
+      if (i + 1 >= this.names.length) break;
+    }
+    return found;
+  }
+
+  #placeOf(at: number, from: number): number {
+    let low = from, high = this.names.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#starts[middle]! <= at) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+/** The best few of many. */
+class Best {
+  total = 0;
+  readonly #limit: number;
+  #kept: Scored[] = [];
+  #least = -Infinity;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  add(hit: Scored): void {
+    this.total++;
+    if (hit.score <= this.#least) return;
+    this.#kept.push(hit);
+    if (this.#kept.length < 8 * this.#limit) return;
+    this.#kept = this.sorted();
+    this.#least = this.#kept[this.#limit - 1]!.score;
+  }
+
+  sorted(): Scored[] {
+    return this.#kept.sort((a, b) => b.score - a.score).slice(0, this.#limit);
   }
 }
 
@@ -118,7 +203,7 @@ function scoreWords(text: string, words: string[]): number {
     if (score === 0) return 0;
     total += score;
   }
-  return total / words.length;
+  return words.length ? total / words.length : ANY;
 }
 
 /** 0 when `word` does not occur in `text`; both lower-case. */

@@ -45,7 +45,7 @@ test("a word with :: means the operator with its domain", () => {
 test("upper and lower case are the same; an empty query finds nothing", () => {
   const { index } = indexOf(["Encoder"]);
   assert.deepEqual(found(index, "eNcOd"), ["Encoder"]);
-  assert.deepEqual(index.search("  "), { hits: [], total: 0 });
+  assert.deepEqual(index.search("  "), { hits: [], total: 0, problem: "" });
 });
 
 test("new names are found after invalidate", () => {

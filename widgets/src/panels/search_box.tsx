@@ -41,7 +41,7 @@ export function SearchBox({ app }: { app: App }) {
     <div class="ol-search" ref={box} onFocusOut={onFocusOut} role="search">
       <Icon name="search" />
       <input
-        type="text" class="ol-input ol-search-input" placeholder="Search" spellcheck={false} autocomplete="off" size={1}
+        type="text" class="ol-input ol-search-input" placeholder="Search, or op:Conv shape:*,64,*,*" spellcheck={false} autocomplete="off" size={1}
         value={query} data-testid="search-input" aria-label="Search nodes, operators and values (Ctrl+F)"
         title="Search nodes, operators and values (Ctrl+F)" role="combobox" aria-expanded={open && query !== ""}
         aria-controls={`ol-hits-${app.client.session}`} data-clean={query === "" ? "" : undefined}
@@ -66,7 +66,7 @@ export function SearchBox({ app }: { app: App }) {
         <ToolButton icon="close" title="Clear the search" testid="search-clear" onClick={() => app.setQuery("")} />
       )}
       {open && query && (
-        <Hits app={app} id={`ol-hits-${app.client.session}`} hits={hits} total={total} current={current} onPick={close} />
+        <Hits app={app} id={`ol-hits-${app.client.session}`} hits={hits} total={total} current={current} problem={search.problem ?? ""} onPick={close} />
       )}
     </div>
   );
@@ -78,10 +78,11 @@ interface HitsProps {
   hits: Hit[];
   total: number;
   current: number;
+  problem: string;
   onPick: () => void;
 }
 
-function Hits({ app, id, hits, total, current, onPick }: HitsProps) {
+function Hits({ app, id, hits, total, current, problem, onPick }: HitsProps) {
   const list = useRef<HTMLUListElement>(null);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
@@ -89,7 +90,8 @@ function Hits({ app, id, hits, total, current, onPick }: HitsProps) {
   const first = Math.max(0, Math.min(current - SHOWN / 2, hits.length - SHOWN));
   return (
     <ul class="ol-popup ol-hits" role="listbox" id={id} ref={list} aria-label="Search results">
-      {hits.length === 0 && <li class="ol-empty">No node, operator or value with this name</li>}
+      {hits.length === 0 && <li class="ol-empty">{problem || "No node, operator or value like this"}</li>}
+      {hits.length === 0 && <li class="ol-empty">Conditions: op:Conv shape:*,64,*,* group:layer nan&gt;0 rank:4 is:output -op:Relu</li>}
       {hits.slice(first, first + SHOWN).map((hit, i) => (
         <li
           key={`${hit.kind}${hit.id}`} role="option" aria-selected={first + i === current} class="ol-hit"
