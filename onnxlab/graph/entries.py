@@ -21,6 +21,11 @@ def entry_name(field: str, message: Any) -> str:
     return message.tensor_name if field == "quantization_annotation" else message.name  # type: ignore[no-any-return]
 
 
+def formal_name(formal: Any) -> Any:
+    """The name of an input or output: of a graph a ValueInfoProto, of a function the name itself."""
+    return formal if isinstance(formal, str | bytes) else formal.name
+
+
 def mentioned_names(field: str, message: Any) -> Iterable[str]:
     """All names of values in an entry: an annotation also names the scales and zero points of its tensor."""
     if field != "quantization_annotation":

@@ -21,9 +21,7 @@ def restore_order(graph: "ModelGraph", transaction: "Transaction") -> None:
     Raises:
         EditError: a new edge closes a cycle; the message names it.
     """
-    for scope in list(graph.scopes.values()):
-        if not scope.backward:
-            continue
+    for scope in [graph.scopes[ident] for ident in sorted(graph.index.unsorted)]:
         before = transaction.problems.backward.get(scope.id, frozenset())
         for pair in sorted(scope.backward - before):
             if pair in scope.backward:

@@ -173,7 +173,7 @@ class TortureEdits(Edits):
 
 
 _SETTINGS = settings(
-    max_examples=200 if LONG else 50,
+    max_examples=70 if LONG else 30,
     stateful_step_count=50 if LONG else 20,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
