@@ -240,8 +240,20 @@ class Model(Querying):
         """`with model.edit("swap activation"): …` makes several changes one step: all of them, or none and an error."""
         return self.graph.edit(label)
 
-    def undo(self) -> Commit | None:
-        """Take back the last edit; returns what changed, None where there is nothing to undo."""
+    def undo(self, to: int | str | None = None) -> Commit | None:
+        """Take back the last edit; returns what changed, None where there is nothing to undo.
+
+        Args:
+            to: go back (or on) to a state: a number of edits since the model was loaded, negative from now, or the
+                label of the edit that led to it; then the last of several commits is returned.
+
+        Raises:
+            EditError: the history has no such state.
+        """
+        if to is not None:
+            before = self.version
+            self.graph.travel(self.history.position_of(to))
+            return self.last_change if self.version != before else None
         return self.last_change if self.graph.undo() else None
 
     def redo(self) -> Commit | None:

@@ -55,6 +55,14 @@ class Editing:
             raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
         return scope
 
+    def node_at(self, scope: str, position: int) -> Node:
+        """The node at a position of the scope at a path, whatever it is called."""
+        return Node(self.graph, self.scope_record(scope).node_ids[position])
+
+    def value_at(self, scope: str, name: str) -> Value:
+        """The value of a name that the scope at a path defines."""
+        return Value(self.graph, self.scope_record(scope).names[name])
+
     def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
         """Why types forbid a wire; a Model asks its inference."""
         return None
@@ -84,6 +92,11 @@ class Editing:
             edits.check_operator(self.graph, proto, where)
             node = edits.add_node(self.graph, proto, where, position)
         return Node(self.graph, node.id)
+
+    def insert_node(self, proto: onnx.NodeProto, position: int, *, scope: str = "") -> Node:
+        """Put a node at a position just as it is; inside an `edit` what it reads may follow later."""
+        where = self.scope_record(scope)
+        return Node(self.graph, edits.insert_node(self.graph, proto, where, position).id)
 
     def remove(self, nodes: Iterable[NodeKey], bypass: bool = False) -> None:
         """Remove nodes as one step; with `bypass` the readers of each node's output read its first input instead."""

@@ -1,20 +1,30 @@
 """Undo and redo: the committed edits, each as the changes that take it back."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from onnxlab.errors import EditError
 
 if TYPE_CHECKING:
     from onnxlab.graph.changes import Change
+    from onnxlab.graph.script import Deed
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One undoable edit. `token` names the state of the model that it led to."""
+    """One undoable edit.
+
+    Attributes:
+        changes: what takes it back, or, once it is undone, makes it again; the last one first.
+        token: names the state of the model that it led to.
+        deeds: what was done, each change with a Python expression of what it was done to.
+    """
 
     label: str
     changes: "tuple[Change, ...]"
     token: int
+    deeds: "tuple[Deed, ...]" = ()
 
 
 class History:
@@ -30,10 +40,10 @@ class History:
         self._undone: list[Step] = []
         self._last_token = 0
 
-    def record(self, label: str, inverses: "tuple[Change, ...]") -> None:
+    def record(self, label: str, inverses: "tuple[Change, ...]", deeds: "tuple[Deed, ...]" = ()) -> None:
         """Add an edit; what had been undone can no longer be redone."""
         self._last_token += 1
-        self._done.append(Step(label, inverses, self._last_token))
+        self._done.append(Step(label, inverses, self._last_token, deeds))
         self._undone.clear()
 
     @property
@@ -53,6 +63,31 @@ class History:
         """How many edits lie between the loaded state and this one."""
         return len(self._done)
 
+    def position_of(self, step: int | str) -> int:
+        """How many edits lie before a state: a number of edits (negative from now), or the label that led to it last.
+
+        Raises:
+            EditError: there is no such state; the message lists the labels.
+        """
+        labels = [*self.labels, *reversed(self.redo_labels)]
+        if isinstance(step, str) and step in labels:
+            return len(labels) - labels[::-1].index(step)
+        if isinstance(step, int):
+            position = step if step >= 0 else self.position + step
+            if 0 <= position <= len(labels):
+                return position
+        shown = ", ".join(map(repr, labels[-20:])) or "none"
+        raise EditError(f"the history of {len(labels)} edits has no {step!r}; a number from 0, or one of {shown}")
+
+    def to_python(self) -> str:
+        """A Python script that makes the edits again on another copy of the model as it was loaded.
+
+        It holds `replay(model)`; run as a program it takes the paths of the copy and of the result. Tensors are in it.
+        """
+        from onnxlab.graph.script import to_python
+
+        return to_python(self._done)
+
     def __len__(self) -> int:
         return len(self._done) + len(self._undone)
 
@@ -71,8 +106,8 @@ class History:
     def undone(self, inverses: "tuple[Change, ...]") -> None:
         """The last edit was taken back by changes whose inverses are given."""
         step = self._done.pop()
-        self._undone.append(Step(step.label, inverses, step.token))
+        self._undone.append(replace(step, changes=inverses))
 
     def redone(self, inverses: "tuple[Change, ...]") -> None:
         step = self._undone.pop()
-        self._done.append(Step(step.label, inverses, step.token))
+        self._done.append(replace(step, changes=inverses))

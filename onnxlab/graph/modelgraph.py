@@ -23,6 +23,7 @@ from onnxlab.graph.history import History
 from onnxlab.graph.index import Index
 from onnxlab.graph.networks import Networks
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.script import Deed, deed
 from onnxlab.graph.snapshot import NodeView, Snapshot, Snapshots
 from onnxlab.graph.transaction import Transaction
 from onnxlab.graph.uninterrupted import UNINTERRUPTED
@@ -109,6 +110,14 @@ class ModelGraph:
             step = self.history.next_redo()
             return self._replay("redo", step.label, reversed(step.changes), origin) if step else None
 
+    def travel(self, position: int, origin: Any = None) -> None:
+        """Undo or redo step by step until `position` edits lie between the loaded state and this one."""
+        with self.lock:
+            while self.history.position > position and self.undo(origin):
+                pass
+            while self.history.position < position and self.redo(origin):
+                pass
+
     def _refuse_inside_edit(self, what: str) -> None:
         if self.transaction is not None:
             raise EditError(f"cannot {what} inside the edit {self.transaction.label!r}; end it first")
@@ -126,8 +135,11 @@ class ModelGraph:
             written = journal is not None and not journal.knows(kind)
             inverses: list[Change] = []
             notes: list[Any] = []
+            deeds: list[Deed] = []
             try:
                 for change in changes:
+                    if kind == "edit":
+                        deeds.append(deed(self, change))
                     if journal is not None and written:
                         notes.append(journal.note(change))
                     inverses.append(change.apply(self))
@@ -139,14 +151,15 @@ class ModelGraph:
                 raise
             finally:
                 self._unrecorded_touch = None
-            return self.commit(kind, label, tuple(inverses), touch.freeze(), origin)
+            return self.commit(kind, label, tuple(inverses), touch.freeze(), origin, tuple(deeds))
 
     def commit(
-        self, kind: CommitKind, label: str, inverses: tuple[Change, ...], touched: Touched, origin: Any
-    ) -> GraphCommit:
+        self, kind: CommitKind, label: str, inverses: tuple[Change, ...], touched: Touched, origin: Any,
+        deeds: tuple[Deed, ...] = (),
+    ) -> GraphCommit:  # fmt: skip
         """Record an edit that was made and tell the followers. Only transactions and undo call this."""
         if kind == "edit":
-            self.history.record(label, inverses)
+            self.history.record(label, inverses, deeds)
         elif kind == "undo":
             self.history.undone(inverses)
         else:

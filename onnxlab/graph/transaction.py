@@ -7,6 +7,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph import validation
 from onnxlab.graph.changes import Change
 from onnxlab.graph.commits import Touch
+from onnxlab.graph.script import Deed, deed
 from onnxlab.graph.sorting import restore_order
 from onnxlab.graph.sweeping import drop_ghosts
 from onnxlab.graph.uninterrupted import UNINTERRUPTED
@@ -28,6 +29,7 @@ class Transaction:
         self.origin = origin
         self.inverses: list[Change] = []
         self._notes: list[Any] = []  # what the journal made of each change, in step with `inverses`
+        self._deeds: list[Deed] = []  # what the script of the history needs of each change, likewise
         self._outer: Transaction | None = None
         self._savepoint = 0
         self.touch = Touch(graph)
@@ -56,9 +58,11 @@ class Transaction:
         active.problems.before(change)
         with UNINTERRUPTED:
             note = self._graph.journal.note(change) if self._graph.journal else None
+            done = deed(self._graph, change)
             inverse = change.apply(self._graph)
             active.inverses.append(inverse)
             active._notes.append(note)
+            active._deeds.append(done)
         return inverse
 
     def __exit__(
@@ -70,6 +74,7 @@ class Transaction:
                     if kind is not None:
                         self._roll_back(self._outer.inverses, self._savepoint)
                         del self._outer._notes[self._savepoint :]
+                        del self._outer._deeds[self._savepoint :]
                 elif kind is not None:
                     self._abandon()
                 else:
@@ -91,7 +96,8 @@ class Transaction:
             raise
         self._graph.transaction = None
         if self.inverses:
-            self._graph.commit("edit", self.label, tuple(self.inverses), self.touch.freeze(), self.origin)
+            touched, deeds = self.touch.freeze(), tuple(self._deeds)
+            self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, deeds)
 
     def _abandon(self) -> None:
         try:

@@ -28,7 +28,7 @@ from onnxlab.graph.edits.inlining import inline_call, inline_function, inline_fu
 from onnxlab.graph.edits.insertion import insert_model
 from onnxlab.graph.edits.metadata import set_doc_string, set_metadata, set_model_field, set_opset
 from onnxlab.graph.edits.naming import rename_node, rename_value
-from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, move_node, remove_nodes
+from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, insert_node, move_node, remove_nodes
 from onnxlab.graph.edits.operators import check_operator, make_node, set_operator
 from onnxlab.graph.edits.outlining import for_each_copy, make_function
 from onnxlab.graph.edits.table import EDITS, Edit
@@ -60,6 +60,7 @@ __all__ = [
     "input_to_initializer",
     "insert_after",
     "insert_model",
+    "insert_node",
     "insert_on_edge",
     "make_function",
     "make_node",

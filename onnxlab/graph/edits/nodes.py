@@ -29,9 +29,16 @@ def add_node(
     for name in proto.input:
         if name and not graph.index.lookup(scope, name):
             raise EditError(f"no value is called {name!r}.{suggestion(name, scope.names)}")
-    if position is None:
-        position = _behind_inputs(graph, proto, scope)
-    elif not 0 <= position <= len(scope.node_ids):
+    return insert_node(graph, proto, scope, _behind_inputs(graph, proto, scope) if position is None else position)
+
+
+def insert_node(graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope, position: int) -> NodeRecord:
+    """Put a copy of a node at a position of a scope; what it reads may follow in the same edit.
+
+    Raises:
+        EditError: there is no such position; or, when the edit ends, the node does not fit.
+    """
+    if not 0 <= position <= len(scope.node_ids):
         raise EditError(f"position {position} is not between 0 and {len(scope.node_ids)}, the number of nodes")
     own = onnx.NodeProto()
     own.CopyFrom(proto)

@@ -39,7 +39,8 @@ def make_function(
     _refuse(graph, chosen, scope, name, domain)
     blocks = [{node.id: node.id for node in chosen}]
     if copies:
-        blocks += [found for found in find_copies(graph, chosen) if not hole(graph, found.values())]
+        found = find_copies(graph, chosen)
+        blocks += [copy for copy in found if not hole(graph, copy.values()) and boundary(graph, copy.values()).outputs]
     sides = boundary(graph, blocks[0])
     formals = [[*sides.inputs, *sides.initializers], _outputs(graph, chosen, blocks)]
     function = _function(graph, chosen, scope, name, domain, formals)
@@ -67,9 +68,9 @@ def _refuse(graph: "ModelGraph", nodes: list[NodeRecord], scope: Scope, name: st
 
 def _outputs(graph: "ModelGraph", chosen: list[NodeRecord], blocks: list[dict[int, int]]) -> list[int]:
     """Values of the block that are read outside of it, in it or in any copy."""
-    leaving = {place for block in blocks for place in _leaving(graph, chosen, block)}
-    if not leaving:
+    if not boundary(graph, blocks[0]).outputs:
         raise EditError("nothing that the selection makes is read outside of it; there would be no output")
+    leaving = {place for block in blocks for place in _leaving(graph, chosen, block)}
     return [graph.nodes[node].outputs[slot] for node, slot in sorted(leaving, key=lambda at: _place(graph, at))]
 
 

@@ -41,7 +41,7 @@ def set_inputs(
         EditError: a value is not visible from the node, or the wires would close a cycle.
     """
     scope = graph.scopes[node.scope]
-    for name in names:
+    for name in () if graph.transaction else names:  # inside an edit it may follow later; the end is judged
         if name and name not in node.proto.input and not graph.index.lookup(scope, name):
             where = graph.label(node)
             raise EditError(f"no value is called {name!r} where {where} stands.{suggestion(name, scope.names)}")

@@ -1,0 +1,234 @@
+"""The history as a Python script that makes the same edits on another copy of the model.
+
+Ids differ from copy to copy, so each change is taken down together with an expression that finds what it changes:
+`model.nodes["conv1"]`, by position where the name is not unique. What edits are made of is written with the methods of
+handles where they do just that, and as primitive changes otherwise; either way the copy gets the same bytes.
+"""
+
+import base64
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import onnx
+from google.protobuf import text_format
+from google.protobuf.message import Message
+from onnx import helper
+
+from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph import changes
+from onnxlab.graph.attributes import decode, encode, kind_of
+from onnxlab.graph.changes import Change
+from onnxlab.graph.names import scope_path
+from onnxlab.graph.records import NodeRecord, Scope
+
+if TYPE_CHECKING:
+    from onnxlab.graph.history import Step
+    from onnxlab.graph.modelgraph import ModelGraph
+
+Deed = tuple[Change, str]
+"""A change, and the Python expression of the handle, scope or target that it is made to."""
+
+TEXT_LIMIT = 4000
+"""Messages of more bytes are written in base64."""
+
+_HEAD = '''"""Edits of an ONNX model, recorded by onnxlab: `replay(model)` makes them again on another copy."""
+
+import base64
+import sys
+
+import numpy as np
+import onnx
+from google.protobuf import text_format
+
+import onnxlab
+from onnxlab.graph import changes
+
+
+def replay(model):
+    """Make all edits, each as one undo step."""
+'''
+_TAIL = """
+
+if __name__ == "__main__":
+    opened = onnxlab.load(sys.argv[1])
+    replay(opened)
+    opened.save(sys.argv[2])
+"""
+
+
+def deed(graph: "ModelGraph", change: Change) -> Deed:
+    """Take down a change that is about to be applied to the graph, in a few microseconds."""
+    return change, _subject(graph, change)
+
+
+def _subject(graph: "ModelGraph", change: Change) -> str:
+    match change:
+        case changes.RenameValue(value=ident):
+            value = graph.values[ident]
+            path = scope_path(graph, graph.scopes[value.scope])
+            return f"model.value_at({path!r}, {value.name!r})" if path else f"model.value({value.name!r})"
+        case changes.SetField(target=("node", ident)):
+            return _node(graph, graph.nodes[ident])
+        case changes.SetField(target=("scope", ident)):
+            return _scope(graph, graph.scopes[ident])
+        case changes.SetField() | changes.InsertFunction():
+            return "model"
+    if ident := getattr(change, "node", 0):
+        return _node(graph, graph.nodes[ident])
+    return _scope(graph, graph.scopes[change.scope])  # type: ignore[attr-defined]
+
+
+def _node(graph: "ModelGraph", node: NodeRecord) -> str:
+    scope = graph.scopes[node.scope]
+    name = node.proto.name
+    if scope is graph.main and name and graph.nodes_called(scope, name) == [node.id]:
+        return f"model.nodes[{name!r}]"
+    position = scope.position(node)
+    if scope is graph.main:
+        return f"model.nodes[{position}]"
+    path = scope_path(graph, scope)
+    try:
+        if name and graph.resolve_node(f"{path}/{name}") == node.id:
+            return f"model.nodes[{path + '/' + name!r}]"
+    except NameLookupError:
+        pass
+    return f"model.node_at({path!r}, {position})"
+
+
+def _scope(graph: "ModelGraph", scope: Scope) -> str:
+    return f"model.scope_record({scope_path(graph, scope)!r})"
+
+
+def to_python(steps: "Iterable[Step]") -> str:
+    """The script of some steps, oldest first.
+
+    Raises:
+        EditError: a step was not taken down.
+    """
+    lines = []
+    for step in steps:
+        if not step.deeds:
+            raise EditError(f"what {step.label!r} did was not taken down, so it cannot be written as Python")
+        lines.append(f"    with model.edit({step.label!r}) as edit:")
+        lines += [f"        {_line(change, subject, len(step.deeds) == 1)}" for change, subject in step.deeds]
+    return _HEAD + "\n".join(lines or ["    return"]) + "\n" + _TAIL
+
+
+def _line(change: Change, subject: str, alone: bool) -> str:
+    """One statement; `alone` says that the change is a whole edit, which may be judged at once."""
+    writer = _WRITERS.get(type(change))
+    return (writer(change, subject, alone) if writer else "") or f"edit.apply({_primitive(change, subject)})"
+
+
+def _primitive(change: Change, subject: str) -> str:
+    """The change itself; ids that it gives to what it puts back are left to the copy."""
+    parts = []
+    for field in fields(change):  # type: ignore[arg-type]
+        value = getattr(change, field.name)
+        if field.name in ("image", "images", "ids", "mentions") or value == field.default:
+            continue
+        if field.name in ("node", "scope") or (field.name == "value" and isinstance(change, changes.RenameValue)):
+            parts.append(f"{field.name}={subject}.id")
+        elif field.name == "target":
+            parts.append(f"target=({value[0]!r}, {f'{subject}.id' if value[0] in ('node', 'scope') else value[1]})")
+        else:
+            parts.append(f"{field.name}={literal(value)}")
+    return f"changes.{type(change).__name__}({', '.join(parts)})"
+
+
+def literal(value: Any) -> str:
+    """A Python expression that makes a scalar, a message, or a tuple of these."""
+    if isinstance(value, tuple | list):
+        inner = ", ".join(map(literal, value))
+        return f"({inner},)" if isinstance(value, tuple) and len(value) == 1 else f"({inner})"
+    return _message(value) if isinstance(value, Message) else repr(value)
+
+
+def _message(message: Message) -> str:
+    kind = f"onnx.{message.DESCRIPTOR.name}"
+    data = message.SerializePartialToString()
+    if len(data) <= TEXT_LIMIT:
+        if isinstance(message, onnx.NodeProto) and (call := _make_node(message)):
+            return call
+        text = text_format.MessageToString(message, as_one_line=True)
+        if _parses_to(type(message), text, data):
+            return f"text_format.Parse({text!r}, {kind}())"
+    return f"{kind}.FromString(base64.b64decode({base64.b64encode(data).decode()!r}))"
+
+
+def _parses_to(kind: type[Message], text: str, data: bytes) -> bool:
+    """Whether the text form keeps every byte: it drops unknown fields, and refuses strings that are no UTF-8."""
+    try:
+        return bool(text_format.Parse(text, kind()).SerializePartialToString() == data)
+    except (text_format.ParseError, ValueError):
+        return False
+
+
+def _make_node(node: onnx.NodeProto) -> str:
+    """A call of onnx.helper.make_node, "" where that would not give the same bytes."""
+    given: dict[str, Any] = {"name": node.name} if node.name else {}
+    if node.domain:
+        given["domain"] = node.domain
+    for attribute in node.attribute:
+        if kind_of(attribute) not in _SPELLED or attribute.ref_attr_name:
+            return ""
+        given[attribute.name] = decode(attribute)
+    try:
+        made = helper.make_node(node.op_type, list(node.input), list(node.output), **given)
+    except (TypeError, ValueError):
+        return ""
+    if made.SerializePartialToString() != node.SerializePartialToString():
+        return ""
+    keywords = "".join(f", {key}={value!r}" for key, value in given.items())
+    return f"onnx.helper.make_node({node.op_type!r}, {list(node.input)!r}, {list(node.output)!r}{keywords})"
+
+
+# -- what handles do in one change ----------------------------------------------------------------------------------
+
+
+def _insert_node(change: changes.InsertNode, subject: str, _: bool) -> str:
+    path = subject.removeprefix("model.scope_record(").removesuffix(")")
+    where = "" if path == "''" else f", scope={path}"
+    return f"model.insert_node({literal(change.proto)}, {change.position}{where})"
+
+
+def _set_attribute(change: changes.SetAttribute, subject: str, _: bool) -> str:
+    if change.proto is None:
+        return f"del {subject}.attributes[{change.name!r}]"
+    if change.position >= 0:
+        return ""
+    proto = change.proto
+    place = f"{subject}.attributes[{change.name!r}]"
+    if not proto.ref_attr_name and kind_of(proto) in _SPELLED:
+        value = decode(proto)
+        try:
+            if encode(proto.name, value) == encode(proto.name, value, kind_of(proto)) == proto:
+                return f"{place} = {value!r}"
+        except EditError:
+            pass  # an empty list, or bytes that are no text
+    return f"{place} = {literal(proto)}"
+
+
+_SPELLED = ("int", "float", "string", "ints", "floats", "strings")
+
+
+def _set_field(change: changes.SetField, subject: str, alone: bool) -> str:
+    kind, text = change.target[0], isinstance(change.value, str)
+    if change.field == "name" and kind == "node" and alone and text:
+        return f"{subject}.name = {change.value!r}"
+    if change.field == "doc_string" and kind in ("node", "model") and text and change.value:
+        return f"{subject}.doc_string = {change.value!r}"
+    return ""
+
+
+_WRITERS: dict[type[Any], Callable[[Any, str, bool], str]] = {
+    changes.InsertNode: _insert_node,
+    changes.RemoveNode: lambda change, subject, _: f"{subject}.remove()",
+    changes.MoveNode: lambda change, subject, _: f"{subject}.move({change.position})",
+    changes.SetInputs: lambda change, subject, _: f"{subject}.set_inputs({list(change.names)!r})",
+    changes.SetOutputs: lambda change, subject, _: f"{subject}.set_outputs({list(change.names)!r})",
+    changes.SetAttribute: _set_attribute,
+    changes.SetField: _set_field,
+    changes.RenameValue: lambda change, subject, alone: f"{subject}.name = {change.name!r}" if alone else "",
+}
