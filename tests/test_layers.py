@@ -36,9 +36,9 @@ LAYERS = [
     "cli",
     "__main__",
 ]
-# (file, row): the one import that climbs. A Model draws itself when a notebook shows it, and asks for the notebook
-# layer by name at that moment; nothing of it is imported before.
-EXCEPTIONS = {("model.py", "notebook")}
+# (file, row): the imports that climb. A Model draws itself when it is shown, and asks for the layers that draw by name
+# at that moment; nothing of them is imported before.
+EXCEPTIONS = {("model/showing.py", "notebook"), ("model/showing.py", "render")}
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
 

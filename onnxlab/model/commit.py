@@ -1,0 +1,40 @@
+"""`Commit`: what one edit did, as followers of a Model hear of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.commits import CommitKind, Touched
+from onnxlab.infer.radius import blast_radius
+from onnxlab.shapes import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one edit, undo or redo did.
+
+    Attributes:
+        version: the model's version after it.
+        fact_ids: {value id: (fact before, fact after)} for every value whose type, shape or known value changed.
+        facts: the same by the value's name, with the path of its scope in front where it is not in the main graph.
+        touched: ids of what was added, changed and removed.
+        first_refusal: the problem of the first node that cannot accept the change; None where all do.
+        origin: who asked for it (a view's session), or None.
+    """
+
+    version: int
+    label: str
+    kind: CommitKind
+    fact_ids: Mapping[int, tuple[Fact, Fact]]
+    facts: Mapping[str, tuple[Fact, Fact]]
+    touched: Touched
+    origin: Any = None
+    first_refusal: Diagnostic | None = None
+
+    def __str__(self) -> str:
+        """What the edit did to the facts, in topological order, and the first node that refuses it."""
+        return blast_radius(f"{self.kind} {self.label!r}", self.facts, self.first_refusal)
+
+    def __repr__(self) -> str:
+        return f"<Commit {self.version}: {self.kind} {self.label!r}, {len(self.facts)} facts changed>"

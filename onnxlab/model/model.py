@@ -1,0 +1,272 @@
+"""`Model`: a graph with its inference, values and journal, kept in step by one stream of commits."""
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import onnx
+
+from onnxlab.analysis.check import Checker, combined
+from onnxlab.errors import Diagnostic, NameLookupError
+from onnxlab.execution.runner import Runner
+from onnxlab.formats import onnx as onnx_format
+from onnxlab.formats import recovery
+from onnxlab.formats.journal import Journal
+from onnxlab.formats.source import Source
+from onnxlab.graph import edits
+from onnxlab.graph.commits import GraphCommit
+from onnxlab.graph.editing import ValueKey
+from onnxlab.graph.extraction import extract
+from onnxlab.graph.handles import Node, Nodes, Value
+from onnxlab.graph.history import History
+from onnxlab.graph.lazy import LazyTensor
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.queries import FactOf
+from onnxlab.graph.querying import Querying
+from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.graph.transaction import Transaction
+from onnxlab.infer import Inference
+from onnxlab.infer.explain import Explanation
+from onnxlab.infer.whatif import Sized
+from onnxlab.infer.wires import wire_problem
+from onnxlab.model.commit import Commit
+from onnxlab.model.running import Running
+from onnxlab.model.showing import Showing
+from onnxlab.model.source import ModelSource
+from onnxlab.shapes import Fact
+
+
+class Model(Querying, Running, Showing):
+    """A model that can be looked at, edited, run, undone and saved.
+
+    Made by `onnxlab.load`; `Model(proto)` wraps a ModelProto, which it keeps and mutates.
+
+    Attributes:
+        graph: the ModelGraph below, for records by id, networkx and snapshots.
+        inference: types, shapes and known values, always up to date with the graph.
+    """
+
+    def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
+        self.source = source
+        self.graph = ModelGraph(proto, source.base_dir if source else None)
+        self.inference = Inference(self.graph)
+        self.runner = Runner(self.graph, self.inference.fact)
+        self._checker = Checker(self.graph)
+        self.last_change: Commit | None = None
+        self.graph.journal = self._journal = Journal(self.graph, source)
+        self.recoverable = recovery.find(source)
+        self._saved_state = 0
+        self._subscribers: list[Callable[[Commit], Any]] = []
+        self.on_save: list[Callable[[], Any]] = []
+        self.graph.followers.append(self._follow)
+
+    # -- looking ----------------------------------------------------------------------------------------------------
+
+    @property
+    def proto(self) -> onnx.ModelProto:
+        """The live ModelProto: read it freely, change it through the model."""
+        return self.graph.proto
+
+    @property
+    def nodes(self) -> Nodes:
+        """Nodes of the main graph: by position, name, output, or path into a body ("if_3/then_branch/Conv_2")."""
+        return Nodes(self.graph)
+
+    @property
+    def nx(self) -> Any:
+        """The main graph as a live, read-only networkx.MultiDiGraph of node ids."""
+        return self.graph.nx()
+
+    @property
+    def history(self) -> History:
+        return self.graph.history
+
+    @property
+    def version(self) -> int:
+        """Counts edits, undo and redo included."""
+        return self.graph.version
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """Everything that inference found wrong, pinned to nodes."""
+        return list(self.inference.diagnostics)
+
+    def check(self, *, types: bool = True) -> list[Diagnostic]:
+        """Every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.
+
+        After an edit only what it touched is checked again. `types=False` leaves out what inference finds.
+        """
+        return combined(self._checker.problems(), self.diagnostics if types else ())
+
+    def node(self, ident: int) -> Node:
+        """The node with an id (or whatever `nodes[…]` takes as a name)."""
+        return Node(self.graph, ident if ident in self.graph.nodes else self.graph.resolve_node(ident))
+
+    def value(self, key: int | str) -> Value:
+        """The value with an id or name."""
+        if isinstance(key, int) and key in self.graph.values:
+            return Value(self.graph, key)
+        return Value(self.graph, self.graph.resolve_value(key))  # type: ignore[arg-type]
+
+    def tensor(self, value: int | str) -> LazyTensor:
+        """The data of an initializer, read only where it is touched: `model.tensor("w")[0]`, `np.asarray(…)` for all.
+
+        Raises:
+            NameLookupError: no value has this name, or it is no dense initializer.
+            LoadError: type and shape make no tensor.
+        """
+        stored = self.value(value).initializer
+        if not isinstance(stored, onnx.TensorProto):
+            raise NameLookupError(f"{value!r} is no initializer with dense data")
+        return LazyTensor(stored, self.graph.base_dir)
+
+    def fact(self, value: int | str | Value) -> Fact:
+        """What is known of a value: `.dtype`, `.shape`, `.value`; always up to date.
+
+        Raises:
+            NameLookupError: no value has this name.
+        """
+        return self.inference.fact(self._value_id(value))
+
+    def explain(self, value: int | str | Value, axis: int | None = None) -> Explanation:
+        """Why the dim of `axis` (None: each dim) of a value is what it is; print it.
+
+        The way back through the nodes that made it what it is, with the edits that touched them, to what the model
+        declares, or to the operator that lost it and why.
+
+        Raises:
+            NameLookupError: no value has this name, or the value has no such axis.
+        """
+        return self.inference.explain(self._value_id(value), axis)
+
+    def with_dims(self, dims: Mapping[str, int] | None = None, /, **named: int) -> Sized:
+        """What if: all shapes, and the memory of each value, with numbers for the symbols of the model's inputs.
+
+        `model.with_dims(batch=8, seq=512)`; names that are no Python names go into a mapping. Symbols that are not
+        given stay, and the answer says which values they leave open. The model is not touched.
+
+        Raises:
+            NameLookupError: no input has a symbol of this name; the message lists those that there are.
+            ValueError: a size is not an int from 0 on.
+        """
+        return self.inference.with_dims({**(dims or {}), **named})
+
+    def _value_id(self, value: int | str | Value) -> int:
+        if isinstance(value, (int, Value)):
+            return value if isinstance(value, int) else value.id
+        return self.graph.resolve_value(value)
+
+    @property
+    def inputs(self) -> tuple[Value, ...]:
+        """Inputs that a run must be given: those that are not also initializers."""
+        values = (Value(self.graph, vid) for vid in self.graph.main.inputs)
+        return tuple(value for value in values if value.initializer is None)
+
+    @property
+    def outputs(self) -> tuple[Value, ...]:
+        return tuple(Value(self.graph, vid) for vid in self.graph.main.outputs)
+
+    # -- editing ----------------------------------------------------------------------------------------------------
+
+    def edit(self, label: str) -> Transaction:
+        """`with model.edit("swap activation"): …` makes several changes one step: all of them, or none and an error."""
+        return self.graph.edit(label)
+
+    def undo(self, to: int | str | None = None) -> Commit | None:
+        """Take back the last edit; returns what changed, None where there is nothing to undo.
+
+        Args:
+            to: go back (or on) to a state: a number of edits since the model was loaded, negative from now, or the
+                label of the edit that led to it; then the last of several commits is returned.
+
+        Raises:
+            EditError: the history has no such state.
+        """
+        if to is not None:
+            before = self.version
+            self.graph.travel(self.history.position_of(to))
+            return self.last_change if self.version != before else None
+        return self.last_change if self.graph.undo() else None
+
+    def redo(self) -> Commit | None:
+        """Make the edit again that was undone last; None where there is none."""
+        return self.last_change if self.graph.redo() else None
+
+    @property
+    def fact_of(self) -> FactOf:
+        """What inference knows of a value id."""
+        return self.inference.fact
+
+    def declaration(self, value: int) -> onnx.ValueInfoProto:
+        """A ValueInfoProto of what inference knows of a value id."""
+        return self.inference.declaration(value)
+
+    def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
+        """Why the types that inference knows forbid a node to read a value in a slot, None where they do not."""
+        return wire_problem(self.graph, self.inference.fact, value, node, slot)
+
+    def extract(self, outputs: Iterable[ValueKey], inputs: Iterable[ValueKey] = ()) -> "Model":
+        """A new model that computes `outputs` from `inputs` and from what graph inputs are needed besides.
+
+        What bodies capture, initializers, functions, declarations, opsets and metadata follow.
+
+        Raises:
+            EditError: the values are of different graphs, or one is made by nobody.
+        """
+        graph = self.graph
+        proto = extract(
+            graph, [self.value_record(key) for key in outputs], [self.value_record(key) for key in inputs],
+            self.inference.declaration,
+        )  # fmt: skip
+        return Model(proto, Source(base_dir=graph.base_dir))
+
+    def insert(
+        self,
+        other: "Model | ModelSource",
+        connect: Mapping[str, ValueKey] | None = None,
+        prefix: str = "",
+        add_outputs: bool = True,
+    ) -> dict[str, str]:
+        """Put another model into this one; returns what its values are called here.
+
+        Args:
+            connect: what each input of the other model reads; those left out become inputs of this one.
+            prefix: put before all its names; names that are taken get a number behind them anyway.
+            add_outputs: whether its outputs become outputs of this one.
+
+        Raises:
+            EditError: it has no such input, or its operators mean something else at this model's opset version.
+        """
+        graph = other.graph if isinstance(other, Model) else Model(*onnx_format.read(other)).graph
+        wires = {name: self.value_record(key) for name, key in (connect or {}).items()}
+        return dict(edits.insert_model(self.graph, graph, wires, prefix, add_outputs).names)
+
+    def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:
+        """Call `follower` with every Commit from now on; returns a function that ends it."""
+        self._subscribers.append(follower)
+
+        def unsubscribe() -> None:
+            if follower in self._subscribers:
+                self._subscribers.remove(follower)
+
+        return unsubscribe
+
+    def _follow(self, done: GraphCommit) -> None:
+        changed = self.inference.follow(done)
+        self.runner.invalidate(done)
+        self._checker.follow(done.touched)
+        values = self.graph.values
+        names = {Value(self.graph, vid).path: facts for vid, facts in changed.items() if vid in values}
+        refusal = self.inference.first_refusal
+        commit = Commit(done.version, done.label, done.kind, changed, names, done.touched, done.origin, refusal)
+        self.last_change = commit
+        for follower in list(self._subscribers):
+            try:
+                follower(commit)
+            except Exception as error:
+                self._subscribers.remove(follower)
+                warnings.warn(f"{follower!r} failed to follow {done.label!r} and was cut off: {error!r}", stacklevel=2)
+
+    def __repr__(self) -> str:
+        graph = self.graph
+        return f"<Model {self.name!r}: {len(graph.main.node_ids)} nodes, version {graph.version}>"

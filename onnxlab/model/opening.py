@@ -1,0 +1,60 @@
+"""`load`, `save` and `run`: the functions of the package's front door that deal with whole models."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from onnxlab.errors import JournalWarning
+from onnxlab.execution.protos import as_model
+from onnxlab.formats import onnx as onnx_format
+from onnxlab.formats import saving
+from onnxlab.model.model import Model
+from onnxlab.model.running import Array
+from onnxlab.model.source import ModelSource
+
+EXAMPLE = Path(__file__).parents[1] / "data" / "digits.onnx"
+
+
+def load(source: ModelSource | None = None) -> Model:
+    """Open a model: a path, bytes or a ModelProto (which is kept, and mutated by edits).
+
+    A file may also be protobuf's text or JSON of a model, or ONNX text. Without an argument a small model that comes
+    with onnxlab is opened. External data is not read until it is needed.
+
+    Raises:
+        LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
+    """
+    if source is None:
+        source = EXAMPLE.read_bytes()  # bytes, so that nobody saves over it
+    proto, origin = onnx_format.read(source)
+    model = Model(proto, origin)
+    if model.recoverable:
+        warnings.warn(
+            f"{model.name}: {model.recoverable[-1]} were never saved; model.recover() makes them again, "
+            "model.discard() forgets them",
+            JournalWarning,
+            stacklevel=2,
+        )
+    return model
+
+
+def save(model: Model | onnx.ModelProto, path: str | PathLike[str]) -> Path:
+    """Write a model as `Model.save` does; a plain ModelProto is written atomically too."""
+    if isinstance(model, Model):
+        return model.save(path)
+    saving.write(model, Path(path))
+    return Path(path)
+
+
+def run(
+    model: Model | ModelSource, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None
+) -> dict[str, Array]:
+    """Run a model (or a path, bytes, a proto of a model, graph, function or node) once: `{name: array}` in and out.
+
+    See `Model.run`. Of a bare node or graph the newest operator versions are taken.
+    """
+    return (model if isinstance(model, Model) else load(as_model(model))).run(feeds, outputs)

@@ -1,0 +1,170 @@
+"""How a Model runs: the whole, a selection, by which providers, and the arrays that stay."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+
+from onnxlab.analysis.profile import Profile, profile
+from onnxlab.execution.partition import Partition
+from onnxlab.execution.progress import bar
+from onnxlab.execution.provider import Provider
+from onnxlab.execution.providers import named
+from onnxlab.execution.runner import Runner
+from onnxlab.graph.editing import Editing
+from onnxlab.graph.handles import Node
+from onnxlab.limits import Limits
+from onnxlab.model.saving import Saving
+
+Array = np.ndarray[Any, Any]
+
+
+class Running(Editing, Saving):
+    """What a Model can be asked to compute.
+
+    Attributes:
+        runner: runs the graph and keeps the values.
+    """
+
+    runner: Runner
+
+    @property
+    def values(self) -> "Values":
+        """The arrays of the last run, as far as edits left them valid: `model.values["relu1_out"]`."""
+        return Values(self.runner)
+
+    def run(
+        self,
+        feeds: Mapping[str, Any] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Callable[[int, int, str], Any] | bool | None = None,
+        providers: Sequence[str | Provider] | None = None,
+        threads: int = 1,
+    ) -> dict[str, Array]:
+        """Run the model on `{name: array}` and return `{name: array}`.
+
+        Args:
+            feeds: an array for each input; any other value may be given too, and then is not computed. None: the
+                inputs of the last run, so that after an edit only what it changed is computed again.
+            outputs: names of any values; default: the graph's outputs. "if_3/then_branch/x" is a value inside a body:
+                what it was when the branch ran, or of a loop a list with what it was in each iteration.
+            limits: bytes, iterations, seconds and a stop flag.
+            progress: called with (nodes done, nodes in all, label of the node); True draws a bar in the terminal for
+                what takes longer than a second.
+            providers: who runs it, in order of preference, as `["numba", "numpy"]`. Numba's kernels compile in the
+                background while NumPy answers. Parts then run as wholes: values in between are not kept. Default:
+                NumPy, node by node, which keeps all values.
+            threads: of a run with `providers`.
+
+        Raises:
+            FeedError: an array is missing, of a wrong name, dtype or shape.
+            ValueError: no provider has that name.
+            UnsupportedOperatorError: nothing implements an operator that is needed.
+            RunError: a node failed; the message names it, its inputs and the rule it broke.
+            LimitError: the run would have exceeded its limits.
+        """
+        if isinstance(progress, bool):
+            with bar(f"run {self.name}") if progress else nullcontext() as drawn:
+                return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads)
+        if providers is None:
+            return self.runner.run(feeds, outputs, limits=limits, progress=progress)
+        runner = self.runner.by(providers, threads)
+        given = self.runner.last_inputs() if feeds is None else feeds
+        return runner.run(given, outputs, limits=limits, progress=progress, keep=False)
+
+    def pin(self, value: str, array: Any) -> None:
+        """Use this array for a value in every run that does not feed it, whatever the graph would make of it.
+
+        Raises:
+            FeedError: no value of the main graph has this name, or its dtype is another one.
+        """
+        self.runner.pin(value, array)
+
+    def unpin(self, value: str | None = None) -> None:
+        """Let the graph make a pinned value again; without a name, all. NameLookupError: it is not pinned."""
+        self.runner.unpin(value)
+
+    def partition(
+        self, providers: Sequence[str | Provider] | None = None, outputs: Sequence[str] | None = None
+    ) -> Partition:
+        """Who would run which nodes, without running anything: parts, what crosses between them, why nodes were left.
+
+        Args:
+            providers: in order of preference, as `["onnxruntime", "numpy"]`; default: those of `run`.
+            outputs: what is to be made; default: the graph's outputs.
+
+        Raises:
+            ValueError: no provider has that name.
+        """
+        return self.runner.partition(outputs, providers=None if providers is None else named(providers))
+
+    def profile(
+        self, feeds: Mapping[str, Any] | None = None, outputs: Sequence[str] | None = None, *, runs: int = 3
+    ) -> Profile:
+        """Seconds, bytes and floating-point operations of every node: `print(model.profile())`.
+
+        A bar shows in the terminal for what takes longer than a second. Raises as `run`.
+
+        Args:
+            feeds: default: the inputs of the last run, else made-up ones.
+            runs: the quickest time of each node counts.
+        """
+        with bar(f"profile {self.name}") as drawn:
+            return profile(self.runner, feeds, outputs, runs=runs, progress=drawn)
+
+    def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Array]:
+        """Arrays for all inputs: those given, the others made up from what is known of them (floats are N(0, 1))."""
+        return self.runner.sample_inputs(feeds, seed=seed)
+
+    def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
+        """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
+        return Subgraph(self.runner, [self.node_record(key).id for key in nodes])
+
+
+class Values(Mapping[str, Array]):
+    """Arrays that the runner holds, by value name; only those that are valid for the model as it is now."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def __getitem__(self, name: str) -> Array:
+        array = self._runner.store.get(self._runner.graph.resolve_value(name))
+        if array is None:
+            raise KeyError(f"{name!r} has not been computed since the model was last changed above it; run it first")
+        return array  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Any:
+        values = self._runner.graph.values
+        return iter([values[vid].name for vid in self._runner.store if vid in values])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+class Subgraph:
+    """Some nodes of a model."""
+
+    def __init__(self, runner: Runner, nodes: Sequence[int]) -> None:
+        self.runner = runner
+        self.node_ids = tuple(nodes)
+
+    def run(
+        self,
+        feeds: Mapping[str, Any] | None = None,
+        *,
+        limits: Limits | None = None,
+        progress: Callable[[int, int, str], Any] | None = None,
+        seed: int = 0,
+    ) -> dict[str, Array]:
+        """Run just these nodes and return everything that they make.
+
+        What they read from outside comes from `feeds`, else from the values that the model last saw, else is made up
+        from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
+        """
+        return self.runner.run_nodes(self.node_ids, feeds or {}, limits=limits, progress=progress, seed=seed)
+
+    def __repr__(self) -> str:
+        return f"<Subgraph of {len(self.node_ids)} nodes>"

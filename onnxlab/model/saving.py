@@ -1,0 +1,138 @@
+"""How a Model is saved, and what was not saved comes back."""
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from onnxlab.errors import EditError, SaveError
+from onnxlab.formats import recovery, saving, textual
+from onnxlab.formats.journal import Journal
+from onnxlab.formats.recovery import Recovery
+from onnxlab.formats.report import FieldChange
+from onnxlab.formats.source import Source
+from onnxlab.graph.modelgraph import ModelGraph
+
+
+class Saving:
+    """What a Model does with files.
+
+    Attributes:
+        on_save: called, without arguments, after each save.
+        recoverable: edits of the file that were never saved, from a process that is gone; the newest last.
+    """
+
+    graph: ModelGraph
+    source: Source | None
+    on_save: list[Callable[[], Any]]
+    recoverable: tuple[Recovery, ...]
+    _journal: Journal
+    _saved_state: int
+
+    @property
+    def path(self) -> Path | None:
+        """The file it was loaded from or saved to last."""
+        return self.source.path if self.source else None
+
+    @property
+    def name(self) -> str:
+        """File name, else the graph's name, for titles."""
+        return self.path.name if self.path else self.graph.proto.graph.name or "model"
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there are edits that are not saved."""
+        return self.graph.history.state != self._saved_state
+
+    def save(
+        self,
+        path: str | PathLike[str] | None = None,
+        *,
+        overwrite: bool = False,
+        external_data: bool | str | None = None,
+        shard_bytes: int | None = None,
+    ) -> Path:
+        """Write the model, by default to where it came from; returns the path.
+
+        Without a net edit the bytes are those that were loaded. The file and its data files are replaced as a whole or
+        not at all, and data that did not change is not written again.
+
+        Args:
+            path: where to. The suffix decides the format: .textproto, .pbtxt and .txtpb are protobuf's text, .json its
+                JSON, .onnxtxt the language of onnx.parser, all others .onnx. A SaveWarning says what a text does not
+                carry.
+            overwrite: also where somebody else changed the file since it was loaded.
+            external_data: True or a file name puts initializers of 1 KiB or more into a data file, False takes all
+                external data into the model's file. None: everything stays where it is, unless the file would have
+                2 GiB or more; then its initializers go to a data file, with a SaveWarning.
+            shard_bytes: the most bytes of one data file; more go into several.
+
+        Raises:
+            SaveError: there is no path, or it cannot be written; the old file is untouched.
+        """
+        target = Path(path) if path is not None else self.path
+        if target is None:
+            raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
+        options = saving.Options(overwrite, external_data, shard_bytes)
+        with self.graph.lock:
+            original = self._original(saving.file_format(target)) if options.as_it_is else None
+            announce = self._journal.announce
+            self.source = saving.write(self.graph.proto, target, self.source, original, options, announce)
+            self._journal.begin(self.source)
+            self.graph.base_dir = self.source.base_dir  # the external data went along
+            self._saved_state = self.graph.history.state
+        for follower in list(self.on_save):
+            follower()
+        return target
+
+    def save_report(self) -> list[FieldChange]:
+        """The fields that differ from what was loaded or last saved: path in the proto, old, new.
+
+        Raises:
+            SaveError: it was made from a proto, or its file was changed by somebody else.
+        """
+        with self.graph.lock:
+            return saving.pending_changes(self.graph.proto, self.source)
+
+    def recover(self, which: Recovery | None = None) -> int:
+        """Make the edits again that were never saved, each as an undoable step; returns how many steps were made.
+
+        Args:
+            which: one of `recoverable`; default: the newest.
+
+        Raises:
+            EditError: there is nothing to recover, this model was edited already, or an edit does not fit.
+        """
+        if which is None and not self.recoverable:
+            raise EditError("no edits of this file are waiting to be recovered")
+        chosen = which or self.recoverable[-1]
+        steps = recovery.replay(self.graph, chosen)
+        self.discard(chosen)
+        return steps
+
+    def discard(self, which: Recovery | None = None) -> None:
+        """Forget edits that could be recovered: one entry of `recoverable`, by default all."""
+        for entry in self.recoverable if which is None else (which,):
+            recovery.discard(entry)
+            self.recoverable = tuple(other for other in self.recoverable if other != entry)
+
+    def to_bytes(self) -> bytes:
+        """The model as it would be saved (external data apart)."""
+        with self.graph.lock:
+            original = self._original("onnx")
+            return original if original is not None else self.graph.proto.SerializeToString()
+
+    def to_text(self, suffix: str = ".onnxtxt") -> str:
+        """The model as text for people: in the language of onnx.parser, or as ".textproto" or ".json".
+
+        Raises:
+            ValueError: no textual format has this suffix.
+        """
+        with self.graph.lock:
+            return textual.text_of(self.graph.proto, suffix)
+
+    def _original(self, form: str) -> bytes | None:
+        """The bytes as loaded, where they are in this format, there is no net edit, and somebody still has them."""
+        if self.source is None or self.graph.history.state != 0 or self.source.origin_format != form:
+            return None
+        return self.source.original()

@@ -1,0 +1,45 @@
+"""How a Model is shown: by the layers above it that draw, which are asked for by name at that moment."""
+
+import importlib
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+
+class Showing:
+    """What a Model looks like in a notebook, on a page, and as a picture."""
+
+    def view(self, **options: Any) -> Any:
+        """The widget on this model: the one made last, or a new one; its `selection` follows the clicks."""
+        return importlib.import_module("onnxlab.notebook").view(self, **options)
+
+    def _ipython_display_(self) -> None:
+        """The widget in a notebook; a static SVG and a summary where no kernel runs."""
+        importlib.import_module("onnxlab.notebook").publish(self)
+
+    def to_html(self, path: str | PathLike[str]) -> Path:
+        """Write the model as one HTML page that folds, searches and inspects without kernel or network."""
+        written: Path = importlib.import_module("onnxlab.notebook").write_page(self, path)
+        return written
+
+    def to_svg(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> str:
+        """The main graph as an SVG document, folded until at most `boxes` boxes show; also written to `path`."""
+        drawn: str = importlib.import_module("onnxlab.render.svg").render(self, boxes)
+        if path is not None:
+            Path(path).write_text(drawn, encoding="utf-8")
+        return drawn
+
+    def to_png(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> bytes:
+        """The same picture as the bytes of a PNG file, by Graphviz; also written to `path`.
+
+        Raises:
+            OnnxlabError: Graphviz is not installed.
+        """
+        drawn: bytes = importlib.import_module("onnxlab.render.png").render(self, boxes)
+        if path is not None:
+            Path(path).write_bytes(drawn)
+        return drawn
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """What `_ipython_display_` shows, by MIME type."""
+        return importlib.import_module("onnxlab.notebook").mimebundle(self, **options)
