@@ -9,7 +9,8 @@ A failing journal never costs the model: where the disk is full the edit stays, 
 could not be written is kept in memory and tried again with the next edit. An interrupt while it is written takes the
 edit back. What was saved or discarded needs no journal, so the file goes; it also goes when a program ends by itself,
 but not with an interactive session or an uncaught exception. A process holds a lock on its own journal, and every
-model has one of its own, so that two can edit one file.
+model has one of its own, so that two can edit one file. ONNXLAB_JOURNAL=off writes none: a journal holds what was
+edited, weights too.
 """
 
 import builtins
@@ -73,7 +74,8 @@ class Journal:
     def begin(self, source: Source | None) -> None:
         """Forget what was written: the model now equals its file, because it was saved or loaded."""
         self._holder.end(keep=False)
-        self._source = source if source is not None and source.path is not None else None
+        wanted = os.environ.get("ONNXLAB_JOURNAL", "on").lower() not in ("off", "0")
+        self._source = source if wanted and source is not None and source.path is not None else None
         self._waiting: list[bytes] = []
         self._given_up = False
         # how many steps whoever replays the records can undo and redo at this point

@@ -118,7 +118,7 @@ def prepared(model: onnx.ModelProto, path: Path, source: Source, options: Option
     in_place = _is_same(source.path, path)
     keep = storage.unchanged(model, source.layout) if in_place else {}
     if options.as_it_is:
-        if storage.stored_bytes(model, keep) <= sources.LARGEST:
+        if storage.fits(model, keep, sources.LARGEST):
             data = _serialised(storage.detached(model, keep) if keep else model)
             if data is not None:
                 return storage.Plan(keep), data

@@ -4,6 +4,7 @@ Only initializers of the main graph are moved, and never strings: a data file ha
 holds already stays where it is. The live model is not touched: what is written is a copy without the bytes.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -60,13 +61,15 @@ def unchanged(model: onnx.ModelProto, layout: Layout) -> Layout:
     return found
 
 
-def stored_bytes(model: onnx.ModelProto, outside: Layout) -> int:
-    """Bytes of the initializers that go into the model's own file; without reading any."""
-    return sum(
-        _size(tensor)
+def fits(model: onnx.ModelProto, outside: Layout, limit: int) -> bool:
+    """Whether the initializers that go into the model's own file take no more than `limit` bytes, by their shapes."""
+    inside = [
+        tensor
         for tensor in model.graph.initializer
         if tensor.name not in outside and not external_data.is_external(tensor)
-    )
+    ]
+    # a broken one can claim any size
+    return sum(map(_size, inside)) <= limit or sum(_size(tensor) for tensor in inside if _is_sound(tensor)) <= limit
 
 
 def plan(model: onnx.ModelProto, folder: Path, name: str, keep: Layout, shard: int | None, fresh: bool) -> Plan:
@@ -97,7 +100,20 @@ def movable(tensor: onnx.TensorProto) -> bool:
     """Whether a tensor may go into a data file: its bytes are in the model, enough of them, and sound."""
     if external_data.is_external(tensor) or tensor.data_type == dtypes.STRING or tensor.HasField("segment"):
         return False
-    return _size(tensor) >= SMALLEST
+    return _size(tensor) >= SMALLEST and _is_sound(tensor)
+
+
+def _is_sound(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor has the data that its shape claims. This copies the data."""
+    size = _size(tensor)
+    if size < SMALLEST:
+        return True
+    if tensor.data_type == dtypes.STRING:
+        return True
+    if tensor.HasField("raw_data"):
+        return len(tensor.raw_data) == size
+    count = math.prod(tensor.dims)
+    return len(getattr(tensor, tensors.field_of(tensor.data_type))) == tensors.field_length(tensor.data_type, count)
 
 
 def _size(tensor: onnx.TensorProto) -> int:

@@ -245,6 +245,13 @@ def test_models_without_a_file_have_no_journal(folder: Path) -> None:
     assert not folder.exists()
 
 
+def test_it_can_be_switched_off(file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNXLAB_JOURNAL", "off")
+    model = onnxlab.load(file)
+    model.nodes[0].name = "a"
+    assert not folder.exists()
+
+
 def test_recovery_wants_the_model_as_it_was_loaded(file: Path) -> None:
     model = onnxlab.load(file)
     model.nodes[0].name = "a"
