@@ -177,7 +177,13 @@ class Catalogue:
 
     def _constant(self, frame: Frame, node: NodeRecord, attributes: operators.Attributes) -> Fact:
         try:
-            return constant_fact(attributes)
+            found = constant_fact(attributes)
+            if found is UNKNOWN:
+                message = "it has no value"
+                frame.problems[node.id] = (
+                    Problem("error", "attribute-missing", message, "one of its attributes", "none", "set 'value'"),
+                )
+            return found
         except (ValueError, TypeError, OSError, RuntimeError) as error:
             frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
             return UNKNOWN

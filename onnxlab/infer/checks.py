@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 from onnxlab import dtypes
 from onnxlab.infer.operators import Operator, Problem
@@ -20,8 +20,13 @@ from onnxlab.shapes import (
 Facts = Sequence["Fact | None"]
 
 
-def arity_problem(schema: Schema, inputs: Facts) -> Problem | Literal[False]:
-    """What is wrong with the number of inputs: too few, too many, a required one absent; False for nothing."""
+def arity_problem(schema: Schema, inputs: Facts, outputs: int) -> Problem | Literal[False]:
+    """What is wrong with the number of inputs or outputs, or which required one is absent; False for nothing."""
+    if not schema.min_output <= outputs <= schema.max_output:
+        low, high = schema.min_output, schema.max_output
+        wanted = str(low) if low == high else f"at least {low}" if outputs < low else f"at most {high}"
+        message = f"it has {outputs} outputs, its operator makes {wanted}"
+        return Problem("error", "arity", message, wanted, str(outputs), "name as many outputs as the operator makes")
     count = len(inputs)
     if not schema.min_input <= count <= schema.max_input:
         low, high = schema.min_input, schema.max_input
@@ -34,6 +39,41 @@ def arity_problem(schema: Schema, inputs: Facts) -> Problem | Literal[False]:
             message = f"its required input {formal.name!r} is absent"
             return Problem("error", "arity", message, formal.name, "nothing", f"connect a value to {formal.name!r}")
     return False
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (float,), "string": (str, bytes),
+    "ints": (int,), "floats": (float,), "strings": (str, bytes),
+}  # fmt: skip
+
+
+def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Problem]:
+    """Required attributes that are missing, and attributes whose value is of another type than the operator takes."""
+    problems = []
+    for name, spec in schema.attributes.items():
+        value = attributes.get(name)
+        if value is None:
+            if spec.required:
+                message = f"its required attribute {name!r} is missing"
+                problems.append(Problem("error", "attribute-missing", message, spec.type, "none", f"set {name!r}"))
+            continue
+        kinds, plural = _KINDS.get(spec.type), spec.type.endswith("s")
+        if kinds is None:
+            continue
+        if isinstance(value, tuple) != plural or not all(
+            isinstance(item, kinds) for item in (value if plural else [value])
+        ):
+            message = f"its attribute {name!r} is {value!r}"
+            hint = f"set {name!r} to a value of type {spec.type}"
+            problems.append(Problem("error", "attribute-type", message, spec.type, _kind_of(value), hint))
+    return problems
+
+
+def _kind_of(value: Any) -> str:
+    """The type of an attribute's value, as schemas name it."""
+    if isinstance(value, tuple):
+        return f"{_kind_of(value[0])}s" if value else "an empty list"
+    return next((name for name, kinds in _KINDS.items() if isinstance(value, kinds)), type(value).__name__)
 
 
 def missing_opset(operator: Operator) -> Problem:

@@ -1,8 +1,8 @@
-"""Where the types that a model declares contradict what inference finds."""
+"""Problems of values: declared types that contradict what inference finds, and values that nothing makes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
@@ -30,7 +30,7 @@ class Conflicts:
         self._unchecked.update(self._found)
 
     def diagnostics(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
-        """Every contradiction, ordered by value id."""
+        """Every contradiction, ordered by value id; then who reads what nothing makes."""
         values = self._graph.values
         while self._unchecked:
             vid = self._unchecked.pop()
@@ -40,7 +40,23 @@ class Conflicts:
                 self._found.pop(vid, None)
             else:
                 self._found[vid] = found
-        return [self._found[vid] for vid in sorted(self._found)]
+        return [*(self._found[vid] for vid in sorted(self._found)), *self._unmade()]
+
+    def _unmade(self) -> Iterator[Diagnostic]:
+        for value in [self._graph.values[vid] for vid in sorted(self._graph.index.undefined)]:
+            for reader in dict.fromkeys(node for node, _ in value.uses):
+                node = self._graph.nodes[reader]
+                yield Diagnostic(
+                    "error",
+                    "undefined-value",
+                    f"{self._graph.label(node)} ({node.proto.op_type}): it reads {value.name!r}, which nothing makes",
+                    node.id,
+                    value.id,
+                    node.scope,
+                    "a value that a node makes, an input or an initializer",
+                    value.name,
+                    "connect another value",
+                )
 
     def _compare(self, value: ValueRecord, fact: Fact) -> Diagnostic | None:
         if value.info is None or fact is UNKNOWN or (value.is_input and value.initializer is None):

@@ -66,7 +66,8 @@ class Operator:
         reads: whether its outputs depend on the elements of "none" of its inputs, on those of "some" of them, or
             on them only where "all" are known.
         shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
-        arity: what is wrong with the number of inputs, False for nothing, None while nobody has looked.
+        arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
+        faults: what is wrong with its attributes, found at the same time.
         given: the attributes as they were read, serialised; graphs left out.
     """
 
@@ -83,6 +84,7 @@ class Operator:
     reads: Reads = "some"
     shared: bool = True
     arity: Problem | Literal[False] | None = None
+    faults: Sequence[Problem] = ()
     memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
     _proto: onnx.NodeProto | None = None
 

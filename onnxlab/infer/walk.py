@@ -175,7 +175,11 @@ class Walker:
             return self._unknown_operator(node, operator, problems)
         if schema is not None:
             if operator.arity is None:
-                operator.arity = checks.arity_problem(schema, inputs)
+                operator.arity = checks.arity_problem(schema, inputs, len(operator.outputs))
+                operator.faults = checks.attribute_problems(schema, operator.attributes)
+            problems.extend(operator.faults)
+            if operator.faults and not self.policy.as_onnx:
+                return checks.output_types(schema, inputs, len(operator.outputs))
             if operator.arity:
                 problems.append(operator.arity)
                 return self._despite_arity(node, operator, inputs, problems)
@@ -241,6 +245,10 @@ class Walker:
         except FactError:
             raise
         except Exception as error:  # a defect of a rule costs one node's shape, never an edit
+            if isinstance(error, KeyError) and operator.schema is None:  # with a schema, `faults` have told
+                name = str(error.args[0])
+                message, hint = f"its required attribute {name!r} is missing", f"set {name!r}"
+                raise FactError(message, code="attribute-missing", expected=name, found="none", hint=hint) from error
             if operator.schema is None or operator.schema.onnx is None or node.bodies:
                 message = f"its shape rule failed: {type(error).__name__}: {error}"
                 raise FactError(message, code="rule-failed") from error
@@ -277,7 +285,7 @@ class Walker:
         elif not operator.version:
             hint = f"add an opset import of {operator.domain or 'ai.onnx'!r}, or register a custom operator"
         message = f"{name} is no operator that onnxlab knows; its outputs have the types that the model declares"
-        problems.append(Problem("info", "unknown-operator", message, hint=hint))
+        problems.append(Problem("info", "unknown-operator", message, "an operator that is known", name, hint))
         operator.shared = False
         values = self.graph.values
         return [

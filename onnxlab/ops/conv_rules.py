@@ -235,6 +235,11 @@ def conv_transpose(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, 
 
 def _pooled(ctx: InferContext, attributes: Attributes, x: Fact) -> Shape | None:
     kernel = attributes["kernel_shape"]
+    if min(kernel, default=1) < 1:
+        raise FactError(
+            f"attribute kernel_shape={list(kernel)}", code="bad-attribute", expected="values from 1 on",
+            found=str(min(kernel)),
+        )  # fmt: skip
     if x.shape is None:
         return unknown_shape(ctx, 2 + len(kernel))
     if len(kernel) != len(x.shape) - 2:

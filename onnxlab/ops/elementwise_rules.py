@@ -27,7 +27,7 @@ from onnxlab.ops.elements import (
     rounding,
     whole,
 )
-from onnxlab.ops.facts import MaybeFact, broadcast_shapes, computed, elem_type, known_of, like
+from onnxlab.ops.facts import MaybeFact, broadcast_shapes, computed, elem_type, known_of, like, normal_axis
 from onnxlab.ops.registry import rule
 from onnxlab.shapes import (
     Expr,
@@ -48,7 +48,7 @@ Attributes = Mapping[str, Any]
 _SAME = """
     Relu LeakyRelu ThresholdedRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Swish Tanh Erf Softplus
     Softsign Shrink Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Reciprocal BitwiseNot Trilu
-    Softmax LogSoftmax Hardmax LpNormalization MeanVarianceNormalization LRN InstanceNormalization
+    MeanVarianceNormalization LRN InstanceNormalization
     GroupNormalization ReverseSequence CumSum CumProd ScatterElements Scatter ScatterND TensorScatter
 """.split()  # noqa: SIM905 - fifty names read better without quotes
 
@@ -60,6 +60,17 @@ def same_as_first(ctx: InferContext, attributes: Attributes, x: Fact, *_others: 
 
 for _name in _SAME:
     rule(_name)(same_as_first)
+
+
+@rule("Softmax")
+@rule("LogSoftmax")
+@rule("Hardmax")
+@rule("LpNormalization")
+def along_axis(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The type and shape of the input, which must have the axis."""
+    if x.shape and "axis" in attributes:
+        normal_axis(attributes["axis"], len(x.shape))
+    return x.bare
 
 
 @rule("Bernoulli", since=15)

@@ -210,6 +210,9 @@ def clamped(position: Dim, dim: Dim) -> Dim | None:
 @rule("TopK", since=10)
 def top_k(ctx: InferContext, attributes: Attributes, x: Fact, k: Fact) -> tuple[Fact, Fact]:
     """The k greatest along `axis`, and their indices."""
+    if k.shape not in (None, (), (1,)) and all(isinstance(dim, int) for dim in k.shape or ()):
+        found = dims_text(k.shape)
+        raise FactError(f"k has shape {found}", code="rank-mismatch", expected="[1]", found=found)
     return _top_k(ctx, attributes, x, scalar(k))
 
 

@@ -31,6 +31,11 @@ def resize(
     axes = [axis % rank for axis in attributes.get("axes") or range(rank)]
     if sizes is not None and sizes.shape != (0,):
         return like(x, _resized_to(ctx, attributes, x.shape, axes, items(sizes)))
+    if scales is None and sizes is None:
+        raise FactError("it has neither scales nor sizes", code="arity", expected="scales or sizes", found="none")
+    given = known_of(scales)
+    if given is not None and any(isinstance(item, (int, float)) and item <= 0 for item in given.items):
+        raise FactError(f"its scales are {given}", expected="scales above 0", found=str(given))
     if attributes.get("coordinate_transformation_mode") == "tf_crop_and_resize":
         return like(x, _scaled_crop(ctx, x.shape, axes, roi, scales))
     return like(x, _scaled(ctx, x.shape, axes, scales))

@@ -222,6 +222,8 @@ def tile(ctx: InferContext, attributes: Attributes, x: Fact, repeats: Fact) -> F
             expected=f"{len(x.shape)} repeats",
             found=f"{len(times)} repeats",
         )
+    if (least := min((n for n in times if isinstance(n, int)), default=0)) < 0:
+        raise FactError(f"it repeats an axis {least} times", expected="numbers from 0 on", found=str(least))
     dims = [
         ctx.symbol(0, axis) if n is None or as_dim(ctx, n, 0, axis) is not n else dim * n
         for axis, (dim, n) in enumerate(zip(x.shape, times, strict=True))
