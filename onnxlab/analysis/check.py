@@ -1,7 +1,8 @@
 """`check`: every problem of a model at once, each pinned to its node or value, with what would mend it.
 
 The rules are those of ONNX's IR specification as `onnx.checker` reads them, and what inference finds. The two agree on
-every model: what onnx.checker accepts has no error here but those of `BEYOND`, and what it refuses has one.
+every model: what onnx.checker accepts has no error here but those of `BEYOND`, and what it refuses has one, or a
+warning of `LENIENT`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,12 +24,19 @@ from onnxlab.graph.records import Scope
 from onnxlab.infer import Inference
 
 BEYOND = {
+    **{
+        f"{code}-unchecked": "what a schema says that was registered here, and that onnx does not know"
+        for code in ("arity", "attribute-missing", "attribute-unknown", "attribute-type", "attribute-value")
+    },
     "tensor-size-unchecked": "more data than the shape takes: onnx.checker looks only whether there is enough",
     "tensor-type-unchecked": "an unknown element type in raw_data, which nobody can decode",
     "external-data-unreadable": "offset, length and size of a data file: onnx.checker looks only at its name",
     "function-output-unmade": "an output of a function that nothing makes: no runtime can call it",
 }
 """{code: why it is an error here}, of the errors that onnx.checker does not see."""
+
+LENIENT = {"unknown-to-onnx": "operators that runtimes put into ONNX's own domains; their schemas are registered here"}
+"""{code: why it is a warning here}, of what onnx.checker refuses a model for."""
 
 Dirty = tuple[str, int]  # ("node", "value" or "scope", id)
 
@@ -188,4 +196,7 @@ _SAID_BY_INFERENCE_TOO = frozenset(("arity", "missing-opset", "unknown-operator"
 
 def errors(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Those that onnx.checker would refuse the model for."""
-    return (problem for problem in problems if problem.severity == "error" and problem.code not in BEYOND)
+    return (
+        problem for problem in problems
+        if (problem.severity == "error" and problem.code not in BEYOND) or problem.code in LENIENT
+    )  # fmt: skip

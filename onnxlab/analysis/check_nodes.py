@@ -1,5 +1,6 @@
 """What `check` asks of a node: its operator and attributes against the schema, its names against each other."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,8 +66,10 @@ def check_node(graph: "ModelGraph", node: NodeRecord, imports: dict[str, int], f
             "deprecated", f"{label}: {proto.op_type} is deprecated in opset {version}",
             "use what replaced it, or an older opset", "an operator in use", f"{proto.op_type}-{schema.since_version}",
         )  # fmt: skip
-    else:
+    elif schema.onnx is not None:
         _check_schema(schema, node, label, findings)
+    else:
+        _check_custom(schema, node, label, findings)
 
 
 def _check_unknown(graph: "ModelGraph", node: NodeRecord, version: int, findings: Findings) -> None:
@@ -87,6 +90,18 @@ def _check_unknown(graph: "ModelGraph", node: NodeRecord, version: int, findings
         "unknown-operator", f"{label}: {message}, and the model imports opset {version}", hint,
         f"an operator of {domain} {version}", proto.op_type,
     )  # fmt: skip
+
+
+def _check_custom(schema: Schema, node: NodeRecord, label: str, findings: Findings) -> None:
+    """An operator whose schema was registered here: onnx has none, and looks only whether the domain is its own."""
+    own = Findings(findings.node, findings.value, findings.scope)
+    _check_schema(schema, node, label, own)
+    findings.found += [replace(problem, code=f"{problem.code}-unchecked") for problem in own.found]
+    if node.proto.domain in OFFICIAL:
+        findings.warning(
+            "unknown-to-onnx", f"{label}: {node.proto.op_type} stands in ONNX's own domain, which has no such operator",
+            "some runtimes know it; give it a domain of its own if yours does not",
+        )  # fmt: skip
 
 
 def _check_schema(schema: Schema, node: NodeRecord, label: str, findings: Findings) -> None:

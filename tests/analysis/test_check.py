@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
+from onnxlab import schemas
 from onnxlab.analysis import check as checks
 from onnxlab.errors import LoadError
 from onnxlab.graph.modelgraph import ModelGraph
@@ -205,6 +206,23 @@ def test_errors_beyond_those_of_onnx_have_a_reason() -> None:
     (problem,) = onnxlab.check(model, types=False)
     assert problem.code in checks.BEYOND
     assert "has 13 entries of float_data; expected 12 entries, found 13 entries" in str(problem)
+
+
+def test_operators_that_onnx_does_not_know_are_checked_by_the_schema_that_is_registered_here() -> None:
+    for domain in ("custom", "ai.onnx.ml"):
+        schemas.register(schemas.Schema(domain, "Mine", 1, attributes={"k": schemas.AttributeSchema("k", "int", True)}))
+        try:
+            model = chain()
+            model.opset_import.add(domain=domain, version=3)
+            model.graph.node[1].op_type, model.graph.node[1].domain = "Mine", domain
+            problems = onnxlab.check(model, types=False)
+            official = domain == "ai.onnx.ml"
+            found = [problem.code for problem in problems if problem.severity == "error"]
+            assert found == ["attribute-missing-unchecked"]
+            assert ("unknown-to-onnx" in {problem.code for problem in problems}) is official
+            assert bool(refusal(model)) is bool(list(checks.errors(problems))) is official
+        finally:
+            schemas.unregister(domain, "Mine")
 
 
 def test_inference_adds_what_only_it_can_see() -> None:
