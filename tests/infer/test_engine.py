@@ -1,5 +1,7 @@
 """Live inference: facts follow edits, retract, come back on undo, and nothing is written into the protos."""
 
+from typing import Any
+
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -8,6 +10,7 @@ from onnxlab.graph import edits
 from onnxlab.graph.changes import SetField
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import Inference
+from onnxlab.infer.walk import Walker
 from onnxlab.shapes import UNKNOWN
 from tests.graph.models import branches, chain
 from tests.infer.models import fact, parsed, shape_chain
@@ -176,3 +179,47 @@ def test_a_cyclic_file_is_answered() -> None:
     graph.followers.append(inference.follow)
     edits.rename_value(graph, graph.values[graph.resolve_value("a")], "c")
     assert "c" in graph.main.names
+
+
+UNDONE = {
+    "shape": lambda graph: edits.set_shape(graph, graph.values[graph.resolve_value("x")], [2, "n", 64]),
+    "wire": lambda graph: edits.set_input(graph, _first(graph, "MatMul"), 0, "x"),
+    "operator": lambda graph: edits.set_operator(graph, _first(graph, "Relu"), "Shape"),
+    "removal": lambda graph: edits.remove_nodes(graph, [_first(graph, "Relu")], bypass=True),
+    "body": lambda graph: edits.set_attribute(graph, _first(graph, "Concat", owned=True), "axis", 1),
+    "name": lambda graph: edits.rename_value(graph, graph.values[graph.resolve_value("m")], "other"),
+}
+
+
+def _first(graph: ModelGraph, op_type: str, owned: bool = False) -> Any:
+    nodes = graph.nodes.values()
+    return next(n for n in nodes if n.op_type == op_type and bool(graph.scopes[n.scope].owner) == owned)
+
+
+@pytest.mark.parametrize("edit", UNDONE)
+def test_undo_infers_no_node_outside_of_the_edit_and_its_cone(edit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = shape_chain()
+    inference = Inference(graph)
+    before = dict(inference.facts)
+    inferred: set[int] = set()
+    touched: set[int] = set()
+    infer_node = Walker.infer_node
+
+    def counted(walker: Walker, frame: Any, node: Any) -> Any:
+        inferred.add(node.id)
+        return infer_node(walker, frame, node)
+
+    def follow(commit: Any) -> None:
+        touched.update(commit.touched.nodes | commit.touched.removed_nodes)
+        inference.follow(commit)
+
+    graph.followers.append(follow)
+    monkeypatch.setattr(Walker, "infer_node", counted)
+    UNDONE[edit](graph)
+    by_edit = set(inferred)
+    assert by_edit
+    inferred.clear()
+    graph.undo()
+    assert inferred <= by_edit | touched
+    assert len(inferred) < len(graph.nodes)
+    assert all(inference.facts[vid] is known for vid, known in before.items())

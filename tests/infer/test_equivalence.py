@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 import numpy as np
+import onnx
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -12,6 +13,9 @@ from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import Inference
+from onnxlab.infer.checks import contradiction
+from onnxlab.infer.types import fact_of_type
+from onnxlab.shapes import VARIES
 from tests.graph.models import branches, chain
 from tests.infer.models import shape_chain
 
@@ -127,6 +131,25 @@ class LiveFacts(RuleBasedStateMachine):
     def deltas_tell_everything(self) -> None:
         for vid in self.graph.values:
             assert self.known.get(vid, self.inference.fact(0)) is self.inference.fact(vid)
+
+    @invariant()
+    def onnx_does_not_contradict(self) -> None:
+        if any(d.severity == "error" or d.code.startswith("declared-") for d in self.inference.diagnostics):
+            return  # behind what is wrong onnx goes on with what is declared
+        bare = onnx.ModelProto()
+        bare.CopyFrom(self.graph.proto)
+        del bare.graph.value_info[:]
+        for output in bare.graph.output:
+            output.ClearField("type")
+        try:
+            inferred = onnx.shape_inference.infer_shapes(bare, data_prop=True)
+        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
+            return  # a graph that onnx refuses as a whole
+        for info in (*inferred.graph.value_info, *inferred.graph.output):
+            value = self.graph.values.get(self.graph.main.names.get(info.name, 0))
+            if value is not None and value.producers:
+                theirs = fact_of_type(info.type, lambda axis: VARIES)
+                assert contradiction(theirs, self.inference.fact(value.id)) == "", (info.name, str(theirs))
 
     def teardown(self) -> None:
         while self.graph.undo():
