@@ -187,7 +187,9 @@ def normal_axes(axes: Sequence[int] | Array | None, rank: int) -> tuple[int, ...
     """Return axes from 0 to rank − 1 in the order given; every axis when None."""
     if axes is None:
         return tuple(range(rank))
-    return tuple(normal_axis(int(axis), rank) for axis in axes)
+    if isinstance(axes, list) and len(axes) == 1 and 0 <= axes[0] < rank:
+        return (axes[0],)
+    return tuple([normal_axis(int(axis), rank) for axis in axes])
 
 
 def integers(array: Array | Sequence[int]) -> tuple[int, ...]:

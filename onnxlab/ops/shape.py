@@ -93,6 +93,8 @@ def unsqueeze(x: Array, axes: Array) -> Array:
     """Insert axes of size 1 at these places of the output."""
     inserted = axes.reshape(-1).tolist()
     rank = x.ndim + len(inserted)
+    if len(inserted) == 1 and -rank <= (place := inserted[0]) < rank:  # what models do by the hundred
+        return x.reshape((*x.shape[: place % rank], 1, *x.shape[place % rank :]))
     places = normal_axes(inserted, rank)
     if len(set(places)) != len(places):
         raise ValueError(f"axes {inserted} name an axis of the output of rank {rank} twice")
