@@ -51,6 +51,7 @@ class Scene:
                 first.append(node)
             op_numbers.append(number)
         of_group = self.hierarchy.group_of
+        label_numbers, labels = self._labels(values)
         buffer, sections = _pack(
             {
                 "node_id": [node.id for node in nodes],
@@ -62,6 +63,7 @@ class Scene:
                 "value_id": [value.id for value in values],
                 "value_flags": [self._flags(value) for value in values],
                 "value_scope": [value.scope for value in values],
+                "value_label": label_numbers,
             }
         )
         content: JSON = {
@@ -69,9 +71,10 @@ class Scene:
             "categories": [self._category(node) for node in first],
             "n": len(nodes),
             "m": len(values),
-            "names": [node.proto.name for node in nodes],
-            "value_names": [value.name for value in values],
-            "labels": self._labels(values),
+            "names": _front_coded([node.proto.name for node in nodes]),
+            "value_names": _front_coded([value.name for value in values]),
+            "coded": True,
+            "labels": labels,
             "groups": self.groups(),
             "scopes": self.scopes(),
             "sections": sections,
@@ -106,17 +109,18 @@ class Scene:
         text = self._fact_of(value).label()
         return "" if text == "?" else text
 
-    def _labels(self, values: Iterable[ValueRecord]) -> list[str]:
-        """The labels of many values, each of the few distinct facts put into words once."""
-        known: dict[Fact, str] = {}
-        labels = []
+    def _labels(self, values: Iterable[ValueRecord]) -> tuple[list[int], list[str]]:
+        """The distinct labels of many values, and the place of each value's; each fact is put into words once."""
+        known: dict[Fact, int] = {}
+        places: dict[str, int] = {}
+        numbers = []
         for value in values:
             fact = self._fact_of(value.id)
-            label = known.get(fact)
-            if label is None:
-                label = known[fact] = self.label(value.id)
-            labels.append(label)
-        return labels
+            place = known.get(fact)
+            if place is None:
+                place = known[fact] = places.setdefault(self.label(value.id), len(places))
+            numbers.append(place)
+        return numbers, list(places)
 
     def groups(self) -> list[JSON]:
         """Every group, inner ones first."""
@@ -187,6 +191,23 @@ def op_name(node: NodeRecord) -> str:
 
 def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str]]:
     return {(group.id, group.parent, group.name) for group in groups}
+
+
+SHARED = "0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Digits that say how many characters a name shares with the one before."""
+
+
+def _front_coded(names: list[str]) -> list[str]:
+    """Each name without what it shares with the one before, behind a digit of SHARED that says how much that is."""
+    coded, before = [], ""
+    for name in names:
+        common, most = 0, min(len(name), len(before), len(SHARED) - 1)
+        # what is not ASCII may count twice in JavaScript
+        while common < most and name[common] == before[common] and name[common] < "\x80":
+            common += 1
+        coded.append(SHARED[common] + name[common:])
+        before = name
+    return coded
 
 
 def _ragged(name: str, rows: list[list[int]]) -> dict[str, list[int]]:

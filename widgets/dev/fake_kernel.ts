@@ -143,7 +143,7 @@ export class FakeKernel {
   #snapshot(): [Snapshot, DataView[]] {
     const nodes = [...this.model.nodes.values()], values = [...this.model.values.values()];
     const ops = [...new Set(nodes.map((node) => node.op))];
-    const columns: Record<Section, number[]> = {
+    const columns: Partial<Record<Section, number[]>> = {
       node_id: nodes.map((node) => node.id), node_op: nodes.map((node) => ops.indexOf(node.op)),
       node_group: nodes.map((node) => node.group), node_scope: nodes.map((node) => node.scope),
       in_ptr: pointers(nodes.map((node) => node.inputs.length)), in_val: nodes.flatMap((node) => node.inputs),

@@ -97,7 +97,10 @@ export interface Hello {
 export type Section =
   | "node_id" | "node_op" | "node_group" | "node_scope"
   | "in_ptr" | "in_val" | "out_ptr" | "out_val"
-  | "value_id" | "value_flags" | "value_scope";
+  | "value_id" | "value_flags" | "value_scope" | OptionalSection;
+
+/** Where it is there, `labels` are the distinct ones, of which each value has a place. */
+export type OptionalSection = "value_label";
 
 /** The whole model as strings and one little-endian Int32 buffer; sections give [offset, length] in int32 units. */
 export interface Snapshot {
@@ -112,6 +115,10 @@ export interface Snapshot {
   m: number;
   names: string[];
   value_names: string[];
+  /**
+   * Names leave out what they share with the one before: their first character, from "0" on, says how many characters.
+   */
+  coded?: boolean;
   labels: string[];
   groups: GroupRecord[];
   scopes: ScopeRecord[];
@@ -120,7 +127,8 @@ export interface Snapshot {
   overlay?: OverlayNumbers | null;
   /** Opset version by domain. */
   opsets?: Record<string, number>;
-  sections: Record<Section, [offset: number, length: number]>;
+  sections: Record<Exclude<Section, OptionalSection>, [offset: number, length: number]> &
+    Partial<Record<OptionalSection, [offset: number, length: number]>>;
 }
 
 export type AttributeType =

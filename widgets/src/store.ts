@@ -264,12 +264,21 @@ function sections(snapshot: Snapshot, buffer: ArrayBuffer | ArrayBufferView): (n
   const aligned = bytes.byteOffset % 4 === 0 ? bytes : bytes.slice();
   const ints = new Int32Array(aligned.buffer, aligned.byteOffset, whole);
   return (name) => {
-    const [offset, length] = snapshot.sections[name];
+    const [offset, length] = snapshot.sections[name] ?? [0, 0];
     if (offset < 0 || length < 0 || offset + length > whole) {
       throw new RangeError(`snapshot section ${name} is [${offset}, ${length}] in a buffer of ${whole} int32`);
     }
     return ints.subarray(offset, offset + length);
   };
+}
+
+const NOTHING_SHARED = "0".charCodeAt(0);
+
+/** Names in full; see Snapshot.coded. */
+function fullNames(names: string[], coded: boolean | undefined): string[] {
+  if (!coded) return names;
+  let before = "";
+  return names.map((name) => (before = before.slice(0, name.charCodeAt(0) - NOTHING_SHARED) + name.slice(1)));
 }
 
 /** A plain array of a part; several times faster than Array.from for the short ones that nodes have. */
@@ -283,13 +292,14 @@ function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array)
   const ids = section("node_id"), op = section("node_op"), group = section("node_group"), scope = section("node_scope");
   const inPtr = section("in_ptr"), inVal = section("in_val");
   const outPtr = section("out_ptr"), outVal = section("out_val");
+  const names = fullNames(snapshot.names, snapshot.coded);
   const nodes = new Map<number, NodeRecord>();
   for (let i = 0; i < snapshot.n; i++) {
     const id = ids[i]!;
     const opIndex = op[i]!;
     nodes.set(id, {
       id,
-      name: snapshot.names[i] ?? "",
+      name: names[i] ?? "",
       op: snapshot.ops[opIndex] ?? "?",
       category: snapshot.categories[opIndex] ?? "",
       group: group[i]!,
@@ -303,13 +313,14 @@ function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array)
 
 function decodeValues(snapshot: Snapshot, section: (name: Section) => Int32Array): Map<number, ValueRecord> {
   const ids = section("value_id"), flags = section("value_flags"), scope = section("value_scope");
+  const names = fullNames(snapshot.value_names, snapshot.coded), places = section("value_label");
   const values = new Map<number, ValueRecord>();
   for (let i = 0; i < snapshot.m; i++) {
     const id = ids[i]!;
     values.set(id, {
       id,
-      name: snapshot.value_names[i] ?? "",
-      label: snapshot.labels[i] ?? "",
+      name: names[i] ?? "",
+      label: snapshot.labels[places.length ? places[i]! : i] ?? "",
       flags: flags[i]!,
       scope: scope[i]!,
     });

@@ -16,7 +16,7 @@ function commit(changes: Partial<CommitEvent>): CommitEvent {
 
 /** A chain of n nodes, each taking the output of the one before and a weight. */
 function chain(n: number): [Snapshot, ArrayBuffer] {
-  const columns: Record<Section, number[]> = {
+  const columns: Record<Exclude<Section, "value_label">, number[]> = {
     node_id: [], node_op: [], node_group: [], node_scope: [], in_ptr: [0], in_val: [], out_ptr: [0], out_val: [],
     value_id: [], value_flags: [], value_scope: [],
   };
