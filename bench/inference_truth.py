@@ -1,12 +1,16 @@
 """What inference knows of the corpus and of random models, and whether it is true of real runs."""
 
+import contextlib
 import os
 from collections.abc import Iterator
 
 from bench.measure import Figure, Line
 from bench.models import CORPUS
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer import Inference, infer_shapes
 from tests import conformance
 from tests.corpus import NAMES, inputs
+from tests.infer.hostile_models import MODELS
 from tests.infer.test_coverage import DEPENDS_ON_DATA, coverage
 from tests.infer.test_truth import corpus_contradictions, random_contradictions
 from tests.oracle import oracle
@@ -19,6 +23,7 @@ def rows() -> Iterator[Line]:
     yield from covered()
     yield corpus_truth()
     yield from random_truth()
+    yield from hostile()
     if "ONNX_CHECKOUT" in os.environ:
         yield onnx_tests(os.environ["ONNX_CHECKOUT"])
 
@@ -58,6 +63,30 @@ def random_truth() -> Iterator[Figure]:
             found.append(wrong)
     note = f"{len(found)} models, each at two sizes; onnxruntime refuses {seeds - len(found)} more"
     yield Figure("facts that a run of a random model contradicts", sum(map(len, found)), at_most=0, note=note)
+
+
+def hostile() -> Iterator[Figure]:
+    """Each hostile model in a process of its own: facts, and both modes of the drop-in."""
+    seconds, megabytes = 0.0, 0.0
+    for name in MODELS:
+        child = os.fork()
+        if not child:
+            answer(name)
+            os._exit(0)
+        usage = os.wait4(child, 0)[2]
+        seconds = max(seconds, usage.ru_utime + usage.ru_stime)
+        megabytes = max(megabytes, usage.ru_maxrss / 1024)
+    note = f"of {len(MODELS)} hostile models, inferred three ways"
+    yield Figure("the slowest answer", seconds, "s", at_most=2, note=note)
+    yield Figure("the most memory, Python and onnx included", megabytes, "MB", at_most=500, note=note)
+
+
+def answer(name: str) -> None:
+    model = MODELS[name]()
+    Inference(ModelGraph(model))
+    for strict in (False, True):
+        with contextlib.suppress(Exception):
+            infer_shapes(model, strict_mode=strict, data_prop=True)
 
 
 def onnx_tests(checkout: str) -> Figure:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import cast
 
 from onnxlab import schemas
 from onnxlab.errors import Diagnostic
@@ -24,7 +25,7 @@ from onnxlab.infer.operators import Operator, Outcome, Problem
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy, refined
 from onnxlab.infer.sources import Sources
 from onnxlab.infer.symbols import has_holes, settle, settle_inside, token_of
-from onnxlab.shapes import UNKNOWN, Fact, FactError, TensorFact
+from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, FactError, TensorFact
 
 Inputs = tuple["Fact | None", ...]
 
@@ -321,14 +322,19 @@ def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
     if not isinstance(fact, TensorFact) or fact.shape is None:
         return fact
     for dim in fact.shape:
-        if type(dim) is int and not 0 <= dim <= _MAX_DIM:
+        if not _is_possible(dim):
             break
     else:
         return fact
     message = f"its output {slot} would have shape {TensorFact(0, fact.shape).label()}"
     problems.append(Problem("error", "dim-out-of-range", message, "dims from 0 to 2^63 - 1"))
-    dims = tuple(
-        native.hole(slot, axis) if isinstance(dim, int) and not 0 <= dim <= _MAX_DIM else dim
-        for axis, dim in enumerate(fact.shape)
-    )
+    dims = tuple(dim if _is_possible(dim) else native.hole(slot, axis) for axis, dim in enumerate(fact.shape))
     return TensorFact(fact.elem_type, dims)
+
+
+def _is_possible(dim: Dim) -> bool:
+    """Whether a tensor can have the dim: an int64 from 0 on, or an expression that may be one."""
+    if type(dim) is int:
+        return 0 <= dim <= _MAX_DIM
+    least = cast("Expr", dim).minimum
+    return least is None or least <= _MAX_DIM

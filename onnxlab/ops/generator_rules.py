@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil, prod
+from math import ceil, isfinite, prod
 from typing import Any, cast
 
 from onnxlab import dtypes
@@ -63,7 +63,10 @@ def range_(ctx: InferContext, attributes: Attributes, start: Fact, limit: Fact, 
         return TensorFact(elem, (ctx.symbol(0, 0),))
     if any(isinstance(each, Expr) for each in (first, last, step)):
         return TensorFact(elem, (_symbolic_count(ctx, first, last, step),))
-    count = max(ceil((last - first) / step), 0)
+    many = (last - first) / step
+    if not isfinite(many):
+        raise FactError(f"it counts from {first} to {last} by {step}", expected="finite numbers", found=str(many))
+    count = max(ceil(many), 0)
     if isinstance(first, int) and isinstance(last, int) and isinstance(step, int):
         count = max(-((first - last) // step), 0)  # exact beyond the 53 bits of a float
     kind = kind_of(elem)

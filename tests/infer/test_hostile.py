@@ -1,14 +1,20 @@
 """Models made to hurt: each is answered within seconds, with facts or a diagnostic."""
 
+import contextlib
 import time
 from collections.abc import Iterator
 
 import onnx
+import onnx.checker
+import onnx.shape_inference
 import pytest
 from onnx import TensorProto, helper
 
+import onnxlab
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import Inference
+from onnxlab.shapes import UNKNOWN, Expr
+from tests.infer.hostile_models import MODELS, nested_functions
 from tests.infer.models import ints, one_node, parsed
 
 SECONDS = 4.0  # of processor time; 2 s on an idle machine
@@ -21,24 +27,18 @@ def in_time() -> Iterator[None]:
     assert time.process_time() - start < SECONDS
 
 
-def nested_functions(levels: int, cyclic: bool = False) -> onnx.ModelProto:
-    """Each level calls the one below twice."""
-    functions = []
-    for level in range(levels):
-        below = f"f{level - 1}" if level else (f"f{levels - 1}" if cyclic else "Relu")
-        domain = "local" if level or cyclic else ""
-        nodes = [
-            helper.make_node(below, ["x"], ["m"], domain=domain),
-            helper.make_node(below, ["m"], ["y"], domain=domain),
-        ]
-        imports = [helper.make_opsetid("", 20), helper.make_opsetid("local", 1)]
-        functions.append(helper.make_function("local", f"f{level}", ["x"], ["y"], nodes, imports))
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])
-    graph = helper.make_graph(
-        [helper.make_node(f"f{levels - 1}", ["x"], ["y"], domain="local")], "g", [x], [onnx.ValueInfoProto(name="y")]
-    )
-    imports = [helper.make_opsetid("", 20), helper.make_opsetid("local", 1)]
-    return helper.make_model(graph, functions=functions, opset_imports=imports, ir_version=9)
+@pytest.mark.parametrize("name", MODELS)
+def test_every_one_is_answered(name: str) -> None:
+    model = MODELS[name]()
+    graph = ModelGraph(model)
+    inference = Inference(graph)
+    fact = inference.fact(graph.resolve_value(model.graph.output[0].name))
+    assert fact is not UNKNOWN or inference.diagnostics
+    for dim in fact.shape or ():
+        assert isinstance(dim, Expr) or 0 <= dim < 2**63
+    for strict in (False, True):
+        with contextlib.suppress(onnx.shape_inference.InferenceError, onnx.checker.ValidationError):
+            onnxlab.infer_shapes(model, strict_mode=strict, data_prop=True)
 
 
 def test_thirty_levels_of_functions_are_walked_once_each() -> None:
