@@ -125,6 +125,11 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
     return replace(plan, snapshot=new, program=made)
 
 
+def same_names(old: Snapshot, new: Snapshot) -> bool:
+    """Whether every value of the main graph has the name and id that it had."""
+    return _alike(old, new) and _changed(old.main.nodes, new.main.nodes) is not None
+
+
 def _alike(old: Snapshot, new: Snapshot) -> bool:
     """Whether everything but nodes and tensors is the same."""
     a, b = old.main, new.main

@@ -29,7 +29,7 @@ from onnxlab.execution.call import Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf, StepCache
 from onnxlab.execution.executor import Observer
 from onnxlab.execution.folding import Folder
-from onnxlab.execution.keeping import Plan, adapted, expected, make_plan
+from onnxlab.execution.keeping import Plan, adapted, expected, make_plan, same_names
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.partition import Partition
 from onnxlab.execution.program import Program
@@ -364,6 +364,8 @@ class Runner:
                 if self._compiled is not None:
                     self._folder.turn()
                 compiler = Compiler(snapshot, self.providers, self._fact, self._steps, self._folder)
+                if self._compiled is not None and same_names(self._compiled[0].snapshot, snapshot):
+                    compiler.main.ids = self._compiled[0].main.ids
                 self._compiled = compiler, OrderedDict()
             return self._compiled
 
