@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from onnxlab import dtypes
@@ -21,6 +22,7 @@ from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, ceil_div, fl
 Attributes = Mapping[str, Any]
 
 
+@lru_cache(4096)
 def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after: int, ceil_mode: bool = False) -> Dim:
     """How many times a dilated window fits a padded dim.
 
