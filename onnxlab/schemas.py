@@ -297,12 +297,15 @@ def versions(domain: str, op_type: str) -> tuple[int, ...]:
     import onnx
 
     domain = canonical_domain(domain)
+    custom = set(_custom.get((domain, op_type), {}))
+    if not onnx.defs.has(op_type, domain):  # by far cheaper than the whole history
+        return tuple(sorted(custom))
     since = {
         raw.since_version
         for raw in onnx.defs.get_all_schemas_with_history()
         if raw.domain == domain and raw.name == op_type
     }
-    return tuple(sorted(since | set(_custom.get((domain, op_type), {}))))
+    return tuple(sorted(since | custom))
 
 
 def domains() -> tuple[str, ...]:
