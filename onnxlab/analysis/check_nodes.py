@@ -30,7 +30,7 @@ _VALUE_FIELDS = {
     "sparse_tensor": "sparse_tensor", "floats": "floats", "ints": "ints", "strings": "strings", "tensors": "tensors",
     "graphs": "graphs", "sparse_tensors": "sparse_tensors", "type_protos": "type_protos",
 }  # fmt: skip
-_REPEATED = frozenset(name for name in _VALUE_FIELDS if name.endswith("s") and name != "s")
+_TENSORS = frozenset(("t", "tensors", "sparse_tensor", "sparse_tensors"))
 _NEEDED = {"tensor": "t", "sparse_tensor": "sparse_tensor", "graph": "g", "type_proto": "tp"}
 
 
@@ -174,17 +174,16 @@ def _check_attributes(graph: "ModelGraph", node: NodeRecord, findings: Findings)
                 "attribute-repeated", f"{label} has more than one attribute {name!r}", "clear one of them", "one", "two"
             )
         seen.add(name)
-        _check_fields(attribute, f"attribute {name!r} of {label}", inside, graph.proto.ir_version, findings)
-        _check_tensors(attribute, graph.base_dir, f"attribute {name!r} of {label}", findings)
+        what = f"attribute {name!r} of {label}"
+        used = [descriptor.name for descriptor, _ in attribute.ListFields() if descriptor.name in _VALUE_FIELDS]
+        _check_fields(attribute, used, what, inside, graph.proto.ir_version, findings)
+        if not _TENSORS.isdisjoint(used):
+            _check_tensors(attribute, graph.base_dir, what, findings)
 
 
 def _check_fields(
-    attribute: onnx.AttributeProto, what: str, inside: bool, ir_version: int, findings: Findings
+    attribute: onnx.AttributeProto, used: list[str], what: str, inside: bool, ir_version: int, findings: Findings
 ) -> None:
-    used = [
-        name for name in _VALUE_FIELDS
-        if (len(getattr(attribute, name)) if name in _REPEATED else attribute.HasField(name))
-    ]  # fmt: skip
     if ir_version >= 2 and not attribute.HasField("type"):
         findings.error("attribute-type", f"{what} does not say its type", "set its type", "a type", "none")
     elif attribute.HasField("type"):
