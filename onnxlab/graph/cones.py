@@ -26,11 +26,13 @@ def upstream(graph: "ModelGraph", via: Via = "any") -> Neighbours:
     """The function that gives the nodes that make what a node reads; may repeat."""
     nodes, values, index = graph.nodes, graph.values, graph.index
 
-    def data(at: int) -> Iterator[int]:
-        scope = nodes[at].scope
-        for vid in nodes[at].inputs:
-            if vid and (made := values[vid].producer) and nodes[made[0]].scope == scope:
-                yield made[0]
+    def data(at: int) -> list[int]:
+        node = nodes[at]
+        makers = [values[vid].producers[0][0] for vid in node.inputs if vid and values[vid].producers]
+        return [maker for maker in makers if nodes[maker].scope == node.scope]
+
+    def both(at: int) -> Iterable[int]:
+        return index.producers(nodes[at]) if nodes[at].bodies else data(at)
 
     def captured(at: int) -> Iterator[int]:
         scope = nodes[at].scope
@@ -38,7 +40,7 @@ def upstream(graph: "ModelGraph", via: Via = "any") -> Neighbours:
             if vid and (made := values[vid].producer) and nodes[made[0]].scope == scope:
                 yield made[0]
 
-    return {"any": lambda at: index.producers(nodes[at]), "data": data, "capture": captured}[via]
+    return {"any": both, "data": data, "capture": captured}[via]
 
 
 def downstream(graph: "ModelGraph", via: Via = "any") -> Neighbours:

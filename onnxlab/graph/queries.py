@@ -97,11 +97,7 @@ def _glob(pattern: Pattern) -> Callable[[str], bool]:
     compiled = [compile_pattern(translate(each)) for each in patterns]
     exact = frozenset(patterns)  # a name may hold brackets itself
 
-    @cache
-    def fits(text: str) -> bool:
-        return text in exact or any(each.match(text) for each in compiled)
-
-    return fits
+    return lambda text: text in exact or any(each.match(text) for each in compiled)
 
 
 def _has_attribute(graph: "ModelGraph", node: NodeRecord, name: str, wanted: Any) -> bool:
@@ -128,6 +124,7 @@ def _equal(found: Any, wanted: Any) -> bool:
 def _fact_test(elem_type: int, shape: Sequence[Any] | None) -> Callable[[Fact], bool]:
     """Whether a tensor is of an element type (0 for any) and a shape."""
 
+    @cache  # facts are interned: a network has few different ones
     def fits(fact: Fact) -> bool:
         if elem_type and getattr(fact, "elem_type", 0) != elem_type:
             return False

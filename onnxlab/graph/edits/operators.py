@@ -67,7 +67,7 @@ def check_operator(graph: "ModelGraph", node: onnx.NodeProto, scope: Scope) -> N
             f"the model does not import the operator domain {shown!r}, so it cannot use {node.op_type}; "
             f"import it first, as in model.opsets[{shown!r}] = 1"
         )
-    if version > schemas.latest_opset(node.domain) or schemas.find(node.domain, node.op_type, version):
+    if schemas.find(node.domain, node.op_type, version) or version > schemas.latest_opset(node.domain):
         return
     if known := schemas.operators(node.domain, version):
         raise EditError(
