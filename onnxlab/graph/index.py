@@ -133,30 +133,41 @@ class Index(Builder):
 
     def set_inputs(self, node: NodeRecord, names: list[str], ids: Ids | None = None) -> None:
         """Let a node read the values that `names` mean in its scope."""
-        scope = self.scopes[node.scope]
-        old = [(vid, slot) for slot, vid in enumerate(node.inputs) if vid]
-        for vid, slot in old:
+        scope, before = self.scopes[node.scope], node.inputs
+        kept = self._unchanged(before, names)
+        left = [(vid, slot) for slot, vid in enumerate(before) if vid and slot not in kept]
+        for vid, slot in left:
             self._disconnect(self.values[vid], node.id, slot)
-        node.inputs = [0] * len(names)
+        node.inputs = [before[slot] if slot in kept else 0 for slot in range(len(names))]
         for slot, name in enumerate(names):
-            if name:
+            if name and slot not in kept:
                 value = self.value_for_reading(scope, name, ids or {})
                 node.inputs[slot] = value.id
                 self._connect(value, node.id, slot)
-        for vid, _ in old:
+        for vid, _ in left:
             if vid in self.values:
                 self.settle(self.values[vid])
 
+    def _unchanged(self, before: list[int], names: list[str]) -> set[int]:
+        """Slots that keep their value: an edge that stays must not look like a new one."""
+        return {
+            slot for slot, (vid, name) in enumerate(zip(before, names, strict=False))
+            if vid and self.values[vid].name == name
+        }  # fmt: skip
+
     def set_outputs(self, node: NodeRecord, names: list[str], ids: Ids | None = None) -> None:
         """Let a node make the values called `names` in its scope."""
-        scope = self.scopes[node.scope]
-        old = {vid: self.values[vid] for vid in node.outputs if vid}
-        for value in old.values():
-            self._set_producers(value, [made for made in value.producers if made[0] != node.id])
+        scope, before = self.scopes[node.scope], node.outputs
+        kept = self._unchanged(before, names)
+        left = {vid: self.values[vid] for slot, vid in enumerate(before) if vid and slot not in kept}
+        for value in left.values():
+            producers = [made for made in value.producers if made[0] != node.id or made[1] in kept]
+            self._set_producers(value, producers)
         node.outputs = [
-            self._make(scope, node, slot, name, ids or {}) if name else 0 for slot, name in enumerate(names)
+            before[slot] if slot in kept else self._make(scope, node, slot, name, ids or {}) if name else 0
+            for slot, name in enumerate(names)
         ]
-        for value in old.values():
+        for value in left.values():
             if value.id in self.values:
                 self.settle(value)
 

@@ -14,11 +14,13 @@ class Order(Tables):
 
     Attributes:
         unsorted: ids of the scopes with an edge that runs against the file order.
+        new_edges: (producer, consumer) node ids of edges that came since somebody last cleared the list.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.unsorted: set[int] = set()
+        self.new_edges: list[tuple[int, int]] = []
 
     def _place(self, scope: Scope, position: int, node: NodeRecord) -> None:
         """Give a node a label between those of its new neighbours."""
@@ -46,6 +48,7 @@ class Order(Tables):
     def _note_edge(self, maker: NodeRecord, consumer: NodeRecord) -> None:
         """See whether a new edge between two nodes of a scope runs against the file order."""
         scope = self.scopes[maker.scope]
+        self.new_edges.append((maker.id, consumer.id))
         if consumer.label <= maker.label:
             scope.backward.add((maker.id, consumer.id))
             self.unsorted.add(scope.id)

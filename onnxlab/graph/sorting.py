@@ -23,9 +23,19 @@ def restore_order(graph: "ModelGraph", transaction: "Transaction") -> None:
     """
     for scope in [graph.scopes[ident] for ident in sorted(graph.index.unsorted)]:
         before = transaction.problems.backward.get(scope.id, frozenset())
-        for pair in sorted(scope.backward - before):
-            if pair in scope.backward:
+        # in a scope that was unsorted any new edge can close a cycle, else only one that runs backward
+        for pair in sorted(_new_edges(graph, scope) if before else scope.backward):
+            if before or pair in scope.backward:
                 _mend(graph, transaction, scope, pair, move=not before)
+
+
+def _new_edges(graph: "ModelGraph", scope: Scope) -> set[tuple[int, int]]:
+    """Edges of a scope that came with the transaction and are still there."""
+    nodes = graph.nodes
+    return {
+        (maker, consumer) for maker, consumer in graph.index.new_edges
+        if maker in nodes and nodes[maker].scope == scope.id and consumer in graph.index.consumers(nodes[maker])
+    }  # fmt: skip
 
 
 def _mend(graph: "ModelGraph", transaction: "Transaction", scope: Scope, pair: tuple[int, int], move: bool) -> None:

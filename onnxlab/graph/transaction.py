@@ -42,6 +42,7 @@ class Transaction:
                 self._outer = self._graph.transaction
                 if self._outer is None:
                     self.problems = validation.Problems(self._graph)
+                    self._graph.index.new_edges.clear()
                     self._graph.transaction = self
                 else:
                     self._savepoint = len(self._outer.inverses)
