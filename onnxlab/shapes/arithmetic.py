@@ -138,12 +138,14 @@ def ceil_div(a: Dim, b: Dim) -> Dim:
 
 def minimum(*dims: Dim) -> Dim:
     """The least of `dims`."""
-    return _extreme("min", dims) if any(isinstance(dim, Expr) for dim in dims) else min(dims)
+    numbers = [dim for dim in dims if isinstance(dim, int)]
+    return min(numbers) if len(numbers) == len(dims) else _extreme("min", dims)
 
 
 def maximum(*dims: Dim) -> Dim:
     """The greatest of `dims`."""
-    return _extreme("max", dims) if any(isinstance(dim, Expr) for dim in dims) else max(dims)
+    numbers = [dim for dim in dims if isinstance(dim, int)]
+    return max(numbers) if len(numbers) == len(dims) else _extreme("max", dims)
 
 
 def broadcast(a: Dim, b: Dim) -> Dim:
