@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
@@ -65,6 +66,17 @@ class Inference:
         self._notice_operators()
         return self._frame.facts.get(value, UNKNOWN)
 
+    @property
+    def policy(self) -> Policy:
+        """What counts as true of a value that a node makes; setting it infers everything again."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        with self._graph.lock:
+            self._policy = policy
+            self._start()
+
     def declaration(self, value: int) -> onnx.ValueInfoProto:
         """The ValueInfoProto that declares what is known of a value."""
         info = onnx.ValueInfoProto(name=self._graph.values[value].name)
@@ -96,7 +108,8 @@ class Inference:
         """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
         self._notice_operators()
         with self._graph.lock:
-            return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(self._frame.facts)]))
+            known = ChainMap(self._walker.overruled, self._frame.facts)
+            return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(known)]))
 
     @property
     def problems(self) -> list[Diagnostic]:
@@ -226,6 +239,7 @@ class Inference:
         changed = self._frame.changed or {}
         self._conflicts.check(changed)
         self._conflicts.check(touched.values)
+        self._conflicts.check(self._walker.overruled)
         self._conflicts.check_again()
 
     def _settle_touched(self, touched: Touched) -> set[int]:

@@ -33,7 +33,12 @@ _MAX_DIM = 2**63 - 1
 
 
 class Walker:
-    """Infers nodes of one graph into frames."""
+    """Infers nodes of one graph into frames.
+
+    Attributes:
+        overruled: {value id: what was inferred} where a policy other than the default one met a declared type that
+            contradicts it.
+    """
 
     def __init__(self, graph: ModelGraph, policy: Policy = DEFAULT_POLICY) -> None:
         self.graph = graph
@@ -44,6 +49,7 @@ class Walker:
         self.catalogue = catalogue_of(graph, policy)
         self._by_node = self.catalogue.by_node
         self._adjusts = not policy.is_default
+        self.overruled: dict[int, Fact] = {}
 
     # -- walking ----------------------------------------------------------------------------------------------------
 
@@ -143,7 +149,12 @@ class Walker:
     def _adjusted(self, fact: Fact, vid: int) -> Fact:
         """The fact by the policy, which may let the declared type have a say."""
         if vid and self.graph.values[vid].info is not None:
-            return self.policy.applied(fact, self.sources.declared(self.graph.values[vid]))
+            declared = self.sources.declared(self.graph.values[vid])
+            if checks.contradiction(declared, fact):
+                self.overruled[vid] = fact
+            else:
+                self.overruled.pop(vid, None)
+            return self.policy.applied(fact, declared)
         return fact if self.policy.data_prop else fact.bare
 
     # -- one node ---------------------------------------------------------------------------------------------------
