@@ -221,6 +221,9 @@ def _without(message: Any, *left_out: str) -> Any:
             target = getattr(copy, name)
             target.SetInParent()  # an empty message is there too
             target.MergeFrom(value)
+        elif isinstance(value, bytes) and descriptor.type == descriptor.TYPE_STRING:
+            # a string that is no UTF-8, which protobuf reads but does not take
+            copy.MergeFromString(_varint(descriptor.number << 3 | _LENGTH) + _varint(len(value)) + value)
         else:
             setattr(copy, name, value)
     if unknown := b"".join([_encoded(field) for field in unknown_fields(message)]):

@@ -288,6 +288,16 @@ def test_the_live_model_is_not_touched_by_moving_weights(file: Path) -> None:
     assert model.proto.SerializeToString() == before
 
 
+def test_names_that_are_no_utf8_survive_moving_weights(file: Path) -> None:
+    file.write_bytes(file.read_bytes().replace(b"w0", b"\xff0").replace(b"weights", b"weight\xff"))
+    model = onnxlab.load(file)
+    data = model.save(file.with_name("split.onnx"), external_data=True).read_bytes()
+    assert b"\xff0" in data
+    assert b"weight\xff" in data
+    back = onnxlab.load(file.with_name("split.onnx")).save(file.with_name("one.onnx"), external_data=False)
+    assert b"\xff0" in back.read_bytes()
+
+
 def test_unknown_fields_of_every_wire_type_survive_the_copy() -> None:
     unknown = (
         b"\xf8\x7f\x96\x01" + b"\xf9\x7f12345678" + b"\xfa\x7f\x02hi" + b"\xfd\x7f1234" + b"\xfb\x7f\x08\x01\xfc\x7f"
