@@ -71,8 +71,8 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
               <span class="ol-palette-op">{operator.op}</span>
             </li>
           ))}
-          {operators.length > 0 && found.length === 0 && <li class="ol-empty">No operator like this</li>}
-          {found.length > SHOWN && <li class="ol-empty">{plural(found.length - SHOWN, "more operator")}</li>}
+          {operators.length > 0 && found.length === 0 && <li class="ol-empty" role="presentation">No operator like this</li>}
+          {found.length > SHOWN && <li class="ol-empty" role="presentation">{plural(found.length - SHOWN, "more operator")}</li>}
         </ul>
         {current && <Preview app={app} operator={current} />}
       </div>

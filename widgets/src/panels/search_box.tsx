@@ -90,8 +90,8 @@ function Hits({ app, id, hits, total, current, problem, onPick }: HitsProps) {
   const first = Math.max(0, Math.min(current - SHOWN / 2, hits.length - SHOWN));
   return (
     <ul class="ol-popup ol-hits" role="listbox" id={id} ref={list} aria-label="Search results">
-      {hits.length === 0 && <li class="ol-empty">{problem || "No node, operator or value like this"}</li>}
-      {hits.length === 0 && <li class="ol-empty">Conditions: op:Conv shape:*,64,*,* group:layer nan&gt;0 rank:4 is:output -op:Relu</li>}
+      {hits.length === 0 && <li class="ol-empty" role="presentation">{problem || "No node, operator or value like this"}</li>}
+      {hits.length === 0 && <li class="ol-empty" role="presentation">Conditions: op:Conv shape:*,64,*,* group:layer nan&gt;0 rank:4 is:output -op:Relu</li>}
       {hits.slice(first, first + SHOWN).map((hit, i) => (
         <li
           key={`${hit.kind}${hit.id}`} role="option" aria-selected={first + i === current} class="ol-hit"
@@ -107,7 +107,7 @@ function Hits({ app, id, hits, total, current, problem, onPick }: HitsProps) {
           {hit.kind === "value" && <span class="ol-dim ol-shape">{hit.detail}</span>}
         </li>
       ))}
-      {total > SHOWN && <li class="ol-empty">{count(total)} in all; Enter walks through them</li>}
+      {total > SHOWN && <li class="ol-empty" role="presentation">{count(total)} in all; Enter walks through them</li>}
     </ul>
   );
 }
