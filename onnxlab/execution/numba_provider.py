@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.compiled.packing import SharedConstants
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.numpy_provider import NumpyProvider
@@ -48,15 +49,18 @@ class NumbaProvider:
     Args:
         threads: of a run.
         background: let NumPy answer while kernels compile; otherwise the first call waits for them.
+        precise: do without Winograd's convolutions, which round more than others.
         least: what must be gained, in passes over memory, for a scope to be claimed at all.
     """
 
     name = "numba"
 
-    def __init__(self, threads: int = 1, background: bool = True, least: int = _WORTH) -> None:
+    def __init__(self, threads: int = 1, background: bool = True, precise: bool = False, least: int = _WORTH) -> None:
         self.threads = threads
         self.background = background
+        self.precise = precise
         self.least = least
+        self._constants = SharedConstants()
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
@@ -81,7 +85,17 @@ class NumbaProvider:
         fallback = ProgramBody(part.inputs, part.outputs, (), (), program, Folder())
         facts = {name: view.fact(name) for name in part.outputs}
         halves = frozenset(name for name, fact in facts.items() if fact.dtype == np.float16)
-        return Region(part, constants, steps, fallback, halves, lambda: self.threads, self.background)
+        return Region(
+            part,
+            constants,
+            steps,
+            fallback,
+            halves,
+            lambda: self.threads,
+            self.background,
+            self.precise,
+            self._constants.region(),
+        )
 
 
 class _Claims:

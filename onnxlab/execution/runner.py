@@ -20,8 +20,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from onnxlab.errors import NameLookupError
 from onnxlab.execution import feeds as checks
 from onnxlab.execution import watching
@@ -29,15 +27,15 @@ from onnxlab.execution.call import Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf, StepCache
 from onnxlab.execution.executor import Observer
 from onnxlab.execution.folding import Folder
-from onnxlab.execution.keeping import Plan, adapted, expected, make_plan, same_names
+from onnxlab.execution.keeping import same_names
+from onnxlab.execution.kept import KeptRuns, copied, owned
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.partition import Partition
 from onnxlab.execution.program import Program
 from onnxlab.execution.provider import Provider
 from onnxlab.execution.providers import named
-from onnxlab.execution.recording import Recorder
-from onnxlab.execution.store import State, ValueStore, downstream, new_stamp, same
-from onnxlab.execution.synthetic import Uses, observe, synthesise
+from onnxlab.execution.store import State, ValueStore
+from onnxlab.execution.synthetic import make_up
 from onnxlab.execution.watching import Watched
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
@@ -47,7 +45,6 @@ from onnxlab.ops import registry
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
 
 _PROGRAMS = 16  # kept per version of the model
-_PLANS = 8  # kept from version to version
 _OTHERS = 4  # runners with other providers
 
 
@@ -82,7 +79,7 @@ class Runner:
         self._folder = Folder()
         self._generation = registry.generation()
         self._others: dict[Any, Runner] = {}
-        self._plans: OrderedDict[Any, Plan] = OrderedDict()
+        self._kept = KeptRuns(graph, self.store, self._check_missing)
         self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
 
     def by(self, providers: Sequence[str | Provider], threads: int = 1) -> Runner:
@@ -177,12 +174,12 @@ class Runner:
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
         arrays = self._with_pins(compiler, arrays)
         if keep and inputs and not inner:
-            return self._run_kept(compiler, state, arrays, names, call)
+            return self._kept.run(compiler, state, arrays, names, call)
         if inner:
             watched = watching.by_scope(inner)
             compiler, programs = Compiler(compiler.snapshot, self.providers, self._fact, watched=watched), OrderedDict()
         program = self._program(compiler, programs, tuple(arrays), names)
-        found = self._own(call(program, list(arrays.values()), compiler.folder), names, arrays)
+        found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
         found.update((one.path, one.found(call.run.seen)) for one in inner)
         return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
 
@@ -195,7 +192,7 @@ class Runner:
         with self.graph.lock:
             compiler, _ = self._current()
             ((name, array),) = self._checked(compiler, {name: value}).items()
-            self.store.pin(compiler.main.ids[name], _copied(array))
+            self.store.pin(compiler.main.ids[name], copied(array))
 
     def unpin(self, name: str | None = None) -> None:
         """Let the graph make a value again; without a name, all.
@@ -224,7 +221,7 @@ class Runner:
         program = self._program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
         call.part(program, frame, program.rows, observer, float("inf"))
-        return self._own(program.results(frame), names, arrays)
+        return owned(program.results(frame), names, arrays)
 
     def run_nodes(
         self,
@@ -264,10 +261,10 @@ class Runner:
         missing = [name for name in border if name not in arrays]
         last = self._last_inputs(compiler, state)
         if not (feeds or missing) and last.keys() >= self._input_facts(compiler).keys():  # a part of a whole run
-            return self._run_kept(compiler, state, self._with_pins(compiler, last), names, call)
-        self._make_up(compiler, missing, arrays, seed)
+            return self._kept.run(compiler, state, self._with_pins(compiler, last), names, call)
+        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed)
         program = self._program(compiler, programs, tuple(arrays), names)
-        return self._own(call(program, list(arrays.values()), self._folder), names, arrays)
+        return owned(call(program, list(arrays.values()), self._folder), names, arrays)
 
     def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Any]:
         """Arrays for all graph inputs: those of `feeds`, and others made up from facts, of sizes that agree with them.
@@ -280,7 +277,7 @@ class Runner:
         arrays = self._checked(compiler, dict(feeds or {}))
         scope = compiler.main.scope
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
-        self._make_up(compiler, missing, arrays, seed)
+        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed)
         return arrays
 
     def _in_main(self, node: int) -> int:
@@ -291,63 +288,6 @@ class Runner:
             raise NameLookupError(f"node {self.graph.label(record) if record else node} {where}")
         return owner
 
-    def _make_up(self, compiler: Compiler, names: Sequence[str], arrays: dict[str, Any], seed: int) -> None:
-        """Add made-up arrays for `names`, of sizes that agree with the arrays that are there."""
-        if not names:
-            return
-        main = compiler.main
-        sizes: dict[str, int] = {}
-        for name, array in arrays.items():
-            observe(main.fact(name), array, sizes)
-        uses = Uses(main.scope.nodes, main.fact)
-        rng = np.random.default_rng(seed)
-        for name in names:
-            arrays[name] = synthesise(main.fact(name), rng, sizes, uses.draw(name))
-
-    # -- keeping ----------------------------------------------------------------------------------------------------
-
-    def _run_kept(
-        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...], call: Call
-    ) -> dict[str, Any]:
-        """Run what is not fresh, watched by a Recorder, and merge what came out."""
-        ids = compiler.main.ids
-        fed: dict[int, tuple[Any, int]] = {}
-        changed = []
-        for name, array in arrays.items():
-            value = ids[name]
-            if value in state.arrays and same(state.arrays[value], array):
-                fed[value] = state.arrays[value], state.stamps[value]
-            else:
-                fed[value] = _copied(array), new_stamp()
-                changed.append(value)
-        stale = state.stale
-        if changed and state.arrays:
-            with self.graph.lock:
-                stale = stale | downstream(self.graph, changed)
-        plan = self._plan(compiler, tuple(arrays), names)
-        program = plan.program
-        frame = program.frame([fed[ids[name]][0] for name in arrays])
-        rows = plan.select(state, stale - fed.keys(), frame)
-        constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
-        recorder = Recorder(state, plan.values, constants, fed, self.store.budget, call.position)
-        call.part(program, frame, rows, recorder, expected(rows, plan.values, state.seconds))
-        self.store.merge(state, recorder.state(stale))
-        return {name: _copied(array) for name, array in zip(names, program.results(frame), strict=True)}
-
-    def _plan(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Plan:
-        """The program with every value visible: that of an earlier version of the model where it still fits."""
-        key = (feeds, outputs)
-        plan = self._plans.get(key)
-        plan = adapted(plan, compiler) if plan is not None else None
-        if plan is None:
-            self._check_missing(compiler, feeds, outputs)
-            plan = make_plan(compiler, feeds, outputs)
-        self._plans[key] = plan
-        self._plans.move_to_end(key)
-        while len(self._plans) > _PLANS:
-            self._plans.popitem(last=False)
-        return plan
-
     # -- preparing --------------------------------------------------------------------------------------------------
 
     def _current(self) -> tuple[Compiler, OrderedDict[Any, Program]]:
@@ -357,7 +297,7 @@ class Runner:
             if self._generation != registry.generation():  # custom operators came or went
                 self._generation = registry.generation()
                 self._steps.clear()
-                self._plans.clear()
+                self._kept.plans.clear()
                 self._compiled = None
                 self.store.doubt()
             if self._compiled is None or self._compiled[0].snapshot is not snapshot:
@@ -451,23 +391,7 @@ class Runner:
             if value in state.arrays and name not in main.initializers
         }
 
-    def _own(self, results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) -> dict[str, Any]:
-        """Results that the caller may write to: nothing else shows them."""
-        shared = {id(array) for array in fed.values()}
-        owned = {}
-        for name, array in zip(names, results, strict=True):
-            own = isinstance(array, np.ndarray) and array.base is None and array.flags.writeable
-            owned[name] = array if own and id(array) not in shared else _copied(array)
-            shared.add(id(array))
-        return owned
-
 
 def _dtype_only(fact: Fact) -> Fact:
     """A fed intermediate value may have any shape: what it breaks, the nodes behind it say."""
     return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    return [_copied(item) for item in value] if isinstance(value, list) else value

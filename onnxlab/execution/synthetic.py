@@ -34,6 +34,26 @@ _LENGTH: Final = 8
 _PAST: Final = 4  # tokens in a cache; a mask over `total` covers them and the new ones
 
 
+def make_up(
+    nodes: Sequence[NodeView], fact: Callable[[str], Fact], names: Sequence[str], arrays: dict[str, Any], seed: int
+) -> None:
+    """Add made-up arrays for `names`, of sizes that agree with the arrays that are there.
+
+    Args:
+        nodes: of the scope; they say what the values are used for.
+        fact: what is known of a name.
+    """
+    if not names:
+        return
+    sizes: dict[str, int] = {}
+    for name, array in arrays.items():
+        observe(fact(name), array, sizes)
+    uses = Uses(nodes, fact)
+    rng = np.random.default_rng(seed)
+    for name in names:
+        arrays[name] = synthesise(fact(name), rng, sizes, uses.draw(name))
+
+
 def synthesise(fact: Fact, rng: np.random.Generator, sizes: dict[str, int], draw: Draw | None = None) -> Any:
     """Make up a value of which `fact` is true.
 

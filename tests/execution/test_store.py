@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from onnxlab.errors import FeedError, NameLookupError
-from onnxlab.execution import runner as runner_module
+from onnxlab.execution import kept as kept_module
 from onnxlab.execution.store import State, same
 from onnxlab.graph import edits
 from onnxlab.graph.changes import SetAttribute, SetField
@@ -16,14 +16,14 @@ class Calls:
 
     def __init__(self, run, monkeypatch):
         self.made = []
-        original = runner_module.Recorder.done
+        original = kept_module.Recorder.done
 
         def done(recorder, instruction, frame, reused, seconds):
             if not reused:
                 self.made.append(instruction.step.op)
             return original(recorder, instruction, frame, reused, seconds)
 
-        monkeypatch.setattr(runner_module.Recorder, "done", done)
+        monkeypatch.setattr(kept_module.Recorder, "done", done)
 
     def take(self):
         made, self.made = self.made, []
@@ -246,10 +246,10 @@ def test_pins_hold_in_every_kind_of_run(run):
 def test_an_edit_of_a_weight_runs_its_cone_in_the_same_plan():
     run = runner("g (float[2] x) => (float[2] z) <float[2] w = {2, 3}> { y = Mul (x, w) z = Neg (y) q = Abs (x) }")
     run.run({"x": [1.0, 1.0]})
-    (before,) = run._plans.values()
+    (before,) = run._kept.plans.values()
     edits.set_initializer(run.graph, run.graph.values[value(run, "w")], np.full(2, 5, np.float32))
     assert run.run()["z"].tolist() == [-5, -5]
-    (after,) = run._plans.values()
+    (after,) = run._kept.plans.values()
     assert after.program.slots is before.program.slots
     run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Abs"))
     assert run.run()["z"].tolist() == [5, 5]

@@ -5,8 +5,10 @@ records.py     the words of each kernel's records
 operations.py  the operations of the elementwise machine
 views.py       values as strided views of buffers without memory yet
 plan.py        records, arena and one run of them
+packing.py     constants in the kernels' layouts, shared between regions
 moving.py      copies as records
 products.py    products and convolutions as records
+winograd.py    3×3 convolutions with a quarter of the multiplications
 chains.py      elementwise chains as records
 binder.py      a region bound to the shapes of a call
 rules/         how nodes become records, by operator

@@ -15,9 +15,11 @@ import numpy as np
 
 from onnxlab.execution.compiled.chains import MAX_OPERANDS, MAX_STEPS, Chain, Operand, emit_chain, supports
 from onnxlab.execution.compiled.moving import contiguous, emit_copy
+from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan, PlanBuilder, Result
 from onnxlab.execution.compiled.products import Product, emit_product
 from onnxlab.execution.compiled.views import Array, Buffer, View, channels_last, constant_view, dense
+from onnxlab.execution.compiled.winograd import emit_winograd
 from onnxlab.execution.provider import Part, Step
 from onnxlab.graph.snapshot import NodeView
 
@@ -41,6 +43,7 @@ class Binder:
         packed: constants in the kernels' layouts, kept between plans.
         halves: outputs that are float16. Inside, all floats are float32.
         context: the RunContext for kernels that ask for one.
+        precise: do without Winograd's convolutions, which round more.
 
     Attributes:
         builder: takes the records.
@@ -53,9 +56,10 @@ class Binder:
         inputs: Sequence[Array],
         constants: Mapping[str, Array],
         steps: Mapping[int, Step],
-        packed: dict[tuple[object, ...], View],
+        packed: Packed,
         halves: frozenset[str],
         context: Any,
+        precise: bool = False,
     ) -> None:
         self.part = part
         self.builder = PlanBuilder()
@@ -64,6 +68,7 @@ class Binder:
         self._halves = halves
         self._inputs = inputs
         self._context = context
+        self.precise = precise
         self._number = {name: number for number, name in enumerate(part.inputs)}
         self._constants = constants
         self._steps = steps
@@ -211,6 +216,12 @@ class Binder:
         """Emit a value that has no name."""
         return self._settle("", value)
 
+    def key_of(self, name: str) -> tuple[object, ...]:
+        """What tells a known value from others, to remember what is made of it."""
+        value = self.value(name)
+        assert isinstance(value, np.ndarray)
+        return self.packed.key_of(value, lasting=self._constants.get(name) is value)
+
     def constant(self, array: Array) -> View:
         """An array of a rule's own."""
         return constant_view(array)
@@ -219,6 +230,8 @@ class Binder:
         if isinstance(value, View):
             return value
         if isinstance(value, Product):
+            if value.window is not None and not self.precise:
+                return emit_winograd(self.builder, value, value.window, self.packed)
             return emit_product(self.builder, value, self.packed)
         if isinstance(value, Chain):
             dtype = np.bool_ if value.truth else np.float32
@@ -226,10 +239,8 @@ class Binder:
             return emit_chain(self.builder, value, self.allocate(name, value.shape, dtype, strides))
         if self._constants.get(name) is not value:
             return constant_view(value)
-        key = ("constant", name)
-        if key not in self.packed:
-            self.packed[key] = constant_view(value)
-        return self.packed[key]
+        key = ("plain", *self.packed.key_of(value, lasting=True))
+        return self.packed.get(key) or self.packed.put(key, constant_view(value))
 
     def shape_of(self, node: NodeView) -> None:
         """Shape and Size, of which nothing but the shape is read."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, prod
+from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.moving import emit_copy
+from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.views import Array, View, constant_view
+from onnxlab.ops.window import Window
 
 _CACHE = 1 << 19
 """Bytes of the second cache."""
+_DEEP, _DEPTH = 1200, 768
+"""Depth from which a product is cut, and that of the pieces."""
 _UNIT = 4e6
 """Multiplications that make a unit worth its while."""
 _RATE = 40.0
@@ -38,6 +43,7 @@ class Product:
         scale, bias: [groups, columns] or None; scale multiplies the constant.
         residual: as large as the target; added.
         low, high: what the result is clamped to.
+        window: of a convolution that Winograd's way suits.
     """
 
     x: View
@@ -49,7 +55,7 @@ class Product:
     places: Array
     batches: Array
     weights: View | None = None
-    constant: Array | None = None
+    constant: Any = None
     key: tuple[object, ...] = ()
     groups: int = 1
     scale: Array | None = None
@@ -57,6 +63,7 @@ class Product:
     residual: View | None = None
     low: float = -inf
     high: float = inf
+    window: Window | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -136,8 +143,54 @@ def emit_pack(builder: PlanBuilder, matrix: View) -> View:
     return packed.at(0, (count, panels(columns), depth, width), (inner[0] * panels(columns), *inner))
 
 
-def emit_product(builder: PlanBuilder, product: Product, packed: dict[tuple[object, ...], View]) -> View:
-    """Append the record of a product; returns where its result is. `packed` remembers constants."""
+def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View:
+    """Append the records of a product; returns where its result is. `packed` remembers constants."""
+    for piece in _pieces(product):
+        _emit_piece(builder, piece, packed)
+    return product.target
+
+
+def _pieces(product: Product) -> list[Product]:
+    """A deep product as a sum of shallower ones, whose panels stay in the first cache while rows pass by."""
+    taps, rows = product.offsets.shape
+    depth = taps * product.length
+    if product.constant is None or len(product.batches) > 1 or depth <= _DEEP or rows <= host().rows:
+        return [product]
+    if taps > 1:
+        step = max(1, _DEPTH // product.length)
+        cuts = [(slice(t, t + step), slice(0, product.length)) for t in range(0, taps, step)]
+    else:
+        step = -(-depth // -(-depth // _DEPTH))
+        cuts = [(slice(0, 1), slice(k, k + step)) for k in range(0, depth, step)]
+    pieces = []
+    for number, (of_taps, of_row) in enumerate(cuts):
+        offsets = product.offsets[of_taps]
+        begin, end = of_taps.start * product.length + of_row.start, min(depth, _end(of_taps, of_row, product))
+        last = number == len(cuts) - 1
+        pieces.append(
+            replace(
+                product,
+                offsets=np.where(offsets < 0, -1, offsets + of_row.start * 4),
+                length=min(product.length, of_row.stop) - of_row.start,
+                constant=product.constant[:, begin:end],
+                key=(*product.key, begin, end),
+                bias=None if number else product.bias,
+                residual=product.target if number else product.residual,
+                low=product.low if last else -inf,
+                high=product.high if last else inf,
+            )
+        )
+    return pieces
+
+
+def _end(of_taps: slice, of_row: slice, product: Product) -> int:
+    """Where a piece ends in the depth of the whole."""
+    taps = len(product.offsets)
+    last = min(taps, int(of_taps.stop)) - 1
+    return last * product.length + min(product.length, int(of_row.stop))
+
+
+def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
     taps, rows = product.offsets.shape
     weights = product.weights if product.weights is not None else _packed(product, packed)
     offsets, places = table(product.offsets), table(product.places[None])
@@ -165,7 +218,6 @@ def emit_product(builder: PlanBuilder, product: Product, packed: dict[tuple[obje
     units = row_blocks * panel_blocks * len(product.batches)
     reads = [product.x, weights, product.residual]
     builder.emit("gemm", units, values, reads, [product.target], work=cost / _RATE)
-    return product.target
 
 
 def _blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:
@@ -188,16 +240,17 @@ def _blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tup
     return row_block, row_blocks, panel_block, -(-count // panel_block)
 
 
-def _packed(product: Product, packed: dict[tuple[object, ...], View]) -> View:
+def _packed(product: Product, packed: Packed) -> View:
     """The constant weights, scaled and packed, once for all shapes."""
     assert product.constant is not None
     key = (*product.key, None if product.scale is None else product.scale.tobytes())
-    if key not in packed:
-        weights = product.constant
-        if product.scale is not None:
-            weights = weights * product.scale[:, None, :]
-        packed[key] = constant_view(pack(weights))
-    return packed[key]
+    found = packed.get(key)
+    if found is not None:
+        return found
+    weights = np.asarray(product.constant)
+    if product.scale is not None:
+        weights = weights * product.scale[:, None, :]
+    return packed.put(key, constant_view(pack(weights)))
 
 
 def _sources(product: Product) -> Array:

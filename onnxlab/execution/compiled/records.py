@@ -40,6 +40,12 @@ _ROWS = (
     "unit_rows", "residual", "residual_row", "columns", "step",
 )  # fmt: skip
 
+_WINOGRAD = (
+    "kernel", "units", "image", "planes", "plane_bytes", "channels", "height", "width", "tiles_down", "tiles_across",
+    "row", "pixel", "top", "left", "tiles", "unit_tiles", "image_bytes", "bias", "residual", "residual_bytes",
+    "residual_row", "residual_pixel", "low", "high",
+)  # fmt: skip
+
 FIELDS = {
     "gemm": _GEMM,
     "copy": _COPYING,
@@ -52,6 +58,8 @@ FIELDS = {
     "norm": _ROWS,
     "reduce_rows": _ROWS,
     "reduce_columns": _ROWS,
+    "winograd_input": _WINOGRAD,
+    "winograd_output": _WINOGRAD,
 }
 
 MODULES = {
@@ -66,5 +74,7 @@ MODULES = {
     "norm": "rows",
     "reduce_rows": "rows",
     "reduce_columns": "rows",
+    "winograd_input": "winograd",
+    "winograd_output": "winograd",
 }
 """The module of `kernels` that a kernel is in."""

@@ -11,9 +11,10 @@ import numpy as np
 
 from onnxlab.execution.compiled import engine
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan
 from onnxlab.execution.compiled.rules import registry
-from onnxlab.execution.compiled.views import Array, View
+from onnxlab.execution.compiled.views import Array
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.provider import Part, Step
 
@@ -36,11 +37,14 @@ class Region:
         halves: outputs that are float16.
         threads: of a run.
         background: let NumPy answer while kernels compile; otherwise the first call waits.
+        precise: do without Winograd's convolutions.
+        packed: for constants in the kernels' layouts.
     """
 
     def __init__(
         self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
-        halves: frozenset[str], threads: Callable[[], int], background: bool,
+        halves: frozenset[str], threads: Callable[[], int], background: bool, precise: bool,
+        packed: Packed,
     ) -> None:  # fmt: skip
         self.part = part
         self.reason = ""
@@ -51,7 +55,8 @@ class Region:
         self._halves = halves
         self._threads = threads
         self._background = background
-        self._packed: dict[tuple[object, ...], View] = {}
+        self._precise = precise
+        self._packed = packed
         self._plans: OrderedDict[Any, Plan | None] = OrderedDict()
         self._valued: tuple[int, ...] = ()
         self._made = 0
@@ -114,7 +119,14 @@ class Region:
         if self._made > _MISSES and self._valued:
             return None, set()
         binder = Binder(
-            self.part, arrays, self._constants, self._steps, self._packed, self._halves, _Context(self._opsets)
+            self.part,
+            arrays,
+            self._constants,
+            self._steps,
+            self._packed,
+            self._halves,
+            _Context(self._opsets),
+            self._precise,
         )
         try:
             for node in self.part.nodes:

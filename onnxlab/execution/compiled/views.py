@@ -39,7 +39,7 @@ class Buffer:
     offset: int = 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class View:
     """A value: `shape` and `strides` (bytes) over a buffer, from `offset` bytes on."""
 

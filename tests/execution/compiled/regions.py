@@ -63,13 +63,13 @@ class Both:
 class Eager(NumbaProvider):
     """Takes any region, however small, and compiles it at once."""
 
-    def __init__(self, threads=1, background=False):
-        super().__init__(threads, background=background, least=0)
+    def __init__(self, threads=1, background=False, precise=False):
+        super().__init__(threads, background=background, precise=precise, least=0)
 
 
-def check(model, feeds, tolerance=2e-6, threads=1, compiled=True):
+def check(model, feeds, tolerance=2e-6, threads=1, compiled=True, **options):
     """Run both ways and compare, relative to each output's largest magnitude; returns the compiled results."""
-    both = Both(model, threads)
+    both = Both(model, threads, **options)
     ours, theirs = both.run(feeds)
     regions = both.regions()
     if compiled:

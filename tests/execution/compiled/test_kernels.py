@@ -229,3 +229,17 @@ def test_half_is_widened(rng):
 
 def test_every_operation_is_tabled():
     assert len(set(EXPRESSIONS)) == len(EXPRESSIONS)
+
+
+@pytest.mark.parametrize(("channels", "made", "size", "batch"), [(24, 24, 12, 1), (33, 31, 14, 2), (64, 48, 17, 1)])
+def test_winograd_and_its_error(rng, channels, made, size, batch):
+    """With everything that may join it; `precise` does without, to the rounding of NumPy's way."""
+    recipe = Recipe()
+    x = normal(rng, batch, channels, size, size + 1)
+    w, bias = recipe.constant(normal(rng, made, channels, 3, 3)), recipe.constant(normal(rng, made))
+    y = recipe.node("Conv", recipe.input("x", x), w, bias, pads=[1, 0, 1, 2])
+    y = recipe.node("Add", y, recipe.input("z", normal(rng, batch, made, size, size + 1)))
+    y = recipe.node("Clip", y, recipe.constant(np.float32(-40)), recipe.constant(np.float32(60)))
+    feeds = {"x": x, "z": normal(rng, batch, made, size, size + 1)}
+    check(recipe.model(y), feeds, 1e-5)
+    check(recipe.model(y), feeds, 2e-6, precise=True)

@@ -13,6 +13,7 @@ from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import Product, bits, table
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
 from onnxlab.execution.compiled.views import Array, View, channels_last
+from onnxlab.execution.compiled.winograd import suits
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.ops.window import Window, window
 
@@ -118,8 +119,9 @@ def _product(
     batches[:, 3] = batches[:, 4] = numbers * columns * 4
     return Product(
         x, offsets, length, columns, target, 1, pixels(target).offsets(len(target.shape) - 1), batches,
-        constant=matrix, key=("conv", node.inputs[1], group), groups=group,
+        constant=matrix, key=("conv", *binder.key_of(node.inputs[1]), group), groups=group,
         bias=None if bias is None else bias.reshape(group, columns).astype(np.float32),
+        window=found if suits(found, channels, len(weights), group) else None,
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ def matmul(binder: Binder, node: NodeView) -> None:
     if isinstance(b, np.ndarray) and b.ndim == 2 and len(a.shape) > 1:
         shape = (*a.shape[:-1], b.shape[1])
         target = binder.builder.allocate(shape, np.float32)
-        binder.put(output, by_constant(binder, a, b, target, ("matmul", node.inputs[1])))
+        binder.put(output, by_constant(binder, a, b, target, ("matmul", *binder.key_of(node.inputs[1]))))
         return
     right = binder.floats(node.inputs[1])
     left = a if len(a.shape) > 1 else a.at(0, (1, *a.shape), (0, *a.strides))
@@ -98,7 +98,7 @@ def gemm(binder: Binder, node: NodeView) -> None:
     columns = b.shape[0] if turned else b.shape[1]
     target = binder.builder.allocate((a.shape[0], columns), np.float32)
     if isinstance(b, np.ndarray):
-        product = by_constant(binder, a, b.T if turned else b, target, ("gemm", node.inputs[1], turned))
+        product = by_constant(binder, a, b.T if turned else b, target, ("gemm", *binder.key_of(node.inputs[1]), turned))
         if alpha != 1.0:
             product.scale_columns(np.full((1, columns), alpha, np.float32))
     elif alpha == 1.0:

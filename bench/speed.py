@@ -1,0 +1,148 @@
+"""The Numba provider against onnxruntime: networks in full width, the corpus, correctness at random, cold starts.
+
+Both sides run in turn in one process with the same threads, and the fastest of each counts. onnxruntime is taken at its
+better of all optimisations and none. Lines are printed with the models first where we lose most.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import onnxlab
+from bench import networks
+from bench.measure import Figure, Line, Row, timed
+from onnxlab.execution.numba_provider import NumbaProvider
+from onnxlab.execution.providers import named
+from onnxlab.execution.runner import Runner
+from tests.corpus import NAMES, inputs, path
+
+Feeds = dict[str, Any]
+_REPEATS = 12
+_BANDS = ((1e-3, 1.1, "1 ms or more"), (50e-6, 1.3, "50 µs to 1 ms"), (0.0, 3.0, "below 50 µs"))
+
+
+def rows() -> Iterator[Line]:
+    """Every figure of the table."""
+    threads = 1
+    yield against("ResNet-50, full width", networks.resnet50(), _picture(), threads, 0.95)
+    yield against("BERT-base, 128 words", networks.bert_base(), _words(), threads, 0.95)
+    found = list(corpus(threads))
+    yield from sorted(found, key=lambda row: -row.ratio)
+    yield from means(found, threads)
+    yield against("ResNet-50, full width, 2 threads", networks.resnet50(), _picture(), 2, 1.15)
+    yield against("BERT-base, 128 words, 2 threads", networks.bert_base(), _words(), 2, 1.15)
+    yield from cold_start()
+
+
+def _picture() -> Feeds:
+    return {"gpu_0/data_0": np.random.default_rng(0).standard_normal((1, 3, 224, 224), dtype=np.float32)}
+
+
+def _words() -> Feeds:
+    return {"ids": np.random.default_rng(0).integers(0, 30522, (1, 128))}
+
+
+def corpus(threads: int) -> Iterator[Row]:
+    """A line for each model of the corpus that onnxruntime runs."""
+    for name in NAMES:
+        try:
+            yield against(name, path(name), inputs(name, path(name)), threads, None)
+        except Exception as error:  # a model that onnxruntime's Python interface does not take
+            print(f"left out {name}: {error}", file=sys.stderr)
+
+
+def means(found: list[Row], threads: int) -> Iterator[Line]:
+    """Geometric means of the models by how long onnxruntime takes, and the worst of the slow ones."""
+    above = float("inf")
+    for least, promise, words in _BANDS:
+        ratios = [row.ratio for row in found if least <= row.theirs < above]
+        above = least
+        if ratios:
+            mean = exp(sum(map(log, ratios)) / len(ratios))
+            what = f"geometric mean of {len(ratios)} models that take {words}, {threads} thread"
+            yield Figure(what, mean, at_most=promise, note="of onnxruntime's time")
+            if least == _BANDS[0][0]:
+                yield Figure(
+                    f"worst of those, {threads} thread", max(ratios), at_most=1.6, note="of onnxruntime's time"
+                )
+
+
+def against(
+    what: str, model: onnx.ModelProto | Path, feeds: Feeds, threads: int, promise: float | None, repeats: int = _REPEATS
+) -> Row:
+    """Our run and onnxruntime's better one, in turn."""
+    opened = onnxlab.load(model if isinstance(model, Path) else onnx.ModelProto.FromString(model.SerializeToString()))
+    provider = NumbaProvider(threads, background=False)
+    runner = Runner(opened.graph, opened.inference.fact, named([provider, "numpy"]), threads=threads)
+    data: Any = str(model) if isinstance(model, Path) else model.SerializeToString()
+    sessions = [session(data, level, threads) for level in ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL")]
+    sides: list[Callable[[], Any]] = [lambda: runner.run(feeds, keep=False)]
+    sides += [lambda made=made: made.run(None, feeds) for made in sessions]  # type: ignore[misc]
+    for side in sides:
+        side()
+    best = [float("inf")] * len(sides)
+    for _ in range(repeats):
+        for number, side in enumerate(sides):
+            inner = max(1, min(50, round(1e-3 / max(best[number], 1e-5))))
+            best[number] = min(best[number], timed(side, inner))
+    return Row(what, best[0], min(best[1:]), "onnxruntime, its better one", promise)
+
+
+def session(data: Any, level: str, threads: int) -> Any:
+    """A session of onnxruntime on the CPU."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
+
+
+_FIRST = """
+import time, sys, onnxlab, numpy as np
+model = onnxlab.load(path("resnet50"))
+feeds = inputs("resnet50", path("resnet50"))
+model.run(feeds, outputs=[model.outputs[0].name])
+start = time.perf_counter(); model.run(feeds, providers=["numpy"]); plain = time.perf_counter() - start
+start = time.perf_counter(); model.run(feeds, providers=["numba", "numpy"]); first = time.perf_counter() - start
+worst, begun = 0.0, time.perf_counter()
+quick = []
+while not engine.wait(0):
+    start = time.perf_counter()
+    model.run(feeds, providers=["numba", "numpy"])
+    quick.append(time.perf_counter() - start)
+print(plain, first, time.perf_counter() - begun, max(quick, default=plain) - plain)
+"""
+_WARM = """
+import time; start = time.perf_counter()
+import onnxlab
+model = onnxlab.load(path("resnet50")); feeds = inputs("resnet50", path("resnet50"))
+model.run(feeds, providers=["numba", "numpy"])
+print(time.perf_counter() - start)
+"""
+
+
+def cold_start() -> Iterator[Line]:
+    """The first call without a cache, the longest wait while kernels compile, and a process with a warm cache."""
+    with tempfile.TemporaryDirectory() as folder:
+        plain, first, compiling, stall = map(float, _fresh(_FIRST, folder).split())
+        yield Row("resnet50, first call on a cold cache", first, plain, "NumPy's", 1.3)
+        yield Figure("longest wait while kernels compile", stall * 1e3, "ms", at_most=50, note="beyond NumPy's run")
+        yield Figure("kernels compile", compiling, "s", note="in the background, once per machine")
+        yield Figure("import and first run of resnet50, warm cache", float(_fresh(_WARM, folder)), "s", at_most=1.5)
+
+
+def _fresh(script: str, cache: str) -> str:
+    environment = os.environ | {"ONNXLAB_CACHE": cache}
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout

@@ -1,0 +1,138 @@
+"""Winograd's minimal filtering F(4×4, 3×3): 36 products of small matrices in place of 9 taps over 16 pixels.
+
+The input transform turns each 6×6 patch of the image (4×4 outputs and what their windows need around them) into 36
+planes [tiles, channels]; `gemm` multiplies each with its plane of transformed weights; the output transform turns the
+36 results of a tile into 4×4 pixels, adds bias and residual, and clamps. Channels are the lanes.
+
+A record: image (x of the input, y of the output transform) with its strides and size, planes with their stride,
+tiles, padding, and what is done to results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.lanes import (
+    BYTES,
+    WIDTH,
+    float_of_bits,
+    fma,
+    greater,
+    less,
+    load,
+    load_part,
+    select,
+    splat,
+    store,
+    store_part,
+    word,
+)
+
+f = np.float32
+
+
+@helper
+def _get(address, count):
+    return load(address) if count >= WIDTH else load_part(address, count)
+
+
+@helper
+def _put(address, value, count):
+    if count >= WIDTH:
+        store(address, value)
+    else:
+        store_part(address, value, count)
+
+
+@helper
+def _forward(source, step, target, stride, count):
+    """Bᵀ times six vectors, `step` bytes apart, to six others."""
+    a, b, c = load(source), load(source + step), load(source + 2 * step)
+    d, e, g = load(source + 3 * step), load(source + 4 * step), load(source + 5 * step)
+    four, five, two = splat(f(4.0)), splat(f(5.0)), splat(f(2.0))
+    even, odd = e - four * c, d - four * b
+    wide, narrow = e - c, two * (d - b)
+    _put(target, fma(four, a, e) - five * c, count)
+    _put(target + stride, even + odd, count)
+    _put(target + 2 * stride, even - odd, count)
+    _put(target + 3 * stride, wide + narrow, count)
+    _put(target + 4 * stride, wide - narrow, count)
+    _put(target + 5 * stride, fma(four, b, g) - five * d, count)
+
+
+@kernel
+def winograd_input(record: Any, unit: Any, scratch: Any) -> None:
+    image, planes, plane_bytes, channels = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
+    height, width, tiles_down, tiles_across = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
+    first = unit * word(record, 15)
+    for tile in range(first, min(first + word(record, 15), word(record, 14))):
+        number = tile // (tiles_down * tiles_across)
+        rest = tile - number * tiles_down * tiles_across
+        top = rest // tiles_across * 4 - word(record, 12)
+        left = rest % tiles_across * 4 - word(record, 13)
+        base = image + number * word(record, 16)
+        for channel in range(0, channels, WIDTH):
+            count = channels - channel
+            for i in range(6):
+                for j in range(6):
+                    y, x = top + i, left + j
+                    value = splat(f(0.0))
+                    if y >= 0 and y < height and x >= 0 and x < width:
+                        value = _get(base + y * word(record, 10) + x * word(record, 11) + channel * 4, count)
+                    store(scratch + (i * 6 + j) * BYTES, value)
+            for j in range(6):
+                _forward(scratch + j * BYTES, 6 * BYTES, scratch + (36 + j) * BYTES, 6 * BYTES, WIDTH)
+            target = planes + (tile * channels + channel) * 4
+            for i in range(6):
+                _forward(scratch + (36 + i * 6) * BYTES, BYTES, target + i * 6 * plane_bytes, plane_bytes, count)
+
+
+@helper
+def _backward(source, step, target, stride):
+    """Aᵀ times six vectors to four."""
+    a, b, c = load(source), load(source + step), load(source + 2 * step)
+    d, e, g = load(source + 3 * step), load(source + 4 * step), load(source + 5 * step)
+    even, odd, wide, narrow = b + c, b - c, d + e, d - e
+    store(target, a + even + wide)
+    store(target + stride, fma(splat(f(2.0)), narrow, odd))
+    store(target + 2 * stride, fma(splat(f(4.0)), wide, even))
+    store(target + 3 * stride, fma(splat(f(8.0)), narrow, odd) + g)
+
+
+@kernel
+def winograd_output(record: Any, unit: Any, scratch: Any) -> None:
+    image, planes, plane_bytes, channels = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
+    height, width, tiles_down, tiles_across = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
+    bias, residual = word(record, 17), word(record, 18)
+    low, high = splat(float_of_bits(word(record, 22))), splat(float_of_bits(word(record, 23)))
+    first = unit * word(record, 15)
+    for tile in range(first, min(first + word(record, 15), word(record, 14))):
+        number = tile // (tiles_down * tiles_across)
+        rest = tile - number * tiles_down * tiles_across
+        top, left = rest // tiles_across * 4, rest % tiles_across * 4
+        base = image + number * word(record, 16)
+        for channel in range(0, channels, WIDTH):
+            count = channels - channel
+            source = planes + (tile * channels + channel) * 4
+            for k in range(36):
+                store(scratch + k * BYTES, _get(source + k * plane_bytes, count))
+            for j in range(6):
+                _backward(scratch + j * BYTES, 6 * BYTES, scratch + (36 + j) * BYTES, 6 * BYTES)
+            for i in range(4):
+                _backward(scratch + (36 + i * 6) * BYTES, BYTES, scratch + i * 4 * BYTES, BYTES)
+            add = splat(f(0.0))
+            if bias:
+                add = _get(bias + channel * 4, count)
+            for i in range(min(4, height - top)):
+                for j in range(min(4, width - left)):
+                    value = load(scratch + (i * 4 + j) * BYTES) + add
+                    if residual:
+                        where = residual + number * word(record, 19) + (top + i) * word(record, 20)
+                        value = value + _get(where + (left + j) * word(record, 21) + channel * 4, count)
+                    value = select(less(value, low), low, value)
+                    value = select(greater(value, high), high, value)
+                    where = base + (top + i) * word(record, 10) + (left + j) * word(record, 11) + channel * 4
+                    _put(where, value, count)
