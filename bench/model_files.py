@@ -164,7 +164,9 @@ def touch_ours(path: Path) -> None:
 
 def touch_theirs(path: Path) -> None:
     for value in onnx_ir.load(path).graph.initializers.values():
-        value.const_value.numpy()[0, 0]  # type: ignore[union-attr]
+        tensor = value.const_value
+        assert tensor is not None
+        tensor.numpy()[0, 0]
 
 
 def bytes_written(action: Callable[[], Any]) -> int:
