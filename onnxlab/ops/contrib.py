@@ -16,7 +16,6 @@ from onnxlab.ops.conv import conv
 from onnxlab.ops.matmul import gemm, mat_mul
 from onnxlab.ops.norm import layer_norm, rms_normalization
 from onnxlab.ops.numeric import Array, narrow, widen, widened
-from onnxlab.ops.pool import max_pool
 from onnxlab.ops.registry import kernel
 
 DOMAIN = "com.microsoft"
@@ -79,7 +78,7 @@ def is_all_finite(*inputs: Array, isinf_only: int = 0, isnan_only: int = 0) -> A
     return np.array(not any(test(x).any() for x in inputs for test in tests))
 
 
-def _activated(y: Array, activation: str, parameters: Sequence[float]) -> Array:
+def activated(y: Array, activation: str, parameters: Sequence[float]) -> Array:
     """The activation that a fused operator ends with."""
     values = list(parameters)
     table: dict[str, Callable[[], Array]] = {
@@ -111,7 +110,7 @@ def fused_conv(
 ) -> Array:
     """activation(Conv(X, W, B) + Z)."""
     y = conv(ctx, x, w, b, **geometry)
-    return _activated(y if z is None else y + z, activation, activation_params)
+    return activated(y if z is None else y + z, activation, activation_params)
 
 
 @kernel("FusedGemm", domain=DOMAIN)
@@ -126,7 +125,7 @@ def fused_gemm(
     **attributes: Any,
 ) -> Array:
     """activation(Gemm(A, B, C))."""
-    return _activated(gemm(a, b, c, **attributes), activation, (activation_alpha, activation_beta))
+    return activated(gemm(a, b, c, **attributes), activation, (activation_alpha, activation_beta))
 
 
 def _transposed(x: Array, inner: int, batch: int) -> Array:
@@ -165,7 +164,7 @@ def fused_mat_mul_activation(
     **attributes: Any,
 ) -> Array:
     """activation(FusedMatMul(A, B))."""
-    return _activated(fused_mat_mul(a, b, **attributes), activation, (activation_alpha, activation_beta))
+    return activated(fused_mat_mul(a, b, **attributes), activation, (activation_alpha, activation_beta))
 
 
 def _skip(
@@ -231,13 +230,6 @@ def embed_layer_normalization(
     y, _, _ = layer_norm(total, widen(gamma), widen(beta), -1, epsilon)
     counts = np.zeros(len(input_ids), np.int32) if mask is None else mask.sum(axis=1).astype(np.int32)
     return narrow(y, gamma.dtype), counts, narrow(total, gamma.dtype)
-
-
-@kernel("NhwcMaxPool", domain=DOMAIN, context=True)
-def nhwc_max_pool(ctx: RunContext, x: Array, kernel_shape: Sequence[int], **geometry: Any) -> Array:
-    """MaxPool of [N, D1, …, C]."""
-    y = max_pool(ctx, np.moveaxis(x, -1, 1), kernel_shape, **geometry)
-    return np.moveaxis(y if isinstance(y, np.ndarray) else y[0], 1, -1)
 
 
 @kernel("GroupNorm", domain=DOMAIN)
