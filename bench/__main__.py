@@ -35,7 +35,7 @@ def main() -> int:
     for group in chosen:
         measures = GROUPS[group] if group in GROUPS else importlib.import_module(f"bench.{group}").rows
         for row in measures():
-            print(f"measured {row.what}", file=sys.stderr)
+            print(" | ".join(filter(None, row.cells())), file=sys.stderr, flush=True)  # a later failure loses nothing
             rows.append(row)
     print(table(rows))
     print(

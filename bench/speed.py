@@ -109,10 +109,13 @@ def session(data: Any, level: str, threads: int) -> Any:
 
 
 _FIRST = """
-import time, sys, onnxlab, numpy as np
+import time
+import onnxlab
+from onnxlab.execution.compiled import engine
+from tests.corpus import inputs, path
 model = onnxlab.load(path("resnet50"))
 feeds = inputs("resnet50", path("resnet50"))
-model.run(feeds, outputs=[model.outputs[0].name])
+model.run(feeds, providers=["numpy"])
 start = time.perf_counter(); model.run(feeds, providers=["numpy"]); plain = time.perf_counter() - start
 start = time.perf_counter(); model.run(feeds, providers=["numba", "numpy"]); first = time.perf_counter() - start
 worst, begun = 0.0, time.perf_counter()
@@ -124,9 +127,11 @@ while not engine.wait(0):
 print(plain, first, time.perf_counter() - begun, max(quick, default=plain) - plain)
 """
 _WARM = """
+from tests.corpus import inputs, path
+feeds = inputs("resnet50", path("resnet50"))
 import time; start = time.perf_counter()
 import onnxlab
-model = onnxlab.load(path("resnet50")); feeds = inputs("resnet50", path("resnet50"))
+model = onnxlab.load(path("resnet50"))
 model.run(feeds, providers=["numba", "numpy"])
 print(time.perf_counter() - start)
 """

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.compiled.detours import around, failure_of
 from onnxlab.execution.compiled.packing import SharedConstants
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.folding import Folder
@@ -95,6 +96,7 @@ class NumbaProvider:
             self.background,
             self.precise,
             self._constants.region(),
+            lambda node: around(node, part, view, self.compile),
         )
 
 
@@ -166,6 +168,9 @@ class _Claims:
         return node.op_type in _KNOWN and all(self.known(name) for name in node.inputs if name)
 
     def _refusal(self, node: NodeView) -> str:
+        failed = failure_of(node)
+        if failed:
+            return failed
         rule = self._find(node)
         if rule is None or (node.domain, node.op_type, node.overload) in self._view.scope.compiler.snapshot.functions:
             return "no rule for its operator in this version"

@@ -55,7 +55,7 @@ class Attributes(Mapping[str, Any]):
         return repr(dict(self))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class NodeView:
     """A node as it was when the snapshot was taken.
 

@@ -67,7 +67,7 @@ class _Program:
                 self._collect(operand)
             elif (key := _key(operand)) not in self._index:
                 self._index[key] = len(self.views)
-                number = constant_view(np.array([operand], np.float32)) if isinstance(operand, float) else operand
+                number = constant_view(np.array(operand, np.float32)) if isinstance(operand, float) else operand
                 self.views.append(number)
 
     def _emit(self, chain: Chain) -> int:

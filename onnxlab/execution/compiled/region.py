@@ -1,4 +1,7 @@
-"""A part of a model that the Numba provider runs: a plan per set of input shapes, and NumPy until there is one."""
+"""A part of a model that the Numba provider runs: a plan per set of input shapes, and NumPy until there is one.
+
+What cannot be bound never fails a run: the region goes around it (see `detours`).
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,14 @@ import numpy as np
 
 from onnxlab.execution.compiled import engine
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.detours import Detour
 from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan
 from onnxlab.execution.compiled.rules import registry
 from onnxlab.execution.compiled.views import Array
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.provider import Part, Step
+from onnxlab.graph.snapshot import NodeView
 
 _PLANS = 8
 """Plans kept per region."""
@@ -39,12 +44,16 @@ class Region:
         background: let NumPy answer while kernels compile; otherwise the first call waits.
         precise: do without Winograd's convolutions.
         packed: for constants in the kernels' layouts.
+        around: makes the program that leaves one node to NumPy.
+
+    Attributes:
+        reason: why something was last left to NumPy, "" where nothing was.
     """
 
     def __init__(
         self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
         halves: frozenset[str], threads: Callable[[], int], background: bool, precise: bool,
-        packed: Packed,
+        packed: Packed, around: Callable[[NodeView], ProgramBody],
     ) -> None:  # fmt: skip
         self.part = part
         self.reason = ""
@@ -57,7 +66,9 @@ class Region:
         self._background = background
         self._precise = precise
         self._packed = packed
-        self._plans: OrderedDict[Any, Plan | None] = OrderedDict()
+        self._around = around
+        self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
+        self._plans: OrderedDict[Any, Plan | Detour] = OrderedDict()
         self._valued: tuple[int, ...] = ()
         self._made = 0
         self._lock = threading.Lock()
@@ -67,6 +78,10 @@ class Region:
         plan = self._plan(arrays)
         if plan is None:
             return context.call(self._fallback, arrays)
+        if isinstance(plan, Detour):
+            results = context.call(plan.body, arrays)
+            plan.proved()
+            return results
         given = [array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C", copy=True)
                  for array in arrays]  # fmt: skip
         context.reserve(plan.nbytes)
@@ -76,7 +91,7 @@ class Region:
         key = tuple([array.shape for array in arrays])
         return (key, *[arrays[number].tobytes() for number in self._valued]) if self._valued else key
 
-    def _plan(self, arrays: Sequence[Any]) -> Plan | None:
+    def _plan(self, arrays: Sequence[Any]) -> Plan | Detour | None:
         """The plan for these arrays, None where NumPy has to run them."""
         try:
             key = self._key(arrays)
@@ -102,7 +117,7 @@ class Region:
         finally:
             self._under_way.discard(key)
 
-    def _bind(self, arrays: Sequence[Array]) -> Plan | None:
+    def _bind(self, arrays: Sequence[Array]) -> Plan | Detour:
         """Make and remember the plan of these arrays."""
         with self._lock:
             plan, valued = self._made_plan(arrays)
@@ -114,10 +129,10 @@ class Region:
                 self._plans.popitem(last=False)
             return plan
 
-    def _made_plan(self, arrays: Sequence[Array]) -> tuple[Plan | None, set[int]]:
+    def _made_plan(self, arrays: Sequence[Array]) -> tuple[Plan | Detour, set[int]]:
         self._made += 1
         if self._made > _MISSES and self._valued:
-            return None, set()
+            return Detour(self._fallback, None, "its plans depend on values that change with every run"), set()
         binder = Binder(
             self.part,
             arrays,
@@ -128,13 +143,25 @@ class Region:
             _Context(self._opsets),
             self._precise,
         )
+        node: NodeView | None = None
         try:
             for node in self.part.nodes:
                 lower(binder, node)
+            node = None
             return binder.finish(engine.address_of), binder.valued
         except (UnbindableError, OverflowError) as error:
-            self.reason = str(error)
-            return None, binder.valued
+            return self._detour(node, str(error)), binder.valued
+        except Exception as error:  # a fault of ours or of the model, which NumPy tells apart
+            return self._detour(node, f"binding failed: {error!r}"), binder.valued
+
+    def _detour(self, node: NodeView | None, reason: str) -> Detour:
+        self.reason = reason
+        if node is None or len(self.part.nodes) == 1:
+            return Detour(self._fallback, node, reason)
+        body = self._bodies.get(node.id)
+        if body is None:
+            body = self._bodies[node.id] = self._around(node)
+        return Detour(body, node, reason)
 
 
 def lower(binder: Binder, node: Any) -> None:

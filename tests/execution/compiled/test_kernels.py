@@ -183,6 +183,16 @@ def test_functions_of_two_operands(rng, op_type):
         check(recipe.model(recipe.node(op_type, *(recipe.input(n, x) for n, x in feeds.items()))), feeds)
 
 
+def test_scalars_of_rank_none_and_one(rng):
+    """A number that comes from outside with no axis at all, and constants, before they meet what is large."""
+    recipe = Recipe()
+    feeds = {"s": np.float32(0.7).reshape(()), "x": normal(rng, 2, 5, 33)}
+    s, x = (recipe.input(name, np.asarray(array)) for name, array in feeds.items())
+    scaled = recipe.node("Mul", s, recipe.constant(np.float32(0.02)))
+    one = recipe.node("Add", recipe.node("Mul", scaled, recipe.constant(np.array([3], np.float32))), scaled)
+    check(recipe.model(recipe.node("Mul", x, scaled), recipe.node("Div", x, one)), feeds)
+
+
 def test_booleans_choose(rng):
     recipe = Recipe()
     feeds = {"x": normal(rng, 7, 33), "mask": rng.random((7, 33)) < 0.5}

@@ -1,0 +1,60 @@
+"""What cannot be bound goes to NumPy, one node at a time, and never fails a run that NumPy makes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from onnxlab.errors import RunError
+from onnxlab.execution.compiled.binder import UnbindableError
+from onnxlab.execution.compiled.rules import elementwise, registry
+from tests.execution.compiled.regions import Both, Recipe, assert_close
+
+
+def chain():
+    """Two products with a Tanh in between."""
+    rng = np.random.default_rng(0)
+    recipe = Recipe()
+    x = rng.standard_normal((3, 8), dtype=np.float32)
+    weights = [recipe.constant(rng.standard_normal((8, columns), dtype=np.float32)) for columns in (8, 5)]
+    y = recipe.node("MatMul", recipe.input("x", x, ["rows", 8]), weights[0])
+    y = recipe.node("Tanh", y)
+    y = recipe.node("Softmax", recipe.node("MatMul", y, weights[1]))
+    return recipe.model(y), x, y
+
+
+@pytest.mark.parametrize("fault", [UnbindableError("not today"), ZeroDivisionError("ours")])
+def test_one_node_is_left_out_and_the_reason_kept(monkeypatch, fault):
+    def fail(binder, node):
+        raise fault
+
+    model, x, y = chain()
+    assert elementwise.unary
+    rule = registry.RULES["", "Tanh"]
+    monkeypatch.setitem(registry.RULES, ("", "Tanh"), replace(rule, lower=fail))
+    both = Both(model)
+    assert len(both.hot.partition().parts) == 1
+    for rows in (3, 3, 1):
+        ours, theirs = both.run({"x": x[:rows]})
+        assert_close(ours[y], theirs[y], 2e-6)
+    (region,) = both.regions()
+    (body,) = region._bodies.values()
+    kinds = [type(instruction.call).__name__ for instruction in body.program.instructions]
+    assert kinds.count("Region") == 2
+    assert len(kinds) == 3
+    plan = both.hot.partition()
+    assert [part.provider for part in plan.parts] == ["numba", "numpy", "numba"]
+    assert str(fault) in str(plan)
+
+
+def test_a_wrong_model_gives_its_own_error():
+    recipe = Recipe()
+    x = np.ones((2, 3), np.float32)
+    y = recipe.node("Tanh", recipe.input("x", x, ["a", "b"]))
+    y = recipe.node("MatMul", recipe.node("Exp", y), recipe.constant(np.ones((4, 5), np.float32)))
+    both = Both(recipe.model(recipe.node("Softmax", y)))
+    with pytest.raises(RunError, match="MatMul"):
+        both.hot.run({"x": x}, keep=False)
+    assert len(both.hot.partition().parts) == 1, "the feed was wrong, not the rule"
+    found = both.hot.run({"x": np.ones((2, 4), np.float32)}, keep=False)
+    assert [array.shape for array in found.values()] == [(2, 5)]
