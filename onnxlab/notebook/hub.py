@@ -72,6 +72,7 @@ class Hub:
             self.lines[self.model.history.position] = self._line
         delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state()}
         delta["python"] = self._line
+        delta["refusal"] = diagnostics([commit.first_refusal])[0] if commit.first_refusal else None
         delta["diagnostics"] = diagnostics(self.model.diagnostics)
         for listener in list(self._listeners):
             listener(commit, delta)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from onnxlab import dtypes
 from onnxlab.graph.commits import Touched
 from onnxlab.graph.hierarchy import Group, Hierarchy
 from onnxlab.graph.index import function_key
@@ -15,7 +16,7 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.notebook.protocol import JSON
 from onnxlab.render.categories import category
-from onnxlab.shapes.facts import Fact
+from onnxlab.shapes.facts import Fact, SparseTensorFact, TensorFact
 
 GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, FORMAL = 1, 2, 4, 8
 """Bits of a value's flags. An initializer that older files list as an input too is only an initializer."""
@@ -51,7 +52,7 @@ class Scene:
                 first.append(node)
             op_numbers.append(number)
         of_group = self.hierarchy.group_of
-        label_numbers, labels = self._labels(values)
+        label_numbers, labels, types = self._labels(values)
         buffer, sections = _pack(
             {
                 "node_id": [node.id for node in nodes],
@@ -75,6 +76,7 @@ class Scene:
             "value_names": _front_coded([value.name for value in values]),
             "coded": True,
             "labels": labels,
+            "types": types,
             "groups": self.groups(),
             "scopes": self.scopes(),
             "sections": sections,
@@ -99,7 +101,7 @@ class Scene:
             "removed_nodes": sorted(touched.removed_nodes),
             "values": [self._value(graph.values[value]) for value in sorted(touched.values)],
             "removed_values": sorted(touched.removed_values),
-            "facts": [labels, [self.label(value) for value in labels]],
+            "facts": [labels, [self.label(value) for value in labels], [self.type(value) for value in labels]],
             "groups": self.groups() if regrouped else None,
             "scopes": self.scopes() if touched.scopes or touched.removed_scopes else None,
         }
@@ -109,18 +111,23 @@ class Scene:
         text = self._fact_of(value).label()
         return "" if text == "?" else text
 
-    def _labels(self, values: Iterable[ValueRecord]) -> tuple[list[int], list[str]]:
-        """The distinct labels of many values, and the place of each value's; each fact is put into words once."""
+    def type(self, value: int) -> str:
+        """The element type of a value, "float32"; "" where none is known."""
+        return type_name(self._fact_of(value))
+
+    def _labels(self, values: Iterable[ValueRecord]) -> tuple[list[int], list[str], list[str]]:
+        """The place of each value's label and type, and the distinct ones; each fact is put into words once."""
         known: dict[Fact, int] = {}
-        places: dict[str, int] = {}
+        places: dict[tuple[str, str], int] = {}
         numbers = []
         for value in values:
             fact = self._fact_of(value.id)
             place = known.get(fact)
             if place is None:
-                place = known[fact] = places.setdefault(self.label(value.id), len(places))
+                pair = self.label(value.id), type_name(fact)
+                place = known[fact] = places.setdefault(pair, len(places))
             numbers.append(place)
-        return numbers, list(places)
+        return numbers, [label for label, _ in places], [name for _, name in places]
 
     def groups(self) -> list[JSON]:
         """Every group, inner ones first."""
@@ -167,6 +174,7 @@ class Scene:
             "id": value.id,
             "name": value.name,
             "label": self.label(value.id),
+            "dtype": self.type(value.id),
             "flags": self._flags(value),
             "scope": value.scope,
         }
@@ -187,6 +195,13 @@ class Scene:
 def op_name(node: NodeRecord) -> str:
     """ "Conv", or "com.microsoft::Gelu" outside of the default domain."""
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
+def type_name(fact: Fact) -> str:
+    """The type of the elements in short, "float32"; of a sequence or map what it is; "" where nothing is known."""
+    if isinstance(fact, TensorFact | SparseTensorFact):
+        return dtypes.name(fact.elem_type) if fact.elem_type else ""
+    return str(fact).partition("(")[0].strip("?")
 
 
 def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str]]:

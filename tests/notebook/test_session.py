@@ -55,6 +55,7 @@ def test_a_snapshot_holds_wires_names_labels_and_groups(page: Page, model: onnxl
         zip(names(page, "value_names"), (snapshot["labels"][i] for i in column(page, "value_label")), strict=True)
     )
     assert labels["p"] == "n×4×4×4"
+    assert {snapshot["types"][place] for place in column(page, "value_label")} == {"float32"}
     flags = dict(zip(names(page, "value_names"), column(page, "value_flags"), strict=True))
     assert (flags["x"], flags["y"], flags["w"], flags["c"]) == (1, 2, 4, 0)
 
@@ -66,8 +67,9 @@ def test_an_edit_sends_its_effect_before_its_reply(page: Page, model: onnxlab.Mo
     (event,) = page.events
     assert event["version"] == reply["version"] == version + 1
     assert event["origin"] == page.session.id
-    labels = dict(zip(*event["facts"], strict=True))
-    assert labels[model.value("p").id] == "n×4×2×2"
+    facts = {value: fact for value, *fact in zip(*event["facts"], strict=True)}
+    assert facts[model.value("p").id] == ["n×4×2×2", "float32"]
+    assert event["refusal"] is None
     assert event["groups"] is None
     assert event["history"]["undo"] == "set strides of /stem/conv"
     page.ask("undo", version=reply["version"])

@@ -60,6 +60,8 @@ export interface ValueRecord {
   label: string;
   flags: number;
   scope: number;
+  /** Element type, "float32"; "" where it is unknown. */
+  dtype?: string;
 }
 
 export interface GroupRecord {
@@ -120,6 +122,8 @@ export interface Snapshot {
    */
   coded?: boolean;
   labels: string[];
+  /** The element types that go with the labels: value_label is a place in both. */
+  types?: string[];
   groups: GroupRecord[];
   scopes: ScopeRecord[];
   diagnostics: Diagnostic[];
@@ -364,8 +368,8 @@ export interface CommitEvent {
   removed_nodes: number[];
   values: ValueRecord[];
   removed_values: number[];
-  /** Value ids and their new labels, two columns. */
-  facts: [number[], string[]];
+  /** Value ids, their new labels and their element types: columns. */
+  facts: [ids: number[], labels: string[], types?: string[]];
   groups: GroupRecord[] | null;
   scopes: ScopeRecord[] | null;
   diagnostics: Diagnostic[];
@@ -379,6 +383,8 @@ export interface CommitEvent {
 
 export interface ProgressEvent {
   event: "progress";
+  /** The first node that cannot accept what the edit changed. */
+  refusal?: Diagnostic | null;
   seq: number;
   run: number;
   done: number;

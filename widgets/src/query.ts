@@ -1,7 +1,7 @@
 /**
  * The language of the search box: words as ever, and conditions `field:pattern` or `field>number`, all of which must hold.
  *
- *     op:Conv shape:*,64,*,* group:layer.3 nan>0 is:input rank:4 inputs>2 -op:Relu
+ *     op:Conv shape:*,64,*,* dtype:float16 group:layer.3 nan>0 is:input rank:4 inputs>2 -op:Relu
  *
  * Patterns know * for any text, and in shapes for any dim. A condition about values holds for a node by what it makes. Pure.
  */
@@ -9,6 +9,7 @@
 import { groupWords, shortOp } from "./names.ts";
 import { GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, type Statistics, fromWire } from "./protocol.ts";
 import type { Store } from "./store.ts";
+import { elements } from "./tables.ts";
 
 /** What a condition is asked about. */
 export interface Asked {
@@ -35,23 +36,29 @@ const TEXT_FIELDS: Record<string, (asked: Asked, kind: "node" | "value", id: num
   op: ({ store }, kind, id) => (kind === "node" ? [shortOp(store.nodes.get(id)!.op), store.nodes.get(id)!.op] : []),
   name: ({ store }, kind, id) => [(kind === "node" ? store.nodes : store.values).get(id)!.name],
   group: ({ store }, kind, id) => (kind === "node" ? groupWords(store, store.nodes.get(id)!.group) : []),
+  dtype: ({ store }, kind, id) => valuesOf(store, kind, id).map((value) => store.values.get(value)?.dtype ?? ""),
   is: (asked, kind, id) => roles(asked, kind, id),
 };
 
 const NUMBER_FIELDS: Record<string, (asked: Asked, kind: "node" | "value", id: number) => (number | null)[]> = {
   rank: ({ store }, kind, id) => labels(store, kind, id).map((label) => (label ? dimsOf(label).length : null)),
   inputs: ({ store }, kind, id) => (kind === "node" ? [store.nodes.get(id)!.inputs.filter(Boolean).length] : []),
+  outputs: ({ store }, kind, id) => (kind === "node" ? [store.nodes.get(id)!.outputs.filter(Boolean).length] : []),
+  elements: ({ store }, kind, id) => labels(store, kind, id).map((label) => elements(label) || null),
   uses: ({ store }, kind, id) => valuesOf(store, kind, id).map((value) => store.uses(value).length),
   nan: (asked, kind, id) => statistics(asked, kind, id, ({ nan }) => nan),
   inf: (asked, kind, id) => statistics(asked, kind, id, ({ inf }) => inf),
   min: (asked, kind, id) => statistics(asked, kind, id, ({ min }) => (min === null ? null : fromWire(min))),
   max: (asked, kind, id) => statistics(asked, kind, id, ({ max }) => (max === null ? null : fromWire(max))),
+  mean: (asked, kind, id) => statistics(asked, kind, id, ({ mean }) => (mean === null ? null : fromWire(mean))),
+  std: (asked, kind, id) => statistics(asked, kind, id, ({ std }) => (std === null ? null : fromWire(std))),
+  zeros: (asked, kind, id) => statistics(asked, kind, id, ({ zeros }) => zeros),
 };
 
 /** Names of all fields, for the hint under an unknown one. */
 export const FIELDS = [...Object.keys(TEXT_FIELDS), "shape", ...Object.keys(NUMBER_FIELDS)];
 
-const OF_NODES = new Set(["op", "group", "inputs"]);
+const OF_NODES = new Set(["op", "group", "inputs", "outputs"]);
 
 const CONDITION = /^(-?)([a-z]+)(:|<=|>=|<|>|=)(.+)$/;
 

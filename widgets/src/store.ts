@@ -31,8 +31,10 @@ export interface CommitChange {
   values: number[];
   removedNodes: number[];
   removedValues: number[];
-  /** Values whose shape label is different now. */
-  labels: number[];
+  /** Values whose shape or element type is different now, as they were and are. */
+  labels: Map<number, [before: string, now: string]>;
+  /** The first node that cannot accept what the edit changed. */
+  refusal: Diagnostic | null;
 }
 
 export interface StoreEvents {
@@ -134,6 +136,7 @@ export class Store {
 
   /** Follows one commit. The caller has checked that it is the next one (client.ts counts events). */
   apply(commit: CommitEvent): void {
+    const before = commit.facts[0].map((id) => this.values.get(id));
     let structural = commit.groups !== null || commit.scopes !== null || commit.removed_nodes.length > 0;
     for (const id of commit.removed_nodes) this.#removeNode(id);
     const cameBack = commit.nodes.some((node) => !this.nodes.has(node.id) && this.#ranks.has(node.id));
@@ -145,7 +148,7 @@ export class Store {
       this.#users.delete(id);
     }
     for (const value of commit.values) structural = this.#putValue(value) || structural;
-    const labels = this.#putLabels(commit.facts);
+    const labels = this.#putLabels(commit.facts, before);
     if (commit.groups) this.groups = new Map(commit.groups.map((group) => [group.id, group]));
     if (commit.scopes) this.scopes = new Map(commit.scopes.map((scope) => [scope.id, scope]));
     this.version = commit.version;
@@ -161,6 +164,7 @@ export class Store {
       removedNodes: commit.removed_nodes,
       removedValues: commit.removed_values,
       labels,
+      refusal: commit.refusal ?? null,
     });
     this.setDiagnostics(commit.diagnostics);
     this.setHistory(commit.history, commit.dirty);
@@ -214,15 +218,18 @@ export class Store {
     return !before || before.flags !== value.flags || before.scope !== value.scope;
   }
 
-  #putLabels([ids, labels]: [number[], string[]]): number[] {
-    const changed: number[] = [];
+  /** `before`: the values as they were, undefined for new ones. */
+  #putLabels([ids, labels, types]: CommitEvent["facts"], before: (ValueRecord | undefined)[]): CommitChange["labels"] {
+    const changed: CommitChange["labels"] = new Map();
     ids.forEach((id, i) => {
-      const value = this.values.get(id);
+      const value = this.values.get(id), was = before[i];
       const label = labels[i];
-      if (value && label !== undefined) {
-        value.label = label;
-        changed.push(id);
-      }
+      if (!value || label === undefined) return;
+      const dtype = types?.[i] ?? value.dtype ?? "";
+      if (was && label !== was.label) changed.set(id, [was.label, label]);
+      else if (was && dtype !== (was.dtype ?? "")) changed.set(id, [was.dtype ?? "", dtype]);
+      value.label = label;
+      value.dtype = dtype;
     });
     return changed;
   }
@@ -316,11 +323,12 @@ function decodeValues(snapshot: Snapshot, section: (name: Section) => Int32Array
   const names = fullNames(snapshot.value_names, snapshot.coded), places = section("value_label");
   const values = new Map<number, ValueRecord>();
   for (let i = 0; i < snapshot.m; i++) {
-    const id = ids[i]!;
+    const id = ids[i]!, place = places.length ? places[i]! : i;
     values.set(id, {
       id,
       name: names[i] ?? "",
-      label: snapshot.labels[places.length ? places[i]! : i] ?? "",
+      label: snapshot.labels[place] ?? "",
+      dtype: snapshot.types?.[place] ?? "",
       flags: flags[i]!,
       scope: scope[i]!,
     });

@@ -23,6 +23,15 @@ test("a condition can be turned around", () => {
   assert.equal(ops("is:node -op:Conv").length, store.nodes.size - ops("op:Conv").length);
 });
 
+test("element types and sizes", () => {
+  const value = [...store.values.values()].find(({ label }) => label === "1×64×56×56")!;
+  value.dtype = "float16";
+  assert.deepEqual(index.search("dtype:float16").hits.map(({ id }) => id).includes(value.id), true);
+  assert.equal(index.search("dtype:float* -is:node").total, 1);
+  assert.ok(index.search("elements>200000 is:value").hits.every(({ detail }) => detail === "1×64×56×56" || detail.startsWith("1×64×112")));
+  value.dtype = "";
+});
+
 test("groups and roles", () => {
   const scoped = new SearchIndex(transformer(3).store());
   const hits = scoped.search("group:layer.1 op:MatMul", 10_000).hits;

@@ -112,8 +112,8 @@ test("labels alone are not a change of structure", () => {
   store.reset(...chain(3));
   const changes: CommitChange[] = [];
   store.on("commit", (change) => changes.push(change));
-  store.apply(commit({ facts: [[4, 5, 777], ["2×64", "", "?"]] }));
-  assert.deepEqual(changes[0]?.labels, [4, 5]);
+  store.apply(commit({ facts: [[4, 5, 6, 777], ["2×64", "", "1×64", "?"], ["float32", "float32", "float16", ""]] }));
+  assert.deepEqual([...changes[0]!.labels], [[4, ["1×64", "2×64"]], [5, ["1×64", ""]], [6, ["", "float16"]]]);
   assert.equal(changes[0]?.structural, false);
   assert.equal(store.values.get(4)?.label, "2×64");
   assert.equal(store.version, 2);
