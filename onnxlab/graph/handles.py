@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from onnxlab import schemas
-from onnxlab.errors import NameLookupError
+from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.node_attributes import Attributes
 from onnxlab.graph.properties import Metadata
@@ -138,13 +138,17 @@ class Node(_Handle):
         """metadata_props, live."""
         return Metadata(self._graph, lambda: self._record)
 
+    def default_attributes(self, explicit: bool = False) -> None:
+        """Take away every attribute that says what its default says; with `explicit` write the defaults out instead."""
+        edits.default_attributes(self._graph, self._record, explicit)
+
     def set_input(self, slot: int, value: "Value | str | None") -> None:
         """Let an input slot read another value (a handle or name); None leaves it out."""
-        edits.set_input(self._graph, self._record, slot, _name(value))
+        edits.set_input(self._graph, self._record, slot, called(value))
 
     def set_inputs(self, values: "Sequence[Value | str | None]") -> None:
         """Let the node read these values, by slot; None leaves an optional input out."""
-        edits.set_inputs(self._graph, self._record, [_name(value) for value in values])
+        edits.set_inputs(self._graph, self._record, [called(value) for value in values])
 
     def set_outputs(self, names: "Sequence[str | None]") -> None:
         """Let the node make values of these names, by slot; a new name is a new value."""
@@ -157,7 +161,7 @@ class Node(_Handle):
     def insert_before(self, slot: int, op_type: str, *others: "Value | str | None", **attributes: Any) -> "Node":
         """Put a new node on the wire into an input slot; `others` are its inputs behind the wire's value."""
         proto = edits.make_node(self._graph, op_type, **attributes)
-        proto.input.extend(["", *map(_name, others)])
+        proto.input.extend(["", *map(called, others)])
         return Node(self._graph, edits.insert_on_edge(self._graph, self._record, slot, proto).id)
 
     def duplicate(self) -> "Node":
@@ -289,7 +293,7 @@ class Value(_Handle):
         An output of the graph keeps its name, and this value gets a new one.
         """
         proto = edits.make_node(self._graph, op_type, **attributes)
-        proto.input.extend(["", *map(_name, others)])
+        proto.input.extend(["", *map(called, others)])
         return Node(self._graph, edits.insert_after(self._graph, self._record, proto).id)
 
     def to_input(self, keep_default: bool = False) -> None:
@@ -308,8 +312,17 @@ class Value(_Handle):
         return f"<Value {self.path!r}>" if self.id in self._graph.values else f"<Value {self.id} (removed)>"
 
 
-def _name(value: "Value | str | None") -> str:
-    return value.name if isinstance(value, Value) else value or ""
+def called(value: "Value | str | None") -> str:
+    """The name of a value that is given as a handle or name; "" for None.
+
+    Raises:
+        EditError: it is neither.
+    """
+    if isinstance(value, Value):
+        return value.name
+    if value is not None and not isinstance(value, str):
+        raise EditError(f"values are given as names or handles, got {value!r}")
+    return value or ""
 
 
 class Nodes(Sequence[Node]):

@@ -16,8 +16,7 @@ import onnx
 from onnxlab.errors import LoadError
 from onnxlab.graph.tensors import nbytes
 from onnxlab.notebook.hub import Hub, hub_of
-from onnxlab.notebook.protocol import JSON, PROTOCOL, diagnostics
-from onnxlab.notebook.session import wire_version
+from onnxlab.notebook.protocol import JSON, PROTOCOL, diagnostics, wire_version
 from onnxlab.render import svg
 
 if TYPE_CHECKING:

@@ -125,6 +125,9 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "operators": {},
     "operator_doc": {"op": _NAME},
     "targets": {"value": _ID, "nodes": Parameter("a list of node ids", _is_ids)},
+    "upload": {"file": _NAME, "name": _NAME, "offset": _ID, "data": _NAME},
+    "copies": {"nodes": Parameter("a list of node ids", _is_ids)},
+    "extract": {"nodes": Parameter("a list of node ids", _is_ids)},
     "save": {},
     "run": {
         "nodes": Parameter("a list of node ids, or null for all", _is_ids, required=False),
@@ -170,6 +173,16 @@ def _shown(value: object) -> str:
 
 
 # -- what is sent -----
+
+
+def wire_version(version: int) -> int:
+    """The model's version as the page counts it: from 1, since 0 is the page without a model."""
+    return version + 1
+
+
+def graph_version(version: int | None) -> int | None:
+    """The page's version as the model counts it."""
+    return None if version is None else version - 1
 
 
 def result(request: int, payload: JSON) -> JSON:

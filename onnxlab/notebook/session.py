@@ -9,23 +9,28 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
-from onnxlab.graph import edits
-from onnxlab.graph.attributes import kind_of
 from onnxlab.graph.hierarchy import Hierarchy
-from onnxlab.notebook import gestures, palette, protocol
+from onnxlab.notebook import palette, protocol
+from onnxlab.notebook.editor import Editor
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.outbox import Outbox, Send
 from onnxlab.notebook.overlay import Overlay, measured
-from onnxlab.notebook.protocol import JSON, ProtocolError, Request
+from onnxlab.notebook.protocol import JSON, ProtocolError, Request, wire_version
 from onnxlab.notebook.runs import Runs
 from onnxlab.notebook.values import statistics_on_wire
 
 if TYPE_CHECKING:
     from onnxlab.model import Commit, Model
+
+EDITS = (
+    "set_attribute", "rename_node", "rename_value", "remove", "edit", "undo", "redo", "go_to", "upload", "copies",
+    "extract",
+)  # fmt: skip
+"""Methods that the view's Editor answers."""
 
 PROBE = bytes(range(0xA0, 0xA8))
 
@@ -48,6 +53,7 @@ class Session:
         self.summaries: dict[int, Statistics] = {}
         self.overlay: Overlay | None = None
         self._hub = hub_of(model)
+        self.editor = Editor(model, self._hub, self.id)
         self._outbox = Outbox(send, self._state_event)
         self._runs = Runs(model)
         self._leave = self._hub.follow(self._commit, self._state_changed)
@@ -59,14 +65,7 @@ class Session:
             "doc": self._doc,
             "value": self._value,
             "explain": self._explain,
-            "set_attribute": self._set_attribute,
-            "rename_node": self._rename_node,
-            "rename_value": self._rename_value,
-            "remove": self._remove,
-            "edit": self._edit,
-            "undo": self._undo,
-            "redo": self._redo,
-            "go_to": self._go_to,
+            **{name: getattr(self.editor, name) for name in EDITS},
             "history": self._hub.steps,
             "overlay": self._colour,
             "operators": self._operators,
@@ -152,76 +151,7 @@ class Session:
     def _explain(self, value: int, axis: int | None) -> JSON:
         return protocol.explanation(self.model.explain(self.model.value(value), axis))
 
-    # -- edits --------------------------------------------------------------------------------------------
-
-    def _set_attribute(self, node: int, name: str, value: Any, type: str | None, version: int | None) -> JSON:  # noqa: A002
-        graph = self.model.graph
-        with graph.lock:
-            record = self._node(node)
-            self._hub.refuse_conflict(graph_version(version), [node], self.id)
-            where = gestures.node_line(self.model, node)
-            if value is None:
-                with self._hub.in_python(f"del {where}.attributes[{name!r}]"):
-                    edits.clear_attribute(graph, record, name, origin=self.id)
-            else:
-                given = next((item for item in record.proto.attribute if item.name == name), None)
-                schema = graph.schema(record)
-                spec = schema.attributes.get(name) if schema else None
-                kind = spec.type if spec else kind_of(given) if given is not None else type or ""
-                found = protocol.from_wire(value, kind)
-                with self._hub.in_python(f"{where}.attributes[{name!r}] = {found!r}"):
-                    edits.set_attribute(graph, record, name, found, origin=self.id)
-            return self._edited()
-
-    def _rename_node(self, node: int, name: str, version: int | None) -> JSON:
-        with self.model.graph.lock:
-            record = self._node(node)
-            self._hub.refuse_conflict(graph_version(version), [node], self.id)
-            with self._hub.in_python(f"{gestures.node_line(self.model, node)}.name = {name!r}"):
-                edits.rename_node(self.model.graph, record, name, origin=self.id)
-            return self._edited()
-
-    def _rename_value(self, value: int, name: str, version: int | None) -> JSON:
-        with self.model.graph.lock:
-            record = self.model.graph.values.get(value)
-            if record is None:
-                raise NameLookupError(f"value {value} is not in the model any more")
-            self._hub.refuse_conflict(graph_version(version), [value], self.id)
-            with self._hub.in_python(f"{gestures.value_line(self.model, value)}.name = {name!r}"):
-                edits.rename_value(self.model.graph, record, name, origin=self.id)
-            return self._edited()
-
-    def _remove(self, nodes: list[int], bypass: bool, version: int | None) -> JSON:
-        with self.model.graph.lock:
-            records = [self._node(node) for node in nodes]
-            if not records:
-                raise ProtocolError("malformed", "remove: no node is named")
-            self._hub.refuse_conflict(graph_version(version), nodes, self.id)
-            lines = ", ".join(gestures.node_line(self.model, node) for node in nodes)
-            with self._hub.in_python(f"model.remove([{lines}], bypass={bypass})"):
-                edits.remove_nodes(self.model.graph, records, bypass, origin=self.id)
-            return self._edited()
-
-    def _edit(self, gesture: str, subject: list[int], given: Mapping[str, Any], version: int | None) -> JSON:
-        with self.model.graph.lock:
-            self._hub.refuse_conflict(graph_version(version), subject, self.id)
-            line = gestures.line(self.model, gesture, subject, given)
-            with self._hub.in_python(line):
-                gestures.perform(self.model, gesture, subject, given, self.id)
-            return {**self._edited(), "python": line}
-
-    def _go_to(self, position: int, version: int | None) -> JSON:
-        """Undo or redo step by step until the history stands at a position."""
-        graph, history = self.model.graph, self.model.history
-        with graph.lock:
-            self._hub.refuse_conflict(graph_version(version), None, self.id)
-            if position > len(history):
-                raise ProtocolError("malformed", f"go_to: the history has {len(history)} steps, got {position}")
-            while history.position > position:
-                graph.undo(origin=self.id)
-            while history.position < position:
-                graph.redo(origin=self.id)
-            return self._edited()
+    # -- pictures and questions about edits ---------------------------------------------------------------
 
     def show_overlay(self, overlay: Overlay | None) -> None:
         """Colour the boxes by numbers, or, for None, by what they are again."""
@@ -244,29 +174,6 @@ class Session:
     def _targets(self, value: int, nodes: list[int]) -> JSON:
         with self.model.graph.lock:
             return palette.targets(self.model, value, nodes)
-
-    def _undo(self, version: int | None) -> JSON:
-        with self.model.graph.lock:
-            self._hub.refuse_conflict(graph_version(version), None, self.id)
-            if self.model.graph.undo(origin=self.id) is None:
-                raise ProtocolError("nothing", "There is nothing to undo.")
-            return self._edited()
-
-    def _redo(self, version: int | None) -> JSON:
-        with self.model.graph.lock:
-            self._hub.refuse_conflict(graph_version(version), None, self.id)
-            if self.model.graph.redo(origin=self.id) is None:
-                raise ProtocolError("nothing", "There is nothing to redo.")
-            return self._edited()
-
-    def _node(self, ident: int) -> Any:
-        record = self.model.graph.nodes.get(ident)
-        if record is None:
-            raise NameLookupError(f"node {ident} is not in the model any more")
-        return record
-
-    def _edited(self) -> JSON:
-        return {"version": wire_version(self.model.version)}
 
     def _save(self) -> JSON:
         return self._hub.save()
@@ -332,13 +239,3 @@ class Session:
             return self.model.graph.resolve_node(label) if label else 0
         except NameLookupError:
             return 0
-
-
-def wire_version(version: int) -> int:
-    """The model's version as the page counts it: from 1, since 0 is the page without a model."""
-    return version + 1
-
-
-def graph_version(version: int | None) -> int | None:
-    """The page's version as the model counts it."""
-    return None if version is None else version - 1

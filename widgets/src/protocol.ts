@@ -289,7 +289,7 @@ export interface Methods {
   rename_node: [{ node: number; name: string; version?: number }, Edited];
   rename_value: [{ value: number; name: string; version?: number }, Edited];
   remove: [{ nodes: number[]; bypass: boolean; version?: number }, Edited];
-  edit: [{ gesture: string; subject: number[]; given: Record<string, unknown>; version?: number }, Edited & { python: string }];
+  edit: [{ gesture: string; subject: number[]; given: Record<string, unknown>; version?: number }, Edited];
   undo: [{ version?: number }, Edited];
   redo: [{ version?: number }, Edited];
   go_to: [{ position: number; version?: number }, Edited];
@@ -297,6 +297,12 @@ export interface Methods {
   overlay: [{ by?: string | null }, Record<string, never>];
   operators: [Record<string, never>, { operators: OperatorInfo[] }];
   operator_doc: [{ op: string }, Documentation];
+  /** A piece of a file, base64; a gesture that takes a file names it by its id. */
+  upload: [{ file: string; name: string; offset: number; data: string }, { bytes: number }];
+  /** The likes of some nodes in every copy of their block. */
+  copies: [{ nodes: number[] }, { copies: number[][] }];
+  /** Nodes as a model of their own; its bytes come as a buffer. */
+  extract: [{ nodes: number[] }, { name: string; python: string }];
   targets: [{ value: number; nodes: number[] }, Targets];
   save: [Record<string, never>, { path: string; bytes: number }];
   run: [{ nodes: number[] | null; seed?: number }, RunResult];
@@ -334,6 +340,8 @@ export interface OverlayNumbers {
 
 export interface Edited {
   version: number;
+  /** The edit in Python, "" where it has no line. */
+  python: string;
 }
 
 export type Method = keyof Methods;
@@ -375,6 +383,8 @@ export interface CommitEvent {
   diagnostics: Diagnostic[];
   history: History;
   dirty: boolean;
+  /** The first node that cannot accept what the edit changed. */
+  refusal?: Diagnostic | null;
   /** The edit as a line of Python where it was made by hand in a view, else "". */
   python?: string;
   /** Session of the view that made the edit, null when it came from Python. */
@@ -383,8 +393,6 @@ export interface CommitEvent {
 
 export interface ProgressEvent {
   event: "progress";
-  /** The first node that cannot accept what the edit changed. */
-  refusal?: Diagnostic | null;
   seq: number;
   run: number;
   done: number;

@@ -1,0 +1,197 @@
+"""Gestures that are done to the model as a whole, or to the graph or body that a view shows of it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from onnxlab import schemas
+from onnxlab.errors import EditError
+from onnxlab.model.opening import load
+from onnxlab.notebook import typed_tensors
+from onnxlab.notebook.gesture import Gesture, Given, On, call, described, name_of, scope_of
+from onnxlab.notebook.node_gestures import OPERATOR, operator
+from onnxlab.notebook.value_gestures import dims
+
+
+def _where(on: On, given: Given) -> dict[str, Any]:
+    """The keyword that names the body or function that is shown; none in the main graph."""
+    path = scope_of(on.model, given["scope"])
+    return {"scope": path} if path else {}
+
+
+def _node_arguments(on: On, given: Given) -> tuple[list[Any], dict[str, Any]]:
+    inputs = [name_of(on.model, ident) or "" for ident in given["inputs"]]
+    return [given["op_type"], inputs, _outputs(on, given)], {**operator(given)[1], **_where(on, given)}
+
+
+def _outputs(on: On, given: Given) -> list[str]:
+    """A free name for each output that the operator must have."""
+    op_type, domain, graph = given["op_type"], given["domain"], on.model.graph
+    version = graph.opset_version(domain)
+    schema = schemas.find(domain, op_type, version) if version else None
+    taken = {name for scope in graph.scopes.values() for name in scope.names} if given["scope"] else graph.main.names
+    outputs: list[str] = []
+    for number in range(schema.min_output if schema else 1):
+        stem = f"{op_type.lower()}_{number}" if number else op_type.lower()
+        free = (name for name in [stem, *(f"{stem}_{i}" for i in range(1, len(taken) + 2))] if name not in taken)
+        outputs.append(next(free))
+    return outputs
+
+
+def _add_node(on: On, given: Given) -> None:
+    arguments, keywords = _node_arguments(on, given)
+    on.model.add_node(*arguments, **keywords)
+
+
+def _add_node_line(on: On, given: Given) -> str:
+    arguments, keywords = _node_arguments(on, given)
+    return f"model.add_node({call(*arguments, **keywords)})"
+
+
+def _input(on: On, given: Given) -> tuple[list[Any], dict[str, Any]]:
+    shape = dims(given)
+    typed = [given["dtype"], *([] if shape is None else [shape])] if given["dtype"] else []
+    if shape is not None and not typed:
+        raise EditError(f"{given['name']!r} is given a shape but no type; give both or neither")
+    return [given["name"], *typed], _where(on, given)
+
+
+def _add_input(on: On, given: Given) -> None:
+    arguments, keywords = _input(on, given)
+    on.model.add_input(*arguments, **keywords)
+
+
+def _add_input_line(on: On, given: Given) -> str:
+    arguments, keywords = _input(on, given)
+    return f"model.add_input({call(*arguments, **keywords)})"
+
+
+def _add_initializer(on: On, given: Given) -> None:
+    array = typed_tensors.array(given["dtype"], given["shape"], given["numbers"])
+    on.model.add_initializer(given["name"], array, **_where(on, given))
+
+
+def _add_initializer_line(on: On, given: Given) -> str:
+    array = typed_tensors.array_line(given["dtype"], given["shape"], given["numbers"])
+    where = call(**_where(on, given))
+    return f"model.add_initializer({given['name']!r}, {array}{', ' + where if where else ''})"
+
+
+def _set_opset(on: On, given: Given) -> None:
+    if given["version"]:
+        on.model.opsets[given["domain"]] = given["version"]
+    else:
+        del on.model.opsets[given["domain"]]
+
+
+def _set_opset_line(on: On, given: Given) -> str:
+    where = f"model.opsets[{given['domain']!r}]"
+    return f"{where} = {given['version']}" if given["version"] else f"del {where}"
+
+
+def _field(given: Given) -> Any:
+    """ir_version and model_version are numbers, the rest is text."""
+    text = given["text"].strip()
+    if not given["field"].endswith("version") or given["field"] == "producer_version":
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        raise EditError(f"{given['field']} is an integer, got {text!r}") from None
+
+
+def _insertion(on: On, given: Given) -> tuple[dict[str, str], dict[str, Any]]:
+    """What the inputs of a model in a file read: the given values in turn."""
+    formals = [each.name for each in _other(given).inputs if not each.initializer]
+    if len(given["connect"]) > len(formals):
+        raise EditError(f"{given['file'].name} has {len(formals)} inputs, got {len(given['connect'])} values for them")
+    names = [name_of(on.model, ident) or "" for ident in given["connect"]]
+    keywords = {"prefix": given["prefix"]} if given["prefix"] else {}
+    return dict(zip(formals, names, strict=False)), keywords | ({} if given["outputs"] else {"add_outputs": False})
+
+
+def _other(given: Given) -> Any:
+    """The model in a file that was chosen. Raises LoadError where it is none."""
+    return load(bytes(given["file"].data))
+
+
+def _insert(on: On, given: Given) -> None:
+    connect, keywords = _insertion(on, given)
+    on.model.insert(_other(given), connect, **keywords)
+
+
+def _insert_line(on: On, given: Given) -> str:
+    connect, keywords = _insertion(on, given)
+    return f"model.insert({call(given['file'].name, *([connect] if connect else []), **keywords)})"
+
+
+def _whole(method: str, label: str) -> Gesture:
+    """A gesture that is one method of the model without parameters."""
+    edit = {"inline": "inline_functions"}.get(method, method)
+    return Gesture(
+        "model",
+        {},
+        label,
+        lambda on, given: getattr(on.model, method)(),
+        lambda on, given: f"model.{method}()",
+        (edit,),
+    )
+
+
+def _graph_doc(on: On, given: Given) -> None:
+    on.model.graph_doc_string = given["text"]
+
+
+GESTURES: Mapping[str, Gesture] = {
+    "add_node": Gesture(
+        "model", {**OPERATOR, "inputs": "ids", "scope": "id"}, "add {op_type}", _add_node, _add_node_line, ("add_node",)
+    ),
+    "add_input": Gesture(
+        "model",
+        {"name": "text", "dtype": "text", "shape": "dims?", "scope": "id"},
+        "add input {name}",
+        _add_input,
+        _add_input_line,
+        ("add_input",),
+    ),
+    "add_initializer": Gesture(
+        "model",
+        {"name": "text", "dtype": "text", "shape": "dims", "numbers": "numbers", "scope": "id"},
+        "store {name}",
+        _add_initializer,
+        _add_initializer_line,
+        ("add_initializer",),
+    ),
+    "set_opset": Gesture(
+        "model", {"domain": "text", "version": "int"}, "set the opset", _set_opset, _set_opset_line, ("set_opset",)
+    ),
+    "set_field": Gesture(
+        "model",
+        {"field": "text", "text": "text"},
+        "set {field}",
+        lambda on, given: on.model.set_field(given["field"], _field(given)),
+        lambda on, given: f"model.set_field({call(given['field'], _field(given))})",
+        ("set_model_field",),
+    ),
+    "graph_doc": Gesture(
+        "model",
+        {"text": "long"},
+        "write about the graph",
+        _graph_doc,
+        lambda on, given: f"model.graph_doc_string = {given['text']!r}",
+        ("set_doc_string",),
+    ),
+    "insert": Gesture(
+        "model",
+        {"file": "file", "connect": "ids", "prefix": "text", "outputs": "bool"},
+        "insert another model",
+        _insert,
+        _insert_line,
+        ("insert_model",),
+    ),
+    "sort_nodes": _whole("sort_nodes", "sort the nodes"),
+    "drop_dead_nodes": _whole("drop_dead_nodes", "drop dead nodes"),
+    "drop_unused_initializers": _whole("drop_unused_initializers", "drop unused initializers"),
+    "drop_unused_functions": _whole("drop_unused_functions", "drop unused functions"),
+    "inline_all": _whole("inline", "inline all functions"),
+    **described("model"),
+}

@@ -1,0 +1,190 @@
+"""Gestures that are done to nodes."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.errors import EditError
+from onnxlab.graph.attributes import kind_of
+from onnxlab.graph.handles import Node, Value
+from onnxlab.graph.records import NodeRecord
+from onnxlab.notebook import protocol, typed_tensors
+from onnxlab.notebook.gesture import Gesture, Given, On, call, described, name_of
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+OPERATOR = {"op_type": "text", "domain": "text"}
+
+
+def operator(given: Given) -> tuple[str, dict[str, str]]:
+    """Operator type and, outside of the default domain, the keyword that names it."""
+    return given["op_type"], {"domain": given["domain"]} if given["domain"] else {}
+
+
+def attribute_value(model: "Model", node: NodeRecord, name: str, value: Any, kind: str) -> Any:
+    """An attribute's value as the page sent it; `kind` counts where neither schema nor node know the attribute."""
+    given = next((item for item in node.proto.attribute if item.name == name), None)
+    schema = model.graph.schema(node)
+    spec = schema.attributes.get(name) if schema else None
+    return protocol.from_wire(value, spec.type if spec else kind_of(given) if given is not None else kind)
+
+
+def _connect(on: On, given: Given) -> None:
+    slot, value = given["slot"], given["value"]
+    name_of(on.model, value)
+    if value and (refused := on.model.can_connect(Value(on.model.graph, value), on.it, slot)):
+        raise EditError(f"{refused}. The wire stays as it was.")
+    on.it.set_input(slot, Value(on.model.graph, value) if value else None)
+
+
+def _set_attributes(on: On, given: Given) -> None:
+    name, value = given["name"], given["value"]
+    for node in on.it:
+        if value is not None:
+            record = on.model.graph.nodes[node.id]
+            node.attributes[name] = attribute_value(on.model, record, name, value, given["type"])
+        else:
+            node.attributes.pop(name, None)
+
+
+def _attributes_line(on: On, given: Given) -> str:
+    name, value = given["name"], given["value"]
+    head = f"with model.edit({'set ' + name!r}):\n    for node in {on.line}:\n        "
+    if value is None:
+        return f"{head}node.attributes.pop({name!r}, None)"
+    return f"{head}node.attributes[{name!r}] = {protocol.from_wire(value, given['type'])!r}"
+
+
+def _set_elements(on: On, given: Given) -> None:
+    name = given["name"]
+    on.it.attributes[name] = typed_tensors.changed(_tensor(on.it, name), given["elements"])
+
+
+def _elements_line(on: On, given: Given) -> str:
+    name = given["name"]
+    return typed_tensors.changed_line(f"{on.line}.attributes[{name!r}]", _tensor(on.it, name), given["elements"])
+
+
+def _tensor(node: Node, name: str) -> Any:
+    found = node.attributes.get(name)
+    if not hasattr(found, "reshape"):
+        raise EditError(f"{name!r} of {node.label} is no tensor; give it a type and a shape first")
+    return found
+
+
+def _other_domain(on: On, given: Given) -> dict[str, str]:
+    return {} if on.it.domain == given["domain"] else {"domain": given["domain"]}
+
+
+def _names(given: Given) -> list[str | None]:
+    return [name or None for name in given["names"]]
+
+
+def _typed(given: Given) -> tuple[str, list[int], Any]:
+    return given["dtype"], given["shape"], given["numbers"]
+
+
+GESTURES: Mapping[str, Gesture] = {
+    "duplicate": Gesture(
+        "nodes",
+        {},
+        "duplicate {}",
+        lambda on, given: on.model.duplicate(on.it),
+        lambda on, given: f"model.duplicate({on.line})",
+        ("duplicate_nodes",),
+    ),
+    "replace": Gesture(
+        "node",
+        OPERATOR,
+        "make {} a {op_type}",
+        lambda on, given: on.it.replace(given["op_type"], given["domain"]),
+        lambda on, given: f"{on.line}.replace({call(given['op_type'], **_other_domain(on, given))})",
+        ("set_operator",),
+    ),
+    "connect": Gesture(
+        "node",
+        {"slot": "int", "value": "id"},
+        "rewire {}",
+        lambda on, given: _connect(on, given),
+        lambda on, given: f"{on.line}.set_input({call(given['slot'], name_of(on.model, given['value']))})",
+        ("set_input", "set_inputs"),
+    ),
+    "set_outputs": Gesture(
+        "node",
+        {"names": "texts"},
+        "set the outputs of {}",
+        lambda on, given: on.it.set_outputs(_names(given)),
+        lambda on, given: f"{on.line}.set_outputs({_names(given)!r})",
+        ("set_outputs",),
+    ),
+    "insert_before": Gesture(
+        "node",
+        {"slot": "int", **OPERATOR},
+        "insert {op_type} before {}",
+        lambda on, given: on.it.insert_before(given["slot"], given["op_type"], **operator(given)[1]),
+        lambda on, given: f"{on.line}.insert_before({call(given['slot'], given['op_type'], **operator(given)[1])})",
+        ("insert_on_edge",),
+    ),
+    "move": Gesture(
+        "node",
+        {"position": "int"},
+        "move {}",
+        lambda on, given: on.it.move(given["position"]),
+        lambda on, given: f"{on.line}.move({given['position']})",
+        ("move_node",),
+    ),
+    "default_attributes": Gesture(
+        "node",
+        {"explicit": "bool"},
+        "default attributes of {}",
+        lambda on, given: on.it.default_attributes(given["explicit"]),
+        lambda on, given: f"{on.line}.default_attributes({call(explicit=given['explicit'])})",
+        ("default_attributes",),
+    ),
+    "set_attributes": Gesture(
+        "nodes",
+        {"name": "text", "value": "attribute", "type": "text"},
+        "set {name} of {}",
+        _set_attributes,
+        _attributes_line,
+        ("set_attribute", "clear_attribute", "for_each_copy"),
+    ),
+    "set_tensor": Gesture(
+        "node",
+        {"name": "text", "dtype": "text", "shape": "dims", "numbers": "numbers"},
+        "set {name} of {}",
+        lambda on, given: on.it.attributes.__setitem__(given["name"], typed_tensors.array(*_typed(given))),
+        lambda on, given: f"{on.line}.attributes[{given['name']!r}] = {typed_tensors.array_line(*_typed(given))}",
+        ("set_attribute",),
+    ),
+    "set_tensor_elements": Gesture(
+        "node", {"name": "text", "elements": "elements"}, "set {name} of {}", _set_elements, _elements_line
+    ),
+    "node_to_initializer": Gesture(
+        "node",
+        {},
+        "store {}",
+        lambda on, given: on.it.to_initializer(),
+        lambda on, given: f"{on.line}.to_initializer()",
+        ("constant_to_initializer",),
+    ),
+    "inline": Gesture(
+        "node",
+        {"nested": "bool"},
+        "inline {}",
+        lambda on, given: on.model.inline(on.it, nested=given["nested"]),
+        lambda on, given: f"model.inline({on.line}, nested={given['nested']})",
+        ("inline_call",),
+    ),
+    "make_function": Gesture(
+        "nodes",
+        {"name": "text", "domain": "text", "copies": "bool"},
+        "make {name} a function",
+        lambda on, given: on.model.make_function(on.it, given["name"], given["domain"], copies=given["copies"]),
+        lambda on, given: (
+            f"model.make_function({on.line}, {given['name']!r}, {given['domain']!r}, copies={given['copies']})"
+        ),
+        ("make_function",),
+    ),
+    **described("node"),
+}

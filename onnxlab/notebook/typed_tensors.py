@@ -1,0 +1,122 @@
+"""Tensors as they are typed by hand: a type, a shape and numbers, or a few elements changed; each with its Python."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.errors import EditError
+
+MOST = 1 << 24
+"""Elements that a tensor made by hand may have."""
+
+Number = bool | int | float | str
+_WORDS = {"true": True, "false": False}
+
+
+def element(number: Number, dtype: "np.dtype[Any]") -> Any:
+    """What was typed as an element of a dtype: integers exactly, "nan" and "inf" as words, texts for strings.
+
+    Raises:
+        EditError: it is no such element, or does not fit.
+    """
+    if dtype.kind == "O":
+        return str(number)
+    try:
+        if isinstance(number, str):
+            number = _WORDS.get(number.strip().lower(), number.strip())
+        if dtype.kind == "b":
+            return bool(float(number))
+        if dtype.kind in "iu" or dtypes.from_numpy(dtype) in (dtypes.INT4, dtypes.UINT4, dtypes.INT2, dtypes.UINT2):
+            whole = int(number)
+            if whole != (number if not isinstance(number, str) else int(number)) or int(dtype.type(whole)) != whole:
+                raise ValueError(f"{dtype} cannot hold it")
+            return dtype.type(whole)
+        return dtype.type(complex(number) if dtype.kind == "c" else float(number))
+    except (ValueError, OverflowError, TypeError) as error:
+        shown = dtypes.name(dtypes.from_numpy(dtype))
+        raise EditError(f"{number!r} is no {shown}: {error}. Nothing was changed.") from None
+
+
+def array(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") -> "np.ndarray[Any, Any]":
+    """A new array; one number fills it.
+
+    Raises:
+        EditError: the type is none, the shape too large, or the numbers do not fit either.
+    """
+    kind, size = _dtype(dtype), int(np.prod(shape, dtype=object)) if shape else 1
+    if any(not isinstance(dim, int) for dim in shape):
+        raise EditError(f"a stored tensor has a fixed shape, got {list(shape)}; give a number for each dim")
+    if size > MOST:
+        raise EditError(f"{list(shape)} has {size:,} elements, by hand at most {MOST:,}; assign an array in Python")
+    found = np.empty(tuple(shape), kind)
+    if not isinstance(numbers, list):
+        found[...] = element(numbers, kind)
+    elif len(numbers) != size:
+        raise EditError(f"{list(shape)} has {size} elements, got {len(numbers)} numbers")
+    else:
+        for place, number in enumerate(numbers):
+            found.reshape(-1)[place] = element(number, kind)
+    return found
+
+
+def array_line(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") -> str:
+    """`array` of the same in Python."""
+    kind = _dtype(dtype)
+    if not isinstance(numbers, list):
+        return f"np.full({tuple(shape)}, {_shown(element(numbers, kind))}, {dtype_line(dtype)})"
+    items = ", ".join(_shown(element(number, kind)) for number in numbers)
+    reshaped = f".reshape({tuple(shape)})" if len(shape) != 1 else ""
+    return f"np.array([{items}], {dtype_line(dtype)}){reshaped}"
+
+
+def dtype_line(dtype: str) -> str:
+    """A dtype by its name here, in Python; those that NumPy does not know come from `onnxlab.dtypes`."""
+    kind = _dtype(dtype)
+    if kind.kind == "O":
+        return "object"
+    return repr(kind.name) if hasattr(np, kind.name) else f"onnxlab.dtypes.to_numpy({dtypes.parse(dtype)})"
+
+
+def changed(given: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> "np.ndarray[Any, Any]":
+    """A copy with elements changed: each as [place in row-major order, number].
+
+    Raises:
+        EditError: a place is outside, or a number does not fit.
+    """
+    found = np.array(given)
+    flat = found.reshape(-1)
+    for place, number in elements:
+        if place >= flat.size:
+            raise EditError(f"the tensor has {flat.size} elements, there is none at {place}; look at it again")
+        flat[place] = element(number, found.dtype)
+    return found
+
+
+def changed_line(where: str, given: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> str:
+    """`changed` in Python, of an array that the expression `where` reads and takes."""
+    lines = [f"array = {where}.copy()"]
+    for place, number in elements:
+        if place >= given.size:
+            raise EditError(f"the tensor has {given.size} elements, there is none at {place}; look at it again")
+        at = ", ".join(str(int(index)) for index in np.unravel_index(place, given.shape)) if given.ndim else "()"
+        lines.append(f"array[{at}] = {_shown(element(number, given.dtype))}")
+    return "; ".join([*lines, f"{where} = array"])
+
+
+def _dtype(dtype: str) -> "np.dtype[Any]":
+    try:
+        return dtypes.to_numpy(dtypes.parse(dtype))
+    except ValueError as error:
+        raise EditError(str(error)) from None
+
+
+def _shown(item: Any) -> str:
+    """An element in Python: shortest digits that give the same, words where there are none."""
+    item = item.item() if isinstance(item, np.generic) else item
+    if isinstance(item, float) and not np.isfinite(item):
+        return "np.nan" if np.isnan(item) else "np.inf" if item > 0 else "-np.inf"
+    if isinstance(item, bool | int | float | complex | str):
+        return repr(item)
+    return repr(float(item))
