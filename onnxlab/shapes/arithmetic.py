@@ -6,6 +6,7 @@ written beside the code are the same object.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
@@ -58,8 +59,28 @@ def _symbolic_floor(a: Dim, b: Dim) -> Dim:
         return exact
     if isinstance(b, int):
         return _floor_int(a, b) if b > 0 else _floor_int(-a, -b)
+    reduced = _reduced(a, b)
+    if reduced != (a, b):
+        return floor_div(*reduced)
     lowest = 0 if at_least(a, 0) and at_least(b, 0) else None
     return cast("Dim", make({(call("floor", (a, b), lowest),): 1}))
+
+
+def _reduced(a: Dim, b: Expr) -> tuple[Dim, Dim]:
+    """The same fraction without the factors that all terms of both have; b, and so each of its factors, is not 0."""
+    terms = [*terms_of(a).items(), *b.terms.items()]
+    common = terms[-1][0]
+    for monomial, _ in terms:
+        common = tuple((Counter(common) & Counter(monomial)).elements())
+    scale = lcm(*(c.denominator for _, c in terms))
+    number = Fraction(gcd(*(int(c * scale) for _, c in terms)), scale)
+    if not common and number == 1:
+        return a, b
+
+    def divided(dim: Dim) -> Dim:
+        return cast("Dim", make({_without(m, common) or (): Fraction(c) / number for m, c in terms_of(dim).items()}))
+
+    return divided(a), divided(b)
 
 
 def _floor_int(a: Any, b: int) -> Dim:
@@ -172,11 +193,34 @@ def _symbolic_broadcast(a: Dim, b: Dim) -> Dim:
     for dim in (a, b):
         atom = sole_atom(dim)
         parts.update(atom.arguments if atom is not None and atom.function == "broadcast" else (dim,))
+    for extreme in sorted(filter(sole_atom, parts), key=_mins_first):
+        parts -= _implied(extreme, parts)
     if len(parts) == 1:
-        return a
+        return parts.pop()
     arguments = tuple(sorted(cast("set[Expr]", parts), key=lambda dim: dim.serial))
     lowest = max(0, min(dim.minimum or 0 for dim in arguments))
     return cast("Dim", make({(call("broadcast", arguments, lowest),): 1}))
+
+
+def _mins_first(dim: Dim) -> tuple[bool, int]:
+    atom = sole_atom(dim)
+    return atom is not None and atom.function != "min", dim.serial if isinstance(dim, Expr) else 0
+
+
+def _implied(extreme: Dim, others: set[Dim]) -> set[Dim]:
+    """Which of the dims that broadcast with a min or max it decides, or is decided by: what can be left out.
+
+    min(n, 512) and n only broadcast where they are equal or the min is 1: the result is n. max(n, 4) and n, which
+    is at least 1, only where they are equal or n is 1: the result is the max.
+    """
+    atom = sole_atom(extreme)
+    if atom is None or atom.function not in ("min", "max"):
+        return set()
+    same = {dim for dim in atom.arguments if dim in others}
+    if atom.function == "max":
+        return {dim for dim in same if at_least(dim, 1)}
+    positive = all(dim in same or at_least(dim, 1) for dim in atom.arguments)
+    return {extreme} if len(same) == 1 and positive else set()
 
 
 @lru_cache(_REMEMBERED)

@@ -4,11 +4,12 @@ import gc
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from onnxlab.shapes import (
     Expr,
+    broadcast,
     ceil_div,
     evaluate,
     exact_div,
@@ -36,6 +37,11 @@ def test_equal_expressions_are_one_object() -> None:
     assert minimum(N, minimum(H, 3)) is minimum(3, N, H)
     assert maximum(N, 0) is N
     assert minimum(N, N + 1) is N
+    assert broadcast(minimum(N, 512), N) is N
+    assert broadcast(broadcast(minimum(N, 512), H), N) is broadcast(N, H)
+    assert broadcast(maximum(N + 1, 4), N + 1) is maximum(N + 1, 4)
+    assert floor_div(48 * N * H, 4 * N * W) is floor_div(12 * H, W)
+    assert floor_div(6 * N * H + 9 * H, 4 * H) is floor_div(6 * N + 9, 4)
 
 
 @pytest.mark.parametrize(
@@ -117,9 +123,16 @@ def test_unknown_symbols_are_equal_by_key_and_not_by_name() -> None:
 
 dims = st.recursive(
     st.integers(0, 6) | st.sampled_from([N, H, W]),
-    lambda inner: st.tuples(st.sampled_from("+-*/m^c"), inner, inner),
+    lambda inner: st.tuples(st.sampled_from("+-*/m^cdb"), inner, inner),
     max_leaves=8,
 )
+
+
+def _broadcast(a: int, b: int) -> int:
+    assume(a == b or 1 in (a, b))
+    return max(a, b) if a and b else 0
+
+
 _OPERATIONS = {
     "+": (lambda a, b: a + b,) * 2,
     "-": (lambda a, b: a - b,) * 2,
@@ -128,6 +141,8 @@ _OPERATIONS = {
     "c": (lambda a, b: ceil_div(a, 4), lambda a, b: -(-a // 4)),
     "m": (lambda a, b: minimum(a, b), min),
     "^": (lambda a, b: maximum(a, b), max),
+    "d": (lambda a, b: floor_div(a * b, maximum(b, 1) * 2), lambda a, b: (a * b) // (max(b, 1) * 2)),
+    "b": (lambda a, b: broadcast(maximum(a, 0), maximum(b, 0)), lambda a, b: _broadcast(max(a, 0), max(b, 0))),
 }
 
 
@@ -136,7 +151,8 @@ def _both(tree: object, bindings: dict[str, int]) -> tuple[object, int]:
         operation, left, right = tree
         (a, x), (b, y) = _both(left, bindings), _both(right, bindings)
         symbolic, plain = _OPERATIONS[operation]
-        return symbolic(a, b), plain(x, y)
+        number = plain(x, y)  # first: it may refuse what the symbols would
+        return symbolic(a, b), number
     return tree, evaluate(tree, bindings)
 
 
