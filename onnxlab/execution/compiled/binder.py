@@ -178,6 +178,11 @@ class Binder:
         if isinstance(value, (Chain, Product)) and (leaves or self._uses[name] > 1):
             self.view(name)
 
+    def offer(self, name: str, value: Value) -> None:
+        """Name a result that costs no more to make again than to read: emitted only when somebody asks for it."""
+        if name:
+            self._values[name] = value
+
     def combine(self, name: str, operation: str, operands: Sequence[Operand], truth: bool = False) -> None:
         """Name the result of an elementwise operation."""
         shapes = [operand.shape for operand in operands if not isinstance(operand, float)]
@@ -234,9 +239,8 @@ class Binder:
                 return emit_winograd(self.builder, value, value.window, self.packed)
             return emit_product(self.builder, value, self.packed)
         if isinstance(value, Chain):
-            dtype = np.bool_ if value.truth else np.float32
-            strides = _layout(value, np.dtype(dtype).itemsize)
-            return emit_chain(self.builder, value, self.allocate(name, value.shape, dtype, strides))
+            strides = _layout(value, value.dtype.itemsize)
+            return emit_chain(self.builder, value, self.allocate(name, value.shape, value.dtype, strides))
         if self._constants.get(name) is not value:
             return constant_view(value)
         key = ("plain", *self.packed.key_of(value, lasting=True))

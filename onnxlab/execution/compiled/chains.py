@@ -5,31 +5,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from onnxlab.execution.compiled.moving import merged
 from onnxlab.execution.compiled.operations import CODE
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
-from onnxlab.execution.compiled.records import BOOL, FLOAT, HALF, OPERAND_WORDS, REGISTERS, TILE
+from onnxlab.execution.compiled.records import (
+    BOOL,
+    BYTE,
+    FLOAT,
+    HALF,
+    INT,
+    OPERAND_WORDS,
+    REGISTERS,
+    SHORT,
+    TILE,
+    UBYTE,
+)
 from onnxlab.execution.compiled.views import View, constant_view
 
 Operand: TypeAlias = "Chain | View | float"
 MAX_OPERANDS = 10
 MAX_STEPS = 24
-_KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.bool_): BOOL, np.dtype(np.uint8): BOOL, np.dtype(np.float16): HALF}
+_KINDS = {
+    np.dtype(np.float32): FLOAT, np.dtype(np.bool_): BOOL, np.dtype(np.float16): HALF, np.dtype(np.int16): SHORT,
+    np.dtype(np.int8): BYTE, np.dtype(np.uint8): UBYTE, np.dtype(np.int32): INT,
+}  # fmt: skip
 _DIMS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chain:
-    """An operation of the vector machine on operands that broadcast to `shape`; `truth` if it makes booleans."""
+    """An operation of the vector machine on operands that broadcast to `shape`; `truth` if it makes booleans.
+
+    `whole` is the dtype of integers that it makes, which must fit: int16, int8 or uint8.
+    """
 
     operation: str
     operands: tuple[Operand, ...]
     shape: tuple[int, ...]
     truth: bool = False
+    whole: Any = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of what it makes."""
+        return np.dtype(self.whole or (np.bool_ if self.truth else np.float32))
 
     @property
     def steps(self) -> int:

@@ -47,6 +47,7 @@ EXPRESSIONS = {
     "where": "select(not_equal(x, ZERO), y, z)",
     "fma": "fma(x, y, z)",
     "clip": "vmin(vmax(x, y), z)",
+    "quantise": "vmin(select(greater(vround(x), y), vround(x), y), z)",
 }
 NAMES = tuple(EXPRESSIONS)
 CODE = {name: number for number, name in enumerate(NAMES)}

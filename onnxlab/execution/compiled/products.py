@@ -201,7 +201,7 @@ def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
     if product.groups > 1:
         batches[:, 1] = np.arange(product.groups) * (count * depth * host().columns * 4)
         batches[:, 2] = np.arange(product.groups) * (count * host().columns * 4)
-    row_block, row_blocks, panel_block, panel_blocks = _blocks(rows, product.length, depth, count, len(product.batches))
+    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, product.length, depth, count, len(product.batches))
     values: dict[str, Word] = {
         "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
         "length": product.length, "weights": weights.where, "y": product.target.where,
@@ -220,7 +220,7 @@ def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
     builder.emit("gemm", units, values, reads, [product.target], work=cost / _RATE)
 
 
-def _blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:
+def blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:
     """(rows of a unit, how many such blocks, panels of a unit, how many such blocks).
 
     Where all weights stay in the second cache, a unit takes few rows and all panels, so that results are written in

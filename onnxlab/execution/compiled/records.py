@@ -15,13 +15,15 @@ TILE = 512
 
 REGISTERS = 24
 OPERAND_WORDS = 8
-FLOAT, BOOL, HALF = 0, 1, 2
+FLOAT, BOOL, HALF, SHORT, BYTE, UBYTE, INT = range(7)
+"""Kinds of elements in memory: float32, bool, float16, int16, int8, uint8, int32."""
 
 _GEMM = (
     "kernel", "units", "x", "offsets", "tap_bytes", "taps", "length", "weights", "bias", "y", "places", "residual",
     "sources", "low", "high", "rows", "columns", "row_block", "panel_block", "row_blocks", "panel_blocks", "batches",
     "zeros",
 )  # fmt: skip
+_DOT = (*_GEMM, "kind", "scale", "shift", "factor")
 _COPYING = (
     "kernel", "units", "source", "target", "item",
     *(f"{what}{dim}" for dim in range(COPY_DIMS) for what in ("size", "from", "to")),
@@ -48,6 +50,7 @@ _WINOGRAD = (
 
 FIELDS = {
     "gemm": _GEMM,
+    "dot": _DOT,
     "copy": _COPYING,
     "clear": _COPYING,
     "elementwise": _ELEMENTWISE,
@@ -64,6 +67,7 @@ FIELDS = {
 
 MODULES = {
     "gemm": "gemm",
+    "dot": "dot",
     "copy": "copying",
     "clear": "copying",
     "elementwise": "elementwise",

@@ -20,6 +20,8 @@ from onnxlab.execution.compiled.kernels.lanes import (
     WIDTH,
     copy_bytes,
     get_f32,
+    get_i16,
+    get_i32,
     get_u8,
     load,
     load_half,
@@ -31,8 +33,19 @@ from onnxlab.execution.compiled.kernels.lanes import (
     store_half,
     word,
 )
+from onnxlab.execution.compiled.kernels.narrow import load_i8, load_i16, load_i32, load_u8, store_i8, store_i16
 from onnxlab.execution.compiled.kernels.operations import apply
-from onnxlab.execution.compiled.records import BOOL, FLOAT, HALF, OPERAND_WORDS, REGISTERS, TILE
+from onnxlab.execution.compiled.records import (
+    BOOL,
+    BYTE,
+    FLOAT,
+    HALF,
+    INT,
+    OPERAND_WORDS,
+    REGISTERS,
+    SHORT,
+    TILE,
+)
 
 _REGISTER = TILE * 4 + 64
 _ONE = np.float32(1.0)
@@ -51,15 +64,50 @@ def _gather_line(register, source, count, step, kind):
         else:
             for i in range(count):
                 put_f32(register + i * 4, get_f32(source + i * step))
-    elif kind == BOOL:
-        for i in range(count):
-            put_f32(register + i * 4, np.float32(get_u8(source + i * step)))
+    elif kind != HALF:
+        _gather_integers(register, source, count, step, kind)
     else:
         whole = count // WIDTH * WIDTH if step == 2 else 0
         for i in range(0, whole, WIDTH):
             store(register + i * 4, load_half(source + i * 2))
         for i in range(whole, count):
             put_f32(register + i * 4, half_of(source + i * step))
+
+
+@helper
+def _gather_integers(register, source, count, step, kind):
+    """As _gather_line, of integers; the last vector of a contiguous line is read in the registers' own memory."""
+    item = 4 if kind == INT else 2 if kind == SHORT else 1
+    if step != item:
+        for i in range(count):
+            put_f32(register + i * 4, np.float32(_integer(source + i * step, kind)))
+        return
+    for i in range(0, count, WIDTH):
+        place, where = register + i * 4, source + i * item
+        if count - i < WIDTH:
+            copy_bytes(place, where, (count - i) * item)
+            where = place
+        if kind == SHORT:
+            store(place, load_i16(where))
+        elif kind == BYTE:
+            store(place, load_i8(where))
+        elif kind == INT:
+            store(place, load_i32(where))
+        else:
+            store(place, load_u8(where))
+
+
+@helper
+def _integer(address, kind):
+    if kind == SHORT:
+        value = get_i16(address)
+    elif kind == INT:
+        value = get_i32(address)
+    else:
+        value = get_u8(address)
+        if kind == BYTE and value > 127:
+            value -= 256
+    return value
 
 
 @helper
@@ -125,15 +173,27 @@ def _write(target, source, rows, columns, down, kind, spare):
         if kind == BOOL:
             for i in range(columns):
                 put_u8(to + i, 1 if get_f32(line + i * 4) != 0 else 0)
-        elif kind == HALF:
+        elif kind == FLOAT:
+            copy_bytes(to, line, columns * 4)
+        else:
+            item = 2 if kind in (HALF, SHORT) else 1
             whole = columns // WIDTH * WIDTH
             for i in range(0, whole, WIDTH):
-                store_half(to + i * 2, load(line + i * 4))
+                _narrowed(to + i * item, line + i * 4, kind)
             if whole < columns:  # registers have room behind their elements
-                store_half(spare, load(line + whole * 4))
-                copy_bytes(to + whole * 2, spare, (columns - whole) * 2)
-        else:
-            copy_bytes(to, line, columns * 4)
+                _narrowed(spare, line + whole * 4, kind)
+                copy_bytes(to + whole * item, spare, (columns - whole) * item)
+
+
+@helper
+def _narrowed(target, source, kind):
+    """Write a vector of numbers that fit as float16, int16, int8 or uint8."""
+    if kind == HALF:
+        store_half(target, load(source))
+    elif kind == SHORT:
+        store_i16(target, load(source))
+    else:
+        store_i8(target, load(source))
 
 
 @kernel
@@ -143,7 +203,7 @@ def elementwise(record: Any, unit: Any, scratch: Any) -> None:
     tile_rows, tile_columns = word(record, 15), word(record, 16)
     row_items, column_items, kind = word(record, 17), word(record, 18), word(record, 21)
     first = unit * word(record, 19)
-    item = 4 if kind == FLOAT else 2 if kind == HALF else 1
+    item = 4 if kind == FLOAT else 2 if kind in (HALF, SHORT) else 1
     for register in range(word(record, 7), REGISTERS):
         put_i64(scratch + register * 8, scratch + REGISTERS * 8 + register * _REGISTER)
     _fill(record, scratch)

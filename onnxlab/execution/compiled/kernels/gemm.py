@@ -46,20 +46,29 @@ def _single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, lo
     single_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
 
 
+@helper
+def span(record, unit):
+    """(its row of the table of batches, first and last row, first and last panel) of a unit; the last are excluded."""
+    row_block, panel_block, row_blocks, panel_blocks = (
+        word(record, 17), word(record, 18), word(record, 19), word(record, 20),
+    )  # fmt: skip
+    batch = unit // (row_blocks * panel_blocks)
+    rest = unit - batch * (row_blocks * panel_blocks)
+    number = rest // panel_blocks
+    first_row, first_panel = number * row_block, (rest - number * panel_blocks) * panel_block
+    last_row = min(first_row + row_block, word(record, 15))
+    last_panel = min(first_panel + panel_block, (word(record, 16) + COLUMNS - 1) // COLUMNS)
+    return word(record, 21) + batch * 40, first_row, last_row, first_panel, last_panel
+
+
 @kernel
 def gemm(record: Any, unit: Any, scratch: Any) -> None:
     x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     length, weights, bias, y = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
     places, residual, sources = word(record, 10), word(record, 11), word(record, 12)
     low, high = float_of_bits(word(record, 13)), float_of_bits(word(record, 14))
-    rows, columns, row_block, panel_block = word(record, 15), word(record, 16), word(record, 17), word(record, 18)
-    row_blocks, panel_blocks, zeros = word(record, 19), word(record, 20), word(record, 22)
-    blocks = row_blocks * panel_blocks
-    batch = unit // blocks
-    rest = unit - batch * blocks
-    number = rest // panel_blocks
-    first_panel = (rest - number * panel_blocks) * panel_block
-    table = word(record, 21) + batch * 40
+    columns, zeros = word(record, 16), word(record, 22)
+    table, first_row, last_row, first_panel, last_panel = span(record, unit)
     x += word(table, 0)
     weights += word(table, 1)
     y += word(table, 3)
@@ -67,9 +76,7 @@ def gemm(record: Any, unit: Any, scratch: Any) -> None:
         bias += word(table, 2)
     if residual:
         residual += word(table, 4)
-    first_row = number * row_block
-    last_row = min(first_row + row_block, rows)
-    for panel in range(first_panel, min(first_panel + panel_block, (columns + COLUMNS - 1) // COLUMNS)):
+    for panel in range(first_panel, last_panel):
         column = panel * COLUMNS
         panel_weights = weights + panel * (taps * length * _PANEL)
         panel_bias = bias + panel * _PANEL if bias else 0

@@ -61,7 +61,7 @@ class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]
 Build = Callable[..., Any]
 
 
-def _function(result: Any, *arguments: Any) -> Callable[[Build], Any]:
+def declared(result: Any, *arguments: Any) -> Callable[[Build], Any]:
     """Decorator: turn `build(builder, *values) -> value` into a function of compiled code."""
 
     def declare(build: Build) -> Any:
@@ -127,115 +127,115 @@ def masked_store(builder: Any, address: Any, value: Any, chosen: Any) -> None:
 # -- memory ----------------------------------------------------------------------------------------------------------
 
 
-@_function(lanes, _i64)
+@declared(lanes, _i64)
 def load(builder: Any, address: Any) -> Any:
     return builder.load(pointer(builder, address, VECTOR), align=4)
 
 
-@_function(types.void, _i64, lanes)
+@declared(types.void, _i64, lanes)
 def store(builder: Any, address: Any, value: Any) -> None:
     builder.store(value, pointer(builder, address, VECTOR), align=4)
 
 
-@_function(lanes, _i64, _i64)
+@declared(lanes, _i64, _i64)
 def load_part(builder: Any, address: Any, count: Any) -> Any:
     """The first `count` lanes, zero in the others; only these bytes are touched."""
     return masked_load(builder, address, part_mask(builder, count))
 
 
-@_function(types.void, _i64, lanes, _i64)
+@declared(types.void, _i64, lanes, _i64)
 def store_part(builder: Any, address: Any, value: Any, count: Any) -> None:
     masked_store(builder, address, value, part_mask(builder, count))
 
 
-@_function(_i64, _i64, _i64)
+@declared(_i64, _i64, _i64)
 def word(builder: Any, address: Any, index: Any) -> Any:
     """The int64 number `index` of a record."""
     return builder.load(builder.gep(pointer(builder, address, _I64), [index]), align=8)
 
 
-@_function(_i64, _i64)
+@declared(_i64, _i64)
 def get_i32(builder: Any, address: Any) -> Any:
     return builder.sext(builder.load(pointer(builder, address, _I32), align=4), _I64)
 
 
-@_function(_i64, _i64)
+@declared(_i64, _i64)
 def get_i64(builder: Any, address: Any) -> Any:
     return builder.load(pointer(builder, address, _I64), align=1)
 
 
-@_function(_i64, _i64)
+@declared(_i64, _i64)
 def get_u8(builder: Any, address: Any) -> Any:
     return builder.zext(builder.load(pointer(builder, address, _I8), align=1), _I64)
 
 
-@_function(types.void, _i64, _i64)
+@declared(types.void, _i64, _i64)
 def put_u8(builder: Any, address: Any, value: Any) -> None:
     builder.store(builder.trunc(value, _I8), pointer(builder, address, _I8), align=1)
 
 
-@_function(types.void, _i64, _i64)
+@declared(types.void, _i64, _i64)
 def put_i64(builder: Any, address: Any, value: Any) -> None:
     builder.store(value, pointer(builder, address, _I64), align=1)
 
 
-@_function(types.void, _i64, _i64)
+@declared(types.void, _i64, _i64)
 def put_i32(builder: Any, address: Any, value: Any) -> None:
     builder.store(builder.trunc(value, _I32), pointer(builder, address, _I32), align=1)
 
 
-@_function(types.void, _i64, _i64)
+@declared(types.void, _i64, _i64)
 def put_i16(builder: Any, address: Any, value: Any) -> None:
     builder.store(builder.trunc(value, ir.IntType(16)), pointer(builder, address, ir.IntType(16)), align=1)
 
 
-@_function(_i64, _i64)
+@declared(_i64, _i64)
 def get_i16(builder: Any, address: Any) -> Any:
     return builder.sext(builder.load(pointer(builder, address, ir.IntType(16)), align=1), _I64)
 
 
-@_function(_f32, _i64)
+@declared(_f32, _i64)
 def get_f32(builder: Any, address: Any) -> Any:
     return builder.load(pointer(builder, address, _F32), align=4)
 
 
-@_function(types.void, _i64, _f32)
+@declared(types.void, _i64, _f32)
 def put_f32(builder: Any, address: Any, value: Any) -> None:
     builder.store(value, pointer(builder, address, _F32), align=4)
 
 
-@_function(types.void, _i64, _i64, _i64)
+@declared(types.void, _i64, _i64, _i64)
 def copy_bytes(builder: Any, target: Any, source: Any, count: Any) -> None:
     byte = _I8.as_pointer()
     move = external(builder, "llvm.memcpy.p0.p0.i64", ir.VoidType(), byte, byte, _I64, ir.IntType(1))
     builder.call(move, [pointer(builder, target, _I8), pointer(builder, source, _I8), count, ir.IntType(1)(0)])
 
 
-@_function(types.void, _i64, _i64)
+@declared(types.void, _i64, _i64)
 def clear_bytes(builder: Any, target: Any, count: Any) -> None:
     byte = _I8.as_pointer()
     fill = external(builder, "llvm.memset.p0.i64", ir.VoidType(), byte, _I8, _I64, ir.IntType(1))
     builder.call(fill, [pointer(builder, target, _I8), _I8(0), count, ir.IntType(1)(0)])
 
 
-@_function(_i64, _i64, _i64)
+@declared(_i64, _i64, _i64)
 def atomic_add(builder: Any, address: Any, value: Any) -> Any:
     """Add to an int64 in memory, seen by all threads; returns what it was."""
     return builder.atomic_rmw("add", pointer(builder, address, _I64), value, "seq_cst")
 
 
-@_function(_i64, _i64)
+@declared(_i64, _i64)
 def atomic_load(builder: Any, address: Any) -> Any:
     return builder.load_atomic(pointer(builder, address, _I64), "acquire", 8)
 
 
-@_function(types.void)
+@declared(types.void)
 def relax(builder: Any) -> None:
     """Let another thread have the processor."""
     builder.call(external(builder, "sched_yield", _I32), [])
 
 
-@_function(types.void, _i64, _i64, _i64, _i64)
+@declared(types.void, _i64, _i64, _i64, _i64)
 def call_kernel(builder: Any, kernel: Any, record: Any, unit: Any, scratch: Any) -> None:
     """Call a compiled kernel by the address of its code."""
     kind = ir.FunctionType(ir.VoidType(), [_I64, _I64, _I64])
@@ -245,12 +245,12 @@ def call_kernel(builder: Any, kernel: Any, record: Any, unit: Any, scratch: Any)
 # -- arithmetic ------------------------------------------------------------------------------------------------------
 
 
-@_function(lanes, _f32)
+@declared(lanes, _f32)
 def splat(builder: Any, scalar: Any) -> Any:
     return splat_value(builder, scalar)
 
 
-@_function(lanes, lanes, lanes, lanes)
+@declared(lanes, lanes, lanes, lanes)
 def fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return multiply_add(builder, a, b, c)
 
@@ -276,7 +276,7 @@ def _unary(name: str) -> Any:
         return builder.call(external(builder, f"llvm.{name}.v{WIDTH}f32", VECTOR, VECTOR), [a])
 
     build.__name__ = f"v{name}"
-    return _function(lanes, lanes)(build)
+    return declared(lanes, lanes)(build)
 
 
 vsqrt, vfloor, vceil, vabs, vround = map(_unary, ("sqrt", "floor", "ceil", "fabs", "rint"))
@@ -287,7 +287,7 @@ def _comparison(name: str, sign: str, ordered: bool = True) -> Any:
         return (builder.fcmp_ordered if ordered else builder.fcmp_unordered)(sign, a, b)
 
     build.__name__ = name
-    return _function(mask, lanes, lanes)(build)
+    return declared(mask, lanes, lanes)(build)
 
 
 less, less_equal, greater = (_comparison(n, s) for n, s in (("less", "<"), ("less_equal", "<="), ("greater", ">")))
@@ -295,25 +295,25 @@ greater_equal, equal = _comparison("greater_equal", ">="), _comparison("equal", 
 not_equal = _comparison("not_equal", "!=", ordered=False)
 
 
-@_function(lanes, mask, lanes, lanes)
+@declared(lanes, mask, lanes, lanes)
 def select(builder: Any, chosen: Any, a: Any, b: Any) -> Any:
     return builder.select(chosen, a, b)
 
 
-@_function(lanes, lanes, lanes)
+@declared(lanes, lanes, lanes)
 def vmax(builder: Any, a: Any, b: Any) -> Any:
     """The larger; NaN where either is, as in NumPy."""
     kept = builder.select(builder.fcmp_ordered(">", a, b), a, b)
     return builder.select(builder.fcmp_unordered("uno", a, a), a, kept)
 
 
-@_function(lanes, lanes, lanes)
+@declared(lanes, lanes, lanes)
 def vmin(builder: Any, a: Any, b: Any) -> Any:
     kept = builder.select(builder.fcmp_ordered("<", a, b), a, b)
     return builder.select(builder.fcmp_unordered("uno", a, a), a, kept)
 
 
-@_function(lanes, lanes)
+@declared(lanes, lanes)
 def power_of_two(builder: Any, a: Any) -> Any:
     """2 to the power of whole numbers between -126 and 127."""
     whole = builder.fptosi(a, INTEGERS)
@@ -321,7 +321,7 @@ def power_of_two(builder: Any, a: Any) -> Any:
     return builder.bitcast(builder.shl(builder.add(whole, bias), shift), VECTOR)
 
 
-@_function(lanes, lanes)
+@declared(lanes, lanes)
 def exponent(builder: Any, a: Any) -> Any:
     """The binary exponent of positive normal numbers, as float32: a = mantissa(a) * 2**exponent(a)."""
     bits = builder.bitcast(a, INTEGERS)
@@ -329,7 +329,7 @@ def exponent(builder: Any, a: Any) -> Any:
     return builder.sitofp(builder.sub(builder.lshr(bits, shift), bias), VECTOR)
 
 
-@_function(lanes, lanes)
+@declared(lanes, lanes)
 def mantissa(builder: Any, a: Any) -> Any:
     """The number between 0.5 and 1 that `exponent` leaves."""
     bits = builder.bitcast(a, INTEGERS)
@@ -337,7 +337,7 @@ def mantissa(builder: Any, a: Any) -> Any:
     return builder.bitcast(builder.or_(builder.and_(bits, low), half), VECTOR)
 
 
-@_function(lanes, lanes, lanes)
+@declared(lanes, lanes, lanes)
 def copy_sign(builder: Any, a: Any, b: Any) -> Any:
     """The size of a with the sign of b."""
     return builder.call(external(builder, f"llvm.copysign.v{WIDTH}f32", VECTOR, VECTOR, VECTOR), [a, b])
@@ -360,7 +360,7 @@ def _reduction(name: str, intrinsic_name: str, start: float | None) -> Any:
         return builder.extract_element(a, _I32(0))
 
     build.__name__ = name
-    return _function(_f32, lanes)(build)
+    return declared(_f32, lanes)(build)
 
 
 sum_of = _reduction("sum_of", "fadd", 0.0)
@@ -368,41 +368,41 @@ largest = _reduction("largest", "fmax", None)
 smallest = _reduction("smallest", "fmin", None)
 
 
-@_function(lanes, _i64)
+@declared(lanes, _i64)
 def load_half(builder: Any, address: Any) -> Any:
     """float16 in memory, widened."""
     kind = ir.VectorType(ir.HalfType(), WIDTH)
     return builder.fpext(builder.load(pointer(builder, address, kind), align=2), VECTOR)
 
 
-@_function(types.void, _i64, lanes)
+@declared(types.void, _i64, lanes)
 def store_half(builder: Any, address: Any, value: Any) -> None:
     """As float16, rounded."""
     kind = ir.VectorType(ir.HalfType(), WIDTH)
     builder.store(builder.fptrunc(value, kind), pointer(builder, address, kind), align=2)
 
 
-@_function(lanes, _i64)
+@declared(lanes, _i64)
 def load_bytes(builder: Any, address: Any) -> Any:
     """uint8 or bool in memory, as float32."""
     kind = ir.VectorType(_I8, WIDTH)
     return builder.uitofp(builder.load(pointer(builder, address, kind), align=1), VECTOR)
 
 
-@_function(types.void, _i64, lanes)
+@declared(types.void, _i64, lanes)
 def store_bytes(builder: Any, address: Any, value: Any) -> None:
     """Numbers that are 0 or 1, as bool."""
     kind = ir.VectorType(_I8, WIDTH)
     builder.store(builder.fptoui(value, kind), pointer(builder, address, kind), align=1)
 
 
-@_function(_f32, _i64)
+@declared(_f32, _i64)
 def float_of_bits(builder: Any, bits: Any) -> Any:
     """The float32 whose bits are the low half of a word of a record."""
     return builder.bitcast(builder.trunc(bits, _I32), _F32)
 
 
-@_function(types.void, _i64, _i64, _i64, _i64)
+@declared(types.void, _i64, _i64, _i64, _i64)
 def transpose_store(builder: Any, source: Any, step: Any, target: Any, stride: Any) -> None:
     """Transpose a square of vectors: row r of the source is at `source + r * step`, of the target `+ r * stride`."""
     rows = [builder.load(pointer(builder, builder.add(source, builder.mul(step, _I64(r))), VECTOR), align=4)
@@ -422,7 +422,7 @@ def transpose_store(builder: Any, source: Any, step: Any, target: Any, stride: A
         builder.store(row, pointer(builder, where, VECTOR), align=4)
 
 
-@_function(lanes, lanes, _i64, _f32)
+@declared(lanes, lanes, _i64, _f32)
 def part_select(builder: Any, value: Any, count: Any, other: Any) -> Any:
     """The first `count` lanes of a vector, `other` in the rest."""
     return builder.select(part_mask(builder, count), value, splat_value(builder, other))

@@ -37,7 +37,7 @@ COLUMNS = host().columns
 
 
 @contextmanager
-def _loop(builder: Any, count: Any) -> Iterator[Any]:
+def loop(builder: Any, count: Any) -> Iterator[Any]:
     """`for index in range(count)`; the body is what is built inside."""
     before = builder.block
     head, body, after = (builder.append_basic_block(name) for name in ("head", "body", "after"))
@@ -53,7 +53,7 @@ def _loop(builder: Any, count: Any) -> Iterator[Any]:
     builder.position_at_end(after)
 
 
-def _offset(builder: Any, table: Any, index: int) -> Any:
+def entry(builder: Any, table: Any, index: int) -> Any:
     """Entry of a table of int32."""
     where = pointer(builder, builder.add(table, _I64(4 * index)), _I32)
     return builder.sext(builder.load(where, align=4), _I64)
@@ -86,15 +86,15 @@ class _Tile:
     def multiply(self, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any, zeros: Any) -> None:
         builder = self.builder
         builder.store(weights, self.weights)
-        with _loop(builder, taps) as tap:
+        with loop(builder, taps) as tap:
             table = builder.add(offsets, builder.mul(tap, tap_bytes))
             rows = []
             for m in range(self.rows):
-                offset = _offset(builder, table, m)
+                offset = entry(builder, table, m)
                 absent = builder.icmp_signed("<", offset, _I64(0))
                 rows.append(pointer(builder, builder.select(absent, zeros, builder.add(x, offset)), _F32))
             first = pointer(builder, builder.load(self.weights), _F32)
-            with _loop(builder, length) as k:
+            with loop(builder, length) as k:
                 panel = builder.gep(first, [builder.mul(k, _I64(COLUMNS))])
                 vectors = [
                     builder.load(builder.bitcast(builder.gep(panel, [_I64(v * WIDTH)]), VECTOR.as_pointer()), align=4)
@@ -123,7 +123,7 @@ class _Tile:
         builder = self.builder
         with builder.if_then(builder.icmp_signed("!=", residual, _I64(0))):
             for m, row in enumerate(self.sums):
-                base = builder.add(residual, _offset(builder, sources, m))
+                base = builder.add(residual, entry(builder, sources, m))
                 for v, place in enumerate(row):
                     where = builder.add(base, _I64(v * BYTES))
                     if masks:
@@ -133,7 +133,7 @@ class _Tile:
                     builder.store(builder.fadd(builder.load(place), value), place)
         low, high = splat_value(builder, low), splat_value(builder, high)
         for m, row in enumerate(self.sums):
-            base = builder.add(y, _offset(builder, places, m))
+            base = builder.add(y, entry(builder, places, m))
             for v, place in enumerate(row):
                 value = builder.load(place)
                 # NaN is neither below nor above, and so stays

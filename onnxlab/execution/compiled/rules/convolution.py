@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import product as positions
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
-from onnxlab.execution.compiled.moving import emit_clear, emit_copy
+from onnxlab.execution.compiled.moving import contiguous, emit_clear, emit_copy
 from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import Product, bits, table
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
@@ -70,9 +71,9 @@ def offsets_of(x: View, shape: Window) -> Array:
     return np.array(rows)
 
 
-def image(binder: Binder, shape: tuple[int, ...]) -> View:
+def image(binder: Binder, shape: tuple[int, ...], dtype: Any = np.float32) -> View:
     """A place for [N, C, D1, …] with contiguous channels."""
-    return binder.builder.allocate(shape, np.float32, channels_last(shape))
+    return binder.builder.allocate(shape, dtype, channels_last(shape, np.dtype(dtype).itemsize))
 
 
 def pixels(view: View) -> View:
@@ -102,15 +103,7 @@ def _product(
 ) -> Product:
     """A convolution as a product; of few channels, over runs of several pixels."""
     channels = weights.shape[1]
-    runs = group == 1 and channels < _FEW and found.kernel[-1] > 1 and found.dilations[-1] == 1
-    if runs:
-        x, found = _padded(binder, node.inputs[0], found)
-    else:
-        x = binder.rows_of_channels(node.inputs[0])
-    offsets = offsets_of(x, found)
-    length = channels
-    if runs:
-        offsets, length = offsets[:: found.kernel[-1]], channels * found.kernel[-1]
+    x, offsets, length = rows_of(binder, binder.floats(node.inputs[0]), found, channels, group)
     columns = len(weights) // group
     batches = np.zeros((group, 5), np.int64)
     numbers = np.arange(group, dtype=np.int64)
@@ -125,13 +118,23 @@ def _product(
     )  # fmt: skip
 
 
-def _padded(binder: Binder, name: str, found: Window) -> tuple[View, Window]:
+def rows_of(binder: Binder, x: View, found: Window, channels: int, group: int) -> tuple[View, Array, int]:
+    """(image, offsets as of `offsets_of`, elements of a row under one tap); of few channels, runs of several pixels."""
+    item = x.dtype.itemsize
+    if group == 1 and channels < _FEW and found.kernel[-1] > 1 and found.dilations[-1] == 1:
+        x, found = _padded(binder, x, found)
+        return x, offsets_of(x, found)[:: found.kernel[-1]], channels * found.kernel[-1]
+    if x.strides[1] != item and x.shape[1] != 1:
+        x = contiguous(binder.builder, x, channels_last(x.shape, item))
+    return x, offsets_of(x, found), channels
+
+
+def _padded(binder: Binder, x: View, found: Window) -> tuple[View, Window]:
     """A copy of the image with its padding around it, and the window over that copy."""
-    x = binder.floats(name)
     geometry = zip(found.output, found.strides, found.kernel, found.dilations, strict=True)
     spans = [(out - 1) * stride + (k - 1) * dilation + 1 for out, stride, k, dilation in geometry]
     sizes = [max(span, begin + size) for span, begin, size in zip(spans, found.begin, found.size, strict=True)]
-    copy = image(binder, (*x.shape[:2], *sizes))
+    copy = image(binder, (*x.shape[:2], *sizes), x.dtype)
     if sizes != list(x.shape[2:]):
         emit_clear(binder.builder, copy, copy.nbytes)
     offset = sum(begin * step for begin, step in zip(found.begin, copy.strides[2:], strict=True))

@@ -1,0 +1,206 @@
+"""Products and convolutions of integers: rows of int16 addressed by tables, times packed pairs of int16, in batches.
+
+Both factors are quantised values with their zero points taken off, which fit 9 bits: so padding is zero, any mix of
+int8, uint8 and zero points is one kernel, and sums are exact in int32. What becomes of a sum s of column c:
+
+    v = float32(s + bias[c]) * (scale[c] * factor) + shift[c] + residual
+
+is clamped to low and high; `kind` says how it is written: int32 (s alone), float32, or int16 rounded to even.
+
+A record has the words of `gemm` (`length` counts pairs, `weights` are [panel][taps * length][COLUMNS][2] int16, `bias`
+int32 and padded to whole panels), and
+
+    kind                what is written
+    scale, shift        float32 per column, padded to whole panels; 0 where absent
+    factor              address of a float32 that is known at run time only; 0 where absent
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+
+from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.gemm import span
+from onnxlab.execution.compiled.kernels.lanes import (
+    BYTES,
+    INTEGERS,
+    WIDTH,
+    copy_bytes,
+    float_of_bits,
+    get_f32,
+    get_i32,
+    greater,
+    less,
+    load,
+    load_part,
+    pointer,
+    select,
+    splat,
+    splat_value,
+    store,
+    store_part,
+    vround,
+    word,
+)
+from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS, VECTORS, entry, loop
+from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, load_i32, pairs, store_i16
+from onnxlab.execution.compiled.records import FLOAT, SHORT
+
+_I64, _I32 = ir.IntType(64), ir.IntType(32)
+_PANEL = COLUMNS * 4
+_SUMS = ROWS * _PANEL
+
+
+def make_tile(rows: int) -> Any:
+    """The tile of this many rows, as a function of compiled code.
+
+    tile(x, offsets, tap_bytes, taps, length, weights, zeros, sums): as the microkernel's, of pairs of int16; the sums
+    go to `sums` as [rows, COLUMNS] int32.
+    """
+
+    @intrinsic
+    def tile(context, x, offsets, tap_bytes, taps, length, weights, zeros, sums):
+        def generate(context, builder, signature, values):
+            _build(builder, rows, *values)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 8), generate
+
+    return tile
+
+
+def _build(
+    builder: Any, count: int, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any,
+    zeros: Any, sums: Any,
+) -> None:  # fmt: skip
+    with builder.goto_entry_block():
+        places = [[builder.alloca(INTEGERS) for _ in range(VECTORS)] for _ in range(count)]
+        panels = builder.alloca(_I64)
+    for row in places:
+        for place in row:
+            builder.store(ir.Constant(INTEGERS, None), place)
+    builder.store(weights, panels)
+    with loop(builder, taps) as tap:
+        table = builder.add(offsets, builder.mul(tap, tap_bytes))
+        rows = []
+        for m in range(count):
+            offset = entry(builder, table, m)
+            absent = builder.icmp_signed("<", offset, _I64(0))
+            rows.append(pointer(builder, builder.select(absent, zeros, builder.add(x, offset)), _I32))
+        first = pointer(builder, builder.load(panels), _I32)
+        with loop(builder, length) as k:
+            panel = builder.gep(first, [builder.mul(k, _I64(COLUMNS))])
+            vectors = [
+                builder.load(builder.bitcast(builder.gep(panel, [_I64(v * WIDTH)]), SHORTS.as_pointer()), align=4)
+                for v in range(VECTORS)
+            ]
+            for m, row in enumerate(rows):
+                pair = splat_value(builder, builder.load(builder.gep(row, [k]), align=2), INTEGERS)
+                value = builder.bitcast(pair, SHORTS)
+                for v, place in enumerate(places[m]):
+                    made = pairs(builder, value, vectors[v])
+                    builder.store(builder.add(builder.load(place), made), place)
+        step = builder.mul(length, _I64(_PANEL))
+        builder.store(builder.add(builder.load(panels), step), panels)
+    for m, row in enumerate(places):
+        for v, place in enumerate(row):
+            where = builder.add(sums, _I64(m * _PANEL + v * BYTES))
+            builder.store(builder.load(place), pointer(builder, where, INTEGERS), align=4)
+
+
+_full_tile, _half_tile, _single_tile = make_tile(ROWS), make_tile(HALF_ROWS), make_tile(1)
+
+
+@helper
+def _full(x, o, tap_bytes, taps, length, w, zeros, sums):
+    _full_tile(x, o, tap_bytes, taps, length, w, zeros, sums)
+
+
+@helper
+def _half(x, o, tap_bytes, taps, length, w, zeros, sums):
+    _half_tile(x, o, tap_bytes, taps, length, w, zeros, sums)
+
+
+@helper
+def _single(x, o, tap_bytes, taps, length, w, zeros, sums):
+    _single_tile(x, o, tap_bytes, taps, length, w, zeros, sums)
+
+
+@helper
+def finish(sums, y, residual, columns, bias, scale, shift, factor, low, high, kind):
+    """Write the sums of one row of a panel; `bias` is int32, `residual` 0 where absent."""
+    for v in range(0, min(columns, COLUMNS), WIDTH):
+        at, count = v * 4, min(columns - v, WIDTH)
+        if bias:
+            add_i32(sums + at, bias + at)
+        if kind not in (FLOAT, SHORT):
+            copy_bytes(y + at, sums + at, count * 4)
+            continue
+        value = load_i32(sums + at)
+        if scale:
+            value = value * (load(scale + at) * factor)
+        else:
+            value = value * factor
+        if shift:
+            value = value + load(shift + at)
+        if residual:
+            value = value + (load(residual + at) if count == WIDTH else load_part(residual + at, count))
+        if kind == SHORT:
+            value = vround(value)
+        value = select(less(value, low), low, value)
+        value = select(greater(value, high), high, value)
+        if kind == SHORT:
+            _put_short(y + v * 2, value, count, sums + at)
+        elif count == WIDTH:
+            store(y + at, value)
+        else:
+            store_part(y + at, value, count)
+
+
+@helper
+def _put_short(address, value, count, spare):
+    if count == WIDTH:
+        store_i16(address, value)
+    else:
+        store_i16(spare, value)
+        copy_bytes(address, spare, count * 2)
+
+
+@kernel
+def dot(record: Any, unit: Any, scratch: Any) -> None:
+    table, first_row, last_row, first_panel, last_panel = span(record, unit)
+    x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
+    length, places, sources = word(record, 6), word(record, 10), word(record, 12)
+    low, high = splat(float_of_bits(word(record, 13))), splat(float_of_bits(word(record, 14)))
+    columns, zeros, kind = word(record, 16), word(record, 22), word(record, 23)
+    factor = splat(get_f32(word(record, 26)))
+    x += word(table, 0)
+    item = 2 if kind == SHORT else 4
+    for panel in range(first_panel, last_panel):
+        weights = word(record, 7) + word(table, 1) + panel * (taps * length * _PANEL)
+        side = panel * _PANEL + word(table, 2)
+        bias = word(record, 8) + side if word(record, 8) else 0
+        scale = word(record, 24) + side if word(record, 24) else 0
+        shift = word(record, 25) + side if word(record, 25) else 0
+        y = word(record, 9) + word(table, 3) + panel * COLUMNS * item
+        residual = word(record, 11) + word(table, 4) + panel * _PANEL if word(record, 11) else 0
+        row = first_row
+        while row < last_row:
+            o, count = offsets + row * 4, ROWS
+            if last_row - row > HALF_ROWS:
+                _full(x, o, tap_bytes, taps, length, weights, zeros, scratch)
+            elif last_row - row > 1:
+                count = HALF_ROWS
+                _half(x, o, tap_bytes, taps, length, weights, zeros, scratch)
+            else:
+                count = 1
+                _single(x, o, tap_bytes, taps, length, weights, zeros, scratch)
+            for m in range(row, min(row + count, last_row)):
+                behind = residual + get_i32(sources + m * 4) if residual else 0
+                finish(scratch + (m - row) * _PANEL, y + get_i32(places + m * 4), behind, columns - panel * COLUMNS,
+                       bias, scale, shift, factor, low, high, kind)  # fmt: skip
+            row += count
