@@ -5,6 +5,7 @@
  * and a refusal becomes a toast. Nothing here renders.
  */
 
+import { Blast } from "./blast.ts";
 import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
 import { type Heat, heatOf } from "./heat.ts";
@@ -25,7 +26,7 @@ export interface Toast {
   node: number;
 }
 
-export type Drawer = "problems" | "results" | "history" | "table" | null;
+export type Drawer = "problems" | "results" | "changes" | "history" | "table" | null;
 
 /** The run under way: its request id and how far it is. */
 export interface Running {
@@ -65,6 +66,7 @@ export class App {
   readonly client: Client;
   readonly index: SearchIndex;
   readonly editing = new Editing(this);
+  readonly blast = new Blast(this);
   /** Null until the picture is on the page. */
   readonly attached = new Cell<Picture | null>(null);
 
@@ -106,6 +108,7 @@ export class App {
       this.store.on("commit", (change) => {
         this.index.invalidate();
         this.#dropMissing();
+        this.blast.follow(change);
         if (change.structural || change.nodes.length) {
           this.#searchAgain();
           this.picture?.setRunStats(null);
@@ -167,6 +170,7 @@ export class App {
 
   dispose(): void {
     for (const off of this.#offs) off();
+    this.blast.dispose();
     for (const timer of this.#toastTimers) clearTimeout(timer);
     this.#offs = [];
     this.attached.value = null;

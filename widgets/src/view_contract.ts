@@ -46,10 +46,12 @@ export interface Picture {
   openScope(scope: number): void;
   setBadges(diagnostics: Diagnostic[]): void;
   setHighlights(nodes: number[]): void;
-  /** Nodes to draw faintly. */
   /** Colours boxes by numbers, null: by what they are. */
   setHeat(heat: Heat | null): void;
+  /** Nodes to draw faintly. */
   setDimmed(nodes: number[]): void;
+  /** Flashes the values that an edit changed, with what they were, and marks the node that cannot accept it (0: none). */
+  setChanged(changed: ReadonlyMap<number, readonly [before: string, now: string]>, refusing: number): void;
   setRunStats(statistics: Statistics[] | null): void;
   setTheme(theme: Theme): void;
   on<E extends keyof PictureEvents>(event: E, listener: (payload: PictureEvents[E]) => void): () => void;

@@ -4,7 +4,7 @@ import { type Heat, quantity } from "../heat.ts";
 import type { Diagnostic, Statistics } from "../protocol.ts";
 import type { Store } from "../store.ts";
 import type { Badge } from "./canvas/painter.ts";
-import { GROUP, NODE, keyOf } from "./keys.ts";
+import { GROUP, INPUT, NODE, OUTPUT, keyOf } from "./keys.ts";
 import { boxOfNode, type Ground } from "./walk.ts";
 
 /** Errors and warnings on the boxes that show their nodes; those of a value are on the node that makes it. */
@@ -47,6 +47,21 @@ export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, { share: nu
   return new Map([...sums].map(([box, sum]) => [
     box, { share: Number.isFinite(sum) ? (most > 0 ? Math.sqrt(Math.max(0, sum) / most) : 0) : 1, text: quantity(sum, heat.unit) },
   ]));
+}
+
+/** Folded groups and inputs and outputs that hold or are one of some values: where no label says so. */
+export function boxesOfValues(ground: Ground, values: Iterable<number>): Set<number> {
+  const { store, scene } = ground, boxes = new Set<number>();
+  for (const value of values) {
+    const producer = store.producer(value);
+    const inside = producer ? boxOfNode(ground, producer.node) : -1;
+    if (inside >= 0 && scene.boxes[inside]!.kind === GROUP) boxes.add(inside);
+    for (const kind of [INPUT, OUTPUT] as const) {
+      const terminal = scene.indexOf.get(keyOf(kind, value));
+      if (terminal !== undefined) boxes.add(terminal);
+    }
+  }
+  return boxes;
 }
 
 /** Values that go in and out of the selected nodes. */

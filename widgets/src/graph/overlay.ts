@@ -4,7 +4,7 @@ import type { Heat } from "../heat.ts";
 import type { Diagnostic } from "../protocol.ts";
 import type { Badge, Marks } from "./canvas/painter.ts";
 import { INPUT, OUTSIDE } from "./keys.ts";
-import { badgesOf, countsOf, heatOfBoxes, selectedBoxes, valuesAround } from "./marks.ts";
+import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, selectedBoxes, valuesAround } from "./marks.ts";
 import type { Pick } from "./pick.ts";
 import { boxOfNode, type Ground } from "./walk.ts";
 
@@ -24,9 +24,12 @@ export class Overlay {
   #dimmed: readonly number[] = [];
   #heat: Heat | null = null;
   ran: ReadonlyMap<number, boolean> = new Map();
+  /** The node that cannot accept the last edit, 0: none. */
+  refusing = 0;
+  #changed: ReadonlyMap<number, readonly [before: string, now: string]> = new Map();
   #highlights: readonly number[] = [];
   #diagnostics: readonly Diagnostic[] = [];
-  #counted: { matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
+  #counted: { changedBoxes: ReadonlySet<number>; matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
 
   /** Scene or folding changed: boxes have other indices now. */
   sceneChanged(): void {
@@ -41,6 +44,11 @@ export class Overlay {
 
   set heat(heat: Heat | null) {
     this.#heat = heat;
+    this.#counted = null;
+  }
+
+  set changed(changed: ReadonlyMap<number, readonly [before: string, now: string]>) {
+    this.#changed = changed;
     this.#counted = null;
   }
 
@@ -72,10 +80,10 @@ export class Overlay {
     return selectedBoxes(ground, this.nodes, this.group);
   }
 
-  /** What the painter draws; `keyboard`: whether the focus is shown. */
-  marks(ground: Ground, keyboard: boolean): Marks {
+  /** What the painter draws; `keyboard`: whether the focus is shown; `flash`: how strongly changed shapes are marked. */
+  marks(ground: Ground, keyboard: boolean, flash = 0): Marks {
     this.#counted ??= {
-      matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
+      changedBoxes: boxesOfValues(ground, this.#changed.keys()), matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
     };
     const { hover } = this;
     const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;
@@ -92,6 +100,9 @@ export class Overlay {
       litValues: valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
       ...this.#counted,
       ran: this.ran,
+      changed: this.#changed,
+      flash,
+      refusing: this.refusing ? boxOfNode(ground, this.refusing) : -1,
       lasso: this.lasso,
       wire: this.wire,
     };

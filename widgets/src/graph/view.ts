@@ -19,6 +19,7 @@ import { Emitter } from "./emitter.ts";
 import { Explorer } from "./explorer.ts";
 import { Gestures } from "./gestures.ts";
 import { Interaction, type Stage } from "./interaction.ts";
+import { Flash } from "./flash.ts";
 import { handleCanvasKey } from "./keyboard.ts";
 import { NODE } from "./keys.ts";
 import { ranValues } from "./marks.ts";
@@ -58,6 +59,7 @@ export class GraphView implements Picture {
   readonly #emitter = new Emitter<GraphViewEvents>();
   readonly #offs: (() => void)[] = [];
   readonly #abort = new AbortController();
+  readonly #flash: Flash;
   #marks: Marks | null = null;
   #ready = false;
 
@@ -80,6 +82,7 @@ export class GraphView implements Picture {
       scopeChanged: (scope) => this.#emitter.emit("scope", scope),
     });
     this.#outline = new Outline(element);
+    this.#flash = new Flash(() => this.#overlayChanged(false), () => matchMedia("(prefers-reduced-motion: reduce)").matches);
     const interaction = new Interaction(this.#stage());
     this.#gestures = new Gestures(element, interaction);
     const { signal } = this.#abort;
@@ -100,6 +103,7 @@ export class GraphView implements Picture {
   destroy(): void {
     for (const off of this.#offs) off();
     this.#abort.abort();
+    this.#flash.stop();
     this.#gestures.destroy();
     this.#explorer.destroy();
     this.#outline.destroy();
@@ -131,7 +135,7 @@ export class GraphView implements Picture {
   #current(): { index: SceneIndex; marks: Marks } | null {
     const { ground, index } = this.#explorer;
     if (!ground || !index) return null;
-    this.#marks ??= this.#overlay.marks(ground, this.#hasFocus());
+    this.#marks ??= this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength);
     return { index, marks: this.#marks };
   }
 
@@ -152,7 +156,7 @@ export class GraphView implements Picture {
     this.#renderer.invalidate();
     const { ground } = this.#explorer;
     if (!spoken || !ground) return;
-    const marks = (this.#marks = this.#overlay.marks(ground, this.#hasFocus()));
+    const marks = (this.#marks = this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength));
     this.#outline.update(ground.scene, this.#overlay.focusBox(ground), marks.selected, {
       facts: (i) => facts(this.#store, ground.scene.boxes[i]!).join(", "),
       problems: (i) => {
@@ -244,6 +248,14 @@ export class GraphView implements Picture {
 
   setDimmed(nodes: number[]): void {
     this.#overlay.dimmed = nodes;
+    this.#overlayChanged(false);
+  }
+
+  setChanged(changed: ReadonlyMap<number, readonly [string, string]>, refusing: number): void {
+    this.#overlay.changed = changed;
+    this.#overlay.refusing = refusing;
+    if (changed.size) this.#flash.start();
+    else this.#flash.stop();
     this.#overlayChanged(false);
   }
 

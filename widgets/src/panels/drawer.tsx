@@ -9,12 +9,13 @@ import { HistoryList } from "./history.tsx";
 import { Icon } from "./icons.tsx";
 import { ColourBy } from "./legend.tsx";
 import { ModelTables } from "./tables.tsx";
+import { Changes } from "./radius.tsx";
 import { HistogramChart, formatNumber, formatShape } from "./statistics.tsx";
 
 const PROBLEMS_SHOWN = 300, RESULTS_SHOWN = 500;
 const ORDER: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
-const TITLES = { problems: "Problems", results: "Results", history: "History", table: "Tables" };
+const TITLES = { problems: "Problems", results: "Results", changes: "Changed shapes", history: "History", table: "Tables" };
 
 export function Drawer({ app }: { app: App }) {
   const drawer = useCell(app.drawer);
@@ -23,6 +24,7 @@ export function Drawer({ app }: { app: App }) {
     <section class="ol-drawer" aria-label={TITLES[drawer]} data-testid={`drawer-${drawer}`}>
       {drawer === "problems" && <Problems app={app} />}
       {drawer === "results" && <ResultsTable app={app} />}
+      {drawer === "changes" && <Changes app={app} />}
       {drawer === "history" && <HistoryList app={app} />}
       {drawer === "table" && <ModelTables app={app} />}
       <ToolButton icon="close" title="Close" testid="drawer-close" onClick={() => { app.drawer.value = null; }} />

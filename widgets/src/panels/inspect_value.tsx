@@ -8,6 +8,7 @@ import { useAnswer } from "./ask.ts";
 import { Section, TextField } from "./controls.tsx";
 import { Follow } from "./endpoints.tsx";
 import { Diagnostics } from "./inspect_node.tsx";
+import { Why } from "./radius.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
 
 export function ValueInspector({ app, value }: { app: App; value: number }) {
@@ -55,6 +56,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           )}
         </Section>
       )}
+      <Why app={app} value={value} />
       {data?.initializer && (
         <Section title="Stored values">
           <pre class="ol-preview" data-testid="value-preview">{data.initializer.preview}</pre>

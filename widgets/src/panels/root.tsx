@@ -10,6 +10,7 @@ import { Legend } from "./legend.tsx";
 import { Menu } from "./menu.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
 import { PalettePanel } from "./palette.tsx";
+import { RadiusNotice } from "./radius.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
 
@@ -36,6 +37,7 @@ export function Root({ app, onStage }: Props) {
           <Hover app={app} />
           <Menu app={app} />
           <Legend app={app} />
+          <RadiusNotice app={app} />
           <PalettePanel app={app} />
           <WireHint app={app} />
         </div>

@@ -74,6 +74,12 @@ export class MarkPainter {
     };
     const shown = (i: number): void => {
       if (marks.matches.has(i)) outline(i, palette.match, Math.max(1.6, 1.5 * pixel), 0);
+      if (marks.flash > 0 && marks.changedBoxes.has(i)) {
+        ctx.globalAlpha = marks.flash;
+        outline(i, palette.changed, Math.max(3, 3 * pixel), Math.max(2.5, 2.5 * pixel));
+        ctx.globalAlpha = 1;
+      }
+      if (marks.refusing === i) outline(i, palette.error, Math.max(2.2, 2 * pixel), Math.max(2, 2 * pixel));
       if (marks.selected.has(i)) {
         outline(i, palette.accentSoft, Math.max(6, 5 * pixel), Math.max(3, 2.5 * pixel));
         outline(i, palette.accent, Math.max(2, 1.8 * pixel), 0);
@@ -85,7 +91,8 @@ export class MarkPainter {
       }
     };
     list.frames.forEach(shown);
-    if (marks.matches.size || marks.selected.size || marks.focus >= 0) list.boxes.forEach(shown);
+    const some = marks.matches.size || marks.selected.size || marks.focus >= 0 || marks.refusing >= 0;
+    if (some || (marks.flash > 0 && marks.changedBoxes.size)) list.boxes.forEach(shown);
     if (list.detail === FAR) return;
     for (const i of list.boxes) {
       const count = marks.matches.get(i);

@@ -36,6 +36,12 @@ export interface Marks {
   wire: { fromX: number; fromY: number; x: number; y: number } | null;
   /** Values that a run left numbers for; true where NaN or infinities are among them. */
   ran: ReadonlyMap<number, boolean>;
+  /** Values that the last edit changed, with what they were and are; boxes that hold some of them; how strongly they are marked. */
+  changed: ReadonlyMap<number, readonly [before: string, now: string]>;
+  changedBoxes: ReadonlySet<number>;
+  flash: number;
+  /** Box of the node that cannot accept the last edit, -1: none. */
+  refusing: number;
   /** Scene coordinates. */
   lasso: Rect | null;
 }
@@ -200,6 +206,10 @@ export class Painter {
     ctx.textAlign = "left";
     for (const i of list.labels) {
       const { value, x, y, room } = scene.labels[i]!;
+      if (marks.flash > 0 && marks.changed.has(value)) {
+        this.#flashed(marks.changed.get(value)!, x, y, marks.flash);
+        continue;
+      }
       const ran = marks.ran.get(value);
       if (ran !== undefined) {
         ctx.fillStyle = ran ? palette.error : palette.accent;
@@ -214,6 +224,21 @@ export class Painter {
       ctx.fillStyle = ran ? palette.error : marks.strongValues.has(value) ? palette.accent : palette.label;
       ctx.fillText(text.fit(shown, "small", room, false), x, y);
     }
+  }
+
+  /** What a value was and is, over everything else as long as it flashes. */
+  #flashed([before, now]: readonly [string, string], x: number, y: number, strength: number): void {
+    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const words = text.fit(`${before || "?"} → ${now || "?"}`, "small", 260, false);
+    ctx.font = text.css("small");
+    ctx.globalAlpha = strength;
+    ctx.fillStyle = palette.changed;
+    ctx.beginPath();
+    ctx.roundRect(x - 5, y - 8, text.measure(words, "small") + 10, 16, 4);
+    ctx.fill();
+    ctx.fillStyle = palette.onChanged;
+    ctx.fillText(words, x, y + 0.5);
+    ctx.globalAlpha = 1;
   }
 
   #portals(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {

@@ -53,6 +53,9 @@ export interface Palette {
   accentSoft: string;
   match: string;
   matchSoft: string;
+  /** Ground and ink of what an edit changed. */
+  changed: string;
+  onChanged: string;
   error: string;
   warning: string;
   onBadge: string;
@@ -95,6 +98,8 @@ export function readPalette(element: HTMLElement): Palette {
     accentSoft: css(accent, 0.22),
     match: css(match),
     matchSoft: css(match, 0.3),
+    changed: dark ? "#e7c34c" : "#ffe08a",
+    onChanged: "#231a00",
     error: read.text("--ol-error") || (dark ? "#ff9a91" : "#b3261e"),
     warning: read.text("--ol-warning") || (dark ? "#f2bd6b" : "#8a5300"),
     onBadge: dark ? "#16191d" : "#ffffff",
