@@ -73,8 +73,8 @@ class Journal(Protocol):
         """Whether an undo or redo needs no notes, because the journal has the edit."""
         ...
 
-    def append(self, kind: CommitKind, label: str, notes: Sequence[Any]) -> None:
-        """Write a commit down that has been applied and judged."""
+    def append(self, kind: CommitKind, label: str, notes: Sequence[Any], origin: Any) -> None:
+        """Write a commit down that has been applied and judged; `origin` says who asked for it, None: Python."""
         ...
 
 

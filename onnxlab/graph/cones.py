@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.topology import reachable
 
 if TYPE_CHECKING:
@@ -48,22 +48,26 @@ def downstream(graph: "ModelGraph", via: Via = "any") -> Neighbours:
     nodes, values, index = graph.nodes, graph.values, graph.index
 
     def chosen(at: int) -> Iterator[int]:
-        scope = nodes[at].scope
         for vid in nodes[at].outputs:
-            if not vid:
-                continue
-            for use, _ in values[vid].uses:
-                if (nodes[use].scope == scope) == (via == "data"):
-                    consumer = use if via == "data" else index.owner_in(nodes[use], scope)
-                    if consumer:
-                        yield consumer
-            if via == "capture":
-                for body, _ in values[vid].formal_outputs:
-                    owner = graph.scopes[body].owner
-                    if body != scope and owner and (consumer := index.owner_in(nodes[owner], scope)):
-                        yield consumer
+            if vid:
+                yield from readers(graph, values[vid], via)
 
     return (lambda at: index.consumers(nodes[at])) if via == "any" else chosen
+
+
+def readers(graph: "ModelGraph", value: ValueRecord, via: Via = "any") -> Iterator[int]:
+    """Ids of the nodes of a value's scope that read it themselves ("data") or in a body ("capture"); may repeat."""
+    nodes, index, scope = graph.nodes, graph.index, value.scope
+    for use, _ in value.uses:
+        direct = nodes[use].scope == scope
+        wanted = via == "any" or direct == (via == "data")
+        if wanted and (reader := use if direct else index.owner_in(nodes[use], scope)):
+            yield reader
+    if via != "data":
+        for body, _ in value.formal_outputs:
+            owner = graph.scopes[body].owner
+            if body != scope and owner and (reader := index.owner_in(nodes[owner], scope)):
+                yield reader
 
 
 def ancestors(graph: "ModelGraph", nodes: Iterable[int], via: Via = "any") -> set[int]:

@@ -1,6 +1,6 @@
 """ValueInfoProtos from what people write: a dtype and a shape. Works on messages alone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,13 @@ def elem_type_of(dtype: Any) -> int:
 
 
 def fill_shape(info: onnx.ValueInfoProto, shape: Sequence[int | str | None]) -> None:
-    """Write a shape into a tensor type."""
+    """Write a shape into a tensor type.
+
+    Raises:
+        EditError: it is no sequence of dims.
+    """
+    if isinstance(shape, str) or not isinstance(shape, Iterable):
+        raise EditError(f"a shape is a list of dims, as in ['batch', 3, None]; {info.name!r} got {shape!r}")
     dims = info.type.tensor_type.shape
     del dims.dim[:]
     dims.SetInParent()

@@ -1,7 +1,7 @@
 """The edits that a Model offers, by names and handles: each a thin call of `graph.edits`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import onnx
 
@@ -10,7 +10,7 @@ from onnxlab.graph import edits
 from onnxlab.graph.copies import find_copies
 from onnxlab.graph.declarations import declare
 from onnxlab.graph.edits.connecting import Refusal
-from onnxlab.graph.handles import Node, Value
+from onnxlab.graph.handles import Node, Value, called
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.names import scope_path, without_branch
 from onnxlab.graph.properties import Metadata, Opsets
@@ -22,6 +22,8 @@ NodeKey = int | str | Node
 ValueKey = str | Value
 """Name or path of a value, or its handle."""
 
+Handle = TypeVar("Handle", Node, Value)
+
 
 class Editing:
     """What can be done to a model. Every method is one undo step, or part of the open `edit`.
@@ -32,13 +34,27 @@ class Editing:
 
     graph: ModelGraph
 
-    def node_record(self, key: NodeKey) -> NodeRecord:
-        """The record of what a user calls a node."""
-        return self.graph.nodes[key.id if isinstance(key, Node) else self.graph.resolve_node(key)]
+    def node_record(self, key: NodeKey | Value) -> NodeRecord:
+        """The record of what a user calls a node; NameLookupError for a value, or what is not in the model."""
+        if isinstance(key, Node):
+            return self._own(key)._record
+        if isinstance(key, Value):
+            raise NameLookupError(f"{key!r} is a value, not a node; its producer and uses are nodes")
+        return self.graph.nodes[self.graph.resolve_node(key)]
 
-    def value_record(self, key: ValueKey) -> ValueRecord:
-        """The record of what a user calls a value."""
-        return self.graph.values[key.id if isinstance(key, Value) else self.graph.resolve_value(key)]
+    def value_record(self, key: ValueKey | Node) -> ValueRecord:
+        """The record of what a user calls a value; NameLookupError for a node, or what is not in the model."""
+        if isinstance(key, Value):
+            return self._own(key)._record
+        if isinstance(key, Node):
+            raise NameLookupError(f"{key!r} is a node, not a value; its inputs and outputs are values")
+        return self.graph.values[self.graph.resolve_value(key)]
+
+    def _own(self, handle: Handle) -> Handle:
+        """A handle, if it is one of this model."""
+        if handle._graph is not self.graph:
+            raise NameLookupError(f"{handle!r} belongs to another model; look it up by name in this one")
+        return handle
 
     def scope_record(self, path: str) -> Scope:
         """The scope at a path: "" for the main graph, "if_3/then_branch", "domain::name" of a function.
@@ -72,8 +88,8 @@ class Editing:
     def add_node(
         self,
         op_type: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
+        inputs: Sequence[ValueKey | None],
+        outputs: Sequence[str] | None = None,
         name: str = "",
         domain: str = "",
         *,
@@ -81,13 +97,19 @@ class Editing:
         position: int | None = None,
         **attributes: Any,
     ) -> Node:
-        """Add a node to the main graph or the scope at a path, behind what makes its inputs or at a position."""
+        """Add a node to the main graph or the scope at a path, behind what makes its inputs or at a position.
+
+        Args:
+            inputs: values by slot, as names or handles; None leaves an optional one out.
+            outputs: names of the values that it makes; None: fresh ones for the outputs that the operator must have.
+            attributes: typed by the operator's schema.
+        """
         where = self.scope_record(scope)
         proto = edits.make_node(self.graph, op_type, domain, **attributes)
-        proto.input.extend(inputs)
-        proto.output.extend(outputs)
+        proto.input.extend(called(value) for value in inputs)
         if name:
             proto.name = name
+        proto.output.extend(edits.output_names(self.graph, proto, where) if outputs is None else outputs)
         with self.graph.edit(f"add {name or op_type}"):
             edits.check_operator(self.graph, proto, where)
             node = edits.add_node(self.graph, proto, where, position)

@@ -144,7 +144,7 @@ class ModelGraph:
                         notes.append(journal.note(change))
                     inverses.append(change.apply(self))
                 if journal is not None:
-                    journal.append(kind, label, notes)
+                    journal.append(kind, label, notes, origin)
             except BaseException:
                 for inverse in reversed(inverses):
                     inverse.apply(self)

@@ -9,10 +9,14 @@ from onnxlab.graph.cones import Via
 from onnxlab.graph.editing import Editing, NodeKey
 from onnxlab.graph.handles import Node, Value
 from onnxlab.graph.queries import FactOf, Pattern
+from onnxlab.graph.records import ValueRecord
 from onnxlab.shapes import UNKNOWN
 
 Keys = NodeKey | Iterable[NodeKey]
 """One node or several."""
+
+Starts = Keys | Value | Iterable[NodeKey | Value]
+"""One node or value, or several of both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +87,23 @@ class Querying(Editing):
         )
         return [Value(self.graph, value) for value in found]
 
-    def ancestors(self, nodes: Keys, via: Via = "any") -> list[Node]:
-        """All that nodes depend on."""
-        return self._handles(cones.ancestors(self.graph, self._ids(nodes), via))
+    def ancestors(self, starts: Starts, via: Via = "any") -> list[Node]:
+        """All that nodes depend on; of a value also the node that makes it."""
+        nodes, values = self._sorted_out(starts)
+        makers = [value.producer[0] for value in values if value.producer]
+        return self._handles(cones.ancestors(self.graph, nodes, via) | cones.cone(self.graph, makers, via))
 
-    def descendants(self, nodes: Keys, via: Via = "any") -> list[Node]:
-        """All that depends on nodes."""
-        return self._handles(cones.descendants(self.graph, self._ids(nodes), via))
+    def descendants(self, starts: Starts, via: Via = "any") -> list[Node]:
+        """All that depends on nodes; of a value also the nodes that read it."""
+        nodes, values = self._sorted_out(starts)
+        readers = {reader for value in values for reader in cones.readers(self.graph, value, via)}
+        return self._handles(cones.descendants(self.graph, [*nodes, *readers], via) | readers)
 
-    def cone(self, nodes: Keys, via: Via = "any") -> list[Node]:
-        """Nodes with all that they depend on."""
-        return self._handles(cones.cone(self.graph, self._ids(nodes), via))
+    def cone(self, ends: Starts, via: Via = "any") -> list[Node]:
+        """Nodes, or what makes values, with all that they depend on."""
+        nodes, values = self._sorted_out(ends)
+        makers = [value.producer[0] for value in values if value.producer]
+        return self._handles(cones.cone(self.graph, [*nodes, *makers], via))
 
     def between(self, starts: Keys, ends: Keys, via: Via = "any") -> list[Node]:
         """The nodes on any path from one of `starts` to one of `ends`, both included."""
@@ -118,8 +128,14 @@ class Querying(Editing):
         sides = (found.inputs, found.initializers, found.captures, found.outputs, found.internal, found.unused)
         return Boundary(*(tuple(Value(self.graph, value) for value in side) for side in sides))
 
+    def _sorted_out(self, starts: Starts) -> tuple[list[int], list[ValueRecord]]:
+        """Ids of the nodes, and records of the values, among what was given."""
+        several = [starts] if isinstance(starts, int | str | Node | Value) else list(starts)
+        values = [self.value_record(key) for key in several if isinstance(key, Value)]
+        return [self.node_record(key).id for key in several if not isinstance(key, Value)], values
+
     def _ids(self, nodes: Keys) -> list[int]:
-        several = [nodes] if isinstance(nodes, int | str | Node) else nodes
+        several = [nodes] if isinstance(nodes, int | str | Node | Value) else nodes
         return [self.node_record(key).id for key in several]
 
     def _handles(self, nodes: Iterable[int]) -> list[Node]:

@@ -91,7 +91,7 @@ class Transaction:
                 if found := self.problems.introduced():
                     raise EditError(f"{self.label}: refused. " + " ".join(found))
                 if self._graph.journal is not None:
-                    self._graph.journal.append("edit", self.label, self._notes)
+                    self._graph.journal.append("edit", self.label, self._notes, self.origin)
         except BaseException:
             self._abandon()
             raise

@@ -225,21 +225,30 @@ class Model(Querying, Running, Showing):
         other: "Model | ModelSource",
         connect: Mapping[str, ValueKey] | None = None,
         prefix: str = "",
-        add_outputs: bool = True,
+        add_outputs: bool | Iterable[str] = True,
+        feed: Mapping[ValueKey, str] | None = None,
     ) -> dict[str, str]:
-        """Put another model into this one; returns what its values are called here.
+        """Put another model into this one, as one step; returns what its values are called here.
+
+        `model.insert(head, connect={"features": "pooled"})` puts it behind a value,
+        `model.insert(resize, feed={"image": "resized"})` in front of an input, and both together onto a wire.
 
         Args:
             connect: what each input of the other model reads; those left out become inputs of this one.
             prefix: put before all its names; names that are taken get a number behind them anyway.
-            add_outputs: whether its outputs become outputs of this one.
+            add_outputs: which of its outputs become outputs of this one; True: all that feed nothing here.
+            feed: by value of this model, the output of the other one that its readers read instead; a graph input
+                goes away with its last reader.
 
         Raises:
-            EditError: it has no such input, or its operators mean something else at this model's opset version.
+            EditError: it has no such input or output, a wire would join two element types or close a cycle, or its
+                operators mean something else at this model's opset version (`other.convert_opset` mends that).
         """
         graph = other.graph if isinstance(other, Model) else Model(*onnx_format.read(other)).graph
         wires = {name: self.value_record(key) for name, key in (connect or {}).items()}
-        return dict(edits.insert_model(self.graph, graph, wires, prefix, add_outputs).names)
+        fed = [(self.value_record(key), name) for key, name in (feed or {}).items()]
+        done = edits.insert_model(self.graph, graph, wires, prefix, add_outputs, fed, self.declaration)
+        return dict(done.names)
 
     def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:
         """Call `follower` with every Commit from now on; returns a function that ends it."""

@@ -178,6 +178,14 @@ def test_shape_initializer_and_output_edits(graph: ModelGraph) -> None:
     check_undo(graph, before, index)
 
 
+def test_a_shape_is_a_list(graph: ModelGraph) -> None:
+    before = graph.proto.SerializeToString()
+    for wrong in ("N,3", 3, None):
+        with pytest.raises(EditError, match="a shape is a list of dims, as in"):
+            value(graph, "x").set_shape(wrong)
+    assert graph.proto.SerializeToString() == before
+
+
 def test_handles_survive_undo_and_removal(graph: ModelGraph) -> None:
     relu = Nodes(graph)["r"]
     relu.remove(bypass=True)

@@ -125,6 +125,19 @@ def test_boundary_and_captures() -> None:
         model.duplicate(["t1", "if/else/exp"])
 
 
+def test_what_depends_on_a_value() -> None:
+    model = Model(branches())
+    assert names(model.descendants(model.value("h"))) == names(model.descendants("t1")) == ["if", "t2"]
+    assert names(model.descendants(model.value("h"), via="data")) == []
+    assert names(model.descendants(model.value("h"), via="capture")) == ["if"]
+    assert names(model.descendants([model.value("flag"), "t1"])) == ["if", "t2"]
+    assert names(model.ancestors(model.value("chosen"))) == names(model.cone(model.value("chosen"))) == ["t1", "if"]
+    assert names(model.ancestors(model.value("x"))) == []
+    assert names(model.descendants(model.value("if/then/inner_out"))) == []
+    with pytest.raises(NameLookupError, match="is a value, not a node"):
+        model.connected(model.value("x"), "t2")
+
+
 def test_a_body_that_returns_an_outer_value_captures_it() -> None:
     then = helper.make_graph([], "t", [], [tensor("a")])
     other = helper.make_graph([helper.make_node("Neg", ["a"], ["n"])], "e", [], [tensor("n")])

@@ -6,11 +6,11 @@ import pytest
 from onnx import helper
 
 import onnxlab
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.model import Model
-from tests.graph.models import branches, chain, state
+from tests.graph.models import branches, chain, state, tensor
 from tests.graph.test_edits import check_undo
 from tests.oracle import oracle
 
@@ -131,3 +131,63 @@ def test_inserted_nodes_compute(model: Model) -> None:
     (expected,) = oracle()(chain().SerializeToString(), feeds).values()
     (found,) = oracle()(model.to_bytes(), feeds).values()
     np.testing.assert_array_equal(found, -expected)
+
+
+def hidden() -> onnx.ModelProto:
+    """A branch that defines `a` itself, which hides the `a` around it: the checker forbids it, files have it."""
+    then = helper.make_graph(
+        [helper.make_node("Exp", ["x"], ["a"]), helper.make_node("Add", ["b", "a"], ["t"], name="in_then")],
+        "t", [], [tensor("t", [2])],
+    )  # fmt: skip
+    other = helper.make_graph([helper.make_node("Neg", ["b"], ["t"])], "e", [], [tensor("t", [2])])
+    nodes = [
+        helper.make_node("Abs", ["x"], ["a"], name="abs"),
+        helper.make_node("Relu", ["a"], ["b"], name="relu"),
+        helper.make_node("If", ["flag"], ["y"], name="if", then_branch=then, else_branch=other),
+    ]
+    flag = helper.make_tensor_value_info("flag", onnx.TensorProto.BOOL, [])
+    graph = helper.make_graph(nodes, "g", [tensor("x", [2]), flag], [tensor("y", [2])])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def test_a_hidden_name_is_never_read_by_mistake() -> None:
+    model = Model(hidden())
+    before = model.to_bytes()
+    for edit in (lambda: model.nodes["relu"].remove(bypass=True), lambda: model.value("b").replace_uses("a")):
+        with pytest.raises(EditError, match="'a' is not visible from in_then, which reads 'b'"):
+            edit()
+        assert model.to_bytes() == before
+    model.value("b").replace_uses("a", [model.nodes["if/else/t"]])
+    assert model.nodes["if/else/t"].inputs == (model.value("a"),)
+
+
+def test_a_bypass_keeps_the_input_that_is_typed_like_the_output() -> None:
+    nodes = [
+        helper.make_node("Greater", ["x", "x"], ["mask"]),
+        helper.make_node("Where", ["mask", "x", "z"], ["w"], name="where"),
+        helper.make_node("Neg", ["w"], ["y"], name="neg"),
+    ]
+    graph = helper.make_graph(nodes, "g", [tensor("x", [2]), tensor("z", [2])], [tensor("y", [2])])
+    model = Model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]))
+    model.nodes["where"].remove(bypass=True)
+    assert model.nodes["neg"].inputs[0].name == "x", "not the condition"
+    model = Model(branches())
+    with pytest.raises(EditError, match="if cannot be bypassed: it has no input to put in the place of 'chosen'"):
+        model.nodes["if"].remove(bypass=True)
+
+
+def test_nodes_are_added_with_handles_and_fresh_outputs() -> None:
+    model = Model(chain())
+    made = model.add_node("TopK", [model.value("r_out"), model.add_initializer("k", np.array([1]))], name="best")
+    assert [value.name for value in made.outputs] == ["best_out0", "best_out1"], "as many as it must have"
+    twice = model.add_node("Relu", [made.outputs[0]])
+    assert twice.outputs[0].name == "Relu_out"
+    with pytest.raises(EditError, match="values are given as names or handles, got 3"):
+        model.add_node("Relu", [3])  # type: ignore[list-item]
+    with pytest.raises(NameLookupError, match="is a node, not a value"):
+        model.connect(made, twice, 0)  # type: ignore[arg-type]
+    with pytest.raises(NameLookupError, match="belongs to another model"):
+        model.connect(Model(chain()).value("x"), twice, 0)
+    twice.remove()
+    with pytest.raises(NameLookupError, match="not in the model any more"):
+        model.connect("x", twice, 0)

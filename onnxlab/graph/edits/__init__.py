@@ -29,7 +29,7 @@ from onnxlab.graph.edits.insertion import insert_model
 from onnxlab.graph.edits.metadata import set_doc_string, set_metadata, set_model_field, set_opset
 from onnxlab.graph.edits.naming import rename_node, rename_value
 from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, insert_node, move_node, remove_nodes
-from onnxlab.graph.edits.operators import check_operator, make_node, set_operator
+from onnxlab.graph.edits.operators import check_operator, make_node, output_names, set_operator
 from onnxlab.graph.edits.outlining import for_each_copy, make_function
 from onnxlab.graph.edits.table import EDITS, Edit
 from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, set_input, set_inputs, set_outputs
@@ -65,6 +65,7 @@ __all__ = [
     "make_function",
     "make_node",
     "move_node",
+    "output_names",
     "redirect",
     "remove_initializer",
     "remove_input",

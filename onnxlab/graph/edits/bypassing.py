@@ -7,6 +7,7 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.changes import InsertFormal, InsertNode, RemoveFormal, RemoveNode, RenameValue, SetInputs
+from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.records import NodeRecord, ValueRecord
 
 if TYPE_CHECKING:
@@ -26,11 +27,14 @@ def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
         raise EditError(f"{label} cannot be bypassed: {others} would lose its producer; rewire its readers first")
     source = _data_input(graph, node)
     if source is None:
-        raise EditError(f"{label} cannot be bypassed: it has no input to put in the place of {output.name!r}")
+        raise EditError(
+            f"{label} cannot be bypassed: it has no input to put in the place of {output.name!r}; "
+            "let its readers read another value (replace_uses), then remove it"
+        )
     if output.formal_outputs:
         _bypass_to_output(graph, node, source, output)
         return
-    graph.apply(*_read_instead(graph, output, source.name), RemoveNode(node.id))
+    graph.apply(*_read_instead(graph, output, source), RemoveNode(node.id))
 
 
 def _is_read(value: ValueRecord) -> bool:
@@ -38,16 +42,26 @@ def _is_read(value: ValueRecord) -> bool:
 
 
 def _data_input(graph: "ModelGraph", node: NodeRecord) -> ValueRecord | None:
-    """The input that a bypass keeps: the first that is not an initializer, else the first."""
-    inputs = [graph.values[vid] for vid in node.inputs if vid]
-    return next((value for value in inputs if value.initializer is None), inputs[0] if inputs else None)
+    """The input that a bypass keeps.
+
+    Of those that are no initializer, else of all, the first that the operator's schema types like the output (X of
+    Where, not its condition), else the first; but what an If, Loop or Scan takes to steer its bodies is never it.
+    """
+    schema = graph.schema(node)
+    output = schema.output(0) if schema else None
+    inputs = [(slot, graph.values[vid]) for slot, vid in enumerate(node.inputs) if vid]
+    inputs = [each for each in inputs if each[1].initializer is None] or inputs
+    if schema and output:
+        for slot, value in inputs:
+            if (formal := schema.input(slot)) and formal.type_str == output.type_str:
+                return value
+    return inputs[0][1] if inputs and not node.bodies else None
 
 
-def _read_instead(graph: "ModelGraph", old: ValueRecord, name: str) -> Iterable[SetInputs]:
+def _read_instead(graph: "ModelGraph", old: ValueRecord, new: ValueRecord) -> Iterable[SetInputs]:
     """Let every reader of a value read another one."""
     for reader in dict.fromkeys(node for node, _ in old.uses):
-        proto = graph.nodes[reader].proto
-        yield SetInputs(reader, tuple(name if given == old.name else given for given in proto.input))
+        yield reading(graph, graph.nodes[reader], old, new)
 
 
 def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
@@ -58,7 +72,7 @@ def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord
     """
     if source.producers and source.scope == node.scope and not source.formal_outputs:
         name = output.name
-        readers = list(_read_instead(graph, output, source.name))
+        readers = list(_read_instead(graph, output, source))
         position = graph.scopes[node.scope].position(node)
         graph.apply(*readers, RemoveNode(node.id))
         _adopt_name(graph, source, name, position)

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import SetInputs
 from onnxlab.graph.index import function_key
 from onnxlab.graph.records import NodeRecord, ValueRecord
 from onnxlab.graph.topology import reachable
@@ -69,6 +71,17 @@ class Targets:
     def _ancestors(self, maker: NodeRecord) -> set[int]:
         nodes, index = self._graph.nodes, self._graph.index
         return reachable([maker.id], lambda at: index.producers(nodes[at]), lambda _: True)
+
+
+def reading(graph: "ModelGraph", node: NodeRecord, old: ValueRecord, new: ValueRecord) -> SetInputs:
+    """The change that lets a node read `new` wherever it reads `old`.
+
+    Raises:
+        EditError: the new value is not visible where the node stands, or another one of its name hides it there.
+    """
+    if graph.index.lookup(graph.scopes[node.scope], new.name) != new.id:
+        raise EditError(f"{new.name!r} is not visible from {graph.label(node)}, which reads {old.name!r}")
+    return SetInputs(node.id, tuple(new.name if name == old.name else name for name in node.proto.input))
 
 
 def slot_problem(graph: "ModelGraph", node: NodeRecord, slot: int) -> str | None:

@@ -1,16 +1,19 @@
 """Put another model into this one: its nodes, tensors, functions and declarations under names that are free."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import onnx
 
+from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph import tensors
-from onnxlab.graph.changes import InsertEntry, InsertFormal, InsertNode, SetInitializer
+from onnxlab.graph.changes import InsertEntry, InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInitializer
+from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.extraction import Declaration
 from onnxlab.graph.merging import adopt_functions, adopt_opsets, all_nodes, raise_ir_version
 from onnxlab.graph.names import suggestion
 from onnxlab.graph.records import NodeRecord, ValueRecord
@@ -38,27 +41,36 @@ def insert_model(
     other: "ModelGraph",
     connect: Mapping[str, ValueRecord] | None = None,
     prefix: str = "",
-    add_outputs: bool = True,
+    add_outputs: bool | Iterable[str] = True,
+    feed: Sequence[tuple[ValueRecord, str]] = (),
+    declaration: Declaration | None = None,
 ) -> Inserted:
-    """Put a copy of another model's graph behind the nodes of the main graph, as one step.
+    """Put a copy of another model's graph behind the nodes of the main graph, or in front of them, as one step.
 
     Args:
         connect: the value that each input of the other model reads; those left out become inputs of this one.
         prefix: put before all names; names that are taken get a number behind them anyway.
-        add_outputs: whether the other model's outputs become outputs of this one.
+        add_outputs: which outputs of the other model become outputs of this one; True: all that feed nothing.
+        feed: (a value of this model, the output of the other one that its readers read instead). A graph input that
+            nobody reads then goes away.
+        declaration: what is known of a value id, so that element types are compared; default: what is declared.
 
     Raises:
-        EditError: it has no such input, or uses operators that mean something else at this model's opset version.
+        EditError: it has no such input or output, a wire would join two element types or close a cycle, or it uses
+            operators that mean something else at this model's opset version.
     """
-    source = other.proto.graph
-    wires = dict(connect or {})
-    inputs = {info.name for info in source.input}
-    if unknown := [name for name in wires if name not in inputs]:
-        raise EditError(f"the other model has no input {unknown[0]!r}.{suggestion(unknown[0], inputs)}")
-    if inner := [value for value in wires.values() if value.scope != graph.main.id]:
-        raise EditError(f"{inner[0].name!r} belongs to an inner scope; connect values of the main graph")
+    source = _source(graph, other)
+    wires, given = dict(connect or {}), {info.name: info for info in source.output}
+    wanted = list(given) if isinstance(add_outputs, bool) else list(add_outputs)
+    _known(wires, [info.name for info in source.input], "input")
+    _known([*wanted, *(name for _, name in feed)], given, "output")
+    _refuse_wires(graph, source, wires, feed, declaration or (lambda vid: graph.values[vid].info))
     if other.proto.training_info:
         warnings.warn("the training information of the inserted model is left behind", stacklevel=3)
+    if isinstance(add_outputs, bool):
+        used = {name for _, name in feed}
+        wanted = [name for name in wanted if name not in used] if add_outputs else []
+    readers = [(value, name, list(dict.fromkeys(node for node, _ in value.uses))) for value, name in feed]
     fresh = FreshNames(graph)
     names = {name: wires[name].name if name in wires else fresh.value(prefix + name) for name in names_defined(source)}
     with graph.edit(f"insert {source.name or 'a model'}"):
@@ -66,19 +78,83 @@ def insert_model(
         raise_ir_version(graph, other.proto.ir_version)
         renamed = adopt_functions(graph, other.proto.functions)
         renaming = Renaming(names, lambda name: fresh.value(prefix + name), renamed)
-        _insert_sources(graph, other, names, set(wires), renaming)
+        _insert_sources(graph, other, source, names, set(wires), renaming)
         nodes = tuple(_insert_nodes(graph, other, renaming, fresh, prefix))
         _insert_entries(graph, source, renaming, set(wires))
-        if add_outputs:
-            _insert_outputs(graph, source, renaming)
+        _insert_outputs(graph, [given[name] for name in wanted], renaming)
+        for value, name, nodes_before in readers:
+            _feed(graph, value, graph.values[graph.main.names[names[name]]], nodes_before)
+        _take_freed_names(graph, names, [info.name for info in source.input if info.name not in wires], prefix)
     return Inserted(nodes, names)
 
 
+def _known(names: Iterable[str], there: Collection[str], what: str) -> None:
+    for name in names:
+        if name not in there:
+            raise EditError(f"the other model has no {what} {name!r}.{suggestion(name, there)}")
+
+
+def _refuse_wires(
+    graph: "ModelGraph",
+    source: onnx.GraphProto,
+    wires: Mapping[str, ValueRecord],
+    feed: Sequence[tuple[ValueRecord, str]],
+    declaration: Declaration,
+) -> None:
+    """Refuse wires between scopes, and between element types that are known and differ."""
+    declared = {info.name: info for info in (*source.input, *source.output)}
+    for value, name in [*((value, name) for name, value in wires.items()), *feed]:
+        if value.scope != graph.main.id:
+            raise EditError(f"{value.name!r} belongs to an inner scope; connect values of the main graph")
+        known = declaration(value.id)
+        ours = known.type.tensor_type.elem_type if known is not None else 0
+        theirs = declared[name].type.tensor_type.elem_type
+        if ours and theirs and ours != theirs:
+            raise EditError(
+                f"{value.name!r} is {dtypes.name(ours)} and {name!r} of the other model {dtypes.name(theirs)}; "
+                "put a Cast between them"
+            )
+
+
+def _feed(graph: "ModelGraph", old: ValueRecord, new: ValueRecord, readers: Iterable[int]) -> None:
+    """Let nodes read what the other model makes; a graph input that nobody reads then goes, with its default."""
+    for reader in readers:
+        graph.apply(reading(graph, graph.nodes[reader], old, new))
+    if old.is_input and not old.uses and not old.formal_outputs:
+        main, stored = graph.main, old.initializer
+        if stored is not None:
+            sparse = isinstance(stored, onnx.SparseTensorProto)
+            graph.apply(SetInitializer(main.id, old.name, None, sparse=sparse))
+        graph.apply(RemoveFormal(main.id, "input", main.inputs.index(old.id)))
+
+
+def _take_freed_names(graph: "ModelGraph", names: dict[str, str], inputs: Iterable[str], prefix: str) -> None:
+    """Give new inputs the names that they should have, where a graph input that they stand in for bore them."""
+    for name in inputs:
+        if names[name] != prefix + name and not any(prefix + name in scope.names for scope in graph.scopes.values()):
+            graph.apply(RenameValue(graph.main.names[names[name]], prefix + name))
+            names[name] = prefix + name
+
+
+def _source(graph: "ModelGraph", other: "ModelGraph") -> onnx.GraphProto:
+    """The graph to copy from; of a model that is put into itself as it is before."""
+    source = onnx.GraphProto()
+    if other is not graph:
+        return other.proto.graph
+    source.CopyFrom(graph.proto.graph)
+    return source
+
+
 def _insert_sources(
-    graph: "ModelGraph", other: "ModelGraph", names: Mapping[str, str], wired: set[str], renaming: Renaming
+    graph: "ModelGraph",
+    other: "ModelGraph",
+    source: onnx.GraphProto,
+    names: Mapping[str, str],
+    wired: set[str],
+    renaming: Renaming,
 ) -> None:
     """Inputs that are not wired, and stored tensors."""
-    main, source = graph.main, other.proto.graph
+    main = graph.main
     for info in source.input:
         if info.name not in wired:
             graph.apply(InsertFormal(main.id, "input", len(main.inputs), renaming.info(info)))
@@ -132,9 +208,9 @@ def _insert_entries(graph: "ModelGraph", source: onnx.GraphProto, renaming: Rena
             graph.apply(InsertEntry(main.id, "quantization_annotation", position, renaming.annotation(annotation)))
 
 
-def _insert_outputs(graph: "ModelGraph", source: onnx.GraphProto, renaming: Renaming) -> None:
+def _insert_outputs(graph: "ModelGraph", outputs: Iterable[onnx.ValueInfoProto], renaming: Renaming) -> None:
     main = graph.main
-    for info in source.output:
+    for info in outputs:
         named = renaming.info(info)
         vid = main.names.get(named.name, 0)
         if vid and vid not in main.outputs:

@@ -141,7 +141,7 @@ def set_model_field(graph: "ModelGraph", field: str, value: Any) -> None:
         raise EditError(f"a model has no plain field {field!r}; there are {', '.join((*_TEXTS, *_NUMBERS))}")
     wanted = str if field in _TEXTS else int
     if not isinstance(value, wanted) or isinstance(value, bool):
-        raise EditError(f"{field} takes a {wanted.__name__}, got {value!r}")
+        raise EditError(f"{field} takes {'a string' if wanted is str else 'an integer'}, got {value!r}")
     if isinstance(value, int) and not (1 if field == "ir_version" else -(2**63)) <= value < 2**63:
         raise EditError(f"{field} cannot be {value}")
     graph.apply(SetField(("model", 0), field, value), label=f"set {field} to {value}")

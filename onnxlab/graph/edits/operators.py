@@ -10,6 +10,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.attributes import encode
 from onnxlab.graph.changes import SetAttribute, SetField
 from onnxlab.graph.edits.attributes import choice_problem, set_attribute
+from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index import function_key
 from onnxlab.graph.names import suggestion
 from onnxlab.graph.records import NodeRecord, Scope
@@ -87,6 +88,17 @@ def _survives(graph: "ModelGraph", node: NodeRecord, attribute: onnx.AttributePr
     if schema is None:
         return True
     return not attribute_problem(schema, attribute) and not choice_problem(graph, node, attribute)
+
+
+def output_names(graph: "ModelGraph", node: onnx.NodeProto, scope: Scope) -> list[str]:
+    """Fresh names for the outputs that a new node must have, after its own name or operator; at least one."""
+    function = graph.index.functions.get(function_key(node))
+    version = graph.opset_version(node.domain, scope)
+    schema = None if version is None else schemas.find(node.domain, node.op_type, version)
+    least = schema.min_output if schema else 1
+    count = max(1, least if function is None else len(graph.scopes[function].outputs))
+    fresh, stem = FreshNames(graph, scope), f"{node.name or node.op_type}_out"
+    return [fresh.value(stem if count == 1 else f"{stem}{slot}") for slot in range(count)]
 
 
 def make_node(graph: "ModelGraph", op_type: str, domain: str = "", **attributes: Any) -> onnx.NodeProto:

@@ -7,6 +7,7 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.changes import InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInputs, SetOutputs
+from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import add_node
 from onnxlab.graph.names import suggestion
@@ -74,15 +75,7 @@ def redirect(
         for node_id in dict.fromkeys(node for node, _ in old.uses):
             if chosen is not None and node_id not in chosen:
                 continue
-            node = graph.nodes[node_id]
-            if graph.index.lookup(graph.scopes[node.scope], new.name) != new.id:
-                raise EditError(f"{new.name!r} is not visible from {graph.label(node)}, which reads {old.name!r}")
-            edit.apply(SetInputs(node_id, replaced(node, old.name, new.name)))
-
-
-def replaced(node: NodeRecord, old: str, new: str) -> tuple[str, ...]:
-    """The names that a node reads, with another one for `old`."""
-    return tuple(new if name == old else name for name in node.proto.input)
+            edit.apply(reading(graph, graph.nodes[node_id], old, new))
 
 
 def insert_on_edge(
@@ -135,8 +128,9 @@ def insert_after(graph: "ModelGraph", value: ValueRecord, proto: onnx.NodeProto,
             edit.apply(RenameValue(value.id, names.value(f"{value.name}_before_{proto.op_type}")))
         added = _prepared(proto, value.name, data_slot, names, output)
         removal = edit.apply(InsertNode(scope.id, position, added))
+        made = graph.values[scope.names[added.output[0]]]
         for reader in readers:
-            edit.apply(SetInputs(reader, replaced(graph.nodes[reader], value.name, added.output[0])))
+            edit.apply(reading(graph, graph.nodes[reader], value, made))
         for at, info in zip(formals, infos, strict=True):
             edit.apply(InsertFormal(scope.id, "output", at, info))
     return graph.nodes[removal.node]
