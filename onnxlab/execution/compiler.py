@@ -16,6 +16,7 @@ from typing import Any
 from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.folding import Folder
+from onnxlab.execution.inlining import Flattened
 from onnxlab.execution.partition import Partition, partition
 from onnxlab.execution.program import Program, assemble
 from onnxlab.execution.provider import CompiledPart, Part, PartitionView, Provider, Step
@@ -203,8 +204,12 @@ class ScopeCompiler:
     ) -> PartitionView:
         """What providers see of the nodes that a run needs, or of `nodes`."""
         given = frozenset(feeds)
+        fact = self.fact
         if nodes is None:
             nodes = tuple(self.cone(given, outputs))
+            if len(self.compiler.providers) > 1 and not keep and self.compiler.snapshot.functions:
+                flat = Flattened(self, nodes)
+                nodes, fact = flat.needed(outputs, given), flat.fact
         visible = frozenset(outputs)
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}
@@ -214,7 +219,7 @@ class ScopeCompiler:
             self.scope.opsets,
             lambda name: None if name in given else self.constant(name),
             self.reads,
-            self.fact,
+            fact,
             scope=self,
             keep=keep,
         )

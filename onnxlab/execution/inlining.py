@@ -1,0 +1,121 @@
+"""Calls of model-local functions replaced by what the functions do, for plans only: the model is never changed.
+
+A provider that makes regions of many nodes sees through calls then. A call stays as it is where its nodes would mean
+something else outside: at other opset versions, with bodies of their own, or where functions call each other in a
+circle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.graph.snapshot import AttributeRef, Attributes, NodeView, ScopeView
+from onnxlab.shapes import Fact
+
+if TYPE_CHECKING:
+    from onnxlab.execution.compiler import ScopeCompiler
+
+_DEEPEST = 32  # calls within calls
+
+
+class BoundAttributes(Mapping[str, Any]):
+    """The attributes of a node in a function, with those of the call in place of references."""
+
+    bodies = ()
+
+    def __init__(self, own: Attributes, given: Mapping[str, Any]) -> None:
+        self._own = own
+        found = {name: own[name] for name in own}
+        referred = {name: given.get(value.name) for name, value in found.items() if isinstance(value, AttributeRef)}
+        self._values = {name: value for name, value in (found | referred).items() if value is not None}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def proto(self, name: str) -> Any:
+        """The message of an attribute; one that the call gives has the name that it has in the call."""
+        return self._own.proto(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Flattened:
+    """The nodes of a scope with calls replaced.
+
+    Args:
+        scope: of the nodes.
+        nodes: in topological order.
+
+    Attributes:
+        nodes: in topological order; those from functions have ids below 0.
+    """
+
+    def __init__(self, scope: ScopeCompiler, nodes: tuple[NodeView, ...]) -> None:
+        self._scope = scope
+        self._functions = scope.compiler.snapshot.functions
+        self._ids = count(-1, -1)
+        self._calls = count(1)
+        self._values: dict[str, int] = {}  # of what is made in functions: one id for all calls
+        self.nodes: list[NodeView] = []
+        for node in nodes:
+            self._add(node, scope.bindings, 0)
+
+    def fact(self, name: str) -> Fact:
+        """What inference knows of a name; of one that is made in a function, what is true of all its calls."""
+        value = self._values.get(name)
+        return self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
+
+    def needed(self, outputs: Iterable[str], given: Container[str]) -> tuple[NodeView, ...]:
+        """Those nodes that `outputs` need where `given` is fed."""
+        wanted = {name for name in outputs if name not in given}
+        picked = []
+        for node in reversed(self.nodes):
+            if not wanted.isdisjoint(node.outputs):
+                picked.append(node)
+                wanted.update(name for name in self._scope.reads(node) if name not in given)
+        return tuple(reversed(picked))
+
+    def _add(self, node: NodeView, given: Mapping[str, Any], depth: int) -> None:
+        called = self._functions.get((node.domain, node.op_type, node.overload))
+        if called is None or not self._fits(called) or len(node.inputs) > len(called.inputs) or depth > _DEEPEST:
+            self.nodes.append(node)
+            return
+        attributes = {**called.attribute_defaults, **BoundAttributes(node.attributes, given)}
+        names = dict(zip(called.inputs, (*node.inputs, *[""] * len(called.inputs)), strict=False))
+        number = next(self._calls)
+        names.update(zip(called.outputs, node.outputs, strict=False))
+        for inner in called.nodes:
+            self._add(self._renamed_node(inner, names, number, node, attributes), attributes, depth + 1)
+
+    def _fits(self, called: ScopeView) -> bool:
+        """Whether its nodes mean the same where the call stands."""
+        opsets = self._scope.scope.opsets
+        used = {inner.domain for inner in called.nodes}
+        same = all(called.opsets.get(domain) == opsets.get(domain) for domain in used if domain in called.opsets)
+        made = [name for inner in called.nodes for name in inner.outputs]  # an output may be an input passed on
+        plain = set(called.outputs) <= set(made) and len(set(called.outputs)) == len(called.outputs)
+        return same and plain and not any(inner.attributes.bodies for inner in called.nodes)
+
+    def _renamed_node(
+        self, inner: NodeView, names: dict[str, str], number: int, call: NodeView, given: Mapping[str, Any]
+    ) -> NodeView:
+        for name, value in zip(inner.outputs, inner.output_ids, strict=True):
+            if name:
+                outer = names.get(name) or f"{name} of call {number}"
+                names[name] = outer
+                self._values[outer] = value
+        return replace(
+            inner,
+            id=next(self._ids),
+            label=f"{call.label}/{inner.label}",
+            inputs=tuple(names.get(name, name) for name in inner.inputs),
+            outputs=tuple(names.get(name, name) for name in inner.outputs),
+            attributes=BoundAttributes(inner.attributes, given),  # type: ignore[arg-type]
+        )
