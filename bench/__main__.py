@@ -16,7 +16,7 @@ import onnxruntime
 
 import onnxlab
 from bench.comparisons import GROUPS
-from bench.measure import Line, table
+from bench.measure import Line, scratch_state, table
 
 TOPICS = ("model", "inference", "execution", "speed", "widget")
 
@@ -44,6 +44,17 @@ def main() -> int:
         f"{platform.machine()}"
     )
     return int(options.check and any(row.kept is False for row in rows))
+
+
+def measured(chosen: list[str]) -> list[Line]:
+    """The rows of some groups and topics, each told as it comes."""
+    rows: list[Line] = []
+    for group in chosen:
+        measures = GROUPS[group] if group in GROUPS else importlib.import_module(f"bench.{group}").rows
+        for row in measures():
+            print(f"measured {row.what}", file=sys.stderr)
+            rows.append(row)
+    return rows
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 import onnx
 
 import onnxlab
+from bench.measure import scratch_state
 from onnxlab.graph.changes import SetField
 
 
@@ -102,7 +103,8 @@ def edits_lost(path: Path, count: int) -> int:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "save":
-        print(saves_lost(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])))
-    else:
-        print(edits_lost(Path(sys.argv[2]), int(sys.argv[3])))
+    with scratch_state():
+        if sys.argv[1] == "save":
+            print(saves_lost(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])))
+        else:
+            print(edits_lost(Path(sys.argv[2]), int(sys.argv[3])))

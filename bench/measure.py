@@ -1,8 +1,11 @@
 """Timing two sides of a comparison in one process, and the table that comes of it."""
 
+import contextlib
 import gc
+import os
+import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +104,20 @@ def timed(action: Action, inner: int = 1) -> float:
     for _ in range(inner):
         action()
     return (time.perf_counter() - start) / inner
+
+
+@contextlib.contextmanager
+def scratch_state() -> Iterator[None]:
+    """Let journals of edits, of processes started meanwhile too, go to a folder that is removed at the end."""
+    before = os.environ.get("ONNXLAB_STATE_HOME")
+    with tempfile.TemporaryDirectory(prefix="onnxlab-bench-") as folder:
+        os.environ["ONNXLAB_STATE_HOME"] = folder
+        try:
+            yield
+        finally:
+            del os.environ["ONNXLAB_STATE_HOME"]
+            if before is not None:
+                os.environ["ONNXLAB_STATE_HOME"] = before
 
 
 def table(rows: Iterable[Line]) -> str:

@@ -31,14 +31,10 @@ KILLS, KILLED_EDITS, BROKEN = 200, 60, 10_000
 def rows() -> Iterator[Line]:
     """Everything that is measured of files; takes about five minutes."""
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
-        os.environ["ONNXLAB_STATE_HOME"] = folder  # no journal of a measurement outlives it
-        try:
-            yield from kills(Path(folder))
-            yield from journal()
-            yield from external_data(Path(folder))
-            yield from checking()
-        finally:
-            del os.environ["ONNXLAB_STATE_HOME"]
+        yield from kills(Path(folder))
+        yield from journal()
+        yield from external_data(Path(folder))
+        yield from checking()
 
 
 # -- kills ----------------------------------------------------------------------------------------------------------

@@ -7,13 +7,17 @@ seconds may be missing, since a sync for each edit would make editing a hundred 
 
 A failing journal never costs the model: where the disk is full the edit stays, a JournalWarning says so, and what
 could not be written is kept in memory and tried again with the next edit. An interrupt while it is written takes the
-edit back. What was saved or discarded needs no journal, so the file goes; it also goes when a program ends by itself,
-but not with an interactive session or an uncaught exception. A process holds a lock on its own journal, and every
-model has one of its own, so that two can edit one file. ONNXLAB_JOURNAL=off writes none: a journal holds what was
+edit back. What was saved or discarded needs no journal, so the file goes. A process holds a lock on its own journal,
+and every model has one of its own, so that two can edit one file. ONNXLAB_JOURNAL=off writes none: a journal holds what was
 edited, weights too.
+
+A session that ends by itself leaves its journal with a last record that says so, and a program that does leaves none:
+what Python edited is in somebody's code and comes back when that runs again. What was edited by hand in a view, or
+recovered, is nowhere else; such a journal stays in any case, and `recovery` speaks of it, as of one that has no end.
 """
 
 import builtins
+import contextlib
 import hashlib
 import os
 import secrets
@@ -41,19 +45,35 @@ _WAITING = 256 << 20
 
 
 class _Holder:
-    """The open file of a journal, apart from the model, so that it can be closed when the model is gone."""
+    """The open file of a journal, apart from the model, so that it can be closed when the model is gone.
 
-    file: JournalFile | None = None
+    Attributes:
+        waiting: records that could not be written yet.
+        by_hand: whether an edit in it was made in a view or recovered, so that no code has it.
+    """
+
+    def __init__(self) -> None:
+        self._forget()
+
+    def _forget(self) -> None:
+        self.file: JournalFile | None = None
+        self.waiting: list[bytes] = []
+        self.by_hand = False
 
     def end(self, keep: bool) -> None:
         if self.file is not None:
             self.file.finish(keep)
-            self.file = None
+        self._forget()
 
     def at_end(self) -> None:
         """The model is not used any more, or the process ends."""
         interactive = hasattr(builtins, "__IPYTHON__") or hasattr(sys, "ps1")
-        self.end(keep=interactive or hasattr(sys, "last_value"))
+        failed = not interactive and hasattr(sys, "last_value")
+        if self.file is not None and self.file.is_own and not failed:
+            last = framed(change_codec.pack({"kind": "ended"}, []))
+            with contextlib.suppress(OSError):
+                self.file.append(*self.waiting, last)
+        self.end(keep=interactive or failed or self.by_hand)
 
 
 class Journal:
@@ -76,7 +96,6 @@ class Journal:
         self._holder.end(keep=False)
         wanted = os.environ.get("ONNXLAB_JOURNAL", "on").lower() not in ("off", "0")
         self._source = source if wanted and source is not None and source.path is not None else None
-        self._waiting: list[bytes] = []
         self._given_up = False
         # how many steps whoever replays the records can undo and redo at this point
         self._undoable = self._redoable = 0
@@ -85,6 +104,11 @@ class Journal:
     def path(self) -> Path | None:
         """The file, None before the first edit."""
         return self._holder.file.path if self._holder.file else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every edit since the model was loaded or saved is on the disk."""
+        return self._active and not self._holder.waiting
 
     # -- what ModelGraph calls ----------------------------------------------------------------------------------------
 
@@ -103,7 +127,7 @@ class Journal:
         """Whether the records so far hold the edit that is undone or redone."""
         return not self._active or (kind == "undo" and self._undoable > 0) or (kind == "redo" and self._redoable > 0)
 
-    def append(self, kind: "CommitKind", label: str, notes: Sequence[Any]) -> None:
+    def append(self, kind: "CommitKind", label: str, notes: Sequence[Any], origin: Any = None) -> None:
         """Write a commit down. Only an interrupt gets out of here; it leaves the journal as it was."""
         if not self._active:
             return
@@ -111,6 +135,8 @@ class Journal:
         if kind != "edit" and not marker:
             label = f"{kind} {label!r}"  # of an edit from before this journal: told as an edit of its own
         head = {"kind": kind if marker else "edit", "label": label, "time": time.time()}
+        if origin is not None:
+            head["by_hand"] = self._holder.by_hand = True
         self._write(framed(change_codec.pack(head, [] if marker else list(notes))))
         if not marker:
             self._undoable, self._redoable = (self._undoable + 1 if kind == "edit" else 0), 0
@@ -136,7 +162,7 @@ class Journal:
 
     def _write(self, record: bytes) -> None:
         """Append a record and those that wait; what cannot be written waits for the next one."""
-        waiting = [*self._waiting, record]
+        waiting = [*self._holder.waiting, record]
         try:
             if self._holder.file is None:
                 header = self._header()
@@ -148,11 +174,11 @@ class Journal:
             if sum(map(len, waiting)) > _WAITING:
                 self._give_up(f"{error.strerror or error}, and memory for it is used up")
                 return
-            if not self._waiting:
+            if not self._holder.waiting:
                 self._warn(f"{error.strerror or error}; the journal tries again with the next edit")
-            self._waiting = waiting
+            self._holder.waiting = waiting
             return
-        self._waiting = []
+        self._holder.waiting = []
 
     def _header(self) -> dict[str, Any] | None:
         """What identifies the file that the edits are for; None where it is not what the model was loaded from."""

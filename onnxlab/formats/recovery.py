@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
 
 _KEPT_DAYS = 60
+_QUIET_DAYS = 7
+"""How long edits are kept that a session left behind which ended by itself, and that its code would make again."""
+
+
+_STEPS = ("edit", "undo", "redo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +36,14 @@ class Recovery:
         path: of the journal.
         labels: what was done, in order, as it stands at the end: edits that were undone are left out.
         time: of the last edit, in seconds since 1970.
+        urgent: whether these edits may be nowhere else: their process died, or some were made by hand in a view.
+            Else a session that ended by itself made them in Python.
     """
 
     path: Path
     labels: tuple[str, ...]
     time: float
+    urgent: bool = True
 
     def __str__(self) -> str:
         shown = ", ".join(map(repr, self.labels[-3:]))
@@ -45,19 +53,37 @@ class Recovery:
 
 
 def find(source: Source | None) -> tuple[Recovery, ...]:
-    """Edits of the file at `source.path`, in the state that it was read in, whose process is gone; newest last.
+    """Edits of the file at `source.path`, in the state that it was read in, whose process is gone.
 
-    Journals whose edits were saved are removed; those of other contents of the file stay for when it comes back.
+    In order of their time, but those that are urgent last. Journals whose edits were saved are removed, and those that
+    are not urgent when they are old or a newer one begins with the same edits. Those of other contents of the file
+    stay for when it comes back.
     """
     if source is None or source.path is None or source.disk is None:
         return ()
-    found = []
+    found: dict[Recovery, list[bytes]] = {}
     for path in _journals(source.path):
         with _opened(path) as data:
-            recovery = _judge(path, data, source) if data is not None else None
+            steps = records(data) if data is not None else []
+            recovery = _judge(path, steps, source) if data is not None else None
         if recovery is not None:
-            found.append(recovery)
-    return tuple(sorted(found, key=lambda recovery: recovery.time))
+            found[recovery] = [_timeless(step) for step in steps[1:]]
+    newest_first = sorted(found, key=lambda recovery: (recovery.urgent, recovery.time), reverse=True)
+    left: list[Recovery] = []
+    for recovery in newest_first:
+        edits = found[recovery][:-1]  # without the end, which what is not urgent has
+        if not recovery.urgent and any(found[other][: len(edits)] == edits for other in left):
+            discard(recovery)
+        else:
+            left.append(recovery)
+    return tuple(reversed(left))
+
+
+def _timeless(record: bytes) -> bytes:
+    """A record without when it was made, to compare it with that of another run."""
+    head, notes = change_codec.unpack(record)
+    head.pop("time", None)
+    return hashlib.sha256(change_codec.pack(head, notes)).digest()
 
 
 def replay(graph: "ModelGraph", recovery: Recovery) -> int:
@@ -76,11 +102,11 @@ def replay(graph: "ModelGraph", recovery: Recovery) -> int:
         for record in records(data)[1:]:
             head, notes = change_codec.unpack(record)
             try:
-                _make(graph, head, notes)
+                _make(graph, head, notes, recovery)
             except Exception as error:
                 label = head.get("label", "the next one")
                 raise EditError(f"{done} steps were recovered; {label!r} does not fit the model: {error}") from error
-            done += head["kind"] != "saved"
+            done += head["kind"] in _STEPS
         return done
 
 
@@ -90,13 +116,13 @@ def discard(recovery: Recovery) -> None:
         recovery.path.unlink(missing_ok=True)
 
 
-def _make(graph: "ModelGraph", head: dict[str, Any], notes: list[change_codec.Note]) -> None:
+def _make(graph: "ModelGraph", head: dict[str, Any], notes: list[change_codec.Note], origin: Recovery) -> None:
     if head["kind"] == "undo":
-        graph.undo()
+        graph.undo(origin)
     elif head["kind"] == "redo":
-        graph.redo()
+        graph.redo(origin)
     elif head["kind"] == "edit":
-        graph.replay(head["label"], _decoded(graph, notes))
+        graph.replay(head["label"], _decoded(graph, notes), origin)
 
 
 def _decoded(graph: "ModelGraph", notes: list[change_codec.Note]) -> "Iterator[Change]":
@@ -128,21 +154,21 @@ def _opened(path: Path) -> Iterator[bytes | None]:
         yield None
 
 
-def _judge(path: Path, data: bytes, source: Source) -> Recovery | None:
+def _judge(path: Path, found: list[bytes], source: Source) -> Recovery | None:
     """What can be recovered from a journal for the file as it is, None if nothing; removes what is of no use."""
-    found = records(data)
     header = json.loads(found[0]) if found else {}
     if found and header.get("format") != FORMAT:
         return None  # of another version of onnxlab, which may be used again
     steps = [change_codec.unpack(record)[0] for record in found[1:]]
     labels = _labels(steps)
     saved = {step["sha256"] for step in steps if step["kind"] == "saved"}
-    if not labels or (saved and _digest(source) in saved):
+    last = max((step.get("time", 0.0) for step in steps), default=0.0)
+    urgent = any(step.get("by_hand") for step in steps) or steps[-1:] != [{"kind": "ended"}]
+    forgotten = not urgent and last < time.time() - _QUIET_DAYS * 86400
+    if not labels or forgotten or (saved and _digest(source) in saved):
         path.unlink(missing_ok=True)
         return None
-    if not _is_for(header, source):
-        return None
-    return Recovery(path, tuple(labels), max(step.get("time", 0.0) for step in steps))
+    return Recovery(path, tuple(labels), last, urgent) if _is_for(header, source) else None
 
 
 def _labels(steps: list[dict[str, Any]]) -> list[str]:

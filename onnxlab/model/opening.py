@@ -25,6 +25,9 @@ def load(source: ModelSource | None = None) -> Model:
     A file may also be protobuf's text or JSON of a model, or ONNX text. Without an argument a small model that comes
     with onnxlab is opened. External data is not read until it is needed.
 
+    A JournalWarning says where edits of the file were made by hand, or by a process that died, and never saved: see
+    `Model.recover`. What Python did in a session that ended by itself waits in `Model.recoverable` without a word.
+
     Raises:
         LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
     """
@@ -32,7 +35,7 @@ def load(source: ModelSource | None = None) -> Model:
         source = EXAMPLE.read_bytes()  # bytes, so that nobody saves over it
     proto, origin = onnx_format.read(source)
     model = Model(proto, origin)
-    if model.recoverable:
+    if model.recoverable and model.recoverable[-1].urgent:
         warnings.warn(
             f"{model.name}: {model.recoverable[-1]} were never saved; model.recover() makes them again, "
             "model.discard() forgets them",

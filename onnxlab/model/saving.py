@@ -19,7 +19,8 @@ class Saving:
 
     Attributes:
         on_save: called, without arguments, after each save.
-        recoverable: edits of the file that were never saved, from a process that is gone; the newest last.
+        recoverable: edits of the file that were never saved, from processes that are gone; last the newest of those
+            that may be nowhere else, because they were made by hand or their process died (`urgent`).
     """
 
     graph: ModelGraph
@@ -98,7 +99,7 @@ class Saving:
         """Make the edits again that were never saved, each as an undoable step; returns how many steps were made.
 
         Args:
-            which: one of `recoverable`; default: the newest.
+            which: one of `recoverable`; default: the last.
 
         Raises:
             EditError: there is nothing to recover, this model was edited already, or an edit does not fit.
@@ -107,7 +108,8 @@ class Saving:
             raise EditError("no edits of this file are waiting to be recovered")
         chosen = which or self.recoverable[-1]
         steps = recovery.replay(self.graph, chosen)
-        self.discard(chosen)
+        if self._journal.is_whole:  # it has them all now
+            self.discard(chosen)
         return steps
 
     def discard(self, which: Recovery | None = None) -> None:
