@@ -31,12 +31,8 @@ def main() -> int:
     chosen = options.groups or list(GROUPS)
     if unknown := set(chosen) - {*GROUPS, *TOPICS}:
         parser.error(f"no group {', '.join(sorted(unknown))}; there are {', '.join([*GROUPS, *TOPICS])}")
-    rows: list[Line] = []
-    for group in chosen:
-        measures = GROUPS[group] if group in GROUPS else importlib.import_module(f"bench.{group}").rows
-        for row in measures():
-            print(" | ".join(filter(None, row.cells())), file=sys.stderr, flush=True)  # a later failure loses nothing
-            rows.append(row)
+    with scratch_state():
+        rows = measured(chosen)
     print(table(rows))
     print(
         f"\nPython {platform.python_version()}, onnxlab {onnxlab.__version__}, onnx {onnx.__version__}, "
@@ -52,7 +48,7 @@ def measured(chosen: list[str]) -> list[Line]:
     for group in chosen:
         measures = GROUPS[group] if group in GROUPS else importlib.import_module(f"bench.{group}").rows
         for row in measures():
-            print(f"measured {row.what}", file=sys.stderr)
+            print(" | ".join(filter(None, row.cells())), file=sys.stderr, flush=True)  # a later failure loses nothing
             rows.append(row)
     return rows
 

@@ -8,8 +8,8 @@ seconds may be missing, since a sync for each edit would make editing a hundred 
 A failing journal never costs the model: where the disk is full the edit stays, a JournalWarning says so, and what
 could not be written is kept in memory and tried again with the next edit. An interrupt while it is written takes the
 edit back. What was saved or discarded needs no journal, so the file goes. A process holds a lock on its own journal,
-and every model has one of its own, so that two can edit one file. ONNXLAB_JOURNAL=off writes none: a journal holds what was
-edited, weights too.
+and every model has one of its own, so that two can edit one file. ONNXLAB_JOURNAL=off writes none: a journal holds what
+was edited, weights too.
 
 A session that ends by itself leaves its journal with a last record that says so, and a program that does leaves none:
 what Python edited is in somebody's code and comes back when that runs again. What was edited by hand in a view, or
