@@ -83,6 +83,7 @@ class Compiler:
         self.main = ScopeCompiler(self, snapshot.main, {})
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
+        self.inlines = any(getattr(provider, "inlines", False) for provider in self.providers)
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
         """The program of the main graph from `feeds` to `outputs`.
@@ -207,7 +208,7 @@ class ScopeCompiler:
         fact = self.fact
         if nodes is None:
             nodes = tuple(self.cone(given, outputs))
-            if len(self.compiler.providers) > 1 and not keep and self.compiler.snapshot.functions:
+            if not keep and self.compiler.snapshot.functions and self.compiler.inlines:
                 flat = Flattened(self, nodes)
                 nodes, fact = flat.needed(outputs, given), flat.fact
         visible = frozenset(outputs)

@@ -55,6 +55,8 @@ class NumbaProvider:
     """
 
     name = "numba"
+    inlines = True
+    """Wants to see the nodes of functions, not their calls."""
 
     def __init__(self, threads: int = 1, background: bool = True, precise: bool = False, least: int = _WORTH) -> None:
         self.threads = threads

@@ -119,7 +119,10 @@ class PartitionView:
 
 
 class Provider(Protocol):
-    """Something that can run nodes."""
+    """Something that can run nodes.
+
+    One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls.
+    """
 
     @property
     def name(self) -> str:
