@@ -19,6 +19,8 @@ from onnxlab.notebook.uploads import Uploads
 if TYPE_CHECKING:
     from onnxlab.model import Model
 
+MODEL_FIELDS = ("ir_version", "producer_name", "producer_version", "domain", "model_version")
+
 LARGEST = 1 << 28
 """Bytes of a part of a model that is handed to the page as a file."""
 
@@ -35,7 +37,7 @@ class Editor:
         self._graph = model.graph
         self._hub = hub
         self._origin = origin
-        self._uploads = Uploads()
+        self.uploads = Uploads()
 
     # -- fields -----------------------------------------------------------------------------------------------
 
@@ -90,7 +92,7 @@ class Editor:
     def edit(self, gesture: str, subject: list[int], given: Mapping[str, Any], version: int | None) -> JSON:
         """Do one of GESTURES."""
         kinds = gestures.GESTURES[gesture].takes if gesture in gestures.GESTURES else {}
-        given = {key: self._uploads.get(item) if kinds.get(key) == "file" else item for key, item in given.items()}
+        given = {key: self.uploads.get(item) if kinds.get(key) == "file" else item for key, item in given.items()}
         with self._editing(version, subject):
             line = gestures.line(self._model, gesture, subject, given)
             with self._hub.in_python(line):
@@ -99,7 +101,7 @@ class Editor:
 
     def upload(self, file: str, name: str, offset: int, data: str) -> JSON:
         """Take a piece of a file that a later gesture names."""
-        return {"bytes": self._uploads.receive(file, name, offset, data)}
+        return {"bytes": self.uploads.receive(file, name, offset, data)}
 
     # -- steps --------------------------------------------------------------------------------------------------
 
@@ -126,6 +128,22 @@ class Editor:
             while history.position < position:
                 self._graph.redo(origin=self._origin)
             return self._edited("")
+
+    # -- what is there to edit ------------------------------------------------------------------------------------
+
+    def about(self, node: int | None, value: int | None) -> JSON:
+        """Documentation string and metadata of a node or a value; of the model, and its fields, without either."""
+        with self._graph.lock:
+            if node is not None:
+                bearer: Any = Node(self._graph, self._node(node).id)
+            else:
+                bearer = self._model if value is None else Value(self._graph, self._value(value).id)
+            found: JSON = {"doc_string": bearer.doc_string, "metadata": dict(bearer.metadata)}
+            if bearer is self._model:
+                proto = self._graph.proto
+                found["graph_doc_string"] = self._model.graph_doc_string
+                found["fields"] = {name: getattr(proto, name) for name in MODEL_FIELDS}
+            return found
 
     # -- parts of the model ---------------------------------------------------------------------------------------
 

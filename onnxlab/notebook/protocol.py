@@ -125,6 +125,10 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "operators": {},
     "operator_doc": {"op": _NAME},
     "targets": {"value": _ID, "nodes": Parameter("a list of node ids", _is_ids)},
+    "about": {
+        "node": Parameter("a node id, or null", _is_int, required=False),
+        "value": Parameter("a value id, or null", _is_int, required=False),
+    },
     "upload": {"file": _NAME, "name": _NAME, "offset": _ID, "data": _NAME},
     "copies": {"nodes": Parameter("a list of node ids", _is_ids)},
     "extract": {"nodes": Parameter("a list of node ids", _is_ids)},

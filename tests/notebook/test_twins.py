@@ -5,9 +5,11 @@ from pathlib import Path
 
 import onnxlab
 from onnxlab.notebook import protocol
+from onnxlab.notebook.gestures import GESTURES
 from tests.notebook.conftest import Page
 
-TWIN = (Path(__file__).parents[2] / "widgets" / "src" / "protocol.ts").read_text(encoding="utf-8")
+SOURCES = Path(__file__).parents[2] / "widgets" / "src"
+TWIN = (SOURCES / "protocol.ts").read_text(encoding="utf-8")
 
 
 def braces(text: str, start: int) -> str:
@@ -58,6 +60,7 @@ def test_events_and_answers_have_the_fields_that_the_twin_declares(page: Page, m
         "Targets": page.ask("targets", value=value, nodes=[conv]),
         "OperatorInfo": page.ask("operators")["operators"][0],
         "Edited": page.ask("rename_node", node=conv, name="first"),
+        "About": page.ask("about"),
         "Steps": page.ask("history"),
         "RunResult": page.ask("run", nodes=None),
     }
@@ -72,3 +75,8 @@ def test_events_and_answers_have_the_fields_that_the_twin_declares(page: Page, m
         assert {name for name, optional in declared.items() if not optional} <= set(answer), interface
     names = set(re.findall(r'event: "(\w+)"', TWIN))
     assert {event["event"] for event in page.events} <= names
+
+
+def test_every_gesture_is_on_the_page() -> None:
+    sources = "".join(path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.ts*"))
+    assert [name for name in GESTURES if f'"{name}"' not in sources] == []

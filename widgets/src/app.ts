@@ -286,6 +286,14 @@ export class App {
     }
   }
 
+  /** Asks for another name of a node or a value, in the inspector. */
+  rename({ node = 0, value = 0 }: { node?: number; value?: number }): void {
+    if (node) this.reveal(node);
+    else this.selectValue(value);
+    this.inspectorOpen.value = true;
+    this.renaming.value = true;
+  }
+
   async save(): Promise<void> {
     if (this.saving.value || !this.client.editable) return;
     this.saving.value = true;

@@ -78,7 +78,9 @@ interface Pending {
 }
 
 /** Asking these twice does no harm. */
-const REPEATABLE = new Set<Method>(["hello", "probe", "snapshot", "inspect", "doc", "value", "history", "operators", "operator_doc", "targets"]);
+const REPEATABLE = new Set<Method>([
+  "hello", "probe", "snapshot", "inspect", "doc", "value", "history", "operators", "operator_doc", "targets", "about", "copies",
+]);
 /** These take as long as they take. */
 const LONG = new Set<Method>(["run", "overlay"]);
 
@@ -189,6 +191,13 @@ export class Client {
   /** Sends a request and waits for its reply, however long that takes; rejects with RequestError. */
   async request<M extends Method>(method: M, params: Params<M>): Promise<Result<M>> {
     return (await this.#ask(method, params)).result as Result<M>;
+  }
+
+  /** A request whose answer comes with bytes. */
+  async requestBytes<M extends Method>(method: M, params: Params<M>): Promise<{ result: Result<M>; buffer: DataView }> {
+    const { result, buffers } = await this.#ask(method, params);
+    if (!buffers[0]) throw new RequestError({ code: "no_buffer", message: "The kernel's answer came without its bytes." });
+    return { result: result as Result<M>, buffer: buffers[0] };
   }
 
   /** Starts a request whose id the caller needs at once: a run, to be stopped by it. */

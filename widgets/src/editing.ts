@@ -5,7 +5,10 @@
  */
 
 import type { App } from "./app.ts";
-import { shortOp, valueLabel } from "./names.ts";
+import type { Target } from "./commands.ts";
+import { asRequestError } from "./client.ts";
+import type { Field } from "./fields.ts";
+import { mainScope, plural, shortOp, valueLabel } from "./names.ts";
 import type { OperatorInfo, Steps, Targets } from "./protocol.ts";
 import { Cell } from "./state.ts";
 
@@ -14,6 +17,16 @@ export interface Palette {
   title: string;
   choose: (operator: OperatorInfo) => void;
 }
+
+/** An open dialog: what it asks for, and what is done with the answers; a refusal is shown in it. */
+export interface Form {
+  title: string;
+  fields: Field[];
+  submit: (answers: Record<string, unknown>) => Promise<void>;
+}
+
+/** Bytes of a piece of a file: base64 of it stays well below what one message may have. */
+const PIECE = 384 * 1024;
 
 /** A wire that is being dragged. */
 export interface Wire {
@@ -26,6 +39,9 @@ export interface Wire {
 
 export class Editing {
   readonly palette = new Cell<Palette | null>(null);
+  readonly dialog = new Cell<Form | null>(null);
+  /** What the open list of all edits is about; null: it is closed. */
+  readonly list = new Cell<Target | null>(null);
   readonly operators = new Cell<OperatorInfo[]>([]);
   readonly steps = new Cell<Steps>({ steps: [], position: 0 });
   readonly wire = new Cell<Wire | null>(null);
@@ -68,7 +84,13 @@ export class Editing {
 
   addNode(inputs: number[] = []): void {
     const after = inputs.length ? ` that reads ${inputs.length === 1 ? valueLabel(this.#app.store, inputs[0]!) : "these"}` : "";
-    this.ask(`Add a node${after}`, ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs }));
+    this.ask(`Add a node${after}`, ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs, scope: this.#scope() }));
+  }
+
+  /** The scope that is shown, 0 for the main graph. */
+  #scope(): number {
+    const scope = this.#app.scope.value;
+    return scope === mainScope(this.#app.store) ? 0 : scope;
   }
 
   replace(node: number): void {
@@ -83,6 +105,101 @@ export class Editing {
 
   insertBefore(node: number, slot: number): void {
     this.ask("Insert a node on this wire", ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }));
+  }
+
+  // ------------------------------------------------------------------------------------------------------ dialogs
+
+  /** Opens a dialog once its fields are known. */
+  async form(title: string, fields: Field[] | Promise<Field[]>, submit: Form["submit"]): Promise<void> {
+    if (!this.#app.client.editable) return;
+    try {
+      this.dialog.value = { title, fields: await fields, submit };
+    } catch (error) {
+      this.#app.fail(error);
+    }
+  }
+
+  /** Asks for what an input of a node shall read. */
+  connect(node: number, slot = 0): void {
+    const inputs = this.#app.store.nodes.get(node)?.inputs ?? [];
+    const label = (value: number, at: number) => `${at}: ${value ? valueLabel(this.#app.store, value) : "not connected"}`;
+    const choices = [...inputs.map(label), `${inputs.length}: a further input`].map((each, at) => ({ value: String(at), label: each }));
+    const scope = this.#app.store.nodes.get(node)?.scope ?? 0;
+    void this.form("Rewire an input", [
+      { kind: "choice", name: "slot", label: "Input", choices, initial: String(slot) },
+      { kind: "value", name: "value", label: "Reads", scope, node, slot: "slot" },
+    ], (answers) => this.set("connect", [node], { slot: Number(answers.slot), value: answers.value }));
+  }
+
+  /** Asks for a model to put into this one; its inputs read `connect` in turn. */
+  async insertModel(connect: number[]): Promise<void> {
+    const reads = connect.map((value) => valueLabel(this.#app.store, value)).join(", ");
+    await this.form(reads ? `Insert a model that reads ${reads}` : "Insert another model", [
+      { kind: "file", name: "file", label: "Model", accept: ".onnx,.onnxtxt,.json,.textproto" },
+      { kind: "text", name: "prefix", label: "Prefix", hint: "Put before all of its names." },
+      { kind: "bool", name: "outputs", label: "Its outputs become outputs of this model", initial: !connect.length },
+    ], (answers) => this.set("insert", [], { ...answers, connect }));
+  }
+
+  /** Adds what a node (or several) is in every copy of its block to the selection. */
+  async selectCopies(nodes: number[]): Promise<void> {
+    try {
+      const { copies } = await this.#app.client.request("copies", { nodes });
+      if (!copies.length) this.#app.toast("info", "There is no copy of it in this model.");
+      else {
+        this.#app.select([...nodes, ...copies.flat()]);
+        this.#app.toast("info", `Selected ${plural(copies.length + 1, "copy", "copies")}: an edit of the selection changes all of them`);
+      }
+    } catch (error) {
+      this.#app.fail(error);
+    }
+  }
+
+  /** Hands nodes out as a file of their own. */
+  async download(nodes: number[]): Promise<void> {
+    try {
+      const { result, buffer } = await this.#app.client.requestBytes("extract", { nodes });
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([buffer as BlobPart], { type: "application/octet-stream" }));
+      link.download = result.name;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+      this.line.value = result.python;
+      this.#app.toast("success", `Downloaded ${result.name}`, result.python);
+    } catch (error) {
+      this.#app.fail(error);
+    }
+  }
+
+  /** Sends a file to the kernel, piece by piece; returns the id by which a gesture names it. */
+  async upload(file: File): Promise<string> {
+    const id = `${file.name}/${file.size}/${Date.now()}`;
+    let offset = 0;
+    do {
+      const piece = new Uint8Array(await file.slice(offset, offset + PIECE).arrayBuffer());
+      await this.#app.client.request("upload", { file: id, name: file.name, offset, data: toBase64(piece) });
+      offset += piece.length;
+    } while (offset < file.size);
+    return id;
+  }
+
+  /** Sends the answers of a dialog; what is wrong with them as a sentence, "" where it was done. */
+  async submit(form: Form, answers: Record<string, unknown>): Promise<string> {
+    try {
+      for (const [name, given] of Object.entries(answers)) if (given instanceof File) answers[name] = await this.upload(given);
+      await form.submit(answers);
+      return "";
+    } catch (error) {
+      return asRequestError(error).sentence;
+    }
+  }
+
+  /** Why an input of a node cannot read a value, "" where it can. */
+  async refusal(value: number, node: number, slot: number): Promise<string> {
+    const { allowed, refused } = await this.#app.client.request("targets", { value, nodes: [node] });
+    const free = allowed[node];
+    if (!free) return refused[node] ?? "";
+    return free.includes(slot) ? "" : `It may be read by input ${free.join(" or ")}, not by ${slot}.`;
   }
 
   // -------------------------------------------------------------------------------------------------------- wires
@@ -162,4 +279,10 @@ export class Editing {
 function named(op: string): { op_type: string; domain: string } {
   const at = op.lastIndexOf("::");
   return at < 0 ? { op_type: op, domain: "" } : { op_type: op.slice(at + 2), domain: op.slice(0, at) };
+}
+
+function toBase64(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += 0x8000) text += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
+  return btoa(text);
 }

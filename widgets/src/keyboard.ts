@@ -1,6 +1,7 @@
 /** Keys of the widget. What it does not know stays inside all the same: Jupyter's shortcuts are for cells. */
 
 import type { App } from "./app.ts";
+import { commandsFor, type Target } from "./commands.ts";
 
 /** True for a field in which keys write text. */
 function isField(element: EventTarget | null): element is HTMLElement {
@@ -23,6 +24,7 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
   if ((event.ctrlKey || event.metaKey) && !event.altKey) return handleControl(app, root, target, key, event.shiftKey);
   if (key === "F2") return rename(app);
+  if (key === "F6") return nextPart(root, event.shiftKey ? -1 : 1);
   if (isField(target)) return key === "Escape" && leaveField(root, target);
   if (key === "Delete" || key === "Backspace") {
     void app.remove(app.selection, !event.shiftKey);
@@ -32,15 +34,51 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
   return event.altKey ? false : handleEdit(app, key);
 }
 
-/** Letters that ask for an operator: Add, Insert behind, Replace. */
+/** Letters for edits: Add, Connect, all Edits, Insert behind, its Likes in copies, Replace; V goes through its Values. */
 function handleEdit(app: App, key: string): boolean {
   const subject = app.subject.value, [node = 0] = app.selection;
   const value = subject.kind === "value" ? subject.value : (app.store.nodes.get(node)?.outputs.find((id) => id > 0) ?? 0);
+  const target = { nodes: app.selection, value: subject.kind === "value" ? subject.value : 0 };
   if (key === "a") app.editing.addNode(value ? [value] : []);
+  else if (key === "e" && app.client.editable) app.editing.list.value = target;
   else if (key === "i" && value) app.editing.insertAfter(value);
   else if (key === "r" && app.selection.length === 1) app.editing.replace(node);
+  else if (key === "c" && node) app.editing.connect(node);
+  else if (key === "c" && value) runCommand(app, "replace_uses", target);
+  else if (key === "v" && (node || value)) nextValue(app, node, value);
+  else if (key === "l" && node) void app.editing.selectCopies(app.selection);
   else return false;
   return true;
+}
+
+/** The values of a node in turn, outputs first: what a click on a line does. */
+function nextValue(app: App, node: number, value: number): void {
+  const home = node || (app.store.producer(value) ?? app.store.uses(value)[0])?.node || 0;
+  const record = app.store.nodes.get(home);
+  const values = [...new Set([...(record?.outputs ?? []), ...(record?.inputs ?? [])])].filter((id) => id > 0);
+  const next = values[(values.indexOf(value) + 1) % values.length];
+  if (next) app.selectValue(next);
+}
+
+const PARTS = ['[data-testid="outline"]', ".ol-inspector", ".ol-drawer", ".ol-toolbar"];
+const FOCUSABLE = 'button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, [tabindex="0"]';
+
+/** Moves the focus between picture, inspector, drawer and bar: the picture itself keeps Tab for walking. */
+function nextPart(root: HTMLElement, by: 1 | -1): boolean {
+  const parts = PARTS.map((part) => root.querySelector<HTMLElement>(part)).filter((part) => part !== null);
+  const at = parts.findIndex((part) => part.matches(":focus-within"));
+  for (let step = 1; step <= parts.length; step++) {
+    const part = parts[(Math.max(0, at) + by * step + parts.length * step) % parts.length]!;
+    const first = part.matches(FOCUSABLE) ? part : part.querySelector<HTMLElement>(FOCUSABLE);
+    if (!first) continue;
+    first.focus({ preventScroll: true });
+    return true;
+  }
+  return false;
+}
+
+function runCommand(app: App, id: string, target: Target): void {
+  commandsFor(app, target).find((command) => command.id === id)?.act(app, target);
 }
 
 function handleControl(app: App, root: HTMLElement, target: EventTarget | null, key: string, shift: boolean): boolean {

@@ -297,6 +297,8 @@ export interface Methods {
   overlay: [{ by?: string | null }, Record<string, never>];
   operators: [Record<string, never>, { operators: OperatorInfo[] }];
   operator_doc: [{ op: string }, Documentation];
+  /** What a node, a value, or without either the model says about itself. */
+  about: [{ node?: number; value?: number }, About];
   /** A piece of a file, base64; a gesture that takes a file names it by its id. */
   upload: [{ file: string; name: string; offset: number; data: string }, { bytes: number }];
   /** The likes of some nodes in every copy of their block. */
@@ -336,6 +338,14 @@ export interface OverlayNumbers {
   unit: string;
   nodes: number[];
   numbers: WireNumber[];
+}
+
+export interface About {
+  doc_string: string;
+  metadata: Record<string, string>;
+  /** Of the model only. */
+  graph_doc_string?: string;
+  fields?: Record<string, string | number>;
 }
 
 export interface Edited {

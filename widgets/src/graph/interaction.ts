@@ -174,6 +174,19 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     this.#stage.menuAsked(target);
   }
 
+  menuAtFocus(): void {
+    const { ground, overlay, camera } = this.#stage;
+    const at = ground ? overlay.focusBox(ground) : -1;
+    const x = camera.width / 2, y = camera.height / 2;
+    if (!ground || at < 0 || overlay.value) {
+      this.#stage.menuAsked({ node: 0, value: overlay.value, group: 0, x, y });
+      return;
+    }
+    const { scene } = ground;
+    const left = camera.toScreenX(scene.x[at]! + scene.w[at]! / 2), top = camera.toScreenY(scene.y[at]! + scene.h[at]! / 2);
+    this.#stage.menuAsked(this.#target({ what: "box", index: at, fold: false, enter: false }, left, top));
+  }
+
   grabs(x: number, y: number): boolean {
     const { overlay } = this.#stage;
     const pick = this.#pick(x, y);

@@ -10,6 +10,8 @@ export interface KeyboardTarget {
   fit(): void;
   zoom(factor: number): void;
   pan(dx: number, dy: number): void;
+  /** The menu of what the focus is on. */
+  menuAtFocus(): void;
 }
 
 const ARROWS: Record<string, Direction> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
@@ -26,6 +28,7 @@ export function handleCanvasKey(view: KeyboardTarget, event: KeyboardEvent): boo
   else if (key === " ") view.fit();
   else if (key === "+" || key === "=") view.zoom(ZOOM_STEP);
   else if (key === "-") view.zoom(1 / ZOOM_STEP);
+  else if (key === "ContextMenu" || (key === "F10" && event.shiftKey)) view.menuAtFocus();
   else if (key === "PageDown") view.pan(0, -PAGE);
   else if (key === "PageUp") view.pan(0, PAGE);
   else return false;

@@ -4,7 +4,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { useCell } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
+import { CommandList } from "./command_list.tsx";
 import { Drawer, StatusLine } from "./drawer.tsx";
+import { FormPanel } from "./form.tsx";
 import { Inspector } from "./inspector.tsx";
 import { Legend } from "./legend.tsx";
 import { Menu } from "./menu.tsx";
@@ -39,6 +41,8 @@ export function Root({ app, onStage }: Props) {
           <Legend app={app} />
           <RadiusNotice app={app} />
           <PalettePanel app={app} />
+          <CommandList app={app} />
+          <FormPanel app={app} />
           <WireHint app={app} />
         </div>
         <Inspector app={app} />

@@ -108,10 +108,14 @@ test("keys walk, fold, fit and zoom; the rest is left to others", () => {
   };
   const view: KeyboardTarget = {
     walk: note("walk"), walkOrder: note("order"), enterFocused: note("enter"), fit: note("fit"), zoom: note("zoom"), pan: note("pan"),
+    menuAtFocus: note("menu"),
   };
   const press = (key: string, more = {}): boolean => handleCanvasKey(view, { key, ...more } as KeyboardEvent);
   assert.ok(press("ArrowDown", { shiftKey: true }) && press("Enter", { altKey: true }) && press(" ") && press("-"));
   assert.deepEqual(calls, [["walk", "down", true], ["enter", true], ["fit"], ["zoom", 0.8]]);
+  assert.ok(press("F10", { shiftKey: true }) && press("ContextMenu"));
+  assert.deepEqual(calls.splice(4), [["menu"], ["menu"]]);
+  assert.equal(press("F10"), false);
   assert.equal(press("Tab"), false, "Tab leaves after the last box");
   assert.equal(press("Escape") || press("Delete") || press("z", { ctrlKey: true }), false);
 });
