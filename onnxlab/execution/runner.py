@@ -266,8 +266,13 @@ class Runner:
         program = self._program(compiler, programs, tuple(arrays), names)
         return owned(call(program, list(arrays.values()), self._folder), names, arrays)
 
-    def sample_inputs(self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0) -> dict[str, Any]:
+    def sample_inputs(
+        self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, sizes: Mapping[str, int] | None = None
+    ) -> dict[str, Any]:
         """Arrays for all graph inputs: those of `feeds`, and others made up from facts, of sizes that agree with them.
+
+        Args:
+            sizes: of symbolic dims, by name, where `feeds` do not tell them.
 
         Raises:
             FeedError: feeds that do not fit.
@@ -277,7 +282,7 @@ class Runner:
         arrays = self._checked(compiler, dict(feeds or {}))
         scope = compiler.main.scope
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
-        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed)
+        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed, sizes)
         return arrays
 
     def _in_main(self, node: int) -> int:

@@ -35,19 +35,26 @@ _PAST: Final = 4  # tokens in a cache; a mask over `total` covers them and the n
 
 
 def make_up(
-    nodes: Sequence[NodeView], fact: Callable[[str], Fact], names: Sequence[str], arrays: dict[str, Any], seed: int
+    nodes: Sequence[NodeView],
+    fact: Callable[[str], Fact],
+    names: Sequence[str],
+    arrays: dict[str, Any],
+    seed: int,
+    chosen: Mapping[str, int] | None = None,
 ) -> None:
     """Add made-up arrays for `names`, of sizes that agree with the arrays that are there.
 
     Args:
         nodes: of the scope; they say what the values are used for.
         fact: what is known of a name.
+        chosen: sizes of symbols that no array tells.
     """
     if not names:
         return
     sizes: dict[str, int] = {}
     for name, array in arrays.items():
         observe(fact(name), array, sizes)
+    sizes = {**(chosen or {}), **sizes}
     uses = Uses(nodes, fact)
     rng = np.random.default_rng(seed)
     for name in names:

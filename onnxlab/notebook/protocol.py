@@ -136,7 +136,20 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "run": {
         "nodes": Parameter("a list of node ids, or null for all", _is_ids, required=False),
         "seed": Parameter("an integer from 0", _is_int, required=False),
+        "inputs": Parameter("an object that says how each input is made", _is_object, required=False),
+        "sizes": Parameter("an object of sizes by the names of dims", _is_object, required=False),
     },
+    "tensor": {
+        "value": _ID,
+        **{name: Parameter("an axis from 0", _is_int, required=False) for name in ("rows", "columns")},
+        "at": Parameter("a list of indices", _is_ids, required=False),
+        **{
+            name: Parameter("a number from 0", _is_int, required=False)
+            for name in ("top", "left", "height", "width", "pixels")
+        },
+        "picture": Parameter("heat or image, or null for none", _is_text, required=False),
+    },
+    "pin": {"value": _ID, "on": Parameter("true or false", _is_bool)},
     "stop": {"run": _ID},
 }
 

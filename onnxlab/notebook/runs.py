@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from onnxlab.analysis.statistics import Statistics, statistics
 from onnxlab.limits import Limits
@@ -15,8 +16,20 @@ PROGRESS_EVERY = 0.1
 """Seconds between two reports of progress."""
 
 Progress = Callable[[int, int, str], None]
-Finish = Callable[[float, Mapping[int, Statistics] | None, Exception | None], None]
-"""Called with when the run started (perf_counter), and the statistics by value id or the error that ended it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What a run made: statistics and arrays by value id."""
+
+    summaries: Mapping[int, Statistics]
+    arrays: Mapping[int, Any]
+
+
+Finish = Callable[[float, Made | None, Exception | None], None]
+"""Called with when the run started (perf_counter), and what it made or the error that ended it."""
+Feeds = Callable[[], dict[str, Any]]
+"""Makes an array for every input."""
 
 
 class Runs:
@@ -27,7 +40,9 @@ class Runs:
         self._limits: dict[int, Limits] = {}
         self._lock = threading.Lock()
 
-    def start(self, ident: int, nodes: list[int] | None, seed: int, progress: Progress, finish: Finish) -> None:
+    def start(
+        self, ident: int, nodes: list[int] | None, seed: int, feeds: Feeds, progress: Progress, finish: Finish
+    ) -> None:
         """Run some nodes of the model (None: all of the main graph) and summarise all that they make."""
         limits = Limits()
         with self._lock:
@@ -36,7 +51,7 @@ class Runs:
         def work() -> None:
             started = time.perf_counter()
             try:
-                found = self._run(nodes, seed, limits, _throttled(progress))
+                found = self._run(nodes, seed, feeds, limits, _throttled(progress))
             except Exception as error:
                 self._end(ident)
                 finish(started, None, error)
@@ -65,8 +80,8 @@ class Runs:
         with self._lock:
             self._limits.pop(ident, None)
 
-    def _run(self, nodes: list[int] | None, seed: int, limits: Limits, progress: Progress) -> dict[int, Statistics]:
-        graph = self._model.graph
+    def _run(self, nodes: list[int] | None, seed: int, feeds: Feeds, limits: Limits, progress: Progress) -> Made:
+        graph, runner = self._model.graph, self._model.runner
         with graph.lock:
             wanted = list(graph.main.node_ids) if nodes is None else nodes
             made = {
@@ -76,13 +91,24 @@ class Runs:
                 for value in graph.nodes[node].outputs
                 if value
             }
-        arrays = self._model.runner.run_nodes(wanted, {}, limits=limits, progress=progress, seed=seed)
+        if nodes is None:  # what a run of the whole makes is kept by the model
+            arrays = runner.run(feeds(), list(made), limits=limits, progress=progress, seed=seed)
+        else:
+            arrays = runner.run_nodes(wanted, self._read(wanted, feeds()), limits=limits, progress=progress, seed=seed)
         found = {}
         for name, array in arrays.items():
             limits.check()
             if name in made:
                 found[made[name]] = statistics(array)
-        return found
+        return Made(found, {made[name]: array for name, array in arrays.items() if name in made})
+
+    def _read(self, nodes: list[int], feeds: dict[str, Any]) -> dict[str, Any]:
+        """The inputs of the graph that some nodes read themselves; none where all were in the last run."""
+        graph, last = self._model.graph, self._model.runner.last_inputs()
+        if feeds.keys() <= last.keys() and all(feeds[name] is last[name] for name in feeds):
+            return {}
+        read = {value for node in nodes if node in graph.nodes for value in graph.nodes[node].inputs}
+        return {value.name: feeds[value.name] for value in self._model.inputs if value.id in read}
 
 
 def _throttled(progress: Progress) -> Progress:

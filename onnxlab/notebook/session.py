@@ -9,18 +9,19 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph.hierarchy import Hierarchy
-from onnxlab.notebook import palette, protocol
+from onnxlab.notebook import inputs, palette, protocol
 from onnxlab.notebook.editor import Editor
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.outbox import Outbox, Send
 from onnxlab.notebook.overlay import Overlay, measured
 from onnxlab.notebook.protocol import JSON, ProtocolError, Request, wire_version
-from onnxlab.notebook.runs import Runs
+from onnxlab.notebook.runs import Made, Runs
+from onnxlab.notebook.tensors import Tensors
 from onnxlab.notebook.values import statistics_on_wire
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class Session:
         self._hub = hub_of(model)
         self.editor = Editor(model, self._hub, self.id)
         self._outbox = Outbox(send, self._state_event)
+        self.tensors = Tensors(model)
         self._runs = Runs(model)
         self._leave = self._hub.follow(self._commit, self._state_changed)
         self._answers: Mapping[str, Callable[..., tuple[JSON, list[bytes]] | JSON | None]] = {
@@ -73,6 +75,8 @@ class Session:
             "targets": self._targets,
             "save": self._save,
             "stop": self._stop,
+            "tensor": self._tensor,
+            "pin": self._pin,
         }
 
     @property
@@ -132,6 +136,7 @@ class Session:
             content["version"] = wire_version(model.version)
             content["seq"] = self._outbox.seq
             content["overlay"] = self.overlay.on_wire() if self.overlay else None
+            content["pinned"] = self.tensors.pinned()
         content["title"] = model.name
         content["path"] = str(model.path) if model.path else None
         return {**content, **self._hub.state()}, [buffer]
@@ -181,10 +186,12 @@ class Session:
     # -- runs ---------------------------------------------------------------------------------------------
 
     def _run(self, request: Request) -> None:
-        def finish(started: float, summaries: Mapping[int, Statistics] | None, error: Exception | None) -> None:
-            if error is not None or summaries is None:
+        def finish(started: float, made: Made | None, error: Exception | None) -> None:
+            if error is not None or made is None:
                 self._outbox.reply(self._refusal(request.id, error or RunStopped("the run was stopped")))
                 return
+            summaries = made.summaries
+            self.tensors.keep(made.arrays)
             self.summaries.update(summaries)
             values = self.model.graph.values
             rows = [statistics_on_wire(values[vid], found) for vid, found in summaries.items() if vid in values]
@@ -195,7 +202,20 @@ class Session:
             self._outbox.event("progress", {"run": request.id, "done": done, "total": total, "node": node})
 
         nodes, seed = request.params["nodes"], request.params["seed"] or 0
-        self._runs.start(request.id, nodes, seed, progress, finish)
+        given, sizes = request.params["inputs"], request.params["sizes"]
+
+        def feeds() -> dict[str, Any]:
+            return inputs.feeds(self.model, self.editor.uploads, given, sizes, seed)
+
+        self._runs.start(request.id, nodes, seed, feeds, progress, finish)
+
+    def _tensor(self, **params: Any) -> tuple[JSON, list[bytes]]:
+        with self.model.graph.lock:
+            return self.tensors.tensor(**params)
+
+    def _pin(self, value: int, on: bool) -> JSON:
+        with self.model.graph.lock:
+            return self.tensors.pin(value, on)
 
     def _stop(self, run: int) -> JSON:
         return {"stopped": self._runs.stop(run)}
@@ -204,6 +224,7 @@ class Session:
 
     def _commit(self, commit: "Commit", delta: JSON) -> None:
         self.summaries.clear()
+        self.tensors.made = {}
         about = {"version": wire_version(commit.version), "label": commit.label, "kind": commit.kind}
         origin = commit.origin if isinstance(commit.origin, str) else None
         self._outbox.event("commit", {**about, **delta, "origin": origin})

@@ -25,8 +25,8 @@ class Upload:
     name: str
     data: bytearray
 
-    def array(self) -> "np.ndarray[Any, Any]":
-        """The tensor in a .npy, .npz (of one array) or .pb file.
+    def array(self, name: str = "") -> "np.ndarray[Any, Any]":
+        """The tensor in a .npy, .npz (the array called `name`, or its only one) or .pb file.
 
         Raises:
             EditError: it is none, or holds Python objects.
@@ -41,6 +41,8 @@ class Upload:
             ) from None
         if isinstance(found, np.ndarray):
             return found
+        if name in found.files:
+            return np.asarray(found[name])
         if len(found.files) != 1:
             raise EditError(f"{self.name} holds {len(found.files)} arrays, one is needed; choose a .npy file")
         return np.asarray(found[found.files[0]])

@@ -181,7 +181,7 @@ def test_a_run_can_be_stopped(page: Page, model: onnxlab.Model, monkeypatch: pyt
             limits.check()
             time.sleep(0.005)
 
-    monkeypatch.setattr(model.runner, "run_nodes", slowly)
+    monkeypatch.setattr(model.runner, "run", slowly)
     run = page.send("run", nodes=None)
     assert page.ask("stop", run=run) == {"stopped": True}
     assert page.wait(run)["error"]["code"] == "stopped"

@@ -129,6 +129,8 @@ export interface Snapshot {
   diagnostics: Diagnostic[];
   history: History;
   overlay?: OverlayNumbers | null;
+  /** Values that are pinned. */
+  pinned?: number[];
   /** Opset version by domain. */
   opsets?: Record<string, number>;
   sections: Record<Exclude<Section, OptionalSection>, [offset: number, length: number]> &
@@ -307,8 +309,42 @@ export interface Methods {
   extract: [{ nodes: number[] }, { name: string; python: string }];
   targets: [{ value: number; nodes: number[] }, Targets];
   save: [Record<string, never>, { path: string; bytes: number }];
-  run: [{ nodes: number[] | null; seed?: number }, RunResult];
+  run: [{ nodes: number[] | null; seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number> }, RunResult];
+  tensor: [{ value: number; rows?: number; columns?: number; at?: number[]; top?: number; left?: number; height?: number; width?: number; pixels?: number; picture?: string }, TensorPart];
+  /** A value stays what it was in the last run, whatever makes it. */
+  pin: [{ value: number; on: boolean }, { pinned: number[] }];
   stop: [{ run: number }, { stopped: boolean }];
+}
+
+/** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
+export interface GivenInput {
+  how: "random" | "zeros" | "ones" | "last" | "text" | "file";
+  text?: string;
+  file?: string;
+}
+
+/** A part of two axes of a tensor; axis -1: the tensor has none. The picture's bytes come as a buffer. */
+export interface TensorPart {
+  id: number;
+  source: "stored" | "pinned" | "run";
+  dtype: string;
+  shape: number[];
+  rows: number;
+  columns: number;
+  at: number[];
+  /** It may be looked at as an image. */
+  image: boolean;
+  cells: (WireNumber | WireInt | string)[][];
+  picture: TensorPicture | null;
+}
+
+/** Bytes [height, width, channels]: 0 not a number, 1 and 2 infinities, 3 to 255 from low to high. */
+export interface TensorPicture {
+  height: number;
+  width: number;
+  channels: number;
+  low: WireNumber;
+  high: WireNumber;
 }
 
 /** The whole history, oldest step first; `position` of them are done. */

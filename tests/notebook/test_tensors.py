@@ -1,0 +1,128 @@
+"""Numbers of values as the page asks for them, against NumPy; inputs of runs; pins."""
+
+import base64
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+import onnxlab
+from onnxlab.notebook import planes
+from tests.notebook.conftest import Page
+
+SHAPES = arrays.array_shapes(min_dims=0, max_dims=4, min_side=1, max_side=7)
+
+
+@given(st.data())
+def test_cells_are_the_elements_that_numpy_has_there(data: st.DataObject) -> None:
+    array = data.draw(arrays.arrays(np.int32, SHAPES))
+    axes = data.draw(st.permutations(range(array.ndim)))[:2]
+    at = [data.draw(st.integers(0, dim - 1)) for dim in array.shape]
+    plane = planes.plane(array.shape, *(axes if len(axes) == 2 else (None, None)), at)
+    top, left = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
+    for row, cells in enumerate(planes.cells(array, plane, top, left, 3, 3), top):
+        for column, cell in enumerate(cells, left):
+            where = list(plane.at)
+            for axis, index in ((plane.rows, row), (plane.columns, column)):
+                if axis >= 0:
+                    where[axis] = index
+            assert cell == array[tuple(where)]
+
+
+def test_a_heat_map_is_the_mean_of_blocks_and_shows_what_is_not_finite() -> None:
+    array = np.arange(512 * 300, dtype=np.float32).reshape(512, 300)
+    picture = planes.heat(array, planes.plane(array.shape, None, None, None))
+    assert (picture.height, picture.width, picture.channels) == (256, 150, 1)
+    means = array.reshape(256, 2, 150, 2).mean((1, 3))
+    assert (picture.low, picture.high) == (means.min(), means.max())
+    codes = np.frombuffer(picture.data, np.uint8).reshape(256, 150)
+    found = picture.low + (codes - 3.0) / 252 * (picture.high - picture.low)
+    assert np.abs(found - means).max() <= (picture.high - picture.low) / 500
+    array[0, 0], array[2, 2], array[4, 4] = np.nan, np.inf, -np.inf
+    codes = np.frombuffer(planes.heat(array, planes.plane(array.shape, None, None, None)).data, np.uint8)
+    assert list(codes.reshape(256, 150)[[0, 1, 2], [0, 1, 2]]) == [planes.NAN, planes.POSITIVE, planes.NEGATIVE]
+
+
+def test_an_image_has_its_channels_first_or_last() -> None:
+    colours = np.random.default_rng(0).random((3, 20, 30))
+    first = planes.image(colours[None], planes.plane((1, 3, 20, 30), None, None, None))
+    last = planes.image(colours.transpose(1, 2, 0), planes.plane((20, 30, 3), None, None, None))
+    assert first == last
+    assert (first.height, first.width, first.channels) == (20, 30, 3)
+    assert planes.image_axes((1, 4, 20, 30)) is None
+
+
+def test_stored_values_are_there_at_once_and_others_after_a_run(page: Page, model: onnxlab.Model) -> None:
+    weight, pool = model.value("w").id, model.value("p").id
+    part = page.ask("tensor", value=weight, height=2, width=2, at=[3, 2, 0, 0], picture="heat")
+    assert (part["source"], part["dtype"], part["shape"]) == ("stored", "float32", [4, 3, 3, 3])
+    assert (part["cells"], part["at"][:2]) == ([[1.0, 1.0], [1.0, 1.0]], [3, 2])
+    assert len(page.buffers[page.last][0]) == 9
+    assert page.refused("tensor", value=pool)["code"] == "nothing"
+    page.ask("run", nodes=None)
+    assert page.ask("tensor", value=pool, height=1, width=1)["cells"][0][0] == model.values["p"][0, 0, 0, 0]
+    model.nodes["/stem/conv"].attributes["pads"] = [0, 0, 0, 0]
+    assert page.refused("tensor", value=pool)["code"] == "nothing"
+    page.ask("run", nodes=[model.nodes["/head/pool"].id])
+    assert page.ask("tensor", value=pool)["source"] == "run"
+
+
+def test_a_pinned_value_stays_in_later_runs(page: Page, model: onnxlab.Model) -> None:
+    relu = model.value("r").id
+    page.ask("run", nodes=None, inputs={"x": {"how": "ones"}})
+    kept = model.values["r"].copy()
+    assert page.ask("pin", value=relu, on=True) == {"pinned": [relu]}
+    assert page.ask("snapshot")["pinned"] == [relu]
+    page.ask("run", nodes=None, inputs={"x": {"how": "zeros"}})
+    assert page.ask("tensor", value=relu)["source"] == "pinned"
+    np.testing.assert_array_equal(model.values["p"], kept.reshape(*kept.shape[:2], 4, 2, 4, 2).max((3, 5)))
+    assert page.ask("pin", value=relu, on=False) == {"pinned": []}
+    page.ask("run", nodes=None, inputs={"x": {"how": "zeros"}})
+    assert not model.values["p"].any()
+
+
+def uploaded(page: Page, name: str, data: bytes) -> dict[str, Any]:
+    page.ask("upload", file=name, name=name, offset=0, data=base64.b64encode(data).decode())
+    return {"how": "file", "file": name}
+
+
+def test_inputs_are_made_typed_or_read_from_files(page: Page, model: onnxlab.Model) -> None:
+    def last(**how: Any) -> np.ndarray[Any, Any]:
+        page.ask("run", nodes=None, inputs={"x": how}, sizes={"n": 5})
+        return model.runner.last_inputs()["x"]
+
+    assert last(how="random").shape == (5, 3, 8, 8)
+    assert last(how="random").std() > 0.5
+    assert (last(how="text", text="0.5") == 0.5).all()
+    array = np.random.default_rng(1).random((3, 8, 8))
+    stored = io.BytesIO()
+    np.save(stored, array)
+    np.testing.assert_array_equal(last(**uploaded(page, "x.npy", stored.getvalue())), array[None].astype(np.float32))
+    several = io.BytesIO()
+    np.savez(several, x=array[None], other=array)
+    np.testing.assert_array_equal(last(**uploaded(page, "x.npz", several.getvalue())), array[None].astype(np.float32))
+    np.testing.assert_array_equal(last(how="last"), array[None].astype(np.float32))
+    page.ask("run", nodes=None)
+    np.testing.assert_array_equal(model.runner.last_inputs()["x"], array[None].astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sizes", "word"),
+    [
+        ({"z": {"how": "ones"}}, None, "no input 'z'"),
+        ({"x": {"how": "magic"}}, None, "random, zeros"),
+        ({"x": {"how": "last"}}, None, "no run yet"),
+        ({"x": {"how": "text", "text": "1, 2"}}, None, "384 for float32"),
+        ({"x": {"how": "text", "text": "[1, [2"}}, None, "no list of numbers"),
+        ({"x": {"how": "text", "text": "one"}}, None, "type numbers"),
+        ({"x": {"how": "text", "text": "[[1.0]]"}}, None, "rank 4"),
+        ({"x": {"how": "file", "file": "none"}}, None, "choose it again"),
+        (None, {"n": -1}, "size of n"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_in_words(page: Page, inputs: Any, sizes: Any, word: str) -> None:
+    assert word in page.refused("run", nodes=None, inputs=inputs, sizes=sizes)["message"]
