@@ -25,12 +25,15 @@ from onnxlab.execution.provider import Part, PartitionView, Step, SubgraphClaim
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.shapes import Fact, TensorFact
 
-_FAMILIES = ("convolution", "elementwise", "linear", "pooling", "rows", "shapes")
+_FAMILIES = (
+    "convolution", "elementwise", "linear", "pooling", "rows", "shapes", "quantised", "integer_matrices",
+    "integer_convolution", "dequantised",
+)  # fmt: skip
 _KNOWN = frozenset((
-    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "Div", "Equal", "Expand", "Flatten",
-    "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mod", "Mul",
-    "Neg", "Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum", "Reshape", "Slice",
-    "Split", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
+    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal",
+    "Expand", "Flatten", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max",
+    "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
+    "Reshape", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
 ))  # fmt: skip
 """Operators that are computed while binding, when all that they read is known."""
 _WORTH = 5

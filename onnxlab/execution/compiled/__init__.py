@@ -9,6 +9,8 @@ packing.py     constants in the kernels' layouts, shared between regions
 moving.py      copies as records
 products.py    products and convolutions as records
 winograd.py    3×3 convolutions with a quarter of the multiplications
+integers.py    products and convolutions of quantised values as records
+levels.py      quantised values inside a region
 chains.py      elementwise chains as records
 binder.py      a region bound to the shapes of a call
 rules/         how nodes become records, by operator

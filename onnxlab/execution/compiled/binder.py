@@ -14,6 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onnxlab.execution.compiled.chains import MAX_OPERANDS, MAX_STEPS, Chain, Operand, emit_chain, supports
+from onnxlab.execution.compiled.integers import IntegerProduct, emit_dot
+from onnxlab.execution.compiled.levels import Levels
 from onnxlab.execution.compiled.moving import contiguous, emit_copy
 from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan, PlanBuilder, Result
@@ -48,6 +50,7 @@ class Binder:
     Attributes:
         builder: takes the records.
         valued: numbers of the inputs whose elements were asked for: the plan holds for these only.
+        levels: what rules know of quantised values, by name.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Binder:
         self.part = part
         self.builder = PlanBuilder()
         self.valued: set[int] = set()
+        self.levels: dict[str, Levels] = {}
         self.packed = packed
         self._halves = halves
         self._inputs = inputs
@@ -73,6 +77,7 @@ class Binder:
         self._constants = constants
         self._steps = steps
         self._values: dict[str, Value] = {}
+        self._makers: dict[str, NodeView] = {}
         self._uses = Counter(name for node in part.nodes for name in node.inputs if name)
         self._outputs = {name: number for number, name in enumerate(part.outputs)}
         self._results: list[Result] = [((), None)] * len(part.outputs)
@@ -107,6 +112,12 @@ class Binder:
             self.valued.add(number)
             return self._inputs[number]
         return None
+
+    def maker(self, name: str) -> NodeView | None:
+        """The node of the part that makes a value."""
+        if not self._makers:
+            self._makers = {output: node for node in self.part.nodes for output in node.outputs}
+        return self._makers.get(name)
 
     def integers(self, name: str) -> list[int]:
         """The elements of a value that must be known.
@@ -235,6 +246,8 @@ class Binder:
         if isinstance(value, View):
             return value
         if isinstance(value, Product):
+            if isinstance(value, IntegerProduct):
+                return emit_dot(self.builder, value, self.packed)
             if value.window is not None and not self.precise:
                 return emit_winograd(self.builder, value, value.window, self.packed)
             return emit_product(self.builder, value, self.packed)

@@ -114,8 +114,9 @@ def pack(weights: Array) -> Array:
 
 
 def pad_bias(bias: Array) -> Array:
-    """[batches, columns] to whole panels each."""
-    made = np.zeros((len(bias), panels(bias.shape[1]) * host().columns), np.float32)
+    """[batches, columns] of float32 or int32 to whole panels each."""
+    dtype = np.int32 if bias.dtype == np.int32 else np.float32
+    made = np.zeros((len(bias), panels(bias.shape[1]) * host().columns), dtype)
     made[:, : bias.shape[1]] = bias
     return made
 
@@ -214,7 +215,7 @@ def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
         values["bias"] = builder.keep(pad_bias(product.bias))
     if product.residual is not None:
         values["residual"] = product.residual.where
-        values["sources"] = builder.keep(table(_sources(product)[None]))
+        values["sources"] = builder.keep(table(sources(product)[None]))
     units = row_blocks * panel_blocks * len(product.batches)
     reads = [product.x, weights, product.residual]
     builder.emit("gemm", units, values, reads, [product.target], work=cost / _RATE)
@@ -253,7 +254,7 @@ def _packed(product: Product, packed: Packed) -> View:
     return packed.put(key, constant_view(pack(weights)))
 
 
-def _sources(product: Product) -> Array:
+def sources(product: Product) -> Array:
     """Where the rows of the residual are, in the order of the target's rows."""
     residual, target = product.residual, product.target
     assert residual is not None

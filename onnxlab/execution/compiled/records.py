@@ -24,6 +24,7 @@ _GEMM = (
     "zeros",
 )  # fmt: skip
 _DOT = (*_GEMM, "kind", "scale", "shift", "factor")
+_RANGE = ("kernel", "units", "x", "count", "chunk", "extents", "found", "chunks")
 _COPYING = (
     "kernel", "units", "source", "target", "item",
     *(f"{what}{dim}" for dim in range(COPY_DIMS) for what in ("size", "from", "to")),
@@ -51,6 +52,9 @@ _WINOGRAD = (
 FIELDS = {
     "gemm": _GEMM,
     "dot": _DOT,
+    "depthwise_dot": _DOT,
+    "extent": _RANGE,
+    "byte_range": _RANGE,
     "copy": _COPYING,
     "clear": _COPYING,
     "elementwise": _ELEMENTWISE,
@@ -68,6 +72,9 @@ FIELDS = {
 MODULES = {
     "gemm": "gemm",
     "dot": "dot",
+    "depthwise_dot": "dot",
+    "extent": "ranges",
+    "byte_range": "ranges",
     "copy": "copying",
     "clear": "copying",
     "elementwise": "elementwise",

@@ -12,7 +12,7 @@ int32 and padded to whole panels), and
 
     kind                what is written
     scale, shift        float32 per column, padded to whole panels; 0 where absent
-    factor              address of a float32 that is known at run time only; 0 where absent
+    factor              address of a float32, which may be known at run time only
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     BYTES,
     INTEGERS,
     WIDTH,
+    clear_bytes,
     copy_bytes,
     float_of_bits,
     get_f32,
@@ -47,7 +48,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     word,
 )
 from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS, VECTORS, entry, loop
-from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, load_i32, pairs, store_i16
+from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, add_products, load_i32, pairs, store_i16
 from onnxlab.execution.compiled.records import FLOAT, SHORT
 
 _I64, _I32 = ir.IntType(64), ir.IntType(32)
@@ -204,3 +205,38 @@ def dot(record: Any, unit: Any, scratch: Any) -> None:
                 finish(scratch + (m - row) * _PANEL, y + get_i32(places + m * 4), behind, columns - panel * COLUMNS,
                        bias, scale, shift, factor, low, high, kind)  # fmt: skip
             row += count
+
+
+@kernel
+def depthwise_dot(record: Any, unit: Any, scratch: Any) -> None:
+    """Each channel by itself: `weights` are [taps][panels * COLUMNS] int32 of 16 bits, `length` counts panels."""
+    x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
+    panels, weights, places, sources = word(record, 6), word(record, 7), word(record, 10), word(record, 12)
+    low, high = splat(float_of_bits(word(record, 13))), splat(float_of_bits(word(record, 14)))
+    columns, zeros, kind = word(record, 16), word(record, 22), word(record, 23)
+    factor = splat(get_f32(word(record, 26)))
+    item = 2 if kind == SHORT else 4
+    first = unit * word(record, 17)
+    for row in range(first, min(first + word(record, 17), word(record, 15))):
+        clear_bytes(scratch, panels * _PANEL)
+        for tap in range(taps):
+            offset = get_i32(offsets + tap * tap_bytes + row * 4)
+            source = zeros if offset < 0 else x + offset
+            line = weights + tap * panels * _PANEL
+            for v in range(0, columns, WIDTH):
+                add_products(scratch + v * 4, source + v * 2, line + v * 4)
+        for panel in range(panels):
+            side = panel * _PANEL
+            finish(
+                scratch + side,
+                word(record, 9) + get_i32(places + row * 4) + panel * COLUMNS * item,
+                word(record, 11) + get_i32(sources + row * 4) + side if word(record, 11) else 0,
+                columns - panel * COLUMNS,
+                word(record, 8) + side if word(record, 8) else 0,
+                word(record, 24) + side if word(record, 24) else 0,
+                word(record, 25) + side if word(record, 25) else 0,
+                factor,
+                low,
+                high,
+                kind,
+            )

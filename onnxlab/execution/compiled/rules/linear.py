@@ -60,21 +60,25 @@ def with_inner_runs(binder: Binder, a: View) -> View:
 def batched(binder: Binder, left: View, right: View, target: View) -> Product:
     """[…, M, K] times […, K, N], both known at run time only."""
     left = with_inner_runs(binder, left)
-    lead = target.shape[:-2]
     packed = emit_pack(binder.builder, right)
-    lefts = left.broadcast((*lead, *left.shape[-2:]))
-    steps = View(right.buffer, 0, right.shape[:-2], _packed_strides(packed, right.shape[:-2]), right.dtype)
-    batches = np.zeros((max(1, prod(lead)), 5), np.int64)
-    axes = len(lead)
-    batches[:, 0] = lefts.offsets(axes)
-    batches[:, 1] = steps.broadcast(lead).offsets(axes)
-    batches[:, 3] = batches[:, 4] = target.offsets(axes)
+    batches, places = stacked(left, right, target, packed)
     inner = left.at(0, left.shape[-2:], left.strides[-2:])
-    places = target.at(0, target.shape[-2:], target.strides[-2:]).offsets(1)
     return Product(
         left, inner.offsets(1)[None], left.shape[-1], right.shape[-1], target, len(target.shape) - 1, places, batches,
         weights=packed,
     )  # fmt: skip
+
+
+def stacked(left: View, right: View, target: View, packed: View) -> tuple[Array, Array]:
+    """(batches, places) of a product whose matrices broadcast along the leading axes of its target."""
+    lead = target.shape[:-2]
+    axes = len(lead)
+    steps = View(right.buffer, 0, right.shape[:-2], _packed_strides(packed, right.shape[:-2]), right.dtype)
+    batches = np.zeros((max(1, prod(lead)), 5), np.int64)
+    batches[:, 0] = left.broadcast((*lead, *left.shape[-2:])).offsets(axes)
+    batches[:, 1] = steps.broadcast(lead).offsets(axes)
+    batches[:, 3] = batches[:, 4] = target.offsets(axes)
+    return batches, target.at(0, target.shape[-2:], target.strides[-2:]).offsets(1)
 
 
 def _packed_strides(packed: View, lead: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,164 @@
+"""Products and convolutions of integers as records: pairs of int16, and how their sums are scaled and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from onnxlab.execution.compiled.host import host
+from onnxlab.execution.compiled.moving import emit_clear, emit_copy
+from onnxlab.execution.compiled.packing import Packed
+from onnxlab.execution.compiled.plan import PlanBuilder, Word
+from onnxlab.execution.compiled.products import Product, bits, blocks, pad_bias, panels, sources, table
+from onnxlab.execution.compiled.records import FLOAT, INT, SHORT
+from onnxlab.execution.compiled.views import Array, View, constant_view
+
+_KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.int32): INT, np.dtype(np.int16): SHORT}
+_RATE = 60.0
+"""Multiplications a nanosecond, about."""
+_ONE = np.ones(1, np.float32)
+
+
+@dataclass(eq=False, slots=True)
+class IntegerProduct(Product):
+    """A product of quantised values, their zero points taken off, that is not emitted yet.
+
+    `x` and `constant` (or `weights`, packed by `emit_pack_pairs`) are int16. The dtype of the target says what the
+    sums become: int32 as they are; float32 after `scale`, `factor` and `bias`; int16 of that, rounded and clamped,
+    which stands for quantised values without their zero point.
+
+    Attributes:
+        whole_bias: [groups, columns] int32 to add to the sums, or None.
+        factor: a float32 that is known at run time only, or None.
+        depthwise: each column is a channel that is convolved by itself; `constant` is [taps, columns].
+    """
+
+    whole_bias: Array | None = None
+    factor: View | None = None
+    depthwise: bool = False
+
+    @property
+    def sums(self) -> bool:
+        """Whether it makes the int32 sums themselves."""
+        return self.target.dtype == np.int32
+
+    def to_floats(self) -> None:
+        """Let the sums be float32."""
+        target = self.target
+        self.target = View(target.buffer, target.offset, target.shape, target.strides, np.dtype(np.float32))
+
+    def quantise(self, builder: PlanBuilder, scale: float, low: float, high: float) -> None:
+        """Divide by a scale, round, and clamp to `low` and `high`: the result is int16."""
+        assert self.residual is None
+        inverse = np.float32(scale)
+        self.scale = (np.ones((self.groups, self.columns), np.float32) if self.scale is None else self.scale) / inverse
+        self.bias = None if self.bias is None else self.bias / inverse
+        # rounding keeps order, so that clamping before it is clamping to rounded bounds
+        bounds = [float(np.rint(np.float32(bound) / inverse)) for bound in (self.low, self.high)]
+        self.low, self.high = max(low, min(bounds[0], high)), min(high, max(bounds[1], low))
+        target = self.target
+        self.places = self.places // 2
+        self.batches = self.batches // np.array([1, 1, 1, 2, 1])
+        self.target = builder.allocate(target.shape, np.int16, [stride // 2 for stride in target.strides])
+
+
+def pack_pairs(weights: Array, taps: int) -> Array:
+    """[batches, taps * length, columns] to [batches, panels, taps * pairs, COLUMNS, 2] int16, filled up with zeros."""
+    batches, depth, columns = weights.shape
+    length, width, count = depth // taps, host().columns, panels(columns)
+    padded = np.zeros((batches, taps, length + length % 2, count * width), np.int16)
+    padded[:, :, :length, :columns] = weights.reshape(batches, taps, length, columns)
+    split = padded.reshape(batches, -1, 2, count, width)
+    return np.ascontiguousarray(split.transpose(0, 3, 1, 4, 2))
+
+
+def emit_pack_pairs(builder: PlanBuilder, matrix: View) -> View:
+    """Pack an int16 matrix [batches…, depth, columns] that is known at run time only: [batches, panels, pairs, …]."""
+    *lead, depth, columns = matrix.shape
+    *steps, down, step = matrix.strides
+    width, count, even = host().columns, panels(columns), depth // 2
+    packed = builder.allocate((*lead, count, even + depth % 2, width, 2), np.int16)
+    if depth % 2:  # what follows the last element is multiplied with whatever comes behind a row
+        emit_clear(builder, packed, packed.nbytes)
+    outer = packed.strides[: len(lead)]
+    panel, pair = packed.strides[len(lead) : len(lead) + 2]
+    for first, wide, number in ((0, width, columns // width), (columns // width, columns % width, 1)):
+        if not wide or not number:
+            continue
+        source, target = first * width * step, first * panel
+        for at, rows, half in ((0, even, 2), (even * 2, depth % 2, 1)):
+            if rows:
+                shape = (*lead, number, rows, half, wide)
+                emit_copy(
+                    builder,
+                    matrix.at(source + at * down, shape, (*steps, step * width, 2 * down, down, step)),
+                    packed.at(target + at // 2 * pair, shape, (*outer, panel, pair, 2, 4)),
+                )
+    inner = packed.strides[len(lead) :]
+    return packed.at(0, (prod(lead), *packed.shape[len(lead) :]), (inner[0] * count, *inner))
+
+
+def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> View:
+    """Append the record of a product; returns where its result is. `packed` remembers constants."""
+    taps, rows = product.offsets.shape
+    weights = product.weights if product.weights is not None else _packed(product, packed)
+    offsets = table(product.offsets)
+    values: dict[str, Word] = {
+        "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
+        "weights": weights.where, "y": product.target.where, "places": builder.keep(table(product.places[None])),
+        "low": bits(product.low), "high": bits(product.high), "rows": rows, "columns": product.columns,
+        "kind": _KINDS[product.target.dtype], "factor": product.factor.where if product.factor else builder.keep(_ONE),
+    }  # fmt: skip
+    for name, array in (("scale", product.scale), ("shift", product.bias), ("bias", product.whole_bias)):
+        if array is not None:
+            values[name] = builder.keep(pad_bias(array))
+    if product.residual is not None:
+        values["residual"] = product.residual.where
+        values["sources"] = builder.keep(table(sources(product)[None]))
+    units = _share(builder, product, values)
+    work = rows * product.columns * product.length * taps * len(product.batches) / _RATE
+    reads = [product.x, weights, product.residual, product.factor]
+    builder.emit("depthwise_dot" if product.depthwise else "dot", units, values, reads, [product.target], work=work)
+    return product.target
+
+
+def _share(builder: PlanBuilder, product: IntegerProduct, values: dict[str, Word]) -> int:
+    """Cut a product into units, whose number is returned, by the words that say so."""
+    taps, rows = product.offsets.shape
+    count, width = panels(product.columns), host().columns
+    if product.depthwise:
+        row_block = max(1, -(-rows // 16))
+        zeros = np.zeros(count * width + width, np.int16)
+        values.update(row_block=row_block, zeros=builder.keep(zeros), length=count)
+        return -(-rows // row_block)
+    pairs = -(-product.length // 2)
+    batches = np.array(product.batches, np.int64)
+    if product.groups > 1:
+        batches[:, 1] = np.arange(product.groups) * (count * taps * pairs * width * 4)
+        batches[:, 2] = np.arange(product.groups) * (count * width * 4)
+    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, pairs, taps * pairs, count, len(batches))
+    values.update(
+        length=pairs, row_block=row_block, panel_block=panel_block, row_blocks=row_blocks, panel_blocks=panel_blocks,
+        batches=builder.keep(batches), zeros=builder.keep(np.zeros(2 * pairs, np.int16)),
+    )  # fmt: skip
+    return int(row_blocks * panel_blocks * len(batches))
+
+
+def _packed(product: IntegerProduct, packed: Packed) -> View:
+    """The constant weights, packed once for all shapes."""
+    taps = len(product.offsets)
+    key = ("pairs", *product.key, taps)
+    found = packed.get(key)
+    if found is None:
+        make = pack_channels if product.depthwise else pack_pairs
+        found = packed.put(key, constant_view(make(product.constant, taps)))
+    return found
+
+
+def pack_channels(weights: Array, taps: int) -> Array:
+    """[taps, channels] to whole panels of int32 whose upper halves are zero."""
+    made = np.zeros((taps, panels(weights.shape[1]) * host().columns, 2), np.int16)
+    made[:, : weights.shape[1], 0] = weights
+    return made

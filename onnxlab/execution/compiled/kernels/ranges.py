@@ -1,0 +1,82 @@
+"""The range of a tensor, and the scale and zero point by which DynamicQuantizeLinear makes uint8 of it.
+
+A record: x, count (elements), chunk (elements of a unit), extents (for each chunk its least and greatest element),
+found (scale, zero point, and the least and greatest level without it, float32), chunks.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.lanes import (
+    WIDTH,
+    get_f32,
+    greater,
+    largest,
+    less,
+    load,
+    load_part,
+    part_select,
+    put_f32,
+    select,
+    smallest,
+    splat,
+    word,
+)
+
+_LOWEST, _HIGHEST, _ZERO, _ONE, _LAST = (np.float32(value) for value in (-inf, inf, 0.0, 1.0, 255.0))
+
+
+@helper
+def least_and_greatest(x, count):
+    """Of float32 in a row; NaN counts as nothing."""
+    low, high = splat(_HIGHEST), splat(_LOWEST)
+    for i in range(0, count, WIDTH):
+        if count - i >= WIDTH:
+            a = load(x + i * 4)
+            b = a
+        else:
+            value = load_part(x + i * 4, count - i)
+            a, b = part_select(value, count - i, _HIGHEST), part_select(value, count - i, _LOWEST)
+        low = select(less(a, low), a, low)
+        high = select(greater(b, high), b, high)
+    return smallest(low), largest(high)
+
+
+@helper
+def quantisation(low, high):
+    """(scale, zero point) that spread 256 levels over a range which is widened to hold 0."""
+    low, high = min(low, _ZERO), max(high, _ZERO)
+    scale = (high - low) / _LAST
+    if high == low:
+        scale = _ONE
+    zero = np.float32(np.rint(-low / scale))
+    if not zero < _LAST:
+        zero = _LAST
+    return scale, max(zero, _ZERO)
+
+
+@kernel
+def extent(record: Any, unit: Any, scratch: Any) -> None:
+    first = unit * word(record, 4)
+    low, high = least_and_greatest(word(record, 2) + first * 4, min(word(record, 4), word(record, 3) - first))
+    put_f32(word(record, 5) + unit * 8, low)
+    put_f32(word(record, 5) + unit * 8 + 4, high)
+
+
+@kernel
+def byte_range(record: Any, unit: Any, scratch: Any) -> None:
+    low, high = _ZERO, _ZERO
+    for chunk in range(word(record, 7)):
+        low = min(low, get_f32(word(record, 5) + chunk * 8))
+        high = max(high, get_f32(word(record, 5) + chunk * 8 + 4))
+    scale, zero = quantisation(low, high)
+    found = word(record, 6)
+    put_f32(found, scale)
+    put_f32(found + 4, zero)
+    put_f32(found + 8, -zero)
+    put_f32(found + 12, _LAST - zero)

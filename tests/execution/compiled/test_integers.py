@@ -1,0 +1,282 @@
+"""Quantised operators against NumPy's and onnxruntime's: exact wherever theirs are.
+
+onnxruntime's products of uint8 with int8 saturate on processors without VNNI, so weights keep to 7 bits where it is
+the oracle.
+"""
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from tests.execution.compiled.regions import Both, Recipe, assert_close, check
+
+BYTES = (np.uint8, np.int8)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def integers(rng, dtype, *shape, bits=8):
+    if bits == 8:
+        limits = np.iinfo(dtype)
+        return rng.integers(limits.min, limits.max + 1, shape).astype(dtype)
+    return rng.integers(-64, 64, shape).astype(np.int8)
+
+
+def normal(rng, *shape):
+    return rng.standard_normal(shape, dtype=np.float32)
+
+
+def oracle(model, feeds):
+    """What onnxruntime makes of it, without its optimisations."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return dict(zip([output.name for output in session.get_outputs()], session.run(None, feeds), strict=True))
+
+
+def both(model, feeds, tolerance=1e-6, **options):
+    """Against NumPy and onnxruntime; integers must be the same."""
+    ours = check(model, feeds, tolerance, **options)
+    for name, expected in oracle(model, feeds).items():
+        assert_close(ours[name], expected, tolerance, name)
+    return ours
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 33, 17), (6, 16, 16), (7, 31, 33), (13, 64, 1), (3, 5, 100)])
+@pytest.mark.parametrize("dtypes", [(a, b) for a in BYTES for b in BYTES])
+def test_matmul_integer(rng, shape, dtypes):
+    """All bits, all zero points, odd sizes, both factors from outside or one constant."""
+    m, k, n = shape
+    a, b = integers(rng, dtypes[0], 2, m, k), integers(rng, dtypes[1], k, n)
+    zero = integers(rng, dtypes[0], 1)[0]
+    for zero_b in (integers(rng, dtypes[1], 1)[0], integers(rng, dtypes[1], n)):
+        recipe = Recipe()
+        x = recipe.input("a", a)
+        known = recipe.node("MatMulInteger", x, recipe.constant(b), recipe.constant(zero), recipe.constant(zero_b))
+        check(recipe.model(known), {"a": a})
+    recipe = Recipe()
+    feeds = {"a": a, "b": b, "z": zero}
+    made = recipe.node("MatMulInteger", *(recipe.input(name, array) for name, array in feeds.items()))
+    check(recipe.model(made), feeds)
+
+
+@pytest.mark.parametrize("dtypes", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
+def test_matmul_integer_as_onnxruntime(rng, dtypes):
+    a, b = integers(rng, dtypes[0], 7, 65), integers(rng, dtypes[1], 65, 37, bits=7 if dtypes[1] == np.int8 else 8)
+    recipe = Recipe()
+    zeros = recipe.constant(dtypes[0](17)), recipe.constant(dtypes[1](3))
+    both(recipe.model(recipe.node("MatMulInteger", recipe.input("a", a), recipe.constant(b), *zeros)), {"a": a})
+
+
+@pytest.mark.parametrize("length", [1, 5, 64, 9000])
+def test_dynamic_quantisation(rng, length):
+    """Levels, scale and zero point, of ranges on one side of zero too."""
+    for shift in (0, 5, -5):
+        x = normal(rng, 3, length) + np.float32(shift)
+        recipe = Recipe()
+        recipe.node("DynamicQuantizeLinear", recipe.input("x", x))
+        node = recipe.nodes[-1]
+        node.output.extend(["scale", "zero"])
+        both(recipe.model(node.output[0], "scale", "zero"), {"x": x})
+
+
+@pytest.mark.parametrize("columns", [False, True])
+def test_dynamic_products(rng, columns):
+    """DynamicQuantizeLinear, MatMulInteger, Cast, Mul with scales and Add in a row are one product."""
+    x, w = normal(rng, 2, 5, 33), integers(rng, np.int8, 33, 17, bits=7)
+    scale = np.abs(normal(rng, *((17,) if columns else ()))) / 50
+    recipe = Recipe()
+    levels = recipe.node("DynamicQuantizeLinear", recipe.input("x", x))
+    recipe.nodes[-1].output.extend(["scale", "zero"])
+    sums = recipe.node("MatMulInteger", levels, recipe.constant(w), "zero")
+    factor = recipe.node("Mul", "scale", recipe.constant(scale))
+    y = recipe.node("Mul", recipe.node("Cast", sums, to=1), factor)
+    y = recipe.node("Add", y, recipe.constant(normal(rng, 17)))
+    both(recipe.model(y, recipe.node("Relu", y)), {"x": x})
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_microsofts_dynamic_products(rng, dtype):
+    x, w = normal(rng, 2, 5, 33), integers(rng, dtype, 33, 17, bits=7 if dtype == np.int8 else 8)
+    scale, zero, bias = np.abs(normal(rng, 17)) / 50, dtype(5), normal(rng, 17)
+    recipe = Recipe()
+    constants = [recipe.constant(array) for array in (w, scale, np.full(17, zero), bias)]
+    y = recipe.node("DynamicQuantizeMatMul", recipe.input("x", x), *constants, domain="com.microsoft")
+    both(recipe.model(y), {"x": x})
+    a = integers(rng, np.uint8, 2, 5, 33)
+    recipe = Recipe()
+    factors = [recipe.constant(array) for array in (w, np.float32(0.25), scale, np.uint8(3), np.full(17, zero), bias)]
+    y = recipe.node("MatMulIntegerToFloat", recipe.input("a", a), *factors, domain="com.microsoft")
+    both(recipe.model(y), {"a": a})
+
+
+@pytest.mark.parametrize("channels", [1, 3, 17, 33])
+@pytest.mark.parametrize("kernel", [(1, 1), (3, 3), (2, 5)])
+def test_convolutions(rng, channels, kernel):
+    for dtype, size, strides in ((np.uint8, 1, 1), (np.int8, 5, 2), (np.uint8, 9, 1)):
+        x, w = integers(rng, dtype, 2, channels, size, size), integers(rng, np.int8, 18, channels, *kernel)
+        pads = [kernel[0] - 1, kernel[1] - 1, kernel[0] // 2, kernel[1] - 1]
+        recipe = Recipe()
+        source = recipe.input("x", x)
+        zeros = recipe.constant(dtype(9)), recipe.constant(np.int8(-4))
+        sums = recipe.node("ConvInteger", source, recipe.constant(w), *zeros, pads=pads, strides=[strides, strides])
+        parameters = [np.float32(0.02), dtype(9), w, np.abs(normal(rng, 18)) / 90, integers(rng, np.int8, 18),
+                      np.float32(0.5), dtype(7), rng.integers(-900, 900, 18).astype(np.int32)]  # fmt: skip
+        constants = [recipe.constant(array) for array in parameters]
+        y = recipe.node("QLinearConv", source, *constants, pads=pads, dilations=[1, 1], strides=[1, strides])
+        z = recipe.node("DequantizeLinear", y, recipe.constant(np.float32(0.5)), recipe.constant(dtype(7)))
+        check(recipe.model(sums, y, z), {"x": x})
+
+
+@pytest.mark.parametrize(("channels", "group", "made"), [(17, 17, 17), (6, 3, 9), (40, 40, 40), (4, 2, 34)])
+def test_grouped_convolutions_as_onnxruntime(rng, channels, group, made):
+    x, w = integers(rng, np.uint8, 2, channels, 7, 6), integers(rng, np.int8, made, channels // group, 3, 3, bits=7)
+    recipe = Recipe()
+    parameters = [np.float32(0.02), np.uint8(9), w, np.abs(normal(rng, made)) / 90, np.zeros(made, np.int8),
+                  np.float32(0.05), np.uint8(7), rng.integers(-900, 900, made).astype(np.int32)]  # fmt: skip
+    constants = [recipe.constant(array) for array in parameters]
+    both(
+        recipe.model(recipe.node("QLinearConv", recipe.input("x", x), *constants, group=group, pads=[1] * 4)), {"x": x}
+    )
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_quantised_products_of_matrices(rng, dtype):
+    a, b = integers(rng, dtype, 2, 5, 33), integers(rng, np.int8, 33, 17, bits=7)
+    recipe = Recipe()
+    parameters = [np.float32(0.02), dtype(9), b, np.abs(normal(rng, 17)) / 50, integers(rng, np.int8, 17, bits=7),
+                  np.float32(0.1), dtype(7)]  # fmt: skip
+    y = recipe.node("QLinearMatMul", recipe.input("a", a), *map(recipe.constant, parameters))
+    check(recipe.model(y), {"a": a})
+
+
+@pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu"])
+def test_elementwise_operators(rng, op_type):
+    a, b = integers(rng, np.uint8, 2, 3, 19), integers(rng, np.uint8, 3, 1)
+    recipe = Recipe()
+    inputs = [recipe.input("a", a), *map(recipe.constant, (np.float32(0.03), np.uint8(100)))]
+    if op_type in ("QLinearAdd", "QLinearMul"):
+        inputs += [recipe.constant(array) for array in (b, np.float32(0.05), np.uint8(90))]
+    inputs += map(recipe.constant, (np.float32(0.06), np.uint8(20)))
+    check(recipe.model(recipe.node(op_type, *inputs, domain="com.microsoft")), {"a": a})
+
+
+def test_quantisation_of_everything(rng):
+    """Per tensor and per axis, with halves, infinities and what lies beyond the range."""
+    ordinary = np.linspace(-300, 300, 2401, dtype=np.float32).reshape(-1, 7)
+    special = np.array([[np.inf, -np.inf, 3e38, 0.5, -0.5, 1.5, -2.5]], np.float32)
+    x = np.concatenate([special, ordinary])
+    recipe = Recipe()
+    source, results = recipe.input("x", x), []
+    for dtype, zero in ((np.uint8, 0), (np.uint8, 128), (np.int8, -7)):
+        scale = recipe.constant(np.float32(0.7))
+        y = recipe.node("QuantizeLinear", source, scale, recipe.constant(dtype(zero)))
+        results += [y, recipe.node("DequantizeLinear", y, scale, recipe.constant(dtype(zero)))]
+        scales = recipe.constant(np.abs(normal(rng, 7)) + np.float32(0.1))
+        zeros = recipe.constant(integers(rng, dtype, 7))
+        y = recipe.node("QuantizeLinear", source, scales, zeros, axis=-1)
+        results += [y, recipe.node("DequantizeLinear", y, scales, zeros, axis=1)]
+    both(recipe.model(*results), {"x": x})
+
+
+def test_nan_becomes_the_lowest_level_as_in_onnxruntime():
+    x = np.full(9, np.nan, np.float32)
+    for dtype in BYTES:
+        recipe = Recipe()
+        constants = recipe.constant(np.float32(1)), recipe.constant(dtype(5))
+        model = recipe.model(recipe.node("QuantizeLinear", recipe.input("x", x), *constants))
+        (ours,) = Both(model).hot.run({"x": x}, keep=False).values()
+        (expected,) = oracle(model, {"x": x}).values()
+        np.testing.assert_array_equal(ours, expected)
+
+
+class Floats:
+    """A network in floats that stand for integers: QuantizeLinear and DequantizeLinear around each operator."""
+
+    def __init__(self, rng, dtype):
+        self.rng, self.dtype, self.recipe = rng, dtype, Recipe()
+        self.quantised = []
+
+    def around(self, value, scale, zero):
+        constants = self.recipe.constant(np.float32(scale)), self.recipe.constant(self.dtype(zero))
+        self.quantised.append(self.recipe.node("QuantizeLinear", value, *constants))
+        return self.recipe.node("DequantizeLinear", self.quantised[-1], *constants)
+
+    def weights(self, *shape, axis=0):
+        count = shape[axis]
+        constants = [
+            integers(self.rng, np.int8, *shape),
+            np.abs(normal(self.rng, count)) / 90,
+            np.zeros(count, np.int8),
+        ]
+        return self.recipe.node("DequantizeLinear", *map(self.recipe.constant, constants), axis=axis)
+
+    def bias(self, count):
+        return self.recipe.constant(normal(self.rng, count))
+
+
+@pytest.mark.parametrize("dtype", BYTES)
+def test_floats_that_stand_for_integers(rng, dtype):
+    """Convolutions, residual, pools and a classifier: as integers all along, within one level of the float way."""
+    made = Floats(rng, dtype)
+    recipe = made.recipe
+    x = normal(rng, 2, 3, 12, 12)
+    first = made.around(recipe.input("x", x), 0.02, 3)
+    y = recipe.node("Conv", first, made.weights(17, 3, 3, 3), made.bias(17), pads=[1] * 4)
+    y = made.around(recipe.node("Relu", y), 0.05, np.iinfo(dtype).min)
+    z = made.around(recipe.node("Conv", y, made.weights(17, 1, 3, 3), made.bias(17), pads=[1] * 4, group=17), 0.1, 0)
+    z = made.around(recipe.node("Conv", z, made.weights(17, 17, 1, 1), made.bias(17)), 0.2, 5)
+    y = made.around(recipe.node("Add", y, z), 0.2, 4)
+    y = made.around(recipe.node("MaxPool", y, kernel_shape=[2, 2], strides=[2, 2]), 0.2, 4)
+    y = made.around(recipe.node("GlobalAveragePool", y), 0.02, 4)
+    y = recipe.node("Flatten", y)
+    y = recipe.node("Gemm", made.around(y, 0.02, 4), made.weights(9, 17), made.bias(9), transB=1)
+    y = made.around(y, 0.03, 6)
+    w = made.weights(9, 33, axis=1)
+    y = recipe.node("MatMul", y, w)
+    both_ways = Both(recipe.model(*made.quantised, y))
+    ours, theirs = both_ways.run({"x": x})
+    (region,) = both_ways.regions()
+    assert not region.reason
+    for name in made.quantised:
+        difference = np.abs(ours[name].astype(int) - theirs[name])
+        assert difference.max() <= 1
+        assert np.mean(difference > 0) <= 0.02, name
+    (plan,) = region._plans.values()
+    assert plan.records < 32  # as one region of products that take in what follows them
+
+
+def test_two_quantised_inputs_multiply(rng):
+    made = Floats(rng, np.int8)
+    recipe = made.recipe
+    feeds = {"a": normal(rng, 2, 3, 7, 5), "b": normal(rng, 2, 3, 5, 9)}
+    a, b = (made.around(recipe.input(name, array), 0.02, 4) for name, array in feeds.items())
+    check(recipe.model(recipe.node("MatMul", a, b)), feeds)
+
+
+def test_moves_between_quantised_values(rng):
+    """Bytes from outside that are gathered, turned and sliced before they are made floats."""
+    x = integers(rng, np.uint8, 4, 6, 10)
+    recipe = Recipe()
+    source = recipe.input("x", x)
+    turned = recipe.node("Transpose", source, perm=[2, 0, 1])
+    constants = recipe.constant(np.float32(0.5)), recipe.constant(np.uint8(128))
+    y = recipe.node("DequantizeLinear", turned, *constants)
+    z = recipe.node("QuantizeLinear", recipe.node("Mul", y, recipe.constant(np.float32(0.3))), *constants)
+    check(recipe.model(y, z, turned, recipe.node("Transpose", z)), {"x": x})
+
+
+def test_batches_of_none_and_threads(rng):
+    x, w = integers(rng, np.uint8, 40, 33), integers(rng, np.int8, 33, 70)
+    recipe = Recipe()
+    zero = recipe.constant(np.uint8(7))
+    y = recipe.node("MatMulInteger", recipe.input("x", x, ["n", 33]), recipe.constant(w), zero)
+    y = recipe.node("Relu", recipe.node("Cast", y, to=1))
+    model = recipe.model(y)
+    one, two = check(model, {"x": x}), check(model, {"x": x}, threads=2)
+    np.testing.assert_array_equal(one[y], two[y])
+    assert Both(model).run({"x": x[:0]})[0][y].shape == (0, 70)
