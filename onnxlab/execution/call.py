@@ -18,7 +18,7 @@ from onnxlab.limits import Limits
 Progress = Callable[[int, int, str], None]
 """progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
 
-_QUICK = 2e-3
+QUICK = 2e-3
 """Seconds that a run may take to be made in the caller's thread next time: handing it over costs a tenth of that.
 
 A kernel cannot be interrupted in the caller's thread; so short a one need not be.
@@ -85,7 +85,7 @@ class Call:
             with np.errstate(all="ignore"), blas.limited(threads):
                 return work()
 
-        if expected < _QUICK and progress is None:
+        if expected < QUICK and progress is None:
             return limited()
 
         def tick() -> None:

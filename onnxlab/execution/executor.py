@@ -265,19 +265,16 @@ def execute(
 
 
 def _call(instruction: Instruction, frame: list[Any], run: Run) -> Any:
-    """Call a step on its inputs: the fast path for the plain kernels, which are most."""
-    step = instruction.step
+    """Call a step on its inputs."""
+    step, single = instruction.step, instruction.arity == 1
+    inputs = instruction.take(frame)
     if step.size is not None:
-        _reserve(instruction, frame, run)
+        _reserve(step.size, (inputs,) if single else inputs, run)
     if not step.context:
-        if instruction.arity == 1:
-            return instruction.call(instruction.take(frame))
-        return instruction.call(*instruction.take(frame))
+        return instruction.call(inputs) if single else instruction.call(*inputs)
     context = NodeContext(run, instruction, frame)
     try:
-        if instruction.arity == 1:
-            return instruction.call(context, instruction.take(frame))
-        return instruction.call(context, *instruction.take(frame))
+        return instruction.call(context, inputs) if single else instruction.call(context, *inputs)
     finally:
         context.release()
 
@@ -288,17 +285,20 @@ def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Ob
     start = time.perf_counter()
     result = _call(instruction, frame, run) if known is None else known
     seconds = time.perf_counter() - start
-    _spread(instruction, frame, result, run.memory)
+    slot = instruction.result
+    if slot > 0 and type(result) is np.ndarray:
+        frame[slot] = result
+        if result.nbytes > _SMALL:
+            run.memory.hold(id(frame), slot, result)
+    else:
+        _spread(instruction, frame, result, run.memory)
     return observer.done(instruction, frame, known is not None, seconds)
 
 
-def _reserve(instruction: Instruction, frame: list[Any], run: Run) -> None:
+def _reserve(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:
     """Refuse a call whose outputs alone would break the budget."""
-    step = instruction.step
-    inputs = instruction.take(frame)
-    assert step.size is not None
     try:
-        nbytes = step.size(inputs) if instruction.arity == 1 else step.size(*inputs)
+        nbytes = size(*inputs)
     except UNFIT:  # malformed inputs: the kernel says what is wrong with them
         return
     if nbytes > _SMALL:

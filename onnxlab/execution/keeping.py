@@ -182,10 +182,11 @@ def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:
     return None
 
 
-def expected(rows: Sequence[Row], values: Sequence[int], seconds: Mapping[int, float]) -> float:
-    """Seconds that these instructions took when they last ran; infinite where one never did."""
+def expected(rows: Sequence[Row], values: Sequence[int], seconds: Mapping[int, float], enough: float) -> float:
+    """Seconds that these instructions took when they last ran, or `enough` and more; infinite where one never did."""
     total = 0.0
     for instruction, *_ in rows:
-        made = next((slot for slot in instruction.results if slot > 0), 0)
-        total += seconds.get(values[made], float("inf"))
+        total += seconds.get(values[max(instruction.results, default=0)], float("inf"))
+        if total > enough:
+            break
     return total

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.call import Call
+from onnxlab.execution.call import QUICK, Call
 from onnxlab.execution.compiler import Compiler
 from onnxlab.execution.keeping import Plan, adapted, expected, make_plan
 from onnxlab.execution.recording import Recorder
@@ -64,7 +64,7 @@ class KeptRuns:
         rows = plan.select(state, stale - fed.keys(), frame)
         constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
         recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
-        call.part(program, frame, rows, recorder, expected(rows, plan.values, state.seconds))
+        call.part(program, frame, rows, recorder, expected(rows, plan.values, state.seconds, QUICK))
         self._store.merge(state, recorder.state(stale))
         return {name: copied(array) for name, array in zip(names, program.results(frame), strict=True)}
 

@@ -61,67 +61,68 @@ class Recorder:
         self._budget = budget
         self._value = values
         self.arrays: dict[int, Any] = {}
-        self.stamps: dict[int, int] = {}
-        self.sources: dict[int, tuple[int, ...]] = {}
+        self.stamps = dict(state.stamps)
+        self.sources: dict[int, tuple[int, ...]] = {}  # of what this run made
         self.seconds: dict[int, float] = {}
+        self.given: list[int] = []
+        self._read: tuple[int, ...] = ()  # stamps of what the step under way reads
         self._held: dict[int, int] = {}  # buffers of what is kept
         self._nbytes = 0
         self._dead: list[int] = []  # slots that nobody needs any more, oldest first
         for value, (array, stamp) in fed.items():
-            self.stamps[value] = stamp
-            self._keep(value, array)
+            self._give(value, array, stamp)
         for value, array in constants.items():
             if value not in fed and (state.arrays.get(value) is not array or value in state.stale):
-                self.stamps[value] = state.stamps.get(value, 0)
-                self._keep(value, array)
+                self._give(value, array, state.stamps.get(value, 0))
+
+    def _give(self, value: int, array: Any, stamp: int) -> None:
+        self.stamps[value] = stamp
+        self.given.append(value)
+        self._keep(value, array)
 
     def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
         self._position.label = instruction.step.label
-        state, values = self._state, [self._value[slot] for slot in instruction.results if slot > 0]
-        if not self._as_before(values, self._read(instruction)) or any(value not in state.arrays for value in values):
+        stamps, value = self.stamps, self._value
+        self._read = read = tuple([stamps.get(value[slot], 0) for slot in instruction.reads])
+        results, first = instruction.results, instruction.result
+        if first <= 0:
+            first = max(results, default=0)
+        if self._state.sources.get(value[first]) != read:
             return None
-        found = iter(values)
-        return tuple(state.arrays[next(found)] if slot > 0 else None for slot in instruction.results)
-
-    def _as_before(self, values: Sequence[int], read: tuple[int, ...]) -> bool:
-        """Whether the node and all that it reads are what they were when it made `values`."""
-        if not values or self._state.sources.get(values[0]) != read:
-            return False
-        return self._state.dirty.isdisjoint(values)
-
-    def _read(self, instruction: Instruction) -> tuple[int, ...]:
-        """Stamps of what a step reads."""
-        new, old, values = self.stamps, self._state.stamps, self._value
-        return tuple([new[v] if (v := values[slot]) in new else old.get(v, 0) for slot in instruction.reads])
+        arrays, dirty = self._state.arrays, self._state.dirty
+        if any(slot > 0 and (value[slot] in dirty or value[slot] not in arrays) for slot in results):
+            return None
+        return tuple(arrays[value[slot]] if slot > 0 else None for slot in results)
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
         self._position.done += 1
-        state, read = self._state, self._read(instruction)
-        known = reused
+        read, values = self._read, self._value
         for slot in instruction.results:
-            if slot <= 0:
-                continue
-            value, array = self._value[slot], frame[slot]
-            stamp = state.stamps.get(value)
-            if not known and stamp is not None:
-                known = same(state.arrays.get(value), array) or self._as_before((value,), read)
-            if stamp is None or not known:
-                stamp = new_stamp()
-            known = reused
-            self.stamps[value] = stamp
-            self.sources[value] = read
-            if not reused:
-                self.seconds[value] = seconds
-            self._keep(value, array)
+            if slot > 0:
+                value, array = values[slot], frame[slot]
+                if not reused:
+                    self.seconds[value] = seconds
+                    if not self._known(value, array, read):
+                        self.stamps[value] = new_stamp()
+                self.sources[value] = read
+                self._keep(value, array)
         self._dead += instruction.drop
         return self._over_budget() if self._nbytes > self._budget else ()
 
+    def _known(self, value: int, array: Any, read: tuple[int, ...]) -> bool:
+        """Whether a value came out as it was; one whose array is gone, whether it was made of the same things."""
+        state = self._state
+        if value not in state.stamps:
+            return False
+        if same(state.arrays.get(value), array):
+            return True
+        return state.sources.get(value) == read and value not in state.dirty
+
     def _keep(self, value: int, array: Any) -> None:
         if type(array) is np.ndarray and array.base is None:
-            array.flags.writeable = False
-            key, nbytes = id(array), array.nbytes
-            if key not in self._held:
-                self._held[key] = nbytes
+            array.setflags(write=False)
+            if (key := id(array)) not in self._held:
+                self._held[key] = nbytes = array.nbytes
                 self._nbytes += nbytes
         else:
             freeze(array)
@@ -146,7 +147,7 @@ class Recorder:
     def state(self, stale: frozenset[int]) -> State:
         """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
         old = self._state
-        made = self.stamps.keys()
+        made = {*self.sources, *self.given}
         arrays = dict(old.arrays)
         for value in made:
             arrays.pop(value, None)
@@ -154,7 +155,7 @@ class Recorder:
         seconds = {**old.seconds, **self.seconds}
         return State(
             evicted(arrays, seconds, self._budget),
-            {**old.stamps, **self.stamps},
+            self.stamps,
             {**old.sources, **self.sources},
             seconds,
             old.dirty - made,

@@ -51,21 +51,16 @@ def find(domain: str, op_type: str, since_version: int, attributes: Mapping[str,
 
 def broadcast(*inputs: Any) -> int:
     """Elementwise operators: the common shape, in the widest type that goes in."""
-    if prod(array.size for array in inputs) < _FEW:
-        return 0
-    if len(inputs) == 2:
-        large, small = sorted((array.shape for array in inputs), key=len, reverse=True)
-        if not small or large[-len(small) :] == small:  # the result is as large as an input
-            return 0
-    shape = np.broadcast_shapes(*(array.shape for array in inputs))
-    return int(prod(shape) * max(array.itemsize for array in inputs))
+    return int(np.broadcast(*inputs).size) * max([int(array.itemsize) for array in inputs])
 
 
 def _matmul(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> int:
     if a.size * b.size < _FEW:
         return 0
-    rows = a.shape[-2] if a.ndim > 1 else 1
     columns = b.shape[-1] if b.ndim > 1 else 1
+    if b.ndim < 3 or a.shape[:-2] == b.shape[:-2]:
+        return int(a.size // a.shape[-1] * columns * max(a.itemsize, 4))
+    rows = a.shape[-2] if a.ndim > 1 else 1
     return int(prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * rows * columns * max(a.itemsize, 4))
 
 
