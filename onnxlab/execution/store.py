@@ -274,4 +274,4 @@ def _bits_equal(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> bool:
 def _differs(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any], place: int) -> bool:
     """Whether an element is another number; False proves nothing: there are two zeros and many NaN."""
     a, b = old.item(place), new.item(place)
-    return bool(a != b and (a == a or b == b))  # noqa: PLR0124 - a NaN is unequal to itself
+    return bool(a != b and (a == a or b == b))
