@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ QUICK = 2e-3
 A kernel cannot be interrupted in the caller's thread; so short a one need not be.
 """
 
-_PACE = "pace"  # note of a program: (bytes fed, seconds) of its last run
+PACE = "pace"  # note of a program: (bytes fed, seconds of the processor) of its last run
 
 
 class Call:
@@ -51,14 +51,14 @@ class Call:
             return program.results(program.frame(feeds))
         observer = Counter(self.position) if self.progress is not None else None
         nbytes = sum(array.nbytes for array in feeds if isinstance(array, np.ndarray))
-        fed, seconds = program.notes.get(_PACE, (0, 1.0))
+        fed, seconds = program.notes.get(PACE, (0, 1.0))
 
         def work() -> list[Any]:
-            began = perf_counter()
+            began = thread_time()
             frame, rows = start(program, feeds, self.run, folder)
             self.position.total = len(rows)
             execute(program, frame, self.run, observer, rows)
-            program.notes[_PACE] = nbytes, perf_counter() - began
+            program.notes[PACE] = nbytes, thread_time() - began
             return program.results(frame)
 
         results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)

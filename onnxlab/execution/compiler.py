@@ -80,6 +80,7 @@ class Compiler:
         self.folder = Folder() if folder is None else folder
         self.watched = watched or {}
         self.notes: dict[str, Any] = {}  # of whoever runs the programs
+        self.ready: dict[Any, Any] = {}  # programs by how they were called
         self.main = ScopeCompiler(self, snapshot.main, {})
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0

@@ -1,11 +1,14 @@
 import os
+import re
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
+import onnxlab.ops
 from onnxlab.execution import blas
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.provider import SubgraphClaim
@@ -75,3 +78,17 @@ def test_runs_that_end_in_any_order_are_counted():
     second.set()
     holders[1].join()
     assert threads() == before
+
+
+def test_modules_that_multiply_are_listed():
+    """By their sources: `@` and the functions of NumPy that end in BLAS."""
+    folder = Path(onnxlab.ops.__file__).parent
+    calls = re.compile(r"\w\)? @ \w|\b(matmul|einsum|tensordot)\(|\.dot\(")
+    found = {file.stem for file in folder.glob("*.py") if calls.search(file.read_text())}
+    assert {name for name in found if not name.endswith("_rules")} <= blas.MULTIPLYING
+
+
+def test_what_cannot_reach_blas_is_known():
+    assert not blas.may_use(np.add, False)
+    assert blas.may_use(lambda x: x, False)
+    assert blas.may_use(np.add, True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-from onnxlab.execution.compiled.plan import Frame, address
+from onnxlab.execution.compiled.plan import Frame
 from onnxlab.execution.compiled.records import MODULES, WORDS
 from onnxlab.execution.compiled.threads import together
 
@@ -62,12 +62,11 @@ def address_of(name: str) -> int:
 
 def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
     """Run some records of a plan's frame with this many threads."""
-    shared = address(frame.shared)
+    shared, scratch = frame.shared_address, frame.scratch
     if threads == 1:
-        _interpret(frame.address, WORDS, first, last, 1, shared, address(frame.scratch[0]))
+        _interpret(frame.address, WORDS, first, last, 1, shared, scratch[0])
         return
     frame.shared[:] = 0
-    scratch = [address(memory) for memory in frame.scratch]
     together(lambda n: _interpret(frame.address, WORDS, first, last, threads, shared, scratch[n]), threads)
 
 

@@ -50,6 +50,9 @@ class Region:
         reason: why something was last left to NumPy, "" where nothing was.
     """
 
+    own_threads = True
+    """BLAS is not needed, but where NumPy answers."""
+
     def __init__(
         self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
         halves: frozenset[str], threads: Callable[[], int], background: bool, precise: bool,
