@@ -10,6 +10,7 @@ import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
 import { type Heat, heatOf } from "./heat.ts";
 import { neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
+import { Numbers } from "./numbers.ts";
 import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./protocol.ts";
 import { type Hits, SearchIndex } from "./search.ts";
 import { Cell } from "./state.ts";
@@ -26,7 +27,7 @@ export interface Toast {
   node: number;
 }
 
-export type Drawer = "problems" | "results" | "changes" | "history" | "table" | null;
+export type Drawer = "problems" | "results" | "tensor" | "changes" | "history" | "table" | null;
 
 /** The run under way: its request id and how far it is. */
 export interface Running {
@@ -67,6 +68,7 @@ export class App {
   readonly index: SearchIndex;
   readonly editing = new Editing(this);
   readonly blast = new Blast(this);
+  readonly numbers = new Numbers(this);
   /** Null until the picture is on the page. */
   readonly attached = new Cell<Picture | null>(null);
 
@@ -109,6 +111,7 @@ export class App {
         this.index.invalidate();
         this.#dropMissing();
         this.blast.follow(change);
+        this.numbers.forget();
         if (change.structural || change.nodes.length) {
           this.#searchAgain();
           this.picture?.setRunStats(null);
@@ -166,6 +169,7 @@ export class App {
     );
     picture.setBadges(this.store.diagnostics);
     picture.setHeat(this.overlay.value);
+    picture.setPinned(this.numbers.pinned.value);
   }
 
   dispose(): void {
@@ -228,6 +232,8 @@ export class App {
   }
 
   #afterReset(): void {
+    this.numbers.forget();
+    this.numbers.setPinned(this.store.pinned);
     this.index.invalidate();
     this.#dropMissing();
     this.#searchAgain();
@@ -314,13 +320,14 @@ export class App {
   async run(nodes: number[] | null): Promise<void> {
     if (this.running.value || !this.client.editable) return;
     const version = this.store.version;
-    const { id, reply } = this.client.begin("run", { nodes });
+    const { id, reply } = this.client.begin("run", { nodes, ...this.numbers.asked });
     this.running.value = { id, done: 0, total: nodes?.length ?? this.store.nodes.size, node: "", stopping: false };
     try {
       const result = await reply;
       const byValue = new Map(result.values.map((value) => [value.id, value]));
       this.results.value = { ...result, version, byValue };
       this.index.ran = byValue;
+      this.numbers.forget();
       this.picture?.setRunStats(result.values);
       this.drawer.value = "results";
     } catch (error) {

@@ -64,6 +64,8 @@ export class Store {
   path: string | null = null;
   /** Opset version by domain, as far as the kernel tells. */
   opsets: Record<string, number> = {};
+  /** Values that were pinned when the model was fetched. */
+  pinned: number[] = [];
 
   /** Value id to the id of its producer, and of its user or users: slots are looked up in the node when asked for. */
   #producers = new Map<number, number>();
@@ -122,6 +124,7 @@ export class Store {
     this.title = snapshot.title;
     this.path = snapshot.path;
     this.opsets = snapshot.opsets ?? {};
+    this.pinned = snapshot.pinned ?? [];
     this.#producers = new Map();
     this.#users = new Map();
     this.#ranks.clear();

@@ -52,6 +52,7 @@ export interface Picture {
   setDimmed(nodes: number[]): void;
   /** Flashes the values that an edit changed, with what they were, and marks the node that cannot accept it (0: none). */
   setChanged(changed: ReadonlyMap<number, readonly [before: string, now: string]>, refusing: number): void;
+  setPinned(values: ReadonlySet<number>): void;
   setRunStats(statistics: Statistics[] | null): void;
   setTheme(theme: Theme): void;
   on<E extends keyof PictureEvents>(event: E, listener: (payload: PictureEvents[E]) => void): () => void;

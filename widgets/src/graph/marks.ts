@@ -1,7 +1,8 @@
 /** From selection, search, diagnostics and runs to marks on the boxes that show them (canvas/painter.ts). Pure. */
 
 import { type Heat, quantity } from "../heat.ts";
-import type { Diagnostic, Statistics } from "../protocol.ts";
+import { count } from "../names.ts";
+import { type Diagnostic, type Statistics, type WireNumber, fromWire } from "../protocol.ts";
 import type { Store } from "../store.ts";
 import type { Badge } from "./canvas/painter.ts";
 import { GROUP, INPUT, NODE, OUTPUT, keyOf } from "./keys.ts";
@@ -74,9 +75,19 @@ export function valuesAround(store: Store, nodes: Iterable<number>): Set<number>
   return values;
 }
 
-/** Values with numbers from a run; true where some are NaN or infinite. */
-export function ranValues(statistics: readonly Statistics[] | null): Map<number, boolean> {
-  return new Map((statistics ?? []).map(({ id, nan, inf }) => [id, nan > 0 || inf > 0]));
+/** Values with numbers from a run: their range in words; `bad` where some are NaN or infinite. */
+export function ranValues(statistics: readonly Statistics[] | null): Map<number, { bad: boolean; text: string }> {
+  return new Map((statistics ?? []).map(({ id, nan, inf, min, max }) => {
+    const found = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} Inf`].filter(Boolean).join(", ");
+    const range = min === null || max === null ? "" : min === max ? short(min) : `${short(min)} … ${short(max)}`;
+    return [id, { bad: found !== "", text: found || range }];
+  }));
+}
+
+/** Three digits. */
+function short(number: WireNumber): string {
+  const exact = fromWire(number);
+  return (Math.abs(exact) >= 1e5 ? exact.toExponential(1).replace("e+", "e") : String(Number(exact.toPrecision(3)))).replace("-", "−");
 }
 
 /** Boxes that are selected: those of nodes, or the one of a group. */

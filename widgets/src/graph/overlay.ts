@@ -23,7 +23,8 @@ export class Overlay {
   wire: Marks["wire"] = null;
   #dimmed: readonly number[] = [];
   #heat: Heat | null = null;
-  ran: ReadonlyMap<number, boolean> = new Map();
+  ran: Marks["ran"] = new Map();
+  pinned: ReadonlySet<number> = new Set();
   /** The node that cannot accept the last edit, 0: none. */
   refusing = 0;
   #changed: ReadonlyMap<number, readonly [before: string, now: string]> = new Map();
@@ -100,6 +101,7 @@ export class Overlay {
       litValues: valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
       ...this.#counted,
       ran: this.ran,
+      pinned: this.pinned,
       changed: this.#changed,
       flash,
       refusing: this.refusing ? boxOfNode(ground, this.refusing) : -1,

@@ -259,6 +259,11 @@ export class GraphView implements Picture {
     this.#overlayChanged(false);
   }
 
+  setPinned(values: ReadonlySet<number>): void {
+    this.#overlay.pinned = values;
+    this.#overlayChanged(false);
+  }
+
   /** Nodes whose boxes are on the screen. */
   #nodesInView(): number[] {
     const { index } = this.#explorer;

@@ -9,13 +9,14 @@ import { HistoryList } from "./history.tsx";
 import { Icon } from "./icons.tsx";
 import { ColourBy } from "./legend.tsx";
 import { ModelTables } from "./tables.tsx";
+import { TensorDrawer } from "./tensor_view.tsx";
 import { Changes } from "./radius.tsx";
 import { HistogramChart, formatNumber, formatShape } from "./statistics.tsx";
 
 const PROBLEMS_SHOWN = 300, RESULTS_SHOWN = 500;
 const ORDER: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
-const TITLES = { problems: "Problems", results: "Results", changes: "Changed shapes", history: "History", table: "Tables" };
+const TITLES = { problems: "Problems", results: "Results", tensor: "Tensor", changes: "Changed shapes", history: "History", table: "Tables" };
 
 export function Drawer({ app }: { app: App }) {
   const drawer = useCell(app.drawer);
@@ -24,6 +25,7 @@ export function Drawer({ app }: { app: App }) {
     <section class="ol-drawer" aria-label={TITLES[drawer]} data-testid={`drawer-${drawer}`}>
       {drawer === "problems" && <Problems app={app} />}
       {drawer === "results" && <ResultsTable app={app} />}
+      {drawer === "tensor" && <TensorDrawer app={app} />}
       {drawer === "changes" && <Changes app={app} />}
       {drawer === "history" && <HistoryList app={app} />}
       {drawer === "table" && <ModelTables app={app} />}

@@ -9,6 +9,7 @@ import { Section, TextField } from "./controls.tsx";
 import { Follow } from "./endpoints.tsx";
 import { Diagnostics } from "./inspect_node.tsx";
 import { Why } from "./radius.tsx";
+import { Thumbnail } from "./thumbnail.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
 
 export function ValueInspector({ app, value }: { app: App; value: number }) {
@@ -57,6 +58,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
         </Section>
       )}
       <Why app={app} value={value} />
+      <Look app={app} value={value} />
       {data?.initializer && (
         <Section title="Stored values">
           <pre class="ol-preview" data-testid="value-preview">{data.initializer.preview}</pre>
@@ -70,6 +72,30 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
         </Section>
       )}
     </div>
+  );
+}
+
+/** What can be done with the numbers of a value: look into them, keep them in later runs. */
+function Look({ app, value }: { app: App; value: number }) {
+  const pinned = useCell(app.numbers.pinned).has(value);
+  useCell(app.results);
+  if (!app.numbers.known(value)) return null;
+  const stored = ((app.store.values.get(value)?.flags ?? 0) & INITIALIZER) !== 0;
+  return (
+    <Section title="Numbers">
+      <Thumbnail app={app} value={value} />
+      <div class="ol-actions">
+        <button type="button" class="ol-button ol-text-button" data-testid="value-look" onClick={() => app.numbers.look(value)}>Look into it</button>
+        {!stored && (
+          <button
+            type="button" class="ol-button ol-text-button" aria-pressed={pinned} data-testid="value-pin"
+            title="A pinned value stays what it is now in every run, whatever makes it" onClick={() => void app.numbers.pin(value, !pinned)}
+          >
+            {pinned ? "Pinned: let go" : "Pin"}
+          </button>
+        )}
+      </div>
+    </Section>
   );
 }
 

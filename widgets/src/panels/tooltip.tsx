@@ -8,6 +8,7 @@ import { useCell, useEvents } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 import { groupMembers } from "./inspect_group.tsx";
 import { formatNumber } from "./statistics.tsx";
+import { Thumbnail } from "./thumbnail.tsx";
 
 const DELAY_MS = 120;
 const AWAY = 14;
@@ -41,6 +42,7 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
     <div class="ol-popup ol-tooltip" role="tooltip" ref={tip} data-testid="tooltip">
       <p class="ol-tooltip-title">{lines.title}</p>
       {lines.rest.map((line, i) => <p key={i} class="ol-dim">{line}</p>)}
+      {lines.value !== 0 && app.numbers.known(lines.value) && <Thumbnail key={lines.value} app={app} value={lines.value} />}
     </div>
   );
 }
@@ -52,7 +54,7 @@ function heatLine(app: App, node: number): string {
 }
 
 /** A title and further lines, null when there is nothing to say. */
-function describe(app: App, target: PointerTarget): { title: string; rest: string[] } | null {
+function describe(app: App, target: PointerTarget): { title: string; rest: string[]; value: number } | null {
   const { store } = app;
   const node = store.nodes.get(target.node);
   const value = store.values.get(target.value);
@@ -61,7 +63,7 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     const run = app.results.value?.byValue.get(value.id);
     const rest = [value.label || "type and shape unknown"];
     if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
-    return { title: value.name, rest };
+    return { title: value.name, rest, value: value.id };
   }
   if (node) {
     const outputs = node.outputs.flatMap((id) => store.values.get(id)?.label || []);
@@ -69,8 +71,9 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     return {
       title: shortOp(node.op),
       rest: [nodeName(store, node.id), heatLine(app, node.id), outputs.join(", "), problem?.message ?? ""].filter(Boolean),
+      value: node.outputs.find((id) => id > 0) ?? 0,
     };
   }
-  if (group) return { title: group.name, rest: [plural(groupMembers(store, group.id).length, "node")] };
+  if (group) return { title: group.name, rest: [plural(groupMembers(store, group.id).length, "node")], value: 0 };
   return null;
 }

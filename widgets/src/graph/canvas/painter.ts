@@ -34,8 +34,10 @@ export interface Marks {
   dimmed: ReadonlyMap<number, number>;
   /** A wire in somebody's hand, in scene coordinates. */
   wire: { fromX: number; fromY: number; x: number; y: number } | null;
-  /** Values that a run left numbers for; true where NaN or infinities are among them. */
-  ran: ReadonlyMap<number, boolean>;
+  /** Values that a run left numbers for, in words; `bad` where NaN or infinities are among them. */
+  ran: ReadonlyMap<number, { bad: boolean; text: string }>;
+  /** Values that stay what they are in every run. */
+  pinned: ReadonlySet<number>;
   /** Values that the last edit changed, with what they were and are; boxes that hold some of them; how strongly they are marked. */
   changed: ReadonlyMap<number, readonly [before: string, now: string]>;
   changedBoxes: ReadonlySet<number>;
@@ -211,19 +213,31 @@ export class Painter {
         continue;
       }
       const ran = marks.ran.get(value);
-      if (ran !== undefined) {
-        ctx.fillStyle = ran ? palette.error : palette.accent;
-        ctx.beginPath();
-        ctx.arc(x - 6, y, 3, 0, 2 * Math.PI);
-        ctx.fill();
-      }
+      const pinned = marks.pinned.has(value);
+      if (ran !== undefined || pinned) this.#dot(x - 6, y, ran?.bad ? palette.error : palette.accent, pinned);
       const label = this.#texts.label(value);
-      const shown = ran ? `NaN/Inf · ${label}` : label;
-      if (!shown || room < 14) continue;
+      if (room < 14) continue;
       ctx.font = text.css("small");
-      ctx.fillStyle = ran ? palette.error : marks.strongValues.has(value) ? palette.accent : palette.label;
-      ctx.fillText(text.fit(shown, "small", room, false), x, y);
+      ctx.fillStyle = marks.strongValues.has(value) ? palette.accent : palette.label;
+      if (label) ctx.fillText(text.fit(label, "small", room, false), x, y);
+      if (!ran) continue;
+      if (ran.bad) ctx.fillStyle = palette.error;
+      ctx.fillText(text.fit(ran.text, "small", room, false), x, label ? y + 11 : y);
     }
+  }
+
+  /** There are numbers of this value; a ring around it: it is pinned. */
+  #dot(x: number, y: number, color: string, pinned: boolean): void {
+    const ctx = this.#ctx;
+    ctx.fillStyle = ctx.strokeStyle = color;
+    ctx.beginPath();
+    ctx.arc(x, y, 3, 0, 2 * Math.PI);
+    ctx.fill();
+    if (!pinned) return;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    ctx.arc(x, y, 5.5, 0, 2 * Math.PI);
+    ctx.stroke();
   }
 
   /** What a value was and is, over everything else as long as it flashes. */
