@@ -1,7 +1,7 @@
 /** The numbers behind the picture: what a run is fed, which tensor is looked into, thumbnails, pinned values. */
 
 import type { App } from "./app.ts";
-import type { GivenInput, TensorPart, TensorPicture } from "./protocol.ts";
+import type { GivenInput, TensorPart, TensorPicture, ValueRecord } from "./protocol.ts";
 import { GRAPH_INPUT, INITIALIZER } from "./protocol.ts";
 import { Cell } from "./state.ts";
 
@@ -109,4 +109,10 @@ export class Numbers {
     this.pinned.value = new Set(values);
     this.#app.picture?.setPinned(this.pinned.value);
   }
+}
+
+/** Names that stand alone for a dim. */
+export function dimNames(inputs: readonly ValueRecord[]): string[] {
+  const names = inputs.flatMap(({ label }) => label.split("×")).filter((dim) => /^[A-Za-z_][\w.-]*$/.test(dim) && dim !== "scalar");
+  return [...new Set(names)];
 }

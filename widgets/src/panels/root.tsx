@@ -13,6 +13,7 @@ import { Menu } from "./menu.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
 import { PalettePanel } from "./palette.tsx";
 import { RadiusNotice } from "./radius.tsx";
+import { RunInputs } from "./run_inputs.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
 
@@ -40,6 +41,7 @@ export function Root({ app, onStage }: Props) {
           <Menu app={app} />
           <Legend app={app} />
           <RadiusNotice app={app} />
+          <RunInputs app={app} />
           <PalettePanel app={app} />
           <CommandList app={app} />
           <FormPanel app={app} />

@@ -56,6 +56,8 @@ function HistoryButtons({ app }: { app: App }) {
 function RunButtons({ app }: { app: App }) {
   useEvents(app.client, "connection");
   const running = useCell(app.running);
+  const asking = useCell(app.numbers.asking);
+  useCell(app.numbers.inputs);
   useCell(app.subject);
   const selected = app.selection;
   const able = app.client.editable && app.client.can.run !== false;
@@ -85,6 +87,12 @@ function RunButtons({ app }: { app: App }) {
         label={selected.length ? `Run ${plural(selected.length, "node")}` : "Run all"}
         onClick={() => void app.run(selected.length ? selected : null)}
       />
+      <ToolButton
+        icon="down" testid="toolbar-inputs" title="Inputs of the run…" disabled={!able} pressed={asking}
+        onClick={() => { app.numbers.asking.value = !asking; }}
+      >
+        {Object.keys(app.numbers.asked).length > 0 && <span class="ol-dirty" aria-label="inputs are chosen" />}
+      </ToolButton>
     </div>
   );
 }
