@@ -18,7 +18,7 @@ def first_sentence(doc: str) -> str:
 
 def documentation(schema: Schema) -> str:
     """An operator's documentation with its inputs, outputs and attributes, as text."""
-    parts = [schema.doc.strip()]
+    parts = [unwrapped(schema.doc.strip())]
     for title, formals in (("Inputs", schema.inputs), ("Outputs", schema.outputs)):
         if formals:
             parts.append("\n".join([title, *(_formal_line(formal, schema) for formal in formals)]))
@@ -29,6 +29,26 @@ def documentation(schema: Schema) -> str:
             lines.append(f"  {spec.name} ({', '.join(filter(None, (spec.type, note)))}): {_one_line(spec.doc)}")
         parts.append("\n".join(["Attributes", *lines]))
     return "\n\n".join(part for part in parts if part)
+
+
+_APART = re.compile(r"\s{4}|\s*([-*|#>=+]|\d+[.)]|`{3}|$)")
+"""Lines that begin something of their own: code, list items, tables, headings, fences."""
+
+
+def unwrapped(text: str) -> str:
+    """Paragraphs on one line each, so that they fill whatever width there is; code, lists and tables stay."""
+    lines: list[str] = []
+    fenced = joins = False
+    for line in text.splitlines():
+        fence = line.lstrip().startswith("```")
+        apart = fenced or fence or _APART.match(line) is not None
+        if joins and not apart:
+            lines[-1] = f"{lines[-1].rstrip()} {line.strip()}"
+        else:
+            lines.append(line)
+        fenced = fenced != fence
+        joins = not fenced and not fence and bool(line.strip()) and not line.startswith("    ")
+    return "\n".join(lines)
 
 
 def _formal_line(formal: FormalParameter, schema: Schema) -> str:

@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from onnxlab import dtypes
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import cones
 from onnxlab.graph.handles import Node, Value
 from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.graph.records import NodeRecord, ValueRecord
-from onnxlab.notebook import gestures
+from onnxlab.notebook import gestures, protocol
 from onnxlab.notebook.gesture import node_line, value_line
 from onnxlab.notebook.hub import Hub
 from onnxlab.notebook.node_gestures import attribute_value
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MODEL_FIELDS = ("ir_version", "producer_name", "producer_version", "domain", "model_version")
+
+MOST_TYPED = 4096
+"""Elements of a tensor that is edited in a grid."""
 
 LARGEST = 1 << 28
 """Bytes of a part of a model that is handed to the page as a file."""
@@ -145,6 +151,24 @@ class Editor:
                 found["fields"] = {name: getattr(proto, name) for name in MODEL_FIELDS}
             return found
 
+    def elements(self, node: int | None, name: str | None, value: int | None) -> JSON:
+        """All elements of a small tensor: of an initializer, or of an attribute of a node."""
+        with self._graph.lock:
+            if node is not None:
+                found = Node(self._graph, self._node(node).id).attributes.get(name or "")
+            else:
+                found = self._graph.array(self._value(value or 0).id)
+            if not isinstance(found, np.ndarray):
+                raise EditError("there is no tensor to be edited here")
+            if found.size > MOST_TYPED:
+                hint = "Assign an array in a cell, or load it from a file."
+                raise ProtocolError("too_large", f"{found.size:,} elements are more than can be typed by hand", hint)
+            return {
+                "dtype": dtypes.name(dtypes.from_numpy(found.dtype)),
+                "shape": list(found.shape),
+                "numbers": [_element(item) for item in found.reshape(-1)],
+            }
+
     # -- parts of the model ---------------------------------------------------------------------------------------
 
     def copies(self, nodes: list[int]) -> JSON:
@@ -208,6 +232,16 @@ class Editor:
 
     def _edited(self, line: str) -> JSON:
         return {"version": wire_version(self._model.version), "python": line}
+
+
+def _element(item: Any) -> Any:
+    """An element as JSON holds it, and `typed_tensors.element` reads it."""
+    item = item.item() if isinstance(item, np.generic) else item
+    if isinstance(item, bytes):
+        return item.decode("utf-8", "backslashreplace")
+    if isinstance(item, bool | int | float | str):
+        return protocol.number(item)
+    return str(item) if isinstance(item, complex) else protocol.number(float(item))
 
 
 def _chain(hierarchy: Hierarchy, group: int) -> list[int]:

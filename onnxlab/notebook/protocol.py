@@ -129,6 +129,11 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "node": Parameter("a node id, or null", _is_int, required=False),
         "value": Parameter("a value id, or null", _is_int, required=False),
     },
+    "elements": {
+        "node": Parameter("a node id, or null", _is_int, required=False),
+        "name": Parameter("the name of an attribute", _is_text, required=False),
+        "value": Parameter("a value id, or null", _is_int, required=False),
+    },
     "upload": {"file": _NAME, "name": _NAME, "offset": _ID, "data": _NAME},
     "copies": {"nodes": Parameter("a list of node ids", _is_ids)},
     "extract": {"nodes": Parameter("a list of node ids", _is_ids)},

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 EDITS = (
     "set_attribute", "rename_node", "rename_value", "remove", "edit", "undo", "redo", "go_to", "upload", "copies",
-    "extract", "about",
+    "extract", "about", "elements",
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 

@@ -333,3 +333,14 @@ def test_the_palette_lists_what_the_model_imports() -> None:
     assert not any("::" in op for op in found)
     assert "convolution" in hand.ask("operator_doc", op="Conv")["result"]["text"]
     assert hand.ask("operator_doc", op="Convv")["error"]["code"] == "gone"
+
+
+def test_small_tensors_are_sent_whole_and_large_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = onnxlab.load(wide())
+    hand = Hand(model)
+    table = hand.ask("elements", node=model.nodes["table"].id, name="value")["result"]
+    assert table == {"dtype": "int64", "shape": [2, 2], "numbers": [1, 2, 3, 4]}
+    assert hand.ask("elements", value=model.value("unused").id)["result"]["numbers"][-1] == 5
+    assert "no tensor" in hand.ask("elements", value=model.value("a").id)["error"]["message"]
+    monkeypatch.setattr("onnxlab.notebook.editor.MOST_TYPED", 3)
+    assert hand.ask("elements", value=model.value("unused").id)["error"]["code"] == "too_large"

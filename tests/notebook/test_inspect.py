@@ -8,7 +8,7 @@ from onnx import helper
 
 import onnxlab
 from onnxlab.errors import NameLookupError
-from onnxlab.notebook.documents import first_sentence
+from onnxlab.notebook.documents import first_sentence, unwrapped
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.protocol import from_wire, number
 from tests.corpus import Corpus
@@ -98,3 +98,11 @@ def test_the_first_sentence_of_every_operator_is_short() -> None:
     for schema in onnx.defs.get_all_schemas():
         assert len(first_sentence(schema.doc or "")) <= 300
         assert "\n" not in first_sentence(schema.doc or "")
+
+
+def test_paragraphs_are_unwrapped_and_code_is_not() -> None:
+    assert unwrapped("One line\nand its end.\n\n* a point\n  of two lines\n* another") == (
+        "One line and its end.\n\n* a point of two lines\n* another"
+    )
+    code = "```\ncode\nmore\n```\nend\n    kept\n    too"
+    assert unwrapped(code) == code

@@ -61,6 +61,7 @@ def test_events_and_answers_have_the_fields_that_the_twin_declares(page: Page, m
         "OperatorInfo": page.ask("operators")["operators"][0],
         "Edited": page.ask("rename_node", node=conv, name="first"),
         "About": page.ask("about"),
+        "Elements": page.ask("elements", value=model.value("w").id),
         "Steps": page.ask("history"),
         "RunResult": page.ask("run", nodes=None),
     }

@@ -9,6 +9,13 @@ import type { AttributeType, AttributeValue, TensorPreview, WireInt, WireNumber 
 
 export type Parsed = { ok: true; value: AttributeValue } | { ok: false; error: string };
 
+/** Names of the element types by their numbers in onnx.proto (TensorProto.DataType). */
+export const ELEMENT_TYPE_NAMES = [
+  "", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "float64", "uint32", "uint64",
+  "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",
+  "float4e2m1", "float8e8m0", "uint2", "int2",
+];
+
 const INT64_MAX = 2n ** 63n - 1n;
 const INT64_MIN = -(2n ** 63n);
 

@@ -4,6 +4,7 @@
  */
 
 import type { App } from "./app.ts";
+import { ELEMENT_TYPE_NAMES } from "./attributes.ts";
 import type { Field } from "./fields.ts";
 import { calledFunction, mainScope, plural, shortOp, valueLabel } from "./names.ts";
 import { GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER } from "./protocol.ts";
@@ -56,12 +57,7 @@ const shownScope = (app: App) => ({ scope: inMain(app) ? 0 : app.scope.value });
 const inMain = (app: App): boolean => !app.scope.value || app.scope.value === mainScope(app.store);
 const firstOutput = (app: App, node: number): number => app.store.nodes.get(node)?.outputs.find((value) => value > 0) ?? 0;
 
-export const DTYPES = [
-  "float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64", "bool", "string",
-  "int4", "uint4", "int2", "uint2", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0", "float4e2m1",
-  "complex64", "complex128",
-];
-const dtypes = DTYPES.map((value) => ({ value, label: value }));
+const dtypes = ELEMENT_TYPE_NAMES.filter(Boolean).map((value) => ({ value, label: value }));
 const dtypeField = (initial = "float32"): Field => ({ kind: "choice", name: "dtype", label: "Type", choices: dtypes, initial });
 const SHAPE_HINT = "Numbers, names for dynamic dims, ? for unknown ones: n, 3, ?, 224";
 const NUMBERS_HINT = "One number fills the tensor; several are its elements in order.";
@@ -107,6 +103,15 @@ const doc = (on: "model" | "node" | "value", id: string, title: string, which: "
     const about = await app.client.request("about", on === "node" ? { node: one(target) } : on === "value" ? { value: target.value } : {});
     return [{ kind: "long", name: "text", label: "Text", initial: about[which] ?? "" }];
   });
+
+/** What was typed, for an attribute of a type: a list for a list, 1.0 as a number. */
+function attributeValue(type: string, value: unknown): unknown {
+  const items = (Array.isArray(value) ? value : [value]).map((item) => {
+    if (type.startsWith("string")) return String(item);
+    return typeof item === "string" && item !== "" && Number.isFinite(Number(item)) && Math.abs(Number(item)) < 2 ** 53 ? Number(item) : item;
+  });
+  return type.endsWith("s") || items.length > 1 ? items : items[0];
+}
 
 const modelField = (field: string): Command => asking("model", "set_field", `Set the model's ${field}`, async (app) => {
   const { fields } = await app.client.request("about", {});
@@ -166,9 +171,7 @@ const NODES: Command[] = [
     { kind: "text", name: "name", label: "Attribute", required: true },
     { kind: "choice", name: "type", label: "Type", choices: ["int", "float", "string", "ints", "floats", "strings"].map((value) => ({ value, label: value })), hint: "Counts where the operator's schema does not know the attribute." },
     { kind: "numbers", name: "value", label: "Value", hint: "Several values with commas between." },
-  ], { menu: true, fits: (_, target) => target.nodes.length > 1 }, (_app, _target, { type, value }) => (
-    { value: String(type).endsWith("s") && !Array.isArray(value) ? [value] : value }
-  )),
+  ], { menu: true, fits: (_, target) => target.nodes.length > 1 }, (_app, _target, { type, value }) => ({ value: attributeValue(String(type), value) })),
   asking("nodes", "make_function", "Make a function of it", () => [
     { kind: "text", name: "name", label: "Name", initial: "Block", required: true },
     { kind: "text", name: "domain", label: "Domain", initial: "local", required: true },
@@ -206,6 +209,10 @@ const VALUE: Command[] = [
   direct("value", "to_constant", "Make it a Constant", { menu: true, fits: isStored }),
   direct("value", "to_initializer", "Store its default", { menu: true, fits: (app, target) => isStored(app, target) && isInput(app, target) }),
   asking("value", "set_array", "Replace the data", typedNow, { menu: true, fits: isStored }),
+  {
+    id: "set_elements", on: "value", title: "Edit the elements…", menu: true, fits: isStored,
+    act: (app, target) => void app.editing.editElements(`Elements of ${valueLabel(app.store, target.value)}`, { value: target.value }),
+  },
   asking("value", "load_array", "Replace the data from a file", () => [
     { kind: "file", name: "file", label: "File", accept: ".npy,.npz,.pb" },
   ], { fits: isStored }),

@@ -15,6 +15,8 @@ import { Cell } from "./state.ts";
 /** An open palette: what is asked, and what to do with the operator that is chosen. */
 export interface Palette {
   title: string;
+  /** Only operators that take at least so many inputs are offered. */
+  inputs: number;
   choose: (operator: OperatorInfo) => void;
 }
 
@@ -73,9 +75,9 @@ export class Editing {
   // ------------------------------------------------------------------------------------------------------ palette
 
   /** Asks for an operator and does something with it. */
-  ask(title: string, choose: Palette["choose"]): void {
+  ask(title: string, inputs: number, choose: Palette["choose"]): void {
     if (!this.#app.client.editable) return;
-    this.palette.value = { title, choose };
+    this.palette.value = { title, inputs, choose };
     this.#app.client.request("operators", {}).then(
       ({ operators }) => { this.operators.value = operators; },
       (error) => this.#app.fail(error),
@@ -84,7 +86,7 @@ export class Editing {
 
   addNode(inputs: number[] = []): void {
     const after = inputs.length ? ` that reads ${inputs.length === 1 ? valueLabel(this.#app.store, inputs[0]!) : "these"}` : "";
-    this.ask(`Add a node${after}`, ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs, scope: this.#scope() }));
+    this.ask(`Add a node${after}`, inputs.length, ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs, scope: this.#scope() }));
   }
 
   /** The scope that is shown, 0 for the main graph. */
@@ -95,16 +97,16 @@ export class Editing {
 
   replace(node: number): void {
     const op = shortOp(this.#app.store.nodes.get(node)?.op ?? "");
-    this.ask(`Another operator in place of ${op}`, (chosen) => void this.gesture("replace", [node], named(chosen.op)));
+    this.ask(`Another operator in place of ${op}`, 0, (chosen) => void this.gesture("replace", [node], named(chosen.op)));
   }
 
   insertAfter(value: number): void {
     const title = `Insert a node behind ${valueLabel(this.#app.store, value)}`;
-    this.ask(title, ({ op }) => void this.gesture("insert_after", [value], named(op)));
+    this.ask(title, 1, ({ op }) => void this.gesture("insert_after", [value], named(op)));
   }
 
   insertBefore(node: number, slot: number): void {
-    this.ask("Insert a node on this wire", ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }));
+    this.ask("Insert a node on this wire", 1, ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }));
   }
 
   // ------------------------------------------------------------------------------------------------------ dialogs
@@ -139,6 +141,16 @@ export class Editing {
       { kind: "text", name: "prefix", label: "Prefix", hint: "Put before all of its names." },
       { kind: "bool", name: "outputs", label: "Its outputs become outputs of this model", initial: !connect.length },
     ], (answers) => this.set("insert", [], { ...answers, connect }));
+  }
+
+  /** Shows a small tensor as a grid to type into: an initializer's, or that of a node's attribute. */
+  async editElements(title: string, of: { value: number } | { node: number; name: string }): Promise<void> {
+    const fields = this.#app.client.request("elements", of).then(({ dtype, shape, numbers }): Field[] => [
+      { kind: "grid", name: "elements", label: `${dtype}[${shape.join(", ")}]`, shape, numbers },
+    ]);
+    await this.form(title, fields, ({ elements }) => ("value" in of
+      ? this.set("set_elements", [of.value], { elements })
+      : this.set("set_tensor_elements", [of.node], { name: of.name, elements })));
   }
 
   /** Adds what a node (or several) is in every copy of its block to the selection. */

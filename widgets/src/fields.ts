@@ -19,16 +19,19 @@ export type Field = Named & (
   /** A value of the model by its id; `node` and `slot`: where it is to be read, for the reason why not. */
   | { kind: "value"; initial?: number; scope: number; node?: number; slot?: string }
   | { kind: "file"; accept: string }
+  /** The elements of a tensor, to be changed one by one. */
+  | { kind: "grid"; shape: number[]; numbers: (number | string | boolean)[] }
 );
 
 /** What stands in a field: text, a mark, a value's id, a file. */
-export type Entry = string | boolean | number | File | null;
+export type Entry = string | boolean | number | File | ReadonlyMap<number, string> | null;
 
 export type Read = { ok: true; given: unknown } | { ok: false; error: string };
 
 /** What a field holds before anybody typed. */
 export function initialEntry(field: Field): Entry {
   if (field.kind === "file") return null;
+  if (field.kind === "grid") return new Map();
   if (field.kind === "bool") return field.initial ?? false;
   if (field.kind === "value") return field.initial ?? 0;
   if (field.kind === "choice") return field.initial ?? field.choices[0]?.value ?? "";
@@ -38,6 +41,7 @@ export function initialEntry(field: Field): Entry {
 /** An entry as the kernel takes it, or what is wrong with it. */
 export function readEntry(field: Field, entry: Entry): Read {
   if (field.kind === "file") return entry instanceof File ? { ok: true, given: entry } : { ok: false, error: "Choose a file." };
+  if (field.kind === "grid") return readGrid(entry instanceof Map ? entry : new Map());
   if (field.kind === "value") return entry ? { ok: true, given: entry } : { ok: false, error: "Choose a value of the model." };
   if (field.kind === "bool") return { ok: true, given: entry === true };
   const text = String(entry ?? "").trim();
@@ -52,6 +56,12 @@ export function readEntry(field: Field, entry: Entry): Read {
     case "text": return field.required && !text ? { ok: false, error: `${field.label}: something is needed here.` } : { ok: true, given: text };
     default: return { ok: true, given: text };
   }
+}
+
+/** Changed elements as [place, number]. */
+function readGrid(changed: ReadonlyMap<number, string>): Read {
+  if (!changed.size) return { ok: false, error: "No element was changed." };
+  return { ok: true, given: [...changed].sort(([a], [b]) => a - b).map(([place, text]) => [place, text.trim()]) };
 }
 
 function readInt(text: string): Read {
@@ -76,9 +86,8 @@ function readNumbers(text: string): Read {
   return { ok: true, given: items.length === 1 && !/[[(,]/.test(text) ? items[0] : items };
 }
 
-/** Numbers that JSON cannot hold exactly, and words such as nan, stay text: the kernel reads them by the tensor's type. */
+/** A number where the text says just that; all else (1.0, nan, 2^60) stays text, which the kernel reads by the tensor's type. */
 export function readNumber(text: string): number | string {
   const number = Number(text);
-  const exact = text.trim() !== "" && Number.isFinite(number) && (!/^[+-]?\d+$/.test(text) || Number.isSafeInteger(number));
-  return exact ? number : text;
+  return String(number) === text && Number.isFinite(number) ? number : text;
 }

@@ -301,6 +301,8 @@ export interface Methods {
   operator_doc: [{ op: string }, Documentation];
   /** What a node, a value, or without either the model says about itself. */
   about: [{ node?: number; value?: number }, About];
+  /** All elements of a small tensor: of an initializer, or of a node's attribute. */
+  elements: [{ node?: number; name?: string; value?: number }, Elements];
   /** A piece of a file, base64; a gesture that takes a file names it by its id. */
   upload: [{ file: string; name: string; offset: number; data: string }, { bytes: number }];
   /** The likes of some nodes in every copy of their block. */
@@ -382,6 +384,13 @@ export interface About {
   /** Of the model only. */
   graph_doc_string?: string;
   fields?: Record<string, string | number>;
+}
+
+export interface Elements {
+  dtype: string;
+  shape: number[];
+  /** In row-major order. */
+  numbers: (WireNumber | string | boolean)[];
 }
 
 export interface Edited {

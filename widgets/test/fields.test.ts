@@ -22,7 +22,7 @@ test("dims are numbers, names and question marks, however they are written", () 
 test("one number fills, several are elements; what JSON cannot hold stays text", () => {
   assert.equal(read("numbers", "0.5"), 0.5);
   assert.deepEqual(read("numbers", "[7]"), [7]);
-  assert.deepEqual(read("numbers", "1, 2.5 , nan"), [1, 2.5, "nan"]);
+  assert.deepEqual(read("numbers", "1, 2.5 , nan, 1.0"), [1, 2.5, "nan", "1.0"]);
   assert.equal(read("numbers", "9007199254740993"), "9007199254740993");
   assert.equal(readNumber("1e400"), "1e400");
   assert.match(String(read("numbers", "")), /needed/);
@@ -51,4 +51,10 @@ test("values are found by a few letters, those of other scopes are not", () => {
   assert.deepEqual(rankValues(values, new Set([1]), "conv", 9).map(({ id }) => id), [3, 1]);
   assert.deepEqual(rankValues(values, new Set([1]), "", 2).length, 2);
   assert.deepEqual(rankValues(values, new Set([1, 2]), "conv inner", 9).map(({ id }) => id), [2]);
+});
+
+test("a grid gives what was changed", () => {
+  const grid = field("grid", { shape: [2, 2], numbers: [1, 2, 3, 4] });
+  assert.deepEqual(readEntry(grid, new Map([[3, "nan"], [0, " 7 "]])), { ok: true, given: [[0, "7"], [3, "nan"]] });
+  assert.equal(readEntry(grid, initialEntry(grid)).ok, false);
 });

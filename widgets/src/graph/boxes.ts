@@ -1,5 +1,6 @@
 /** What each box says, and how large that makes it. Sizes hang on names only, so that new shapes move nothing. */
 
+import { plural } from "../names.ts";
 import { INITIALIZER } from "../protocol.ts";
 import type { Store } from "../store.ts";
 import type { Hierarchy } from "./hierarchy.ts";
@@ -74,7 +75,7 @@ function nodeBox(store: Store, doors: Entrances, key: number, id: number, measur
 
 function groupBox(hierarchy: Hierarchy, key: number, id: number, measure: Measure): Box {
   const group = hierarchy.containers.get(id)!;
-  const subtitle = group.size === 1 ? "1 node" : `${group.size.toLocaleString("en")} nodes`;
+  const subtitle = plural(group.size, "node");
   const text = Math.max(measure(group.name, "title") + 18, measure(subtitle, "text"));
   const width = Math.max(GROUP_MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + 4;

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { formatAttribute, isTextual, parseAttribute, sameValue } from "../attributes.ts";
+import { ELEMENT_TYPE_NAMES, formatAttribute, isTextual, parseAttribute, sameValue } from "../attributes.ts";
 import { asRequestError } from "../client.ts";
 import type { AttributeInfo, AttributeValue, TensorPreview } from "../protocol.ts";
 import { TextField } from "./controls.tsx";
@@ -34,9 +34,10 @@ export function AttributeRow({ app, node, attribute, able }: Props) {
 function Value({ app, node, attribute, able }: Props) {
   const { name, type, reference, choices } = attribute;
   if (reference) return <span class="ol-readonly" title="Taken from the function's attribute">@{reference}</span>;
-  if (!isTextual(type)) return <ReadOnly attribute={attribute} />;
+  if (!isTextual(type)) return <ReadOnly app={app} node={node} attribute={attribute} able={able} />;
   const set = (value: AttributeValue) => app.setAttribute(node, name, value, type);
   if (choices && type === "string") return <Choice attribute={attribute} able={able} set={set} />;
+  if (type === "int" && ELEMENT_TYPES.has(name)) return <ElementType attribute={attribute} able={able} set={set} />;
   const shown = formatAttribute(type, attribute.value);
   const fallback = formatAttribute(type, attribute.default);
   const commit = async (text: string) => {
@@ -94,14 +95,48 @@ function Choice({ attribute, able, set }: ChoiceProps) {
   );
 }
 
-/** Tensors by their type and first values; graphs are entered under "Bodies". */
-function ReadOnly({ attribute }: { attribute: AttributeInfo }) {
+/** Attributes that say an element type by its number in onnx.proto. */
+const ELEMENT_TYPES = new Set(["to", "dtype", "output_dtype"]);
+
+function ElementType({ attribute, able, set }: ChoiceProps) {
+  const { name, value, default: fallback } = attribute;
+  const current = attribute.set ? String(value ?? "") : "";
+  const known = ELEMENT_TYPE_NAMES.map((label, number) => ({ label, value: String(number) })).filter(({ label }) => label);
+  const options = known.some((each) => each.value === current) || !current ? known : [...known, { label: `type ${current}`, value: current }];
+  const [error, setError] = useState("");
+  useEffect(() => setError(""), [current]);
+  const change = (next: string) => set(next === "" ? null : Number(next)).catch((problem) => setError(asRequestError(problem).sentence));
+  const unset = typeof fallback === "number" ? ELEMENT_TYPE_NAMES[fallback] || "not set" : "not set";
+  return (
+    <div class="ol-field">
+      <select
+        class="ol-input ol-select" value={current} aria-label={`${name}, an element type`} aria-invalid={error !== ""}
+        data-testid={`attr-field-${name}`} disabled={!able || !attribute.editable} onChange={(event) => void change(event.currentTarget.value)}
+      >
+        {!attribute.set && <option value="">{unset}</option>}
+        {options.map((option) => <option key={option.value} value={option.value}>{option.label}</option>)}
+      </select>
+      {error && <p class="ol-field-error" role="alert" data-testid={`attr-error-${name}`}>{error}</p>}
+    </div>
+  );
+}
+
+/** Tensors by their type and first values, to be opened as a grid; graphs are entered under "Bodies". */
+function ReadOnly({ app, node, attribute, able }: Props) {
   const { type, value, set } = attribute;
   if (!set) return <span class="ol-readonly ol-dim" data-testid={`attr-field-${attribute.name}`}>not set</span>;
   const tensor = isTensor(value) ? value : null;
   const text = tensor ? `${formatAttribute(type, tensor)} ${tensor.preview}` : type;
+  const edit = () => void app.editing.editElements(`${attribute.name}: ${formatAttribute(type, tensor)}`, { node, name: attribute.name });
   return (
-    <span class="ol-readonly ol-mono ol-elided" title={text} data-testid={`attr-field-${attribute.name}`}>{text}</span>
+    <>
+      <span class="ol-readonly ol-mono ol-elided" title={text} data-testid={`attr-field-${attribute.name}`}>{text}</span>
+      {tensor && able && type === "tensor" && (
+        <button type="button" class="ol-button ol-small" title="Edit the elements in a grid" data-testid={`attr-edit-${attribute.name}`} onClick={edit}>
+          edit
+        </button>
+      )}
+    </>
   );
 }
 

@@ -5,6 +5,7 @@ import type { App } from "../app.ts";
 import type { Form } from "../editing.ts";
 import { type Entry, type Field, initialEntry, readEntry } from "../fields.ts";
 import { useCell } from "../state.ts";
+import { ElementGrid } from "./element_grid.tsx";
 import { ValuePicker } from "./value_picker.tsx";
 
 export function FormPanel({ app }: { app: App }) {
@@ -121,6 +122,8 @@ function Control({ app, field, entry, entries, change, id }: RowProps & { id: st
       );
     case "file":
       return <input id={id} type="file" accept={field.accept} data-testid={testid} onChange={(event) => change(event.currentTarget.files?.[0] ?? null)} />;
+    case "grid":
+      return <ElementGrid id={id} field={field} changed={entry instanceof Map ? entry : new Map()} change={change} />;
     case "long":
       return <textarea id={id} class="ol-input ol-area" rows={6} value={String(entry)} data-testid={testid} onInput={(event) => change(event.currentTarget.value)} />;
     case "value": {

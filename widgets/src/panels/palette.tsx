@@ -20,7 +20,9 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
   const panel = useRef<HTMLDivElement>(null), input = useRef<HTMLInputElement>(null), list = useRef<HTMLUListElement>(null);
-  const found = useMemo(() => rankOperators(operators, query), [operators, query]);
+  const found = useMemo(
+    () => rankOperators(operators.filter(({ inputs }) => inputs[1] >= palette.inputs), query), [operators, query, palette.inputs],
+  );
   const current = found[Math.min(at, found.length - 1)];
   const close = () => {
     app.editing.palette.value = null;

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { plural } from "../names.ts";
+import { count, plural } from "../names.ts";
 import { useCell, useEvents } from "../state.ts";
 import { TABLES, type Row, type TableName, rowsOf, sorted } from "../tables.ts";
 import { Elided } from "./controls.tsx";
@@ -107,7 +107,7 @@ function TableRow({ app, row, name, index, selected }: RowProps) {
     <tr class={selected ? "ol-selected" : ""} style={{ height: `${ROW_HEIGHT}px` }} aria-rowindex={index + 2}>
       {row.cells.map((cell, i) => {
         const number = TABLES[name].numbers.includes(i);
-        const text = typeof cell === "number" ? cell.toLocaleString("en") : cell;
+        const text = typeof cell === "number" ? count(cell) : cell;
         if (i === 0 && row.kind !== "none") {
           return (
             <th key={i} scope="row" class="ol-left">

@@ -1,0 +1,189 @@
+"""Screenshots of ten states of the widget in light and dark, and a sheet of them, into build/screens/, to be looked at.
+
+python -m tests.browser.screens [STATE …]
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from PIL import Image, ImageDraw
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.conftest import VIEWPORT
+from tests.browser.jupyter import Jupyter, chromium
+from tests.browser.lab import FLAGS, Lab, Widget
+from tests.corpus import Corpus
+
+FOLDER = Path("build/screens")
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+HEIGHT = 760
+COLUMNS, TILE = 2, (700, 420)
+
+State = Callable[[Widget], None]
+
+
+def tiny(widget: Widget) -> None:
+    """A small model as it opens."""
+
+
+def big(widget: Widget) -> None:
+    """A model of 8,000 nodes as it opens: folded."""
+
+
+def huge(widget: Widget) -> None:
+    """100,000 nodes as they open."""
+
+
+def unfolded(widget: Widget) -> None:
+    """A block opened and a node in it selected, its attributes in the inspector."""
+    node = widget.node("node_layer_norm_3")
+    widget.evaluate("(h, node) => h.app.reveal(node)", node)
+    widget.root.locator(f'[data-testid="inspector-node"][data-node="{node}"] .ol-section').first.wait_for()
+    widget.settle()
+
+
+def error(widget: Widget) -> None:
+    """An edit that cannot be: the node marked, the problems listed."""
+    widget.select(widget.node("/stem/conv/Conv"))
+    widget.set_field("strides", "1, 1, 1")
+    widget.get("status-problems").click()
+    widget.get("problems-item").first.wait_for()
+
+
+def run(widget: Widget) -> None:
+    """After a run: statistics, the results in the drawer."""
+    widget.run()
+    widget.select(widget.node("/stem/conv/Conv"))
+
+
+def edit(widget: Widget) -> None:
+    """After an edit: what changed, the line of Python, the history."""
+    widget.select(widget.node("/stem/conv/Conv"))
+    widget.set_field("strides", "2, 2")
+    widget.wait("h => h.store.history.position === 1")
+    widget.get("status-history").click()
+    widget.get("history-1").wait_for()
+
+
+def palette(widget: Widget) -> None:
+    """A node is inserted: operators with their documentation."""
+    widget.select(widget.node("/stem/conv/Conv"))
+    widget.press("i")
+    widget.get("palette-input").fill("normal")
+    widget.get("operator-LayerNormalization").wait_for()
+    widget.page.wait_for_timeout(400)
+
+
+def search(widget: Widget) -> None:
+    """A query with its hits."""
+    widget.get("search-input").fill("op:Conv")
+    widget.get("search-result").first.wait_for()
+
+
+def tables(widget: Widget) -> None:
+    """The tables of the model."""
+    widget.get("status-table").click()
+    widget.page.wait_for_timeout(300)
+
+
+STATES: Mapping[str, tuple[str, State]] = {
+    "tiny": ("", tiny),
+    "big": ("swin_s", big),
+    "huge": ("residual_100000", huge),
+    "unfolded": ("bert_base", unfolded),
+    "error": ("", error),
+    "run": ("", run),
+    "edit": ("", edit),
+    "palette": ("", palette),
+    "search": ("light_resnet50", search),
+    "tables": ("bert_base", tables),
+}
+"""Model ("" is the one that comes along) and what is done, by the state's name; the export is a page of its own."""
+
+
+def main(names: list[str]) -> None:
+    """Take the screenshots and put the sheets together."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    chosen = names or [*STATES, "export"]
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        jupyter = Jupyter(Path(folder))
+        browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
+        try:
+            states(browser, jupyter, [name for name in chosen if name in STATES])
+            if "export" in chosen:
+                export(browser, jupyter.folder)
+        finally:
+            browser.close()
+            jupyter.close()
+    for theme in THEMES:
+        sheet(theme).save(FOLDER / f"states_{theme}.png")
+
+
+def states(browser: Browser, jupyter: Jupyter, names: list[str]) -> None:
+    """Each state in a view of its own, one after the other in one notebook."""
+    lab = Lab(browser.new_context(viewport=VIEWPORT), jupyter)
+    lab.open("screens.ipynb", ["import onnxlab\nview = None"])
+    lab.run_all()
+    for name in names:
+        model, do = STATES[name]
+        path = repr(str(find(model))) if model else ""
+        load = f"model = onnxlab.load({path})\nview = onnxlab.show(model, height={HEIGHT}, title={name!r})"
+        lab.add_cell(f"if view: view.close()\n{load}\nview")
+        lab.wait_executed()
+        lab.page.get_by_test_id("onnxlab-root").filter(has_text=name).wait_for()
+        widget = lab.widget()
+        do(widget)
+        for theme, title in THEMES.items():
+            lab.theme(title)
+            lab.page.mouse.move(2, 2)
+            lab.page.wait_for_timeout(400)
+            widget.root.screenshot(path=FOLDER / f"state_{name}_{theme}.png")
+        print(f"{name}: {len(widget.debug()['boxes'])} boxes", flush=True)
+    for each in lab.errors:
+        print(f"the page threw: {each}", file=sys.stderr)
+
+
+def export(browser: Browser, folder: Path) -> None:
+    """The page that `Model.to_html` writes, with a node selected."""
+    import onnxlab
+
+    page_file = onnxlab.load().to_html(folder / "model.html")
+    for theme in THEMES:
+        context = browser.new_context(viewport={"width": VIEWPORT["width"], "height": HEIGHT}, color_scheme=theme)  # type: ignore[arg-type]
+        page = context.new_page()
+        page.goto(page_file.as_uri())
+        page.get_by_test_id("onnxlab-root").wait_for()
+        page.wait_for_timeout(800)
+        page.screenshot(path=FOLDER / f"state_export_{theme}.png")
+        context.close()
+    print("export", flush=True)
+
+
+def find(model: str) -> Path:
+    """A model of the corpus, or the graph of 100,000 nodes that bench/models.py makes."""
+    if model.startswith("residual_"):
+        from bench.models import residual
+
+        return Path(residual(int(model.removeprefix("residual_"))))
+    return Path(Corpus()[model])
+
+
+def sheet(theme: str) -> Image.Image:
+    """Tiles of all screenshots of a theme that are there, with their names."""
+    names = [name for name in [*STATES, "export"] if (FOLDER / f"state_{name}_{theme}.png").exists()]
+    rows = -(-len(names) // COLUMNS)
+    paper = Image.new("RGB", (COLUMNS * TILE[0], rows * TILE[1]), "white" if theme == "light" else "black")
+    pen = ImageDraw.Draw(paper)
+    for number, name in enumerate(names):
+        left, top = number % COLUMNS * TILE[0], number // COLUMNS * TILE[1]
+        picture = Image.open(FOLDER / f"state_{name}_{theme}.png").convert("RGB")
+        picture.thumbnail((TILE[0] - 8, TILE[1] - 24))
+        paper.paste(picture, (left + 4, top + 18))
+        pen.text((left + 6, top + 3), name, fill="gray")
+    return paper
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
