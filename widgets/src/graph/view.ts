@@ -27,6 +27,9 @@ import { opTitle } from "./names.ts";
 import { Outline } from "./outline.ts";
 import { Overlay } from "./overlay.ts";
 
+/** Marks of frames are cleared every so many frames. */
+const MARKS_KEPT = 1000;
+
 /** Nodes of which the kernel is asked whether a wire may end there. */
 const WIRED = 2000;
 
@@ -143,6 +146,8 @@ export class GraphView implements Picture {
     const timing: FrameTiming = {
       frames: this.#renderer.frames, boxes: this.#explorer.index!.scene.boxes.length, layoutMs: this.#explorer.layoutMs, paintMs,
     };
+    // The browser keeps every mark: a long session must not fill its memory with them.
+    if (timing.frames % MARKS_KEPT === 0) performance.clearMarks("onnxlab:frame");
     performance.mark("onnxlab:frame", { detail: timing });
     this.#emitter.emit("frame", timing);
     if (this.#ready) return;

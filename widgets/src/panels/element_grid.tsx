@@ -33,7 +33,7 @@ export function ElementGrid({ id, field, changed, change }: Props) {
   };
   if (numbers.length === 0) return <p class="ol-empty">The tensor has no elements.</p>;
   return (
-    <div class="ol-grid" id={id}>
+    <div class="ol-elements" id={id}>
       <table onKeyDown={onKeyDown} aria-label="Elements">
         <thead><tr><td />{columns.map((column) => <th key={column} scope="col">{column}</th>)}</tr></thead>
         <tbody>
@@ -56,7 +56,7 @@ export function ElementGrid({ id, field, changed, change }: Props) {
           ))}
         </tbody>
       </table>
-      <div class="ol-grid-pages">
+      <div class="ol-elements-pages">
         {height > ROWS && <Pages what="rows" at={top} step={ROWS} of={height} go={setTop} />}
         {width > COLUMNS && <Pages what="columns" at={left} step={COLUMNS} of={width} go={setLeft} />}
       </div>

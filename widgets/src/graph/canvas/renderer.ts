@@ -29,6 +29,7 @@ export class Renderer {
   #fitter: TextFitter | null = null;
   #painter: Painter | null = null;
   #fresh = false;
+  #shown = false;
   #themeTimer: ReturnType<typeof setTimeout> | undefined;
   /** Frames drawn so far. */
   frames = 0;
@@ -64,7 +65,8 @@ export class Renderer {
   /** Draws a frame soon and reports it: the model or its layout looks different. */
   changed(): void {
     this.#fresh = true;
-    this.#surface.invalidate();
+    // The first picture is made wherever it is, so that it is there when somebody scrolls to it.
+    this.#surface.invalidate(!this.#shown);
   }
 
   /** Reads colours and fonts from the page again. */
@@ -94,8 +96,10 @@ export class Renderer {
     const { index, marks } = current;
     this.#painter!.paint(index, index.visible(this.camera), this.camera, marks, this.#surface.pixelRatio);
     this.frames++;
+    this.#options.painted();
     if (!this.#fresh) return;
     this.#fresh = false;
+    this.#shown = true;
     this.#options.shown(performance.now() - began);
   }
 }

@@ -7,13 +7,20 @@ export interface SurfaceOptions {
   resize(width: number, height: number): void;
 }
 
+/** How far from the screen a picture is still painted, so that it is there when it is scrolled to. */
+const MARGIN = "200px";
+
 export class Surface {
   readonly canvas: HTMLCanvasElement;
   readonly context: CanvasRenderingContext2D;
   readonly #element: HTMLElement;
   readonly #options: SurfaceOptions;
   readonly #observer: ResizeObserver;
+  readonly #watcher: IntersectionObserver | null = null;
   #frame = 0;
+  /** Scrolled away, or on a page that is not shown: nothing is painted until it comes back. */
+  #away = false;
+  #stale = false;
 
   /** Throws Error where the browser gives no 2D context. */
   constructor(element: HTMLElement, options: SurfaceOptions) {
@@ -28,6 +35,10 @@ export class Surface {
     element.append(this.canvas);
     this.#observer = new ResizeObserver(() => this.measure());
     this.#observer.observe(element);
+    if (typeof IntersectionObserver !== "undefined") {
+      this.#watcher = new IntersectionObserver((entries) => this.#moved(entries[entries.length - 1]!.isIntersecting), { rootMargin: MARGIN });
+      this.#watcher.observe(element);
+    }
     this.measure();
   }
 
@@ -48,7 +59,15 @@ export class Surface {
     this.paintNow();
   }
 
-  invalidate(): void {
+  #moved(near: boolean): void {
+    this.#away = !near;
+    if (near && this.#stale) this.invalidate();
+  }
+
+  /** Paints soon; while the picture is out of sight, when it comes back, unless that is a `must`. */
+  invalidate(must = false): void {
+    this.#stale = this.#away && !must;
+    if (this.#stale) return;
     if (!this.#frame) this.#frame = requestAnimationFrame(() => this.paintNow());
   }
 
@@ -61,6 +80,7 @@ export class Surface {
   destroy(): void {
     cancelAnimationFrame(this.#frame);
     this.#observer.disconnect();
+    this.#watcher?.disconnect();
     this.canvas.remove();
   }
 }
