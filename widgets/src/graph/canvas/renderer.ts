@@ -96,7 +96,6 @@ export class Renderer {
     const { index, marks } = current;
     this.#painter!.paint(index, index.visible(this.camera), this.camera, marks, this.#surface.pixelRatio);
     this.frames++;
-    this.#options.painted();
     if (!this.#fresh) return;
     this.#fresh = false;
     this.#shown = true;
