@@ -76,6 +76,7 @@ class ModelWidget(anywidget.AnyWidget):
     Attributes:
         selection: the selected nodes, both ways: clicks set it, and setting it selects. Takes names and ids
             too.
+        bookmarks: nodes to come back to, both ways too: B marks a node, N goes to the next one.
         height: pixels.
         title: shown above the picture.
         model: the model that is shown.
@@ -85,6 +86,7 @@ class ModelWidget(anywidget.AnyWidget):
     _css = _bundled("widget.css")
 
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
+    bookmarks = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)
@@ -93,11 +95,11 @@ class ModelWidget(anywidget.AnyWidget):
         self.model = model
         self._session: Session | None = Session(model, self._send_message)
         options.setdefault("title", model.name)
-        selection = options.pop("selection", ())
+        selection, bookmarks = options.pop("selection", ()), options.pop("bookmarks", ())
         self.set_trait("session", self._session.id)
         # One name for both, by which the page finds the view's output in its notebook.
         super().__init__(model_id=self._session.id, **options)
-        self.selection = selection
+        self.selection, self.bookmarks = selection, bookmarks
         self._unsubscribe = model.subscribe(self._drop_removed)
         self.on_msg(self._receive)
 
@@ -112,6 +114,9 @@ class ModelWidget(anywidget.AnyWidget):
         left = tuple(node for node in self.selection if node in self.model.nodes)
         if len(left) < len(self.selection):
             self.selection = left
+        kept = tuple(node for node in self.bookmarks if node in self.model.nodes)
+        if len(kept) < len(self.bookmarks):
+            self.bookmarks = kept
 
     def overlay(self, numbers: "Mapping[Node | str | int, float] | None", title: str = "", unit: str = "") -> None:
         """Colour boxes by a number for each of some nodes (by handle, name or id), largest strongest; None ends it.

@@ -82,3 +82,11 @@ def test_messages_of_the_widget_reach_its_session(model: onnxlab.Model, monkeypa
 def test_the_bundle_is_built() -> None:
     assert (STATIC / "widget.js").stat().st_size > 10_000
     assert (STATIC / "widget.css").stat().st_size > 1_000
+
+
+def test_bookmarks_are_nodes_both_ways_and_forget_removed_ones(model: onnxlab.Model) -> None:
+    view = model.view(bookmarks=["/stem/relu", "/head/pool"])
+    view.set_state({"bookmarks": [*view.get_state("bookmarks")["bookmarks"], model.nodes[0].id]})
+    assert view.bookmarks == tuple(model.nodes[name] for name in ("/stem/relu", "/head/pool", "/stem/conv"))
+    model.nodes["/stem/relu"].remove(bypass=True)
+    assert view.bookmarks == tuple(model.nodes[name] for name in ("/head/pool", "/stem/conv"))

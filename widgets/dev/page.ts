@@ -38,6 +38,9 @@ const shared = {
     selectionListeners.add(listener);
     return () => selectionListeners.delete(listener);
   },
+  bookmarks: () => [],
+  setBookmarks: () => undefined,
+  onBookmarks: () => () => undefined,
 };
 
 const ends: (() => void)[] = [];

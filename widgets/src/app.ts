@@ -15,6 +15,7 @@ import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./pro
 import { type Hits, SearchIndex } from "./search.ts";
 import { Cell } from "./state.ts";
 import type { Store } from "./store.ts";
+import { Travel } from "./travel.ts";
 import type { Picture, PointerTarget } from "./view_contract.ts";
 
 export interface Toast {
@@ -69,6 +70,7 @@ export class App {
   readonly editing = new Editing(this);
   readonly blast = new Blast(this);
   readonly numbers = new Numbers(this);
+  readonly travel = new Travel(this);
   /** Null until the picture is on the page. */
   readonly attached = new Cell<Picture | null>(null);
 
@@ -112,6 +114,7 @@ export class App {
         this.#dropMissing();
         this.blast.follow(change);
         this.numbers.forget();
+        this.travel.follow();
         if (change.structural || change.nodes.length) {
           this.#searchAgain();
           this.picture?.setRunStats(null);
@@ -159,6 +162,7 @@ export class App {
       picture.on("wire", ({ value, shown }) => this.editing.beginWire(value, shown)),
       picture.on("wireover", (node) => this.editing.overNode(node)),
       picture.on("wiredrop", ({ node, share }) => void this.editing.drop(node, share)),
+      picture.on("leave", () => this.travel.leave()),
       picture.on("contextmenu", (target) => {
         this.menu.value = target;
       }),
@@ -170,6 +174,7 @@ export class App {
     picture.setBadges(this.store.diagnostics);
     picture.setHeat(this.overlay.value);
     picture.setPinned(this.numbers.pinned.value);
+    picture.setBookmarks(this.travel.bookmarks.value);
   }
 
   dispose(): void {
@@ -229,6 +234,16 @@ export class App {
       this.toast("info", direction === "producers" ? "No node makes its inputs." : "No node takes its outputs.");
     } else if (found.length === 1) this.reveal(found[0]!);
     else this.select(found);
+  }
+
+  /** Takes the inspector back to what it was about. */
+  resume(subject: Subject): void {
+    if (subject.kind === "nodes") this.select(subject.nodes.filter((node) => this.store.nodes.has(node)));
+    else if (subject.kind === "value" && this.store.values.has(subject.value)) this.selectValue(subject.value);
+    else {
+      this.select([]);
+      this.subject.value = subject.kind === "group" && this.store.groups.has(subject.group) ? subject : NOTHING;
+    }
   }
 
   #afterReset(): void {

@@ -21,7 +21,7 @@ function render({ model, el }: RenderContext): () => void {
 
 /** Shows a recorded model on a whole page; see onnxlab/notebook/export.py. */
 function offline(el: HTMLElement, model: Recorded): () => void {
-  let selection: number[] = [];
+  let selection: number[] = [], bookmarks: number[] = [];
   const { defaultView } = el.ownerDocument;
   return mount(el, recordedTransport(model), {
     height: () => defaultView?.innerHeight ?? 0,
@@ -36,6 +36,11 @@ function offline(el: HTMLElement, model: Recorded): () => void {
       selection = nodes;
     },
     onSelection: () => () => undefined,
+    bookmarks: () => bookmarks,
+    setBookmarks: (nodes) => {
+      bookmarks = nodes;
+    },
+    onBookmarks: () => () => undefined,
   });
 }
 
@@ -47,18 +52,23 @@ function traits(model: WidgetModel): Shared {
     title: () => String(model.get("title") ?? ""),
     onTitle: (listener) => listen(model, "change:title", listener),
     selection: () => ids(model.get("selection")),
-    setSelection(nodes) {
-      const before = ids(model.get("selection"));
-      if (before.length === nodes.length && before.every((id, i) => id === nodes[i])) return;
-      model.set("selection", nodes);
-      try {
-        model.save_changes();
-      } catch {
-        // The channel is closed, and the banner says so; selecting goes on working in the page.
-      }
-    },
+    setSelection: (nodes) => setIds(model, "selection", nodes),
     onSelection: (listener) => listen(model, "change:selection", listener),
+    bookmarks: () => ids(model.get("bookmarks")),
+    setBookmarks: (nodes) => setIds(model, "bookmarks", nodes),
+    onBookmarks: (listener) => listen(model, "change:bookmarks", listener),
   };
+}
+
+function setIds(model: WidgetModel, name: string, nodes: number[]): void {
+  const before = ids(model.get(name));
+  if (before.length === nodes.length && before.every((id, i) => id === nodes[i])) return;
+  model.set(name, nodes);
+  try {
+    model.save_changes();
+  } catch {
+    // The channel is closed, and the banner says so; selecting goes on working in the page.
+  }
 }
 
 function ids(value: unknown): number[] {

@@ -31,7 +31,28 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
     return true;
   }
   if (key === "Escape") return escape(app, root);
-  return event.altKey ? false : handleEdit(app, key);
+  if (event.altKey) return handleTravel(app, key);
+  return handleLook(app, key, event.shiftKey) || handleEdit(app, key);
+}
+
+/** Back and forward. */
+function handleTravel(app: App, key: string): boolean {
+  if (key !== "ArrowLeft" && key !== "ArrowRight") return false;
+  app.travel.go(key === "ArrowLeft" ? -1 : 1);
+  return true;
+}
+
+/** Bookmark, Next bookmark, Map, ways: [ what a node depends on, ] what depends on it, Paths between two. */
+function handleLook(app: App, key: string, shift: boolean): boolean {
+  const { selection } = app;
+  if (key === "b" && selection.length) app.travel.toggleBookmarks(selection);
+  else if (key === "n") app.travel.nextBookmark(shift ? -1 : 1);
+  else if (key === "m") app.picture?.toggleMinimap();
+  else if (key === "[" && selection.length) app.travel.light(selection, "ancestors");
+  else if (key === "]" && selection.length) app.travel.light(selection, "descendants");
+  else if (key === "p" && selection.length > 1) app.travel.lightPaths(selection);
+  else return false;
+  return true;
 }
 
 /** Letters for edits: Add, Connect, all Edits, Insert behind, its Likes in copies, Replace; V goes through its Values. */
@@ -136,7 +157,8 @@ function leaveField(root: HTMLElement, field: HTMLElement): boolean {
 
 /** One layer at a time: the selection, then the widget itself, which hands the keyboard back to the notebook. */
 function escape(app: App, root: HTMLElement): boolean {
-  if (app.drawer.value) app.drawer.value = null;
+  if (app.travel.trail.value) app.travel.unlight();
+  else if (app.drawer.value) app.drawer.value = null;
   else if (app.subject.value.kind !== "model") app.select([]);
   else release(root);
   return true;

@@ -21,6 +21,9 @@ export interface Shared {
   selection(): number[];
   setSelection(nodes: number[]): void;
   onSelection(listener: () => void): () => void;
+  bookmarks(): number[];
+  setBookmarks(nodes: number[]): void;
+  onBookmarks(listener: () => void): () => void;
 }
 
 /** For browser tests: `element.__onnxlab`. */
@@ -76,7 +79,9 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   };
   app.onSelect = (nodes) => shared.setSelection(nodes);
   const takeSelection = () => app.selectFromKernel(shared.selection());
-  offs.push(shared.onSelection(takeSelection));
+  const takeBookmarks = () => app.travel.setBookmarks(shared.bookmarks().filter((id) => store.nodes.has(id)));
+  app.travel.onBookmarks = (nodes) => shared.setBookmarks(nodes);
+  offs.push(shared.onSelection(takeSelection), shared.onBookmarks(takeBookmarks), store.on("reset", takeBookmarks));
   render(<Root app={app} onStage={onStage} />, root);
 
   return () => {

@@ -14,6 +14,15 @@ export interface PointerTarget {
   y: number;
 }
 
+/** What shows and how large; `build` tells whether boxes are still where they were. */
+export interface Place {
+  scope: number;
+  x: number;
+  y: number;
+  zoom: number;
+  build: number;
+}
+
 export interface PictureEvents {
   /** Node ids. */
   select: number[];
@@ -29,6 +38,8 @@ export interface PictureEvents {
   wiredrop: { node: number; share: number };
   /** The scope shown now. */
   scope: number;
+  /** The view is about to jump elsewhere. */
+  leave: void;
   ready: void;
 }
 
@@ -38,6 +49,9 @@ export interface Picture {
   /** The value that is marked, 0: none. Setting it unselects nodes and tells nobody. */
   selectedValue: number;
   readonly scope: number;
+  readonly place: Place;
+  /** Goes to a place; where boxes have moved since, to a node instead (0: none). */
+  show(place: Place, node: number): void;
   fit(): void;
   reveal(node: number, options?: { select?: boolean }): void;
   fold(group: number): void;
@@ -52,6 +66,11 @@ export interface Picture {
   setDimmed(nodes: number[]): void;
   /** Flashes the values that an edit changed, with what they were, and marks the node that cannot accept it (0: none). */
   setChanged(changed: ReadonlyMap<number, readonly [before: string, now: string]>, refusing: number): void;
+  /** Draws all but these nodes and values faintly; none: everything as ever. */
+  setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void;
+  setBookmarks(nodes: readonly number[]): void;
+  /** Shows or hides the small map of all. */
+  toggleMinimap(): void;
   setPinned(values: ReadonlySet<number>): void;
   setRunStats(statistics: Statistics[] | null): void;
   setTheme(theme: Theme): void;

@@ -13,6 +13,7 @@ import { below, firstLook } from "./fold.ts";
 import { Hierarchy } from "./hierarchy.ts";
 import { GROUP, NODE, keyOf } from "./keys.ts";
 import { Layouter, Superseded } from "./layouter.ts";
+import type { Place } from "../view_contract.ts";
 import type { Scene } from "./scene.ts";
 import { SceneBuilder } from "./scene_builder.ts";
 import { Viewpoint, anchorsOf, home, type Anchor } from "./viewpoint.ts";
@@ -24,6 +25,8 @@ export interface ExplorerOptions {
   /** A new scene is there. */
   shown(): void;
   scopeChanged(scope: number): void;
+  /** Before the view jumps elsewhere. */
+  leaving(): void;
 }
 
 /** Zoom that revealing something goes to at least. */
@@ -133,6 +136,33 @@ export class Explorer {
     return ground ? anchorsOf(this.#camera, ground.scene, [...this.#options.anchored(ground)]) : [];
   }
 
+  get place(): Place {
+    const { x, y, zoom } = this.#camera;
+    return { scope: this.scope, x, y, zoom, build: this.#build };
+  }
+
+  /** Goes back to a place; where boxes have moved since, to a node instead (0: none). */
+  show(place: Place, node: number): void {
+    const moved = place.build !== this.#build;
+    if (moved && this.#store.nodes.has(node)) {
+      this.#reveal(node);
+      return;
+    }
+    if (!this.#store.scopes.has(place.scope)) return;
+    const there = (): void => {
+      Object.assign(this.#camera, { x: place.x, y: place.y, zoom: place.zoom });
+      if (this.index) this.#camera.clampTo(this.index.scene);
+      this.viewpoint.moved = true;
+    };
+    if (place.scope === this.scope) {
+      there();
+      this.#options.shown();
+    } else {
+      this.#goTo(place.scope);
+      this.#rebuild(null, there);
+    }
+  }
+
   /** Shows all that there is. */
   fit(): void {
     if (!this.index) return;
@@ -176,6 +206,7 @@ export class Explorer {
   /** Shows another graph: a subgraph, a function, the main graph. False when that is shown or does not exist. */
   openScope(scope: number): boolean {
     if (scope === this.scope || !this.#store.scopes.has(scope)) return false;
+    this.#options.leaving();
     this.#goTo(scope);
     this.#rebuild(null);
     return true;
@@ -190,6 +221,11 @@ export class Explorer {
 
   /** Brings a node into view: in its scope, with the groups around it open. Returns the key of the box that shows it. */
   reveal(node: number): number {
+    if (this.#store.nodes.has(node)) this.#options.leaving();
+    return this.#reveal(node);
+  }
+
+  #reveal(node: number): number {
     const record = this.#store.nodes.get(node);
     if (!record) return 0;
     if (record.scope !== this.scope) this.#goTo(record.scope);

@@ -20,8 +20,8 @@ const ZOOM_STEP = 1.25, PAGE = 400;
 /** Handles a key; true when it was one of the picture's. */
 export function handleCanvasKey(view: KeyboardTarget, event: KeyboardEvent): boolean {
   const { key } = event;
-  if (event.ctrlKey || event.metaKey) return false;
   const arrow = ARROWS[key];
+  if (event.ctrlKey || event.metaKey || (arrow && event.altKey)) return false;
   if (arrow) view.walk(arrow, event.shiftKey);
   else if (key === "Tab") return view.walkOrder(event.shiftKey ? -1 : 1);
   else if (key === "Enter") return view.enterFocused(event.altKey);

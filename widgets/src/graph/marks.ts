@@ -65,6 +65,17 @@ export function boxesOfValues(ground: Ground, values: Iterable<number>): Set<num
   return boxes;
 }
 
+/** Boxes of some nodes, with the inputs and outputs of the graph that they read and make. */
+export function trailBoxes(ground: Ground, nodes: ReadonlySet<number>): Set<number> {
+  const { store, scene } = ground, boxes = new Set(countsOf(ground, nodes).keys());
+  for (let i = 0; i < scene.boxes.length; i++) {
+    const { kind, id } = scene.boxes[i]!;
+    if (kind === INPUT && store.uses(id).some(({ node }) => nodes.has(node))) boxes.add(i);
+    if (kind === OUTPUT && nodes.has(store.producer(id)?.node ?? 0)) boxes.add(i);
+  }
+  return boxes;
+}
+
 /** Values that go in and out of the selected nodes. */
 export function valuesAround(store: Store, nodes: Iterable<number>): Set<number> {
   const values = new Set<number>();

@@ -4,12 +4,14 @@ import type { Heat } from "../heat.ts";
 import type { Diagnostic } from "../protocol.ts";
 import type { Badge, Marks } from "./canvas/painter.ts";
 import { INPUT, OUTSIDE } from "./keys.ts";
-import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, selectedBoxes, valuesAround } from "./marks.ts";
+import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, selectedBoxes, trailBoxes, valuesAround } from "./marks.ts";
 import type { Pick } from "./pick.ts";
 import { boxOfNode, type Ground } from "./walk.ts";
 
 /** Beyond so many selected nodes their values are not lit: all lit is none lit. */
 const LIT_NODES = 50;
+/** Boxes that the small map marks. */
+const LANDMARKS = 400;
 
 export class Overlay {
   /** One of these three at most: nodes, a group or a value. */
@@ -30,7 +32,9 @@ export class Overlay {
   #changed: ReadonlyMap<number, readonly [before: string, now: string]> = new Map();
   #highlights: readonly number[] = [];
   #diagnostics: readonly Diagnostic[] = [];
-  #counted: { changedBoxes: ReadonlySet<number>; matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
+  #bookmarks: readonly number[] = [];
+  #trail: { nodes: ReadonlySet<number>; values: ReadonlySet<number> } = { nodes: new Set(), values: new Set() };
+  #counted: { trail: ReadonlySet<number> | null; bookmarks: ReadonlyMap<number, number>; changedBoxes: ReadonlySet<number>; matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
 
   /** Scene or folding changed: boxes have other indices now. */
   sceneChanged(): void {
@@ -46,6 +50,24 @@ export class Overlay {
   set heat(heat: Heat | null) {
     this.#heat = heat;
     this.#counted = null;
+  }
+
+  set bookmarks(nodes: readonly number[]) {
+    this.#bookmarks = nodes;
+    this.#counted = null;
+  }
+
+  /** What alone is drawn strongly; no nodes: everything is. */
+  setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void {
+    this.#trail = { nodes, values };
+    this.#counted = null;
+  }
+
+  /** Boxes to be found in the small map: bookmarks, selection, matches, what refuses. */
+  landmarks(ground: Ground): number[] {
+    const marks = this.marks(ground, false);
+    const boxes = [...marks.bookmarks.keys(), ...marks.selected, ...marks.matches.keys(), ...(marks.refusing >= 0 ? [marks.refusing] : [])];
+    return boxes.slice(0, LANDMARKS);
   }
 
   set changed(changed: ReadonlyMap<number, readonly [before: string, now: string]>) {
@@ -84,6 +106,7 @@ export class Overlay {
   /** What the painter draws; `keyboard`: whether the focus is shown; `flash`: how strongly changed shapes are marked. */
   marks(ground: Ground, keyboard: boolean, flash = 0): Marks {
     this.#counted ??= {
+      trail: this.#trail.nodes.size ? trailBoxes(ground, this.#trail.nodes) : null, bookmarks: countsOf(ground, this.#bookmarks),
       changedBoxes: boxesOfValues(ground, this.#changed.keys()), matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
     };
     const { hover } = this;
@@ -98,7 +121,7 @@ export class Overlay {
       focus: keyboard ? this.focusBox(ground) : -1,
       hover: hoverBox,
       strongValues,
-      litValues: valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
+      litValues: this.#trail.values.size ? this.#trail.values : valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
       ...this.#counted,
       ran: this.ran,
       pinned: this.pinned,

@@ -9,7 +9,7 @@ import type { Diagnostic, Statistics } from "../protocol.ts";
 import type { Heat } from "../heat.ts";
 import type { CommitChange, Store } from "../store.ts";
 import type { Theme } from "../theme.ts";
-import type { Picture, PictureEvents } from "../view_contract.ts";
+import type { Picture, PictureEvents, Place } from "../view_contract.ts";
 import { facts } from "./boxes.ts";
 import type { Marks } from "./canvas/painter.ts";
 import { Renderer } from "./canvas/renderer.ts";
@@ -22,6 +22,7 @@ import { Interaction, type Stage } from "./interaction.ts";
 import { Flash } from "./flash.ts";
 import { handleCanvasKey } from "./keyboard.ts";
 import { NODE } from "./keys.ts";
+import { Minimap } from "./minimap.ts";
 import { ranValues } from "./marks.ts";
 import { opTitle } from "./names.ts";
 import { Outline } from "./outline.ts";
@@ -63,6 +64,7 @@ export class GraphView implements Picture {
   readonly #offs: (() => void)[] = [];
   readonly #abort = new AbortController();
   readonly #flash: Flash;
+  readonly #minimap: Minimap;
   #marks: Marks | null = null;
   #ready = false;
 
@@ -77,17 +79,20 @@ export class GraphView implements Picture {
       current: () => this.#current(),
       // The first size comes while the canvas is being made, before there is anything to show.
       resized: () => this.#explorer?.resized(),
+      painted: () => this.#minimap?.follow(),
       shown: (paintMs) => this.#shown(paintMs),
     });
     this.#explorer = new Explorer(store, this.#renderer.camera, this.#renderer.measure, {
       anchored: (ground) => this.#overlay.selectedBoxes(ground),
       shown: () => this.#newScene(),
       scopeChanged: (scope) => this.#emitter.emit("scope", scope),
+      leaving: () => this.#emitter.emit("leave", undefined),
     });
     this.#outline = new Outline(element);
     this.#flash = new Flash(() => this.#overlayChanged(false), () => matchMedia("(prefers-reduced-motion: reduce)").matches);
     const interaction = new Interaction(this.#stage());
     this.#gestures = new Gestures(element, interaction);
+    this.#minimap = new Minimap(element, this.#renderer.camera, { moved: () => this.#cameraChanged() });
     const { signal } = this.#abort;
     element.addEventListener("keydown", (event) => {
       if (handleCanvasKey(interaction, event)) event.preventDefault();
@@ -107,6 +112,7 @@ export class GraphView implements Picture {
     for (const off of this.#offs) off();
     this.#abort.abort();
     this.#flash.stop();
+    this.#minimap.destroy();
     this.#gestures.destroy();
     this.#explorer.destroy();
     this.#outline.destroy();
@@ -161,6 +167,7 @@ export class GraphView implements Picture {
     this.#renderer.invalidate();
     const { ground } = this.#explorer;
     if (!spoken || !ground) return;
+    this.#mapChanged();
     const marks = (this.#marks = this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength));
     this.#outline.update(ground.scene, this.#overlay.focusBox(ground), marks.selected, {
       facts: (i) => facts(this.#store, ground.scene.boxes[i]!).join(", "),
@@ -169,6 +176,11 @@ export class GraphView implements Picture {
         return badge ? `${badge.count} ${badge.severity}${badge.count > 1 ? "s" : ""}` : "";
       },
     });
+  }
+
+  #mapChanged(): void {
+    const { ground } = this.#explorer;
+    if (ground) this.#minimap?.show(ground.scene, this.#overlay.landmarks(ground));
   }
 
   #cameraChanged(): void {
@@ -181,6 +193,7 @@ export class GraphView implements Picture {
   /** The colours themselves are in the page's style sheets: the name only says that they are others. */
   setTheme(_theme: Theme): void {
     this.#renderer.themeChanged();
+    this.#minimap.themeChanged();
   }
 
   // ------------------------------------------------------------------------------------------------- folding and scopes
@@ -244,6 +257,7 @@ export class GraphView implements Picture {
   setHighlights(nodes: number[]): void {
     this.#overlay.highlights = nodes;
     this.#overlayChanged(false);
+    this.#mapChanged();
   }
 
   setHeat(heat: Heat | null): void {
@@ -262,6 +276,30 @@ export class GraphView implements Picture {
     if (changed.size) this.#flash.start();
     else this.#flash.stop();
     this.#overlayChanged(false);
+  }
+
+  setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void {
+    this.#overlay.setTrail(nodes, values);
+    this.#overlayChanged(false);
+  }
+
+  setBookmarks(nodes: readonly number[]): void {
+    this.#overlay.bookmarks = nodes;
+    this.#overlayChanged(false);
+    this.#mapChanged();
+  }
+
+  toggleMinimap(): void {
+    this.#minimap.wanted = !this.#minimap.wanted;
+  }
+
+  get place(): Place {
+    return this.#explorer.place;
+  }
+
+  show(place: Place, node: number): void {
+    this.#explorer.show(place, node);
+    this.#renderer.invalidate();
   }
 
   setPinned(values: ReadonlySet<number>): void {

@@ -7,6 +7,7 @@ import { INITIALIZER } from "../protocol.ts";
 import { useCell, useEvents } from "../state.ts";
 import { Elided, Section } from "./controls.tsx";
 import { OpTable } from "./op_table.tsx";
+import { Bookmarks } from "./travel_bar.tsx";
 
 export function ModelInspector({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit", "history");
@@ -37,6 +38,7 @@ export function ModelInspector({ app }: { app: App }) {
           <dt key={domain}><Elided text={`opset ${domain || "ai.onnx"}`} /></dt>, <dd>{version}</dd>,
         ])}
       </dl>
+      <Bookmarks app={app} />
       {scope && <Values app={app} title="Inputs" values={scope.inputs.filter((id) => !isInitializer(app, id))} />}
       {scope && <Values app={app} title="Outputs" values={scope.outputs} />}
       {functions.length > 0 && scope?.kind === "graph" && (

@@ -132,6 +132,10 @@ function nodeItems(app: App, nodes: number[]): Item[] {
     })),
     { label: "Select producers", testid: "menu-producers", act: () => app.selectNeighbours(nodes, "producers") },
     { label: "Select consumers", testid: "menu-consumers", act: () => app.selectNeighbours(nodes, "consumers") },
+    { label: "Light what it depends on", keys: "[", testid: "menu-ancestors", act: () => app.travel.light(nodes, "ancestors") },
+    { label: "Light what depends on it", keys: "]", testid: "menu-descendants", act: () => app.travel.light(nodes, "descendants") },
+    ...(nodes.length > 1 ? [{ label: "Light the ways between first and last", keys: "P", testid: "menu-paths", act: () => app.travel.lightPaths(nodes) }] : []),
+    { label: "Bookmark", keys: "B", testid: "menu-bookmark", act: () => app.travel.toggleBookmarks(nodes) },
     { label: nodes.length > 1 ? "Copy names" : "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: () => void app.copyNames(nodes) },
     ...(group ? [{ label: "Fold its group", testid: "menu-fold", act: () => app.picture?.fold(group) }] : []),
   ];

@@ -16,6 +16,7 @@ import { RadiusNotice } from "./radius.tsx";
 import { RunInputs } from "./run_inputs.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
+import { TrailNotice } from "./travel_bar.tsx";
 
 interface Props {
   app: App;
@@ -41,6 +42,7 @@ export function Root({ app, onStage }: Props) {
           <Menu app={app} />
           <Legend app={app} />
           <RadiusNotice app={app} />
+          <TrailNotice app={app} />
           <RunInputs app={app} />
           <PalettePanel app={app} />
           <CommandList app={app} />

@@ -6,6 +6,7 @@ import { useCell, useEvents } from "../state.ts";
 import { Elided, ToolButton } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
 import { SearchBox } from "./search_box.tsx";
+import { TravelButtons } from "./travel_bar.tsx";
 
 export function Toolbar({ app }: { app: App }) {
   useEvents(app.client, "connection");
@@ -15,6 +16,7 @@ export function Toolbar({ app }: { app: App }) {
     <div class="ol-toolbar" role="toolbar" aria-label="Model">
       <Breadcrumb app={app} />
       <div class="ol-tools">
+        <TravelButtons app={app} />
         {live && <HistoryButtons app={app} />}
         {live && <RunButtons app={app} />}
         {live && <SaveButton app={app} />}

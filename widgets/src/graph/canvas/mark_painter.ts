@@ -24,18 +24,20 @@ export class MarkPainter {
     this.#dim(scene, list, marks);
     this.#outlines(scene, list, camera, marks);
     this.#badges(scene, list, camera, marks);
+    if (marks.bookmarks.size) this.#ribbons(scene, list, camera, marks);
     if (marks.lasso) this.#lasso(marks.lasso, camera);
     if (marks.wire) this.#wire(marks.wire, camera);
   }
 
   /** A veil of the ground's colour over what cannot be chosen now. */
   #dim(scene: Scene, list: DrawList, marks: Marks): void {
-    if (!marks.dimmed.size) return;
+    if (!marks.dimmed.size && !marks.trail) return;
+    const { trail } = marks;
     const ctx = this.#ctx;
     ctx.fillStyle = this.#palette.ground;
     ctx.globalAlpha = 0.68;
     for (const i of list.boxes) {
-      if (marks.dimmed.has(i)) ctx.fillRect(scene.x[i]! - 1, scene.y[i]! - 1, scene.w[i]! + 2, scene.h[i]! + 2);
+      if (marks.dimmed.has(i) || (trail && !trail.has(i))) ctx.fillRect(scene.x[i]! - 1, scene.y[i]! - 1, scene.w[i]! + 2, scene.h[i]! + 2);
     }
     ctx.globalAlpha = 1;
   }
@@ -135,6 +137,23 @@ export class MarkPainter {
       ctx.roundRect(left - 8, y - 8, 16, 16, 8);
       ctx.stroke();
       this.#pill(left + 1, y, badge.count > 1 ? String(badge.count) : "!", color, palette.onBadge);
+    }
+  }
+
+  /** A bookmark's ribbon on the right of a box. */
+  #ribbons(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
+    const ctx = this.#ctx, size = Math.max(1, 0.7 / camera.zoom);
+    ctx.fillStyle = this.#palette.accent;
+    for (const i of [...list.frames, ...list.boxes]) {
+      if (!marks.bookmarks.has(i)) continue;
+      const right = scene.x[i]! + scene.w[i]! - 24 * Math.min(1, size), top = scene.y[i]! - 3;
+      ctx.beginPath();
+      ctx.moveTo(right, top);
+      ctx.lineTo(right - 9 * size, top);
+      ctx.lineTo(right - 9 * size, top + 14 * size);
+      ctx.lineTo(right - 4.5 * size, top + 10 * size);
+      ctx.lineTo(right, top + 14 * size);
+      ctx.fill();
     }
   }
 

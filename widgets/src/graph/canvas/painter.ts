@@ -30,6 +30,10 @@ export interface Marks {
   badges: ReadonlyMap<number, Badge>;
   /** Numbers of boxes to colour them by; null: they have their own colours. */
   heat: ReadonlyMap<number, { share: number; text: string }> | null;
+  /** Bookmarked nodes: how many a box is or holds. */
+  bookmarks: ReadonlyMap<number, number>;
+  /** The boxes that alone are drawn strongly; null: all are. */
+  trail: ReadonlySet<number> | null;
   /** Boxes that are drawn faintly. */
   dimmed: ReadonlyMap<number, number>;
   /** A wire in somebody's hand, in scene coordinates. */
@@ -82,7 +86,7 @@ export class Painter {
     const scale = camera.zoom * pixelRatio;
     ctx.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale);
     this.#frames(scene, list, camera);
-    this.#edges(scene, list, camera);
+    this.#edges(scene, list, camera, marks.trail ? 0.35 : 1);
     this.#litEdges(index, marks, camera);
     this.#boxes.paint(scene, list, camera, marks);
     this.#frameTitles(scene, list, camera, marks);
@@ -134,17 +138,17 @@ export class Painter {
 
   // ----------------------------------------------------------------------------------------------------------- edges
 
-  #edges(scene: Scene, list: DrawList, camera: Camera): void {
+  #edges(scene: Scene, list: DrawList, camera: Camera, strength: number): void {
     const ctx = this.#ctx;
     ctx.strokeStyle = this.#palette.edge;
     ctx.lineWidth = Math.max(1.15, 0.75 / camera.zoom);
-    ctx.globalAlpha = list.detail === FAR ? 0.7 : 1;
+    ctx.globalAlpha = strength * (list.detail === FAR ? 0.7 : 1);
     this.#trace(scene, list.segments, camera.zoom);
     ctx.stroke();
-    ctx.globalAlpha = 1;
-    if (list.detail === FAR) return;
+    ctx.globalAlpha = strength;
     ctx.fillStyle = this.#palette.edge;
-    this.#arrows(scene, list.segments, 1);
+    if (list.detail !== FAR) this.#arrows(scene, list.segments, 1);
+    ctx.globalAlpha = 1;
   }
 
   /** Puts segments into the current path: curves with vertical ends, plain lines where nobody could tell. */
@@ -187,12 +191,13 @@ export class Painter {
     const draw = (values: ReadonlySet<number>, width: number): void => {
       ctx.strokeStyle = ctx.fillStyle = palette.accent;
       ctx.lineWidth = Math.max(width, width / camera.zoom / 1.2);
-      for (const value of values) {
-        const segments = index.segmentsOf(value);
-        this.#trace(index.scene, segments, camera.zoom);
-        ctx.stroke();
-        if (camera.zoom > 0.2) this.#arrows(index.scene, segments, 1.25);
-      }
+      const { y, height } = camera.view, points = index.scene.segments;
+      const inView = (i: number): boolean => Math.max(points[4 * i + 1]!, points[4 * i + 3]!) >= y && Math.min(points[4 * i + 1]!, points[4 * i + 3]!) <= y + height;
+      const segments: number[] = [];
+      for (const value of values) for (const i of index.segmentsOf(value)) if (inView(i)) segments.push(i);
+      this.#trace(index.scene, segments, camera.zoom);
+      ctx.stroke();
+      if (camera.zoom > 0.2) this.#arrows(index.scene, segments, 1.25);
     };
     ctx.globalAlpha = 0.75;
     draw(marks.litValues, 1.3);

@@ -14,6 +14,8 @@ export interface RendererOptions {
   current(): { index: SceneIndex; marks: Marks } | null;
   /** Called when the element has a new size, which the camera knows by then. */
   resized(): void;
+  /** Called after every frame. */
+  painted(): void;
   /** Called after the first frame that shows a change announced by `changed`. */
   shown(paintMs: number): void;
 }
@@ -96,6 +98,7 @@ export class Renderer {
     const { index, marks } = current;
     this.#painter!.paint(index, index.visible(this.camera), this.camera, marks, this.#surface.pixelRatio);
     this.frames++;
+    this.#options.painted();
     if (!this.#fresh) return;
     this.#fresh = false;
     this.#shown = true;
