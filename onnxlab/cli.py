@@ -1,4 +1,4 @@
-"""The command line: `onnxlab show|info|check|svg|run model.onnx`.
+"""The command line: `onnxlab show|info|check|svg|run model.onnx`, and `onnxlab warm`.
 
 Exit codes:
 
@@ -87,6 +87,10 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
     run.add_argument("--save", metavar="FILE.npz", help="write the arrays")
     run.add_argument("--json", action="store_true", help="answer in JSON")
+
+    words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
+    warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")
+    warm.set_defaults(command=_warm)
     return top
 
 
@@ -107,6 +111,14 @@ def _load(options: argparse.Namespace) -> "Model":
     from onnxlab.model import load
 
     return load(options.model)
+
+
+def _warm(options: argparse.Namespace) -> int:
+    from onnxlab.execution.compiled import cache, engine
+
+    engine.load(lambda name: print(f"compiling {name}", file=sys.stderr))
+    print(cache.folder())
+    return 0
 
 
 # -- info and check ------------------------------------------------------------------------------------------

@@ -42,6 +42,13 @@ def test_info_says_what_is_in_a_model(model: str, capsys: pytest.CaptureFixture[
     assert found["inputs"][0] == {"name": "x", "type": "float32[n,3]"}
 
 
+def test_warm_says_where_kernels_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["warm"]) == 0
+    printed = capsys.readouterr()
+    assert any(Path(printed.out.strip()).glob("*gemm*.nbi"))
+    assert "compiling gemm" in printed.err
+
+
 def test_check_finds_nothing_in_a_sound_model(model: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["check", model]) == 0
     assert capsys.readouterr().out == "0 errors\n"

@@ -60,6 +60,7 @@ class NumbaProvider:
     name = "numba"
     inlines = True
     """Wants to see the nodes of functions, not their calls."""
+    own_threads = True
 
     def __init__(self, threads: int = 1, background: bool = True, precise: bool = False, least: int = _WORTH) -> None:
         self.threads = threads

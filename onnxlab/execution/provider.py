@@ -121,7 +121,8 @@ class PartitionView:
 class Provider(Protocol):
     """Something that can run nodes.
 
-    One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls.
+    One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls;
+    one with `own_threads`, as also its compiled parts may have, does not need those of BLAS.
     """
 
     @property

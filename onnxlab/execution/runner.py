@@ -57,7 +57,8 @@ class Runner:
         fact: what inference knows of a value id; default: what the file declares.
         providers: in order of preference; the last one takes what is left; default: NumPy alone.
         keep_bytes: memory for kept values; default 40 % of what is available.
-        threads: of BLAS during runs (see `blas`); 0 leaves it as it is. More pay for large products on idle cores.
+        threads: of BLAS during runs (see `blas`); 0 leaves it as it is. More pay for large products on idle cores. It
+            is one where a provider brings threads of its own: BLAS's would spin beside them.
 
     Attributes:
         store: the values of the last run, by value id.
@@ -74,7 +75,8 @@ class Runner:
         self.graph = graph
         self.providers = tuple(providers or (NumpyProvider(),))
         self.store = ValueStore(graph, keep_bytes)
-        self.threads = threads
+        own = any(getattr(provider, "own_threads", False) for provider in self.providers)
+        self.threads = min(threads, 1) if own else threads
         self._fact = fact or self.declared
         self._steps = StepCache()
         self._folder = Folder()

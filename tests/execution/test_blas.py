@@ -12,7 +12,7 @@ import onnxlab.ops
 from onnxlab.execution import blas
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.provider import SubgraphClaim
-from tests.execution.models import runner
+from tests.execution.models import CHAIN, runner
 
 
 def threads():
@@ -78,6 +78,15 @@ def test_runs_that_end_in_any_order_are_counted():
     second.set()
     holders[1].join()
     assert threads() == before
+
+
+def test_one_thread_beside_a_provider_with_its_own():
+    class Threaded(NumpyProvider):
+        own_threads = True
+
+    assert runner(CHAIN, threads=2).threads == 2
+    assert runner(CHAIN, threads=2, providers=[Threaded(), NumpyProvider()]).threads == 1
+    assert runner(CHAIN, threads=0, providers=[Threaded(), NumpyProvider()]).threads == 0
 
 
 def test_modules_that_multiply_are_listed():

@@ -1,15 +1,17 @@
 """Kernels by name, made ready in one background thread, and the call into the interpreter.
 
-Nothing here imports Numba until kernels are asked for.
+Nothing here imports Numba until kernels are asked for. A plan waits for the kernels that it names, not for all.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -18,25 +20,37 @@ from onnxlab.execution.compiled.records import MODULES, WORDS
 from onnxlab.execution.compiled.threads import together
 
 _lock = threading.Lock()
-_ready = threading.Event()
 _jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
 _pending = 0
 _settled = threading.Condition()
 _thread: threading.Thread | None = None
 _interpret: Any = None
 
+_POLITE = 2e-4
+"""Seconds after which the background thread gives way to one that wants to go on, where Python's own wait is 5 ms:
+NumPy asks for its turn after every large operation."""
+
+
+class NotReadyError(Exception):
+    """A kernel is not compiled yet."""
+
 
 def is_ready() -> bool:
-    """Whether all kernels are compiled, or read from the cache, in this process."""
-    return _ready.is_set()
+    """Whether the interpreter is; kernels may still be missing."""
+    return _interpret is not None
 
 
-def load() -> None:
-    """Make all kernels ready, in this thread: under half a second from the cache, many seconds without it."""
+def load(told: Callable[[str], None] | None = None) -> None:
+    """Make all kernels ready, in this thread: under half a second from the cache, many seconds without it.
+
+    Args:
+        told: called with the name of each kernel, before it is made.
+    """
     start()
     for name in MODULES:
+        if told is not None:
+            told(name)
         address_of(name)
-    _ready.set()
 
 
 def start() -> None:
@@ -55,9 +69,20 @@ def _kernel(name: str) -> Any:
 
 
 def address_of(name: str) -> int:
-    """The code of a kernel."""
+    """The code of a kernel, compiled or read from the cache where that has not been done."""
     found: int = _kernel(name).address
     return found
+
+
+def ready_address(name: str) -> int:
+    """The code of a kernel that is ready.
+
+    Raises:
+        NotReadyError: it is not, or not even the interpreter.
+    """
+    if _interpret is None or not _kernel(name).ready:
+        raise NotReadyError(name)
+    return address_of(name)
 
 
 def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
@@ -86,8 +111,9 @@ def _work() -> None:
     while True:
         job = _jobs.get()
         try:
-            load()
-            job()
+            with _polite():
+                start()
+                job()
         except Exception as error:
             warnings.warn(f"compiling in the background failed, NumPy goes on: {error!r}", stacklevel=1)
         finally:
@@ -95,6 +121,19 @@ def _work() -> None:
             with _settled:
                 _pending -= 1
                 _settled.notify_all()
+
+
+@contextmanager
+def _polite() -> Iterator[None]:
+    """Let other threads have their turn sooner meanwhile."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _POLITE))
+    ours = sys.getswitchinterval()
+    try:
+        yield
+    finally:
+        if sys.getswitchinterval() == ours:  # else somebody has set it since
+            sys.setswitchinterval(before)
 
 
 def wait(timeout: float | None = None) -> bool:

@@ -14,10 +14,15 @@ _RECENT = 32
 
 
 class Packed:
-    """What one region has packed; asks the other regions before it packs anew."""
+    """What one region has packed; asks the other regions before it packs anew.
+
+    Attributes:
+        shares: whether other regions had packed something before this one: mostly what this one needs.
+    """
 
     def __init__(self, shared: SharedConstants) -> None:
         self._shared = shared
+        self.shares = bool(shared.views)
         self._own: dict[Key, View] = {}
         self._sources: dict[int, Array] = {}
 

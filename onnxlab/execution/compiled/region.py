@@ -74,21 +74,25 @@ class Region:
         self._plans: OrderedDict[Any, Plan | Detour] = OrderedDict()
         self._valued: tuple[int, ...] = ()
         self._made = 0
+        self._waiting = Detour(fallback, None, "kernels are not ready yet")
         self._lock = threading.Lock()
         self._under_way: set[Any] = set()
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
         plan = self._plan(arrays)
+        if isinstance(plan, Plan):
+            given = [array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
+                     for array in arrays]  # fmt: skip
+            context.reserve(plan.nbytes)
+            return plan.run(given, self._threads(), engine.interpret, context.check)
         if plan is None:
             return context.call(self._fallback, arrays)
-        if isinstance(plan, Detour):
-            results = context.call(plan.body, arrays)
+        results = context.call(plan.body, arrays)
+        if plan is self._waiting:  # not before: the first run is not to share its processor with a compiler
+            self._bind_later(arrays)
+        else:
             plan.proved()
-            return results
-        given = [array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C", copy=True)
-                 for array in arrays]  # fmt: skip
-        context.reserve(plan.nbytes)
-        return plan.run(given, self._threads(), engine.interpret, context.check)
+        return results
 
     def _key(self, arrays: Sequence[Array]) -> Any:
         key = tuple([array.shape for array in arrays])
@@ -105,34 +109,51 @@ class Region:
             pass
         if not all(array.size for array in arrays):
             return None
-        if self._background and not engine.is_ready():
+        if not self._background:
+            engine.start()
             with self._lock:
-                if key not in self._under_way:
-                    self._under_way.add(key)
-                    engine.in_background(lambda: self._bind_later(key, arrays))
+                return self._bind(arrays, engine.address_of)
+        return self._bound_now(arrays) or self._waiting
+
+    def _bound_now(self, arrays: Sequence[Array]) -> Plan | Detour | None:
+        """The plan where it is made at once: kernels are there, and constants of this model were packed before."""
+        if not (self._plans or self._packed.shares) or not engine.is_ready() or not self._lock.acquire(blocking=False):
             return None
-        engine.start()
-        return self._bind(arrays)
-
-    def _bind_later(self, key: Any, arrays: Sequence[Array]) -> None:
         try:
-            self._bind(arrays)
+            return self._bind(arrays, engine.ready_address)
+        except engine.NotReadyError:
+            return None
         finally:
-            self._under_way.discard(key)
+            self._lock.release()
 
-    def _bind(self, arrays: Sequence[Array]) -> Plan | Detour:
-        """Make and remember the plan of these arrays."""
-        with self._lock:
-            plan, valued = self._made_plan(arrays)
-            if valued - set(self._valued):
-                self._valued = tuple(sorted(valued | set(self._valued)))
-                self._plans.clear()
-            self._plans[self._key(arrays)] = plan
-            while len(self._plans) > _PLANS:
-                self._plans.popitem(last=False)
-            return plan
+    def _bind_later(self, arrays: Sequence[Array]) -> None:
+        """Bind in the background, which compiles what is missing."""
+        key = self._key(arrays)
+        if key in self._under_way:
+            return
+        self._under_way.add(key)
 
-    def _made_plan(self, arrays: Sequence[Array]) -> tuple[Plan | Detour, set[int]]:
+        def job() -> None:
+            try:
+                with self._lock:
+                    self._bind(arrays, engine.address_of)
+            finally:
+                self._under_way.discard(key)
+
+        engine.in_background(job)
+
+    def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | Detour:
+        """Make and remember the plan of these arrays, by whoever holds the lock."""
+        plan, valued = self._made_plan(arrays, address_of)
+        if valued - set(self._valued):
+            self._valued = tuple(sorted(valued | set(self._valued)))
+            self._plans.clear()
+        self._plans[self._key(arrays)] = plan
+        while len(self._plans) > _PLANS:
+            self._plans.popitem(last=False)
+        return plan
+
+    def _made_plan(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> tuple[Plan | Detour, set[int]]:
         self._made += 1
         if self._made > _MISSES and self._valued:
             return Detour(self._fallback, None, "its plans depend on values that change with every run"), set()
@@ -151,7 +172,9 @@ class Region:
             for node in self.part.nodes:
                 lower(binder, node)
             node = None
-            return binder.finish(engine.address_of), binder.valued
+            return binder.finish(address_of), binder.valued
+        except engine.NotReadyError:
+            raise
         except (UnbindableError, OverflowError) as error:
             return self._detour(node, str(error)), binder.valued
         except Exception as error:  # a fault of ours or of the model, which NumPy tells apart
