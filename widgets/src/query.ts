@@ -7,8 +7,8 @@
  */
 
 import { groupWords, shortOp } from "./names.ts";
-import { GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, type Statistics, fromWire } from "./protocol.ts";
-import type { Store } from "./store.ts";
+import { GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, type Statistics, type WireNumber, fromWire } from "./protocol.ts";
+import type { NodeRecord, Store, ValueRecord } from "./store.ts";
 import { elements } from "./tables.ts";
 
 /** What a condition is asked about. */
@@ -20,7 +20,15 @@ export interface Asked {
   wrong: ReadonlySet<number>;
 }
 
-type Test = (asked: Asked, kind: "node" | "value", id: number) => boolean;
+type OfNode = (asked: Asked, node: NodeRecord) => boolean;
+type OfValue = (asked: Asked, value: ValueRecord) => boolean;
+
+/** A condition: what has no part of its own for nodes holds for a node if it holds for a value that it makes. */
+export interface Test {
+  node: OfNode | null;
+  value: OfValue | null;
+  not: boolean;
+}
 
 export interface Query {
   /** Lower-case words that names must hold. */
@@ -32,71 +40,123 @@ export interface Query {
   problem: string;
 }
 
-const TEXT_FIELDS: Record<string, (asked: Asked, kind: "node" | "value", id: number) => string[]> = {
-  op: ({ store }, kind, id) => (kind === "node" ? [shortOp(store.nodes.get(id)!.op), store.nodes.get(id)!.op] : []),
-  name: ({ store }, kind, id) => [(kind === "node" ? store.nodes : store.values).get(id)!.name],
-  group: ({ store }, kind, id) => (kind === "node" ? groupWords(store, store.nodes.get(id)!.group) : []),
-  dtype: ({ store }, kind, id) => valuesOf(store, kind, id).map((value) => store.values.get(value)?.dtype ?? ""),
-  is: (asked, kind, id) => roles(asked, kind, id),
+export function holdsForNode({ node, value, not }: Test, asked: Asked, record: NodeRecord): boolean {
+  if (node) return node(asked, record) !== not;
+  for (const id of record.outputs) {
+    const made = id ? asked.store.values.get(id) : undefined;
+    if (made && value!(asked, made)) return !not;
+  }
+  return not;
+}
+
+export function holdsForValue({ value, not }: Test, asked: Asked, record: ValueRecord): boolean {
+  return (value !== null && value(asked, record)) !== not;
+}
+
+interface TextField {
+  ofNode?: (asked: Asked, node: NodeRecord) => string | string[];
+  ofValue?: (asked: Asked, value: ValueRecord) => string | string[];
+  /** A pattern without * may stand anywhere in the text. */
+  inside?: boolean;
+}
+
+const TEXT_FIELDS: Record<string, TextField> = {
+  op: { ofNode: (_, { op }) => (op.includes("::") ? [shortOp(op), op] : op) },
+  name: { ofNode: (_, { name }) => name, ofValue: (_, { name }) => name, inside: true },
+  group: { ofNode: ({ store }, { group }) => groupWords(store, group), inside: true },
+  dtype: { ofValue: (_, { dtype }) => dtype ?? "" },
+  is: {
+    ofNode: ({ wrong }, { id, name }) => ["node", wrong.has(id) ? "wrong" : "", name ? "" : "nameless"],
+    ofValue: (_, { flags }) => ["value", flags & GRAPH_INPUT ? "input" : "", flags & GRAPH_OUTPUT ? "output" : "", flags & INITIALIZER ? "initializer" : ""],
+  },
 };
 
-const NUMBER_FIELDS: Record<string, (asked: Asked, kind: "node" | "value", id: number) => (number | null)[]> = {
-  rank: ({ store }, kind, id) => labels(store, kind, id).map((label) => (label ? dimsOf(label).length : null)),
-  inputs: ({ store }, kind, id) => (kind === "node" ? [store.nodes.get(id)!.inputs.filter(Boolean).length] : []),
-  outputs: ({ store }, kind, id) => (kind === "node" ? [store.nodes.get(id)!.outputs.filter(Boolean).length] : []),
-  elements: ({ store }, kind, id) => labels(store, kind, id).map((label) => elements(label) || null),
-  uses: ({ store }, kind, id) => valuesOf(store, kind, id).map((value) => store.uses(value).length),
-  nan: (asked, kind, id) => statistics(asked, kind, id, ({ nan }) => nan),
-  inf: (asked, kind, id) => statistics(asked, kind, id, ({ inf }) => inf),
-  min: (asked, kind, id) => statistics(asked, kind, id, ({ min }) => (min === null ? null : fromWire(min))),
-  max: (asked, kind, id) => statistics(asked, kind, id, ({ max }) => (max === null ? null : fromWire(max))),
-  mean: (asked, kind, id) => statistics(asked, kind, id, ({ mean }) => (mean === null ? null : fromWire(mean))),
-  std: (asked, kind, id) => statistics(asked, kind, id, ({ std }) => (std === null ? null : fromWire(std))),
-  zeros: (asked, kind, id) => statistics(asked, kind, id, ({ zeros }) => zeros),
+interface NumberField {
+  ofNode?: (asked: Asked, node: NodeRecord) => number;
+  ofValue?: (asked: Asked, value: ValueRecord) => number | null;
+  /** A function of the label alone, of which there are few. */
+  ofLabel?: (label: string) => number | null;
+}
+
+const ofRun = (of: (found: Statistics) => WireNumber | null): NumberField => ({
+  ofValue: ({ ran }, { id }) => {
+    const found = ran.get(id), number = found && of(found);
+    return number === null || number === undefined ? null : fromWire(number);
+  },
+});
+
+const NUMBER_FIELDS: Record<string, NumberField> = {
+  rank: { ofLabel: (label) => (label ? dimsOf(label).length : null) },
+  elements: { ofLabel: (label) => elements(label) || null },
+  inputs: { ofNode: (_, { inputs }) => inputs.filter(Boolean).length },
+  outputs: { ofNode: (_, node) => node.outputs.filter(Boolean).length },
+  uses: { ofValue: ({ store }, { id }) => store.uses(id).length },
+  nan: ofRun(({ nan }) => nan), inf: ofRun(({ inf }) => inf), zeros: ofRun(({ zeros }) => zeros),
+  min: ofRun(({ min }) => min), max: ofRun(({ max }) => max), mean: ofRun(({ mean }) => mean), std: ofRun(({ std }) => std),
 };
 
 /** Names of all fields, for the hint under an unknown one. */
 export const FIELDS = [...Object.keys(TEXT_FIELDS), "shape", ...Object.keys(NUMBER_FIELDS)];
-
-const OF_NODES = new Set(["op", "group", "inputs", "outputs"]);
 
 const CONDITION = /^(-?)([a-z]+)(:|<=|>=|<|>|=)(.+)$/;
 
 export function parseQuery(text: string): Query {
   const query: Query = { words: [], tests: [], nodesOnly: false, problem: "" };
   for (const word of text.split(/\s+/).filter(Boolean)) {
-    const found = CONDITION.exec(word);
-    if (!found || word.includes("::")) {
-      const [, , field = "", , pattern = ""] = CONDITION.exec(word.replace("::", "\u0000")) ?? [];
-      if (field === "op") query.tests.push(textTest("op", pattern.replace("\u0000", "::")));
-      else query.words.push(word.toLowerCase());
+    const [, not, field, sign, pattern] = CONDITION.exec(word) ?? [];
+    // "onnx::Reshape_12" is a name, "op:com.microsoft::Gelu" a condition.
+    if (field === undefined || (sign === ":" && pattern!.startsWith(":"))) {
+      query.words.push(word.toLowerCase());
       continue;
     }
-    const [, not, field, sign, value] = found as unknown as [string, string, string, string, string];
-    const test = testFor(field, sign, value);
-    if (typeof test === "string") query.problem ||= test;
-    else query.nodesOnly ||= !not && OF_NODES.has(field);
-    if (typeof test !== "string") query.tests.push(not ? (...asked) => !test(...asked) : test);
+    const test = testFor(field, sign!, pattern!);
+    if (typeof test === "string") {
+      query.problem ||= test;
+      continue;
+    }
+    query.nodesOnly ||= !not && !test.value;
+    query.tests.push({ ...test, not: not === "-" });
   }
   return query;
 }
 
-function testFor(field: string, sign: string, value: string): Test | string {
-  if (field === "shape") return shapeTest(value);
-  if (TEXT_FIELDS[field]) return textTest(field, value);
-  if (!NUMBER_FIELDS[field]) return `There is no ${field}: to search by; there are ${FIELDS.join(", ")}.`;
+function testFor(field: string, sign: string, value: string): Omit<Test, "not"> | string {
+  if (field === "shape") return ofLabels(shapeTest(value));
+  const text = TEXT_FIELDS[field], number = NUMBER_FIELDS[field];
+  if (text) return textTest(text, value);
+  if (!number) return `There is no ${field}: to search by; there are ${FIELDS.join(", ")}.`;
   const limit = Number(value);
   if (Number.isNaN(limit)) return `${field} is compared with a number, and ${value} is none.`;
-  const holds: Record<string, (number: number) => boolean> = {
-    ":": (n) => n === limit, "=": (n) => n === limit, "<": (n) => n < limit, ">": (n) => n > limit, "<=": (n) => n <= limit, ">=": (n) => n >= limit,
-  };
-  return (...asked) => NUMBER_FIELDS[field]!(...asked).some((number) => number !== null && holds[sign]!(number));
+  return numberTest(number, HOLDS[sign]!, limit);
 }
 
-function textTest(field: string, pattern: string): Test {
-  const expression = glob(pattern, field === "name" || field === "group");
-  const matches = field === "name" ? (text: string) => expression.test(text) : remembered((text) => expression.test(text));
-  return (...asked) => TEXT_FIELDS[field]!(...asked).some(matches);
+const HOLDS: Record<string, (number: number, limit: number) => boolean> = {
+  ":": (n, limit) => n === limit, "=": (n, limit) => n === limit, "<": (n, limit) => n < limit, ">": (n, limit) => n > limit,
+  "<=": (n, limit) => n <= limit, ">=": (n, limit) => n >= limit,
+};
+
+function numberTest({ ofNode, ofValue, ofLabel }: NumberField, holds: (number: number, limit: number) => boolean, limit: number): Omit<Test, "not"> {
+  const fits = (number: number | null): boolean => number !== null && holds(number, limit);
+  if (ofLabel) return ofLabels((label) => fits(ofLabel(label)));
+  return {
+    node: ofNode ? (asked, node) => fits(ofNode(asked, node)) : null,
+    value: ofValue ? (asked, value) => fits(ofValue(asked, value)) : null,
+  };
+}
+
+function textTest({ ofNode, ofValue, inside = false }: TextField, pattern: string): Omit<Test, "not"> {
+  const expression = glob(pattern, inside);
+  const matches = inside ? (text: string) => expression.test(text) : remembered((text) => expression.test(text));
+  const some = (texts: string | string[]): boolean => (typeof texts === "string" ? matches(texts) : texts.some(matches));
+  return {
+    node: ofNode ? (asked, node) => some(ofNode(asked, node)) : null,
+    value: ofValue ? (asked, value) => some(ofValue(asked, value)) : null,
+  };
+}
+
+function ofLabels(matches: (label: string) => boolean): Omit<Test, "not"> {
+  const known = remembered(matches);
+  return { node: null, value: (_, { label }) => known(label) };
 }
 
 /** Few texts are asked about many times. */
@@ -115,34 +175,12 @@ function glob(pattern: string, inside: boolean): RegExp {
   return new RegExp(inside && !pattern.includes("*") ? body : `^${body}$`, "i");
 }
 
-function shapeTest(pattern: string): Test {
+function shapeTest(pattern: string): (label: string) => boolean {
   const wanted = pattern.split(/[,×x]/).map((dim) => dim.trim());
-  const matches = remembered((label) => {
+  return (label) => {
     const dims = dimsOf(label);
     return label !== "" && dims.length === wanted.length && wanted.every((dim, i) => dim === "*" || dim === dims[i]);
-  });
-  return ({ store }, kind, id) => labels(store, kind, id).some(matches);
+  };
 }
 
 const dimsOf = (label: string): string[] => (label === "scalar" ? [] : label.split("×"));
-
-function valuesOf(store: Store, kind: "node" | "value", id: number): number[] {
-  return kind === "value" ? [id] : store.nodes.get(id)!.outputs.filter(Boolean);
-}
-
-function labels(store: Store, kind: "node" | "value", id: number): string[] {
-  return valuesOf(store, kind, id).map((value) => store.values.get(value)?.label ?? "");
-}
-
-function statistics({ store, ran }: Asked, kind: "node" | "value", id: number, of: (each: Statistics) => number | null): (number | null)[] {
-  return valuesOf(store, kind, id).map((value) => {
-    const found = ran.get(value);
-    return found ? of(found) : null;
-  });
-}
-
-function roles({ store, wrong }: Asked, kind: "node" | "value", id: number): string[] {
-  if (kind === "node") return ["node", wrong.has(id) ? "wrong" : "", store.nodes.get(id)!.name ? "" : "nameless"];
-  const { flags } = store.values.get(id)!;
-  return ["value", flags & GRAPH_INPUT ? "input" : "", flags & GRAPH_OUTPUT ? "output" : "", flags & INITIALIZER ? "initializer" : ""];
-}

@@ -6,8 +6,8 @@
  */
 
 import type { Statistics } from "./protocol.ts";
-import { parseQuery } from "./query.ts";
-import type { Store } from "./store.ts";
+import { holdsForNode, holdsForValue, parseQuery } from "./query.ts";
+import type { NodeRecord, Store, ValueRecord } from "./store.ts";
 import { nodeName, shortOp } from "./names.ts";
 
 export interface Hit {
@@ -37,8 +37,8 @@ type Scored = Pick<Hit, "kind" | "id" | "score">;
 
 export class SearchIndex {
   #store: Store;
-  #nodes: Names = new Names([], []);
-  #values: Names = new Names([], []);
+  #nodes: Names<NodeRecord> = new Names([]);
+  #values: Names<ValueRecord> = new Names([]);
   /** Lower-case operator by place of the node. */
   #ops: string[] = [];
   #stale = true;
@@ -59,8 +59,8 @@ export class SearchIndex {
     this.#stale = false;
     const nodes = [...this.#store.nodes.values()], values = [...this.#store.values.values()];
     const ops = new Map<string, string>();
-    this.#nodes = new Names(nodes.map(({ id }) => id), nodes.map(({ name }) => name.toLowerCase()));
-    this.#values = new Names(values.map(({ id }) => id), values.map(({ name }) => name.toLowerCase()));
+    this.#nodes = new Names(nodes);
+    this.#values = new Names(values);
     this.#ops = nodes.map(({ op }) => {
       let lower = ops.get(op);
       if (lower === undefined) ops.set(op, (lower = op.toLowerCase()));
@@ -76,20 +76,21 @@ export class SearchIndex {
     const wrong = new Set(this.#store.diagnostics.map(({ node }) => node));
     const asked = { store: this.#store, ran: this.ran, wrong };
     const best = new Best(limit);
-    const take = (kind: Hit["kind"], id: number, score: number): void => {
-      if (score > 0 && tests.every((test) => test(asked, kind, id))) best.add({ kind, id, score });
-    };
     const opScores = words.map((word) => this.#scoreOps(word));
-    for (const i of this.#places(this.#nodes, words, opScores)) take("node", this.#nodes.ids[i]!, this.#scoreNode(i, words, opScores));
+    for (const i of this.#places(this.#nodes, words, opScores)) {
+      const score = this.#scoreNode(i, words, opScores), node = this.#nodes.records[i]!;
+      if (score > 0 && tests.every((test) => holdsForNode(test, asked, node))) best.add("node", node.id, score);
+    }
     for (const i of nodesOnly ? [] : this.#places(this.#values, words, [])) {
-      take("value", this.#values.ids[i]!, scoreWords(this.#values.names[i]!, words) - VALUE_PENALTY);
+      const score = scoreWords(this.#values.names[i]!, words) - VALUE_PENALTY, value = this.#values.records[i]!;
+      if (score > 0 && tests.every((test) => holdsForValue(test, asked, value))) best.add("value", value.id, score);
     }
     return { hits: best.sorted().map((hit) => this.#describe(hit)), total: best.total, problem: "" };
   }
 
   /** Where a hit may be: the names that hold the longest word, and all nodes whose operator holds a word. */
-  #places(names: Names, words: string[], opScores: Map<string, number>[]): Iterable<number> {
-    if (words.length === 0) return names.ids.keys();
+  #places(names: Names<unknown>, words: string[], opScores: Map<string, number>[]): Iterable<number> {
+    if (words.length === 0) return names.names.keys();
     let longest = 0;
     words.forEach((word, i) => {
       if (word.length > words[longest]!.length) longest = i;
@@ -134,19 +135,20 @@ export class SearchIndex {
 }
 
 /** Names in one text, which is searched many times faster than each by itself. */
-class Names {
-  readonly ids: number[];
+class Names<T> {
+  readonly records: T[];
+  /** Lower-case. */
   readonly names: string[];
   readonly #text: string;
   /** Where each name begins in the text. */
   readonly #starts: Int32Array;
 
-  constructor(ids: number[], names: string[]) {
-    this.ids = ids;
-    this.names = names;
-    this.#text = names.join("\n");
-    this.#starts = new Int32Array(names.length + 1);
-    names.forEach((name, i) => (this.#starts[i + 1] = this.#starts[i]! + name.length + 1));
+  constructor(records: (T & { name: string })[]) {
+    this.records = records;
+    this.names = records.map(({ name }) => name.toLowerCase());
+    this.#text = this.names.join("\n");
+    this.#starts = new Int32Array(this.names.length + 1);
+    this.names.forEach((name, i) => (this.#starts[i + 1] = this.#starts[i]! + name.length + 1));
   }
 
   /** Places of the names that hold a word, in order. */
@@ -182,10 +184,10 @@ class Best {
     this.#limit = limit;
   }
 
-  add(hit: Scored): void {
+  add(kind: Hit["kind"], id: number, score: number): void {
     this.total++;
-    if (hit.score <= this.#least) return;
-    this.#kept.push(hit);
+    if (score <= this.#least) return;
+    this.#kept.push({ kind, id, score });
     if (this.#kept.length < 8 * this.#limit) return;
     this.#kept = this.sorted();
     this.#least = this.#kept[this.#limit - 1]!.score;
