@@ -173,9 +173,19 @@ def check(source: Any, *, types: bool = True) -> list[Diagnostic]:
     if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
         proto, origin = onnx_format.read(source)  # type: ignore[arg-type]
         graph = ModelGraph(proto, origin.base_dir)
-        return combined(Checker(graph).problems(), Inference(graph).diagnostics if types else ())
+        rules = [*foreign_strings(origin.strings), *Checker(graph).problems()]
+        return combined(rules, Inference(graph).diagnostics if types else ())
     problems: list[Diagnostic] = source.check(types=types)
     return problems
+
+
+def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:
+    """What is to be said of the strings of a model that are no UTF-8, of which these are the stand-ins."""
+    hint = "give it another name or text; what you leave alone is saved as it was"
+    return [
+        Diagnostic("warning", "no-utf8", f"a string of the model is no UTF-8 and shown as {shown!r}", hint=hint)
+        for shown in stand_ins
+    ]
 
 
 def combined(rules: Iterable[Diagnostic], inferred: Iterable[Diagnostic]) -> list[Diagnostic]:

@@ -3,6 +3,7 @@
 protobuf says "Error parsing message" for all of them.
 """
 
+import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -88,7 +89,7 @@ def _as_text(data: bytes) -> str | None:
     head = data[:4096]
     try:
         # the last character may be cut in two
-        text = head.decode("utf-8", "strict" if len(data) <= len(head) else "ignore")
+        text = codecs.getincrementaldecoder("utf-8")().decode(head, final=len(data) <= len(head))
     except UnicodeDecodeError:
         return None
     if any(ord(character) < 32 and character not in "\t\n\r\f" for character in text):

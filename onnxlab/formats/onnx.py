@@ -14,7 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from onnxlab.errors import LoadError
-from onnxlab.formats import identify, textual
+from onnxlab.formats import foreign, identify, textual
 from onnxlab.formats.source import LARGEST, Source, Stamp
 
 
@@ -22,22 +22,30 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     """Read a model without its external data.
 
     Args:
-        source: a path, the bytes of a file, or a ModelProto, which is returned as it is.
+        source: a path, the bytes of a file, or a ModelProto, which is returned itself.
+
+    Strings that are no UTF-8 have stand-ins in the model that is returned, as `Source.strings` says.
 
     Raises:
         LoadError: there is no such file, or it is no model; the message says what it is instead.
     """
     if isinstance(source, onnx.ModelProto):
-        return source, Source()
+        return source, Source(strings=foreign.replace(source))
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
-        return decode(data, None), Source(kept=data, origin_format=format_of(data))
+        model = decode(data, None)
+        return model, Source(kept=data, origin_format=format_of(data), strings=_stand_ins(model, data))
     if not isinstance(source, str | os.PathLike):
         raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
     path = Path(source).expanduser().absolute()
     data, stamp = _contents(path)
     model = decode(data, path)
-    return model, Source(path, path.parent, path, stamp, disk=stamp, origin_format=format_of(data))
+    form, strings = format_of(data), _stand_ins(model, data)
+    return model, Source(path, path.parent, path, stamp, disk=stamp, origin_format=form, strings=strings)
+
+
+def _stand_ins(model: onnx.ModelProto, data: bytes) -> dict[str, bytes]:
+    return foreign.replace(model, data if format_of(data) == "onnx" else None)
 
 
 def parse(data: bytes, label: str) -> onnx.ModelProto:

@@ -12,8 +12,8 @@ import onnx
 from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError, SaveWarning
+from onnxlab.formats import foreign, storage, textual
 from onnxlab.formats import source as sources
-from onnxlab.formats import storage, textual
 from onnxlab.formats.atomic import Replacement, real_target
 from onnxlab.formats.onnx import decode
 from onnxlab.formats.report import FieldChange, differences
@@ -83,6 +83,7 @@ def write(
             data = original
             if data is None:
                 plan, data = prepared(model, path, source, options)
+                data = _with_foreign_strings(data, path, source)
                 storage.write_files(plan, path.parent, files)
                 if _is_same(source.origin, target):
                     source = _without_origin(source)
@@ -99,7 +100,8 @@ def write(
         raise SaveError(f"cannot save to {path}: {error.strerror or error}; nothing was changed") from error
     state = Stamp.of(target.stat())
     if original is not None:
-        return Source(path, path.parent, path, state, disk=state, origin_format=source.origin_format)
+        form, strings = source.origin_format, source.strings
+        return Source(path, path.parent, path, state, disk=state, origin_format=form, strings=strings)
     folder = source.base_dir if inline else path.parent  # the data stays where it was when it is only copied in
     return replace(source, path=path, base_dir=folder, disk=state, layout=plan.layout, inline=inline)
 
@@ -151,7 +153,20 @@ def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[Field
         now = storage.embedded(model, source.base_dir)
     elif layout := storage.unchanged(model, source.layout):
         now = storage.detached(model, layout)
-    return list(differences(decode(data, source.path), now))
+    before = decode(data, source.path)
+    foreign.replace(before)
+    return list(differences(before, now))
+
+
+def _with_foreign_strings(data: bytes, path: Path, source: Source) -> bytes:
+    """What is written, with strings that are no UTF-8 as they were; a text keeps their stand-ins."""
+    if not textual.by_suffix(path):
+        return foreign.restored(data, source.strings)
+    if source.strings:
+        shown = ", ".join(map(repr, source.strings))[:200]
+        told = f"{path.name}: a text holds UTF-8 only, so it has {shown} as shown here"
+        warnings.warn(told, SaveWarning, stacklevel=4)
+    return data
 
 
 def _last_bytes(source: Source) -> bytes | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +45,7 @@ class Source:
         layout: tensors of the live model whose bytes the last save put into data files.
         origin_format: the format of the bytes as loaded, "onnx" for protobuf's binary one.
         inline: whether the last save took all external data into the model's file.
+        strings: what stands in the live model for strings that are no UTF-8.
     """
 
     path: Path | None = None
@@ -55,6 +57,7 @@ class Source:
     layout: Layout = field(default_factory=dict)
     origin_format: str = "onnx"
     inline: bool = False
+    strings: Mapping[str, bytes] = field(default_factory=dict)
 
     def original(self) -> bytes | None:
         """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.

@@ -24,7 +24,7 @@ SMALLEST = 1024
 """Tensors of fewer bytes stay in the model's file."""
 
 _PAGE = 4096
-_VALUE_FIELDS = (
+VALUE_FIELDS = (
     "raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data",
 )  # fmt: skip
 
@@ -179,15 +179,15 @@ def tensor_bytes(tensor: onnx.TensorProto) -> bytes:
 
 def detached(model: onnx.ModelProto, layout: Layout) -> onnx.ModelProto:
     """A copy of a model in which the tensors of `layout` say where their bytes are instead of holding them."""
-    copy: onnx.ModelProto = _without(model, "graph")
-    copy.graph.CopyFrom(_without(model.graph, "initializer"))
+    copy: onnx.ModelProto = without(model, "graph")
+    copy.graph.CopyFrom(without(model.graph, "initializer"))
     for tensor in model.graph.initializer:
         placed = layout.get(tensor.name)
         if placed is None:
             copy.graph.initializer.append(tensor)
             continue
         target = copy.graph.initializer.add()
-        target.CopyFrom(_without(tensor, *_VALUE_FIELDS))
+        target.CopyFrom(without(tensor, *VALUE_FIELDS))
         target.data_location = onnx.TensorProto.EXTERNAL
         where = placed.where
         for key, value in (("location", where.location), ("offset", where.offset), ("length", where.length)):
@@ -208,7 +208,7 @@ def embedded(model: onnx.ModelProto, base_dir: Path | None) -> onnx.ModelProto:
     return copy
 
 
-def _without(message: Any, *left_out: str) -> Any:
+def without(message: Any, *left_out: str) -> Any:
     """A copy of a message without some fields, which are not even looked at; unknown fields included."""
     copy = type(message)()
     for descriptor, value in message.ListFields():

@@ -38,7 +38,7 @@ class Format:
 def _from_text(text: str) -> onnx.ModelProto:
     try:
         return text_format.Parse(text, onnx.ModelProto())
-    except text_format.ParseError as error:
+    except (text_format.ParseError, RecursionError) as error:
         raise LoadError(f"it is no protobuf text of a model: {error}") from error
 
 
@@ -55,6 +55,13 @@ def _from_language(text: str) -> onnx.ModelProto:
     except onnx.parser.ParseError as error:
         said = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
         raise LoadError(f"it is no ONNX text: {' '.join(said.split())[:300]}") from error
+
+
+def _to_language(model: onnx.ModelProto) -> str:
+    try:
+        return onnx.printer.to_text(model) + "\n"
+    except UnicodeDecodeError:
+        raise ValueError("a string in an attribute or tensor is no UTF-8, which ONNX text cannot hold") from None
 
 
 _FIELDS = (
@@ -83,7 +90,7 @@ FORMATS = (
         "ONNX text",
         (".onnxtxt",),
         re.compile(r"<\s*(?:ir_version|opset_import|producer_name|\w+\s*:)|\w+\s*(?:<[^>]*>)?\s*\([^)]*\)\s*=>"),
-        lambda model: onnx.printer.to_text(model) + "\n",
+        _to_language,
         _from_language,
     ),
 )

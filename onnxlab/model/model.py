@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 
-from onnxlab.analysis.check import Checker, combined
+from onnxlab.analysis.check import Checker, combined, foreign_strings
 from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.execution.runner import Runner
 from onnxlab.formats import onnx as onnx_format
@@ -47,14 +47,14 @@ class Model(Querying, Running, Showing):
     """
 
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
-        self.source = source
-        self.graph = ModelGraph(proto, source.base_dir if source else None)
+        self.source = source or onnx_format.read(proto)[1]
+        self.graph = ModelGraph(proto, self.source.base_dir)
         self.inference = Inference(self.graph)
         self.runner = Runner(self.graph, self.inference.fact)
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
-        self.graph.journal = self._journal = Journal(self.graph, source)
-        self.recoverable = recovery.find(source)
+        self.graph.journal = self._journal = Journal(self.graph, self.source)
+        self.recoverable = recovery.find(self.source)
         self._saved_state = 0
         self._subscribers: list[Callable[[Commit], Any]] = []
         self.on_save: list[Callable[[], Any]] = []
@@ -96,7 +96,8 @@ class Model(Querying, Running, Showing):
 
         After an edit only what it touched is checked again. `types=False` leaves out what inference finds.
         """
-        return combined(self._checker.problems(), self.diagnostics if types else ())
+        strings = foreign_strings(self.source.strings)
+        return combined([*strings, *self._checker.problems()], self.diagnostics if types else ())
 
     def node(self, ident: int) -> Node:
         """The node with an id (or whatever `nodes[…]` takes as a name)."""
@@ -218,7 +219,7 @@ class Model(Querying, Running, Showing):
             graph, [self.value_record(key) for key in outputs], [self.value_record(key) for key in inputs],
             self.inference.declaration,
         )  # fmt: skip
-        return Model(proto, Source(base_dir=graph.base_dir))
+        return Model(proto, Source(base_dir=graph.base_dir, strings=self.source.strings))
 
     def insert(
         self,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from onnxlab.errors import EditError, SaveError
-from onnxlab.formats import recovery, saving, textual
+from onnxlab.formats import foreign, recovery, saving, textual
 from onnxlab.formats.journal import Journal
 from onnxlab.formats.recovery import Recovery
 from onnxlab.formats.report import FieldChange
@@ -24,7 +24,7 @@ class Saving:
     """
 
     graph: ModelGraph
-    source: Source | None
+    source: Source
     on_save: list[Callable[[], Any]]
     recoverable: tuple[Recovery, ...]
     _journal: Journal
@@ -33,7 +33,7 @@ class Saving:
     @property
     def path(self) -> Path | None:
         """The file it was loaded from or saved to last."""
-        return self.source.path if self.source else None
+        return self.source.path
 
     @property
     def name(self) -> str:
@@ -122,7 +122,9 @@ class Saving:
         """The model as it would be saved (external data apart)."""
         with self.graph.lock:
             original = self._original("onnx")
-            return original if original is not None else self.graph.proto.SerializeToString()
+            if original is not None:
+                return original
+            return foreign.restored(self.graph.proto.SerializeToString(), self.source.strings)
 
     def to_text(self, suffix: str = ".onnxtxt") -> str:
         """The model as text for people: in the language of onnx.parser, or as ".textproto" or ".json".
@@ -135,6 +137,6 @@ class Saving:
 
     def _original(self, form: str) -> bytes | None:
         """The bytes as loaded, where they are in this format, there is no net edit, and somebody still has them."""
-        if self.source is None or self.graph.history.state != 0 or self.source.origin_format != form:
+        if self.graph.history.state != 0 or self.source.origin_format != form:
             return None
         return self.source.original()

@@ -1,0 +1,110 @@
+r"""Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they were.
+
+Protobuf reads them as bytes where everybody expects text, and does not take them back. So each gets a stand-in with
+\xff for what is no UTF-8, which no other string of the model is; whoever types another text in its place has mended it.
+"""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import onnx
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
+
+from onnxlab.formats import storage
+from onnxlab.graph.strings import readable, set_string, set_strings
+
+Strings = Mapping[str, bytes]
+"""{stand-in: the bytes that it stands for}."""
+
+_LARGE = 1 << 26
+"""Bytes of a file from which on its weights are left out of the search."""
+
+
+def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, bytes]:
+    """Put stand-ins into a model for all strings that are no UTF-8; returns them, mostly none.
+
+    Args:
+        data: the model as bytes, where they are at hand.
+    """
+    if _is_utf8(data if data is not None and len(data) < _LARGE else _without_weights(model)):
+        return {}
+    found: set[str | bytes] = {text for _, _, texts in _strings(model) for text in texts}
+    stand_ins: dict[bytes, str] = {}
+    for text in sorted(text for text in found if isinstance(text, bytes)):
+        name, number = readable(text), 0
+        while (stand_in := f"{name}_{number}" if number else name) in found:
+            number += 1
+        found.add(stand_in)
+        stand_ins[text] = stand_in
+    _map(model, stand_ins)
+    return {stand_in: text for text, stand_in in stand_ins.items()}
+
+
+def restored(data: bytes, strings: Strings) -> bytes:
+    """A serialised model with what the stand-ins stand for in their places."""
+    if not strings:
+        return data
+    model = onnx.ModelProto.FromString(data)
+    _map(model, strings)
+    return model.SerializeToString()
+
+
+def _map(model: onnx.ModelProto, by: Mapping[Any, Any]) -> None:
+    for message, field, texts in list(_strings(model)):
+        if not any(text in by for text in texts):
+            continue
+        mapped = [by.get(text, text) for text in texts]
+        if field.is_repeated:
+            set_strings(message, field.name, mapped)
+        else:
+            set_string(message, field.name, mapped[0])
+
+
+def _strings(model: onnx.ModelProto) -> Iterator[tuple[Any, Any, list[str | bytes]]]:
+    """(message, field, texts) of every string field of a model that is set."""
+    stack: list[Any] = [model]
+    while stack:
+        message = stack.pop()
+        for field, content in message.ListFields():
+            if field.type == field.TYPE_STRING:
+                yield message, field, list(content) if field.is_repeated else [content]
+            elif field.message_type is not None:
+                stack += content if field.is_repeated else [content]
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        _strict().FromString(data)
+    except DecodeError:
+        return False
+    return True
+
+
+def _without_weights(model: onnx.ModelProto) -> bytes:
+    """A model without the data of the initializers of its main graph."""
+    slim: onnx.ModelProto = storage.without(model, "graph")
+    if model.HasField("graph"):
+        slim.graph.CopyFrom(storage.without(model.graph, "initializer"))
+        for tensor in model.graph.initializer:
+            slim.graph.initializer.append(storage.without(tensor, *storage.VALUE_FIELDS))
+    return slim.SerializeToString()
+
+
+@cache
+def _strict() -> Any:
+    """ModelProto as protobuf's syntax "proto3" has it, where a string that is no UTF-8 is an error."""
+    file = descriptor_pb2.FileDescriptorProto()
+    onnx.ModelProto.DESCRIPTOR.file.CopyToProto(file)
+    file.name, file.syntax = "strict.proto", "proto3"
+    messages = list(file.message_type)
+    while messages:
+        message = messages.pop()
+        messages += message.nested_type
+        for field in message.field:
+            field.ClearField("default_value")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return GetMessageClass(pool.FindMessageTypeByName(onnx.ModelProto.DESCRIPTOR.full_name))
