@@ -14,7 +14,9 @@ from onnxlab.graph.handles import Node, Value, called
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.names import scope_path, without_branch
 from onnxlab.graph.properties import Metadata, Opsets
+from onnxlab.graph.queries import FactOf
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.shapes import UNKNOWN
 
 NodeKey = int | str | Node
 """Position, name, output or path of a node, or its handle."""
@@ -266,6 +268,22 @@ class Editing:
     def set_field(self, field: str, value: Any) -> None:
         """Set ir_version, producer_name, producer_version, domain or model_version."""
         edits.set_model_field(self.graph, field, value)
+
+    @property
+    def fact_of(self) -> FactOf:
+        """What is known of a value id; a Model asks its inference."""
+        return lambda _: UNKNOWN
+
+    def convert_opset(self, version: int) -> int:
+        """Convert the model, bodies and functions included, to another version of ai.onnx, up or down.
+
+        Only nodes whose operators changed between the two versions are touched, by onnx's own adapters or, where the
+        older version has no such operator, by what its schema says it stands for. Returns how many nodes changed.
+
+        Raises:
+            EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
+        """
+        return edits.convert_opset(self.graph, version, self.declaration, lambda vid: self.fact_of(vid).value)
 
     def sort_nodes(self) -> int:
         """Put producers before consumers everywhere; returns how many nodes were moved."""

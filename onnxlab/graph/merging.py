@@ -58,7 +58,7 @@ def _refuse_different(domain: str, here: int, there: int, operators: list[str], 
     if differ:
         raise EditError(
             f"{what} uses {domain or 'ai.onnx'} {there}, the model {here}, and {', '.join(differ[:8])} differ between "
-            "the two; convert one of them to the other's version first"
+            f"the two; convert one of them first, as in model.convert_opset({max(here, there)})"
         )
 
 

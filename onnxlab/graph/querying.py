@@ -8,9 +8,8 @@ from onnxlab.graph import cones, queries
 from onnxlab.graph.cones import Via
 from onnxlab.graph.editing import Editing, NodeKey
 from onnxlab.graph.handles import Node, Value
-from onnxlab.graph.queries import FactOf, Pattern
+from onnxlab.graph.queries import Pattern
 from onnxlab.graph.records import ValueRecord
-from onnxlab.shapes import UNKNOWN
 
 Keys = NodeKey | Iterable[NodeKey]
 """One node or several."""
@@ -36,11 +35,6 @@ class Querying(Editing):
 
     `via` chooses the wires: "data" from node to node, "capture" into the bodies of If, Loop and Scan, or "any".
     """
-
-    @property
-    def fact_of(self) -> FactOf:
-        """What is known of a value id; a Model asks its inference."""
-        return lambda _: UNKNOWN
 
     def find(
         self,

@@ -8,7 +8,7 @@ handles where they do just that, and as primitive changes otherwise; either way 
 import base64
 from collections.abc import Callable, Iterable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import onnx
 from google.protobuf import text_format
@@ -19,15 +19,29 @@ from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import changes
 from onnxlab.graph.attributes import decode, encode, kind_of
 from onnxlab.graph.changes import Change
+from onnxlab.graph.index import function_key
 from onnxlab.graph.names import scope_path
 from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.graph.validation import attribute_problem
 
 if TYPE_CHECKING:
     from onnxlab.graph.history import Step
     from onnxlab.graph.modelgraph import ModelGraph
 
-Deed = tuple[Change, str]
-"""A change, and the Python expression of the handle, scope or target that it is made to."""
+
+
+class Deed(NamedTuple):
+    """A change as it is taken down.
+
+    Attributes:
+        subject: the Python expression of the handle, scope or target that it is made to.
+        fits: whether a handle takes it at that moment; inside an edit what it needs may follow.
+    """
+
+    change: Change
+    subject: str
+    fits: bool
+
 
 TEXT_LIMIT = 4000
 """Messages of more bytes are written in base64."""
@@ -59,7 +73,20 @@ if __name__ == "__main__":
 
 def deed(graph: "ModelGraph", change: Change) -> Deed:
     """Take down a change that is about to be applied to the graph, in a few microseconds."""
-    return change, _subject(graph, change)
+    return Deed(change, _subject(graph, change), not isinstance(change, changes.SetAttribute) or _fits(graph, change))
+
+
+def _fits(graph: "ModelGraph", change: changes.SetAttribute) -> bool:
+    """Whether the operator that a node is takes an attribute with this value."""
+    node, proto = graph.nodes[change.node], change.proto
+    schema = graph.schema(node)
+    if proto is None or schema is None or function_key(node.proto) in graph.index.functions:
+        return True
+    if attribute_problem(schema, proto):
+        return False
+    choices = schema.attributes[proto.name].choices
+    given = [proto.s] if proto.type == onnx.AttributeProto.STRING else proto.strings
+    return choices is None or all(item.decode(errors="replace") in choices for item in given)
 
 
 def _subject(graph: "ModelGraph", change: Change) -> str:
@@ -111,13 +138,14 @@ def to_python(steps: "Iterable[Step]") -> str:
         if not step.deeds:
             raise EditError(f"what {step.label!r} did was not taken down, so it cannot be written as Python")
         lines.append(f"    with model.edit({step.label!r}) as edit:")
-        lines += [f"        {_line(change, subject, len(step.deeds) == 1)}" for change, subject in step.deeds]
+        lines += [f"        {_line(each, len(step.deeds) == 1)}" for each in step.deeds]
     return _HEAD + "\n".join(lines or ["    return"]) + "\n" + _TAIL
 
 
-def _line(change: Change, subject: str, alone: bool) -> str:
+def _line(done: Deed, alone: bool) -> str:
     """One statement; `alone` says that the change is a whole edit, which may be judged at once."""
-    writer = _WRITERS.get(type(change))
+    change, subject, fits = done
+    writer = _WRITERS.get(type(change)) if fits else None
     return (writer(change, subject, alone) if writer else "") or f"edit.apply({_primitive(change, subject)})"
 
 

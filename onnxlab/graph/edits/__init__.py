@@ -8,6 +8,7 @@ from onnxlab.graph.edits.attributes import clear_attribute, default_attributes, 
 from onnxlab.graph.edits.cleaning import drop_dead_nodes, drop_unused_functions, drop_unused_initializers, sort_nodes
 from onnxlab.graph.edits.connecting import Targets, can_connect
 from onnxlab.graph.edits.constants import constant_to_initializer, initializer_to_constant
+from onnxlab.graph.edits.conversion import convert_opset
 from onnxlab.graph.edits.formals import (
     add_input,
     add_output,
@@ -46,6 +47,7 @@ __all__ = [
     "check_operator",
     "clear_attribute",
     "constant_to_initializer",
+    "convert_opset",
     "default_attributes",
     "drop_dead_nodes",
     "drop_unused_functions",

@@ -156,11 +156,10 @@ def set_opset(graph: "ModelGraph", domain: str, version: int | None, function: S
         EditError: the version is no positive integer, or nodes do not fit it; the message lists them.
     """
     root = function or graph.main
-    target: Target = ("scope", root.id) if root.is_function else ("model", 0)
     shown = domain or "ai.onnx"
     if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
         raise EditError(f"an opset version is an integer of at least 1, got {version!r}")
-    imports = field_value(graph.target(target), "opset_import")
+    imports = (root.proto if root.is_function else graph.proto).opset_import
     known = any(canonical(entry.domain) == canonical(domain) for entry in imports)
     if version is None and not known:
         raise EditError(f"{shown} is not imported, so it cannot be taken away")
@@ -168,9 +167,16 @@ def set_opset(graph: "ModelGraph", domain: str, version: int | None, function: S
     if version is None and nodes:
         raise EditError(f"{len(nodes)} nodes use {shown} ({graph.label(nodes[0])} first); remove or change them before")
     before = {node.id: set(node_problems(graph, node)) for node in nodes}
-    with graph.edit(f"import {shown} {version}" if version else f"do not import {shown}") as edit:
-        edit.apply(SetField(target, "opset_import", _imports(imports, domain, version)))
+    with graph.edit(f"import {shown} {version}" if version else f"do not import {shown}"):
+        import_opset(graph, domain, version, root)
         _refuse_misfits(graph, nodes, before, f"{shown} {version}")
+
+
+def import_opset(graph: "ModelGraph", domain: str, version: int | None, root: Scope) -> None:
+    """Import another version of a domain in a function, or for the model; part of an edit that sees to the nodes."""
+    target: Target = ("scope", root.id) if root.is_function else ("model", 0)
+    imports = field_value(graph.target(target), "opset_import")
+    graph.apply(SetField(target, "opset_import", _imports(imports, domain, version)))
 
 
 def _means(graph: "ModelGraph", node: NodeRecord, domain: str, root: Scope) -> bool:
@@ -208,5 +214,5 @@ def _refuse_misfits(graph: "ModelGraph", nodes: list[NodeRecord], before: Mappin
     if found:
         more = f" … and {len(found) - 5} more." if len(found) > 5 else ""
         raise EditError(
-            f"{len(found)} nodes do not fit {version}: {' '.join(found[:5])}{more} Convert the model instead."
+            f"{len(found)} nodes do not fit {version}: {' '.join(found[:5])}{more} Or convert: convert_opset."
         )

@@ -1,0 +1,253 @@
+"""Convert a model to another version of ai.onnx: only the nodes whose operators changed between the two."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from onnxlab import schemas
+from onnxlab.errors import EditError
+from onnxlab.graph import tensors
+from onnxlab.graph.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
+from onnxlab.graph.edits.metadata import import_opset
+from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.extraction import Declaration
+from onnxlab.graph.merging import raise_ir_version
+from onnxlab.graph.opsets import Found, converted, since
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.renaming import Renaming
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+Known = Callable[[int], "np.ndarray[Any, Any] | None"]
+"""The elements of a value id, where they are known without running the model."""
+
+SMALL = 1024
+"""Bytes up to which the data of an input is shown to a conversion: axes, sizes, bounds; never weights."""
+
+
+def convert_opset(
+    graph: "ModelGraph", version: int, declaration: Declaration | None = None, known: Known | None = None
+) -> int:
+    """Convert the model, its bodies and its functions to another version of ai.onnx; returns how many nodes changed.
+
+    Nodes whose operators did not change stay as they are, to the byte; others keep their names, documentation and
+    metadata, and those that come beside them are called after them. Only the ai.onnx domain is converted.
+
+    Args:
+        declaration: what is known of a value id; default: what the model declares.
+        known: elements of values that are known without running the model.
+
+    Raises:
+        EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
+    """
+    newest = schemas.latest_opset("")
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= newest:
+        raise EditError(f"there are versions 1 to {newest} of ai.onnx, so a model cannot be converted to {version!r}")
+    roots: list[Scope] = [graph.main, *(graph.scopes[each] for each in graph.index.function_ids)]
+    old = {root.id: found for root in roots if (found := graph.opset_version("", root)) is not None}
+    work = _Conversion(graph, declaration or (lambda vid: graph.values[vid].info), known or (lambda _: None), version)
+    plan, refused = work.plan(old)
+    if refused:
+        more = f" … and {len(refused) - 5} more." if len(refused) > 5 else ""
+        raise EditError(
+            f"{len(refused)} nodes cannot be converted to ai.onnx {version}: {' '.join(refused[:5])}{more} "
+            "Replace them, or choose another version."
+        )
+    with graph.edit(f"convert to ai.onnx {version}"):
+        for root in roots:
+            if old.get(root.id, version) != version:
+                import_opset(graph, "", version, root)
+        changed = sum(_replace(graph, node, nodes) for node, nodes in plan)
+        raise_ir_version(graph, _ir_version(version))
+    return changed
+
+
+def _ir_version(version: int) -> int:
+    return helper.find_min_ir_version_for([onnx.OperatorSetIdProto(version=version)], ignore_unknown=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """What a node becomes: the node under short names of its own, with what is known of its values."""
+
+    node: onnx.NodeProto
+    types: dict[str, onnx.TypeProto]
+    constants: list[onnx.TensorProto]
+    old: int
+
+    @property
+    def key(self) -> tuple[int, bytes]:
+        """What is equal of nodes that do the same to the same."""
+        messages = [self.node, *self.types.values(), *self.constants]
+        data = [message.SerializeToString(deterministic=True) for message in messages]
+        return self.old, b"".join(len(each).to_bytes(8) + each for each in [*data, *map(str.encode, self.types)])
+
+    def numbered(self, number: int) -> "_Question":
+        """The same under names that no other question has."""
+        names = {name: f"{number}.{name}" for name in (*self.node.input, *self.node.output) if name}
+        constants = []
+        for tensor in self.constants:
+            constants.append(onnx.TensorProto())
+            constants[-1].CopyFrom(tensor)
+            constants[-1].name = f"{number}.{tensor.name}"
+        node = Renaming(names).node(self.node)
+        return _Question(node, {f"{number}.{name}": each for name, each in self.types.items()}, constants, self.old)
+
+
+class _Conversion:
+    """What the nodes of a model become. Nodes that do the same to the same are converted once."""
+
+    def __init__(self, graph: "ModelGraph", declaration: Declaration, known: Known, version: int) -> None:
+        self._graph = graph
+        self._declaration = declaration
+        self._known = known
+        self._version = version
+
+    def plan(self, versions: dict[int, int]) -> tuple[list[tuple[NodeRecord, list[onnx.NodeProto]]], list[str]]:
+        """(each node that changes with those that come in its place, under their own names; why others cannot)."""
+        questions: dict[tuple[int, bytes], _Question] = {}
+        asked: list[tuple[NodeRecord, tuple[int, bytes], dict[str, str]]] = []
+        for node in self._graph.nodes.values():
+            old = versions.get(self._graph.root(self._graph.scopes[node.scope]).id)
+            if node.domain or old is None:
+                continue
+            if since(node.proto, old) not in (0, since(node.proto, self._version)):
+                question, names = self._question(node, old)
+                questions.setdefault(question.key, question)
+                asked.append((node, question.key, names))
+        answers = self._answers(questions)
+        plan, refused = [], []
+        for node, key, names in asked:
+            number, found = answers[key]
+            if isinstance(found, str):
+                refused.append(f"{self._graph.label(node)} ({node.op_type}): {found}.")
+            else:
+                own = {f"{number}.{short}": name for short, name in names.items()}
+                plan.append((node, _named(self._graph, node, found, own)))
+        return plan, refused
+
+    def _answers(self, questions: dict[tuple[int, bytes], _Question]) -> dict[tuple[int, bytes], tuple[int, Found]]:
+        """By key the number that is in the names of the nodes that each question's node becomes, and these."""
+        answers: dict[tuple[int, bytes], tuple[int, Found]] = {}
+        for old in {key[0] for key in questions}:
+            keys = [key for key in questions if key[0] == old]
+            numbered = [questions[key].numbered(number) for number, key in enumerate(keys)]
+            types = {name: each for question in numbered for name, each in question.types.items()}
+            constants = [tensor for question in numbered for tensor in question.constants]
+            found = converted([question.node for question in numbered], types, constants, old, self._version)
+            answers.update((key, (number, each)) for number, (key, each) in enumerate(zip(keys, found, strict=True)))
+        return answers
+
+    def _question(self, node: NodeRecord, old: int) -> tuple[_Question, dict[str, str]]:
+        """A node's question, and what the short names in it stand for."""
+        shown, names = self._canonical(node)
+        return _Question(shown, *self._surroundings(node, names), old), names
+
+    def _canonical(self, node: NodeRecord) -> tuple[onnx.NodeProto, dict[str, str]]:
+        """The node with its values called after their slots, and what these names stand for."""
+        shown = onnx.NodeProto(op_type=node.op_type)
+        called: dict[str, str] = {}
+        for slot, name in enumerate(node.proto.input):
+            shown.input.append(called.setdefault(name, f"i{slot}") if name else "")
+        for slot, name in enumerate(node.proto.output):
+            shown.output.append(f"o{slot}" if name else "")
+            called[name] = f"o{slot}"
+        shown.attribute.extend(attribute for attribute in node.proto.attribute)
+        return shown, {short: name for name, short in called.items() if name}
+
+    def _surroundings(
+        self, node: NodeRecord, names: dict[str, str]
+    ) -> tuple[dict[str, onnx.TypeProto], list[onnx.TensorProto]]:
+        """Types of a node's values by their short names, and the data of its small constant inputs."""
+        values = {self._graph.values[vid].name: vid for vid in (*node.inputs, *node.outputs) if vid}
+        types, constants = {}, []
+        for short, name in names.items():
+            if (info := self._declaration(values[name])) is not None and info.HasField("type"):
+                types[short] = info.type
+            if short[0] == "i" and (array := self._constant(self._graph.values[values[name]])) is not None:
+                constants.append(tensors.from_array(array, short))
+        return types, constants
+
+    def _constant(self, value: ValueRecord) -> "np.ndarray[Any, Any] | None":
+        stored = value.initializer
+        if isinstance(stored, onnx.TensorProto) and not value.is_input:
+            return self._graph.array(value.id) if _is_small(stored) else None
+        if value.producer and (maker := self._graph.nodes[value.producer[0]]).op_type == "Constant":
+            for attribute in maker.proto.attribute:
+                if attribute.name == "value" and not attribute.ref_attr_name and _is_small(attribute.t):
+                    return tensors.to_array(attribute.t, self._graph.base_dir)
+        return self._known(value.id)
+
+
+def _is_small(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_type != onnx.TensorProto.STRING and tensors.nbytes(tensor) <= SMALL
+
+
+def _named(
+    graph: "ModelGraph", node: NodeRecord, found: Sequence[onnx.NodeProto], names: dict[str, str]
+) -> list[onnx.NodeProto]:
+    """Converted nodes with the model's own names, and fresh ones for what came in between."""
+    scope = graph.scopes[node.scope]
+    fresh, stem = FreshNames(graph, scope), node.name or next(filter(None, node.proto.output), node.op_type)
+    here = dict(names)
+    for each in found:
+        for name in each.output:
+            if name and name not in here:
+                here[name] = fresh.value(f"{stem}/{each.op_type}")
+    renaming = Renaming(here)
+    return [renaming.node(each) for each in found]
+
+
+def _replace(graph: "ModelGraph", node: NodeRecord, found: Sequence[onnx.NodeProto]) -> bool:
+    """Put what a node became in its place; the part of it that is the node itself is changed where it stands."""
+    main = _itself(node, found)
+    changes = list(_differences(node, found[main]))
+    scope = graph.scopes[node.scope]
+    fresh, position = FreshNames(graph, scope), scope.position(node)
+    for number, each in enumerate(found):
+        if number != main:
+            each.name = fresh.node(f"{node.name}/{each.op_type}") if node.name else ""
+            changes.append(InsertNode(scope.id, position + number, each))
+    graph.apply(*changes)
+    return bool(changes)
+
+
+def _itself(node: NodeRecord, found: Sequence[onnx.NodeProto]) -> int:
+    """Which of the nodes is the node still: one of its operator, else the one that makes its first output."""
+    alike = [number for number, each in enumerate(found) if each.op_type == node.op_type]
+    outputs = set(node.proto.output)
+    makers = [number for number, each in enumerate(found) if outputs.intersection(each.output)]
+    return (alike or makers)[0]
+
+
+def _differences(node: NodeRecord, wanted: onnx.NodeProto) -> Sequence[Change]:
+    """The changes that make a node say what another one says."""
+    changes: list[Change] = []
+    if wanted.op_type != node.op_type:
+        changes.append(SetField(("node", node.id), "op_type", wanted.op_type))
+    if list(wanted.input) != list(node.proto.input):
+        changes.append(SetInputs(node.id, tuple(wanted.input)))
+    if list(wanted.output) != list(node.proto.output):
+        changes.append(SetOutputs(node.id, tuple(wanted.output)))
+    given = {attribute.name: attribute for attribute in node.proto.attribute}
+    kept = {attribute.name: attribute for attribute in wanted.attribute}
+    changes += [SetAttribute(node.id, name, None) for name in given if name not in kept]
+    for name, attribute in kept.items():
+        if name not in given or not _says_the_same(given[name], attribute):
+            changes.append(SetAttribute(node.id, name, attribute))
+    return changes
+
+
+def _says_the_same(given: onnx.AttributeProto, other: onnx.AttributeProto) -> bool:
+    """Whether two attributes hold the same; the converter drops documentation and writes tensors anew."""
+    if given.type == onnx.AttributeProto.TENSOR == other.type:
+        return bool(np.array_equal(tensors.to_array(given.t), tensors.to_array(other.t)))
+    bare = onnx.AttributeProto()
+    bare.CopyFrom(given)
+    bare.ClearField("doc_string")
+    return bare == other

@@ -1,0 +1,151 @@
+"""Opset conversion: what did not change stays to the byte, what did computes the same, what cannot be is refused."""
+
+import os
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+
+import onnxlab
+from onnxlab.errors import EditError
+from onnxlab.model import Model
+from tests.corpus import Corpus, inputs
+from tests.graph.models import branches, state
+from tests.graph.test_edits import check_undo
+from tests.graph.test_script import replayed
+from tests.oracle import oracle
+
+BOTH = onnx.parser.parse_model("""
+<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
+both (float[2, 3, 4] x, bool flag) => (float[2, 4] y) {
+    axes = Constant<value_ints = [1]>()
+    [squeezed] s = ReduceMean<axes = [1], keepdims = 0>(x)
+    [choice] y = If (flag) <
+        then_branch = then () => (float[2, 4] t) { [inner] t = local.Scaled<factor = 3.0>(s) },
+        else_branch = else () => (float[2, 4] e) { [halves] a, b = Split<axis = 1>(s) e = Concat<axis = 1>(b, a) }
+    >
+}
+<opset_import: ["" : 17], domain: "local">
+Scaled <factor> (v) => (o) {
+    [leak] l = LeakyRelu<alpha: float = @factor>(v)
+    [most] m = ReduceMax<axes = [1], keepdims = 1>(l)
+    o = Add(l, m)
+}""")
+
+
+def both() -> onnx.ModelProto:
+    """A model whose nodes that change stand in the graph, in a branch and in a function."""
+    model = onnx.ModelProto.FromString(BOTH.SerializeToString())
+    model.graph.node[1].doc_string = "kept"
+    model.graph.node[1].metadata_props.add(key="from", value="torch")
+    return model
+
+
+FEEDS = {"x": np.random.default_rng(0).standard_normal((2, 3, 4), np.float32), "flag": np.array(False)}
+
+
+def test_nodes_in_the_graph_in_bodies_and_in_functions_become_what_they_are_later() -> None:
+    model = Model(both())
+    before, index = model.to_bytes(), state(model.graph)
+    expected = [Model(both()).run({**FEEDS, "flag": np.array(flag)})["y"] for flag in (True, False)]
+    mean = model.nodes["squeezed"]
+    assert model.convert_opset(18) == 3
+    assert model.opsets == {"": 18, "local": 1}
+    assert model.proto.functions[0].opset_import[0].version == 18
+    assert mean == model.nodes["squeezed"], "still the same node"
+    assert (mean.doc_string, dict(mean.metadata)) == ("kept", {"from": "torch"})
+    assert [value.name for value in mean.inputs] == ["x", "squeezed/Constant"]
+    assert model.nodes["choice/else/halves"].attributes["num_outputs"] == 2
+    assert model.nodes["local::Scaled/leak"].proto == both().functions[0].node[0], "LeakyRelu is the same in both"
+    onnx.checker.check_model(model.proto, full_check=True)
+    for flag, wanted in zip((True, False), expected, strict=True):
+        np.testing.assert_array_equal(oracle()(model.to_bytes(), {**FEEDS, "flag": np.array(flag)})["y"], wanted)
+    assert model.history.labels == ["convert to ai.onnx 18"]
+    assert replayed(model, before) == model.to_bytes()
+    check_undo(model.graph, before, index)
+
+
+def test_there_and_back_again() -> None:
+    model = Model(both())
+    model.convert_opset(18)
+    assert model.convert_opset(17) == 3
+    assert dict(model.nodes["squeezed"].attributes) == {"axes": [1], "keepdims": 0}
+    assert "num_outputs" not in model.nodes["choice/else/halves"].attributes
+    onnx.checker.check_model(model.proto, full_check=True)
+    np.testing.assert_array_equal(oracle()(model.to_bytes(), FEEDS)["y"], Model(both()).run(FEEDS)["y"])
+
+
+def test_an_operator_that_is_too_new_becomes_its_body() -> None:
+    text = '<ir_version: 9, opset_import: ["" : 20]> g (float[N, 6] x) => (float[N, 6] y) { [act] y = Gelu(x) }'
+    model = Model(onnx.parser.parse_model(text))
+    assert model.convert_opset(13) == 1
+    assert "Gelu" not in {node.op_type for node in model.nodes}
+    assert all(node.name.startswith("act") for node in model.nodes)
+    onnx.checker.check_model(model.proto, full_check=True)
+    x = np.linspace(-4, 4, 12, dtype=np.float32).reshape(2, 6)
+    expected = oracle()(onnx.parser.parse_model(text).SerializeToString(), {"x": x})["y"]
+    np.testing.assert_allclose(oracle()(model.to_bytes(), {"x": x})["y"], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new", "says"),
+    [
+        ("y = GridSample(x, x)", 20, 15, r"y \(GridSample\): "),
+        ("y = Shape<start = 1>(x)", 15, 13, r"y \(Shape\): .*has no attribute 'start'"),
+        ("y = Cast<to = 16>(x)", 13, 12, "Cast of ai.onnx 12 does not take tensor.bfloat16. as output"),
+        ("y = Relu(x)", 20, 99, "there are versions 1 to"),
+        ("y = Relu(x)", 20, "21", "cannot be converted to '21'"),
+    ],
+)
+def test_what_cannot_be_said_is_refused_by_name(line: str, old: int, new: int, says: str) -> None:
+    kind = "bfloat16" if "Cast" in line else "int64" if "Shape" in line else "float"
+    model = Model(onnx.parser.parse_model(
+        f'<ir_version: 9, opset_import: ["" : {old}]> g (float[1, 2, 3, 2] x) => ({kind} y) {{ [y] {line} }}'
+    ))  # fmt: skip
+    before = model.to_bytes()
+    with pytest.raises(EditError, match=says):
+        model.convert_opset(new)
+    assert model.to_bytes() == before
+
+
+def test_a_reference_to_an_attribute_that_decides_is_refused() -> None:
+    model = both()
+    node = model.functions[0].node[0]
+    node.op_type = "Softmax"
+    node.attribute[0].name, node.attribute[0].type = "axis", onnx.AttributeProto.INT
+    model.functions[0].opset_import[0].version = model.opset_import[0].version = 12
+    model.graph.node[0].CopyFrom(onnx.helper.make_node("Constant", [], ["axes"], value_ints=[1]))
+    with pytest.raises(EditError, match=r"leak \(Softmax\): what it becomes depends on an attribute of its function"):
+        Model(model).convert_opset(13)
+
+
+REAL = {"silero_vad_if": (13, 18), "functions_ts": (21,), "script_control": (13, 21), "resnet101_qdq": (18,)}
+if os.environ.get("ONNXLAB_LONG"):
+    REAL = dict.fromkeys((*REAL, "rapidocr_cls", "lstm_gru", "gpt2_kv", "minilm_int8", "whisper_encoder"), (15, 18, 21))
+
+
+@pytest.mark.parametrize(("name", "versions"), REAL.items())
+def test_real_models_compute_the_same(corpus: Corpus, name: str, versions: tuple[int, ...]) -> None:
+    model = onnxlab.load(corpus[name])
+    before, feeds = model.to_bytes(), inputs(name, corpus[name])
+    expected = oracle()(corpus[name], feeds)
+    same = ["Add", "MatMul", "Relu", "Sigmoid", "Gather", "Concat"]  # they take more types later, nothing else
+    untouched = [node.proto.SerializeToString() for node in model.find(same, where=lambda node: node.name)]
+    for version in versions:
+        model.convert_opset(version)
+        assert set(untouched) <= {node.proto.SerializeToString() for node in model.find(same)}
+        assert not [problem for problem in model.check() if problem.severity == "error"]
+        found = oracle()(model.to_bytes(), feeds)
+        for output, array in expected.items():
+            np.testing.assert_allclose(found[output], array, rtol=1e-4, atol=1e-5)
+        model.undo()
+        assert model.to_bytes() == before
+
+
+def test_bodies_are_left_to_their_own_nodes() -> None:
+    model = Model(branches())
+    assert model.convert_opset(21) == 0
+    assert model.convert_opset(13) == 0
+    assert model.nodes["if/then/inner"].op_type == "If"
+    onnx.checker.check_model(model.proto, full_check=True)
