@@ -12,7 +12,7 @@ from typing import Any
 
 from onnxlab import schemas
 from onnxlab.errors import RunError, UnsupportedOperatorError
-from onnxlab.execution import functions, gradient, sizes
+from onnxlab.execution import diagnosis, functions, gradient, sizes
 from onnxlab.execution.compiler import Compiler, ScopeCompiler
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.provider import Part, PartitionView, Step, SubgraphClaim
@@ -188,6 +188,7 @@ def _kernel_step(
         size=sizes.find(node.domain, node.op_type, node.since_version, keywords),
         pure=not (kernel.custom or node.op_type in _RANDOM or node.attributes.bodies),
         opsets=scope.scope.opsets,
+        explain=partial(diagnosis.broken_rule, node, scope.scope.opsets),
     )
 
 

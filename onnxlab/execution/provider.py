@@ -67,6 +67,7 @@ class Step:
         size: bytes of the outputs, from the inputs, where they may dwarf these; asked before the call.
         pure: whether equal inputs always make equal outputs, so that what constants make is made once.
         opsets: {domain: version} imported where the node stands.
+        explain: `explain(inputs, fully=True)`, asked after a failure: which rule they break, "" where it cannot tell.
     """
 
     label: str
@@ -81,6 +82,7 @@ class Step:
     size: Callable[..., int] | None = None
     pure: bool = False
     opsets: Mapping[str, int] = field(default_factory=dict)
+    explain: Callable[..., str] | None = None
 
 
 CompiledPart: TypeAlias = Callable[..., Sequence[Any]] | list[Step]

@@ -25,6 +25,8 @@ PATIENCE = 0.4
 """Seconds that a call gets to stop by itself before it is left alone."""
 
 _idle: list[_Worker] = []  # append and pop are atomic
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_idle.clear)  # threads do not survive a fork
 
 
 class _Worker(threading.Thread):

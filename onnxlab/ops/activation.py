@@ -175,7 +175,7 @@ def mish(x: Array) -> Array:
 def swish(x: Array, alpha: float = 1.0) -> Array:
     """x · sigmoid(alpha·x)."""
     y = sigmoid(x * x.dtype.type(alpha))
-    return np.multiply(y, x, out=y)
+    return np.multiply(y, x, out=y if x.ndim else None)
 
 
 @kernel("Gelu", since=20)
@@ -326,4 +326,4 @@ def swiglu(a: Array, b: Array, alpha: float = 1.0) -> Array:
     if a.shape != b.shape:
         raise ValueError(f"A has shape {a.shape}, B {b.shape}: expected equal shapes, SwiGLU does not broadcast")
     y = swish(a, alpha=alpha)
-    return np.multiply(y, b, out=y)
+    return np.multiply(y, b, out=y if b.ndim else None)

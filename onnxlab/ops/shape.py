@@ -37,6 +37,8 @@ def size(x: Array) -> Array:
 @kernel("Reshape", since=5)
 def reshape(data: Array, shape: Array, allowzero: int = 0) -> Array:
     """`data` in another shape: one dim may be −1, and a 0 keeps the input's dim unless allowzero is set."""
+    if shape.ndim != 1:
+        raise ValueError(f"shape has {shape.ndim} axes: expected a vector")
     dims = shape.tolist()
     if not allowzero and 0 in dims:
         if len(dims) > data.ndim and any(dim == 0 for dim in dims[data.ndim :]):

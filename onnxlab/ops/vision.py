@@ -96,7 +96,10 @@ def _grid_sample_image(image: Array, points: Array, align_corners: bool, mode: s
 @widened
 def affine_grid(theta: Array, size: Array, align_corners: int = 0) -> Array:
     """[N, D1, …, rank]: the positions of size [N, C, D1, …], from −1 to 1, moved by theta [N, rank, rank + 1]."""
-    spatial = integers(size)[2:]
+    batch, _, *spatial = integers(size)
+    if theta.shape != (batch, len(spatial), len(spatial) + 1):
+        wanted = [batch, len(spatial), len(spatial) + 1]
+        raise ValueError(f"theta has shape {theta.shape}: expected {wanted} for size {list(integers(size))}")
     lines = []
     for dim in spatial:
         line = np.linspace(-1, 1, dim) if align_corners else (2 * np.arange(dim) + 1) / dim - 1

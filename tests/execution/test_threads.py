@@ -1,14 +1,17 @@
 """Many threads, one model."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnx
+import pytest
 
 from onnxlab.execution.runner import Runner
 from onnxlab.graph.attributes import encode
 from onnxlab.graph.changes import SetAttribute
 from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.limits import Limits
 from tests.execution.models import CHAIN, node, runner
 
 
@@ -67,3 +70,16 @@ def test_edits_while_running_never_mix_versions():
         assert all(pool.map(many, range(3)))
         editing.result()
     np.testing.assert_array_equal(run.run({"x": x})["d"], wanted[199 % 3])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_forked_process_runs_with_threads_of_its_own():
+    run = runner("g (float[n] x) => (float[n] y) { y = Relu (x) }")
+    feeds = {"x": np.ones(4_000_000, np.float32)}
+    run.run(feeds, keep=False)  # leaves a worker that waits, which the child does not have
+    child = os.fork()
+    if not child:
+        found = run.run(feeds, keep=False, limits=Limits(deadline=20))
+        os._exit(0 if found["y"][0] == 1 else 1)
+    assert os.waitpid(child, 0)[1] == 0
