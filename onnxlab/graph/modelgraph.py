@@ -46,6 +46,7 @@ class ModelGraph:
             `forget_node(id)` and `forget_scope(id)` what changes, and dropped when the meaning of all nodes may.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
+        networks: the graph as networkx sees it, scope by scope.
         journal: where every commit is written down before it is final, None where nothing is.
     """
 
@@ -65,7 +66,7 @@ class ModelGraph:
         self.journal: Journal | None = None
         self.transaction: Transaction | None = None
         self._unrecorded_touch: Touch | None = None
-        self._networks = Networks(self.index)
+        self.networks = Networks(self.index)
         self._snapshots = Snapshots(self)
         self._names = names.NodeNames(self)
         self._arrays: dict[int, np.ndarray[Any, Any]] = {}
@@ -241,7 +242,7 @@ class ModelGraph:
     def nx(self, scope: Scope | None = None) -> Any:
         """The live, read-only networkx.MultiDiGraph of a scope (default: the main graph)."""
         with self.lock:
-            return self._networks.view(scope or self.main)
+            return self.networks.view(scope or self.main)
 
     # -- what the changes need --------------------------------------------------------------------------------------
 

@@ -6,11 +6,14 @@ node, `kind="capture"`, with (inner node id, input slot), or (scope id, position
 second part of the key.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from onnxlab import dtypes
 from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
 if TYPE_CHECKING:
     from onnxlab.graph.edges import Slot
@@ -52,26 +55,56 @@ class _Data(Mapping[str, Any]):
 
 
 class NodeData(_Data):
-    """`op_type`, `domain`, `name` and the `record` of a node."""
+    """`op_type`, `domain` and `name` of a node."""
 
     __slots__ = ()
     _fields: Mapping[str, Callable[[NodeRecord], Any]] = {
         "op_type": lambda node: node.op_type,
         "domain": lambda node: node.domain,
         "name": lambda node: node.name,
-        "record": lambda node: node,
     }
 
 
 class EdgeData(_Data):
-    """`value` (its id), `name` of the value and `kind` of an edge: "data", or "capture" by a body."""
+    """`value` (its id), `name` of the value and `kind` of an edge: "data", or "capture" by a body.
 
-    __slots__ = ()
+    What inference knows of the value is `dtype` ("float32", "" where it is unknown), `shape` ("batch,64,56,56", "?"
+    where the rank is unknown) and `bytes`, with 1 in the place of dims that are no numbers, 0 where nothing is known.
+    """
+
+    __slots__ = ("_networks",)
     _fields: Mapping[str, Callable[[ValueRecord], Any]] = {
         "value": lambda value: value.id,
         "name": lambda value: value.name,
         "kind": lambda _: "data",
     }
+    _facts: Mapping[str, Callable[[Fact], Any]] = {
+        "dtype": lambda fact: dtypes.name(fact.elem_type) if isinstance(fact, TensorFact) and fact.elem_type else "",
+        "shape": lambda fact: "?" if fact.shape is None else ",".join(map(str, fact.shape)),
+        "bytes": lambda fact: _bytes(fact),
+    }
+
+    def __init__(self, record: ValueRecord, networks: "Networks") -> None:
+        self._record = record
+        self._networks = networks
+
+    def __getitem__(self, key: str) -> Any:
+        if (look := self._facts.get(key)) is not None:
+            return look(self._networks.fact_of(self._record.id))
+        return self._fields[key](self._record)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._fields, *self._facts])
+
+    def __len__(self) -> int:
+        return len(self._fields) + len(self._facts)
+
+
+def _bytes(fact: Fact) -> int:
+    if not isinstance(fact, TensorFact) or fact.shape is None or not fact.elem_type:
+        return 0
+    elements = math.prod(dim if isinstance(dim, int) else 1 for dim in fact.shape)
+    return -(-elements * dtypes.bits(fact.elem_type) // 8)
 
 
 class CaptureData(EdgeData):
@@ -80,9 +113,14 @@ class CaptureData(EdgeData):
 
 
 class Networks:
-    """A MultiDiGraph per scope. networkx is imported at the first request (it costs about 100 ms)."""
+    """A MultiDiGraph per scope. networkx is imported at the first request (it costs about 100 ms).
+
+    Attributes:
+        fact_of: what is known of a value id, for the attributes of edges; nothing, unless somebody who knows sets it.
+    """
 
     def __init__(self, index: "Index") -> None:
+        self.fact_of: Callable[[int], Fact] = lambda _: UNKNOWN
         self._index = index
         self._graphs: dict[int, Any] = {}
 
@@ -116,7 +154,7 @@ class Networks:
                 value = values[vid]
                 if value.producers[0] != (maker, out_slot):
                     continue
-                data = EdgeData(value)
+                data = EdgeData(value, self)
                 for user, in_slot in index.readers(value) if value.formal_outputs else value.uses:
                     if user in predecessors and user not in after and isinstance(in_slot, int):
                         after[user] = predecessors[user][maker] = {(out_slot, in_slot): data}
@@ -128,7 +166,7 @@ class Networks:
         maker, out_slot = value.producers[0]
         consumer, key = self._end(scope, out_slot, user, slot)
         if consumer:
-            data = EdgeData(value) if isinstance(key[1], int) else CaptureData(value)
+            data = (EdgeData if isinstance(key[1], int) else CaptureData)(value, self)
             edges = graph._succ[maker].setdefault(consumer, {})
             graph._pred[consumer][maker] = edges
             edges[key] = data

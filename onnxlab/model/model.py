@@ -51,6 +51,7 @@ class Model(Querying, Running, Showing):
         self.graph = ModelGraph(proto, self.source.base_dir)
         self.inference = Inference(self.graph)
         self.runner = Runner(self.graph, self.inference.fact)
+        self.graph.networks.fact_of = self.inference.fact
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
         self.graph.journal = self._journal = Journal(self.graph, self.source)
@@ -74,8 +75,16 @@ class Model(Querying, Running, Showing):
 
     @property
     def nx(self) -> Any:
-        """The main graph as a live, read-only networkx.MultiDiGraph of node ids."""
+        """The main graph as a live, read-only networkx.MultiDiGraph of node ids: any of its algorithms runs on it.
+
+        Nodes have `op_type`, `domain` and `name`; edges `name`, `kind` ("data" or "capture"), and by inference `dtype`,
+        `shape` and `bytes`: `nx.dag_longest_path(model.nx, weight="bytes")`. `model.node(id)` is a node's handle.
+        """
         return self.graph.nx()
+
+    def nx_of(self, scope: str) -> Any:
+        """The same of a body or function, by its path: "if_3/then_branch", "domain::name"; "" is the main graph."""
+        return self.graph.nx(self.scope_record(scope))
 
     @property
     def history(self) -> History:
