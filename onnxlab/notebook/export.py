@@ -15,6 +15,7 @@ import onnx
 
 from onnxlab.errors import LoadError
 from onnxlab.graph.tensors import nbytes
+from onnxlab.notebook.editor import Editor
 from onnxlab.notebook.hub import Hub, hub_of
 from onnxlab.notebook.protocol import JSON, PROTOCOL, diagnostics, wire_version
 from onnxlab.render import svg
@@ -98,6 +99,8 @@ def record(hub: Hub) -> JSON:
         "nodes": {str(ident): inspector.node(ident, model.diagnostics) for ident in inspected},
         "docs": {document["title"]: document for document in documents},
         "values": _values(hub) if inspected else {},
+        "about": Editor(model, hub, "").about(None, None),
+        "costs": hub.costs(),
     }
 
 

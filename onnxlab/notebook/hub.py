@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
+from onnxlab.analysis.costs import flops_by_node
 from onnxlab.notebook.inspect import Inspector
-from onnxlab.notebook.protocol import JSON, ProtocolError, diagnostics
+from onnxlab.notebook.protocol import JSON, ProtocolError, diagnostics, number
 from onnxlab.notebook.scene import Scene
 
 if TYPE_CHECKING:
@@ -92,6 +93,11 @@ class Hub:
         labels = [*history.labels, *reversed(history.redo_labels)]
         steps = [{"label": label, "python": self.lines.get(number, "")} for number, label in enumerate(labels, 1)]
         return {"steps": steps, "position": history.position}
+
+    def costs(self) -> JSON:
+        """Floating-point operations by node, two columns."""
+        found = flops_by_node(self.model.graph, self.model.inference.fact)
+        return {"nodes": list(found), "flops": [number(count) for count in found.values()]}
 
     def state(self) -> JSON:
         """Where in its history the model stands, and whether there are edits to save."""

@@ -154,6 +154,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         },
         "picture": Parameter("heat or image, or null for none", _is_text, required=False),
     },
+    "costs": {},
     "pin": {"value": _ID, "on": Parameter("true or false", _is_bool)},
     "stop": {"run": _ID},
 }

@@ -77,6 +77,7 @@ class Session:
             "stop": self._stop,
             "tensor": self._tensor,
             "pin": self._pin,
+            "costs": self._costs,
         }
 
     @property
@@ -212,6 +213,10 @@ class Session:
     def _tensor(self, **params: Any) -> tuple[JSON, list[bytes]]:
         with self.model.graph.lock:
             return self.tensors.tensor(**params)
+
+    def _costs(self) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.costs()
 
     def _pin(self, value: int, on: bool) -> JSON:
         with self.model.graph.lock:

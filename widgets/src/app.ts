@@ -9,7 +9,7 @@ import { Blast } from "./blast.ts";
 import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
 import { type Heat, heatOf } from "./heat.ts";
-import { neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
+import { groupsAround, neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
 import { Numbers } from "./numbers.ts";
 import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./protocol.ts";
 import { type Hits, SearchIndex } from "./search.ts";
@@ -226,6 +226,16 @@ export class App {
     if (!this.store.nodes.has(node)) return;
     this.picture?.reveal(node, { select: true });
     this.#selected([node]);
+  }
+
+  /** Selects a group and brings it into view, with what it is in open. */
+  revealGroup(group: number): void {
+    const first = [...this.store.nodes.values()].find((node) => groupsAround(this.store, node.group).includes(group));
+    if (!first) return;
+    this.picture?.reveal(first.id);
+    this.picture?.fold(group);
+    this.select([]);
+    this.subject.value = { kind: "group", group };
   }
 
   selectNeighbours(nodes: number[], direction: "producers" | "consumers"): void {

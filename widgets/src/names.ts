@@ -83,11 +83,16 @@ export function neighbours(store: Store, nodes: Iterable<number>, direction: "pr
   return [...found].filter((id) => !from.has(id));
 }
 
-/** Names of the groups around and of a group, innermost first. */
+/** A group and the groups around it, innermost first. */
+export function groupsAround(store: Store, group: number): number[] {
+  const path: number[] = [];
+  for (let id = group; id && path.length < 100; id = store.groups.get(id)?.parent ?? 0) path.push(id);
+  return path;
+}
+
+/** Their names. */
 export function groupWords(store: Store, group: number): string[] {
-  const names: string[] = [];
-  for (let id = group; id && names.length < 100; id = store.groups.get(id)?.parent ?? 0) names.push(store.groups.get(id)?.name ?? "");
-  return names;
+  return groupsAround(store, group).map((id) => store.groups.get(id)?.name ?? "");
 }
 
 /** 1 234 567 with thin spaces. */

@@ -4,7 +4,7 @@
  * What is only visual works as ever; edits and runs are not offered, since `can` refuses them.
  */
 
-import type { Documentation, Hello, NodeInfo, Snapshot, ValueInfo } from "./protocol.ts";
+import type { About, Costs, Documentation, Hello, NodeInfo, Snapshot, ValueInfo } from "./protocol.ts";
 import type { Message, Transport } from "./transport.ts";
 
 /** A model as the page carries it. */
@@ -17,6 +17,9 @@ export interface Recorded {
   /** By operator, "domain::Op". */
   docs: Record<string, Documentation>;
   values: Record<string, ValueInfo>;
+  /** Of the model as a whole. */
+  about: About;
+  costs: Costs;
 }
 
 type Answer = { result: unknown; b64?: string[] } | { error: { code: string; message: string; hint?: string } };
@@ -52,6 +55,10 @@ function answerTo(model: Recorded, method: string, params: Record<string, number
       return found(model.docs[operatorOf(model, params.node!)]);
     case "value":
       return found(model.values[params.value!]);
+    case "about":
+      return found(model.about);
+    case "costs":
+      return found(model.costs);
     default:
       return { error: { code: "offline", message: "This page has no kernel.", hint: "Open the model in a notebook to edit or run it." } };
   }

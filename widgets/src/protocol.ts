@@ -313,6 +313,7 @@ export interface Methods {
   save: [Record<string, never>, { path: string; bytes: number }];
   run: [{ nodes: number[] | null; seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number> }, RunResult];
   tensor: [{ value: number; rows?: number; columns?: number; at?: number[]; top?: number; left?: number; height?: number; width?: number; pixels?: number; picture?: string }, TensorPart];
+  costs: [Record<string, never>, Costs];
   /** A value stays what it was in the last run, whatever makes it. */
   pin: [{ value: number; on: boolean }, { pinned: number[] }];
   stop: [{ run: number }, { stopped: boolean }];
@@ -323,6 +324,12 @@ export interface GivenInput {
   how: "random" | "zeros" | "ones" | "last" | "text" | "file";
   text?: string;
   file?: string;
+}
+
+/** Floating-point operations by node, two columns; dims of unknown size count one. */
+export interface Costs {
+  nodes: number[];
+  flops: WireInt[];
 }
 
 /** A part of two axes of a tensor; axis -1: the tensor has none. The picture's bytes come as a buffer. */

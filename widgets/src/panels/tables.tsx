@@ -2,9 +2,10 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
+import { quantity } from "../heat.ts";
 import { count, plural } from "../names.ts";
 import { useCell, useEvents } from "../state.ts";
-import { TABLES, type Row, type TableName, rowsOf, sorted } from "../tables.ts";
+import { type Cell, type Extra, NO_EXTRA, TABLES, type Row, type TableName, rowsOf, sorted } from "../tables.ts";
 import { Elided } from "./controls.tsx";
 
 /** Pixels. */
@@ -37,7 +38,8 @@ function Table({ app, name }: { app: App; name: TableName }) {
   const [height, setHeight] = useState(200);
   const scroll = useRef<HTMLDivElement>(null);
   const version = app.store.version;
-  const rows = useMemo(() => rowsOf(app.store, name), [name, version, app.store.diagnostics]);
+  const extra = useExtra(app);
+  const rows = useMemo(() => rowsOf(app.store, name, extra), [name, version, extra, app.store.diagnostics]);
   const shown = useMemo(() => sorted(rows, order.column, order.down), [rows, order]);
   useEffect(() => {
     const element = scroll.current;
@@ -46,6 +48,13 @@ function Table({ app, name }: { app: App; name: TableName }) {
     observer.observe(element);
     return () => observer.disconnect();
   }, []);
+  useEffect(() => {
+    // What is selected elsewhere comes into sight here.
+    const element = scroll.current, at = shown.findIndex((row) => isSelected(subject, row));
+    if (!element || at < 0) return;
+    const y = at * ROW_HEIGHT;
+    if (y < element.scrollTop || y + 2 * ROW_HEIGHT > element.scrollTop + element.clientHeight) element.scrollTop = y - element.clientHeight / 3;
+  }, [subject]);
   const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN_ROWS);
   const last = Math.min(shown.length, Math.ceil((top + height) / ROW_HEIGHT) + MARGIN_ROWS);
   const { columns } = TABLES[name];
@@ -62,7 +71,7 @@ function Table({ app, name }: { app: App; name: TableName }) {
                 key={title} scope="col" class={TABLES[name].numbers.includes(i) ? "" : "ol-left"}
                 aria-sort={order.column !== i ? "none" : order.down ? "descending" : "ascending"}
               >
-                <button type="button" class="ol-sort" onClick={() => setOrder({ column: i, down: order.column === i && !order.down })}>
+                <button type="button" class="ol-sort" title={title === "FLOPs" ? "By shapes; dims of unknown size count 1" : undefined} onClick={() => setOrder({ column: i, down: order.column === i && !order.down })}>
                   {title}{order.column === i && (order.down ? " ↓" : " ↑")}
                 </button>
               </th>
@@ -86,6 +95,7 @@ function Table({ app, name }: { app: App; name: TableName }) {
 
 function isSelected(subject: App["subject"]["value"], { kind, id }: Row): boolean {
   if (subject.kind === "nodes") return kind === "node" && subject.nodes.includes(id);
+  if (subject.kind === "group") return kind === "group" && subject.group === id;
   return subject.kind === "value" && kind === "value" && subject.value === id;
 }
 
@@ -102,12 +112,14 @@ function TableRow({ app, row, name, index, selected }: RowProps) {
     if (row.kind === "node") app.reveal(row.id);
     else if (row.kind === "value") app.revealValue(row.id);
     else if (row.kind === "scope") app.picture?.openScope(row.id);
+    else if (row.kind === "group") app.revealGroup(row.id);
+    else if (row.kind === "operator") app.setQuery(`op:${row.cells[0]}`);
   };
   return (
     <tr class={selected ? "ol-selected" : ""} style={{ height: `${ROW_HEIGHT}px` }} aria-rowindex={index + 2}>
       {row.cells.map((cell, i) => {
         const number = TABLES[name].numbers.includes(i);
-        const text = typeof cell === "number" ? count(cell) : cell;
+        const text = cellText(cell, TABLES[name].units?.[i]);
         if (i === 0 && row.kind !== "none") {
           return (
             <th key={i} scope="row" class="ol-left">
@@ -119,4 +131,25 @@ function TableRow({ app, row, name, index, selected }: RowProps) {
       })}
     </tr>
   );
+}
+
+function cellText(cell: Cell, unit: string | undefined): string {
+  if (typeof cell !== "number") return cell;
+  return unit ? (cell ? quantity(cell, unit) : "") : count(cell);
+}
+
+/** Operations and notes of the model as it is now; nothing where nobody can tell. */
+function useExtra(app: App): Extra {
+  const [extra, setExtra] = useState(NO_EXTRA);
+  const { version } = app.store;
+  useEffect(() => {
+    let live = true;
+    const flops = app.client.request("costs", {}).then(({ nodes, flops }) => new Map(nodes.map((node, i) => [node, Number(flops[i])])));
+    Promise.all([flops, app.client.request("about", {})]).then(
+      ([found, about]) => { if (live) setExtra({ flops: found, about }); },
+      () => undefined, // a page without a kernel that was written by an older version: tables show what the store holds
+    );
+    return () => { live = false; };
+  }, [version]);
+  return extra;
 }

@@ -1,0 +1,59 @@
+"""What every node costs by facts alone, without running anything: floating-point operations."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from onnxlab.analysis.profile import flops
+from onnxlab.execution.synthetic import symbols
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.shapes import Dim, Expr, Fact, evaluate
+
+FREE = 1
+"""What a dim counts whose size is not known, so that the numbers are those of one image, one sentence, one token."""
+
+
+def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int, int]:
+    """{node id: operations} as `profile.flops` counts them, for the nodes that have any, bodies and functions included.
+
+    A node of a body or function counts once, however often it runs; a call of a function counts nothing itself.
+
+    Args:
+        fact: what inference knows of a value id. Nodes whose ranks it does not know are left out.
+    """
+    known: dict[Fact, Any] = {}
+
+    def stand_in(value: int) -> Any:
+        if not value:
+            return None
+        found = fact(value)
+        if found not in known:
+            known[found] = _array(found)
+        return known[found]
+
+    counted = {}
+    for ident, node in graph.nodes.items():
+        if node.bodies:
+            continue
+        count = flops(node.proto.op_type, [stand_in(value) for value in node.inputs], [*map(stand_in, node.outputs)])
+        if count:
+            counted[ident] = count
+    return counted
+
+
+def _array(fact: Fact) -> "np.ndarray[Any, Any] | None":
+    """An array of the shape of a fact that takes no memory."""
+    if fact.shape is None:
+        return None
+    return np.broadcast_to(np.zeros((), np.bool_), tuple(map(_size, fact.shape)))
+
+
+def _size(dim: Dim) -> int:
+    if not isinstance(dim, Expr):
+        return dim
+    try:
+        size = evaluate(dim, dict.fromkeys(symbols(dim), FREE))
+    except ZeroDivisionError:
+        size = None
+    return FREE if size is None else max(0, size)
