@@ -11,6 +11,7 @@ import type { Field } from "./fields.ts";
 import { mainScope, plural, shortOp, valueLabel } from "./names.ts";
 import type { OperatorInfo, Steps, Targets } from "./protocol.ts";
 import { Cell } from "./state.ts";
+import type { PointerTarget } from "./view_contract.ts";
 
 /** An open palette: what is asked, and what to do with the operator that is chosen. */
 export interface Palette {
@@ -41,6 +42,8 @@ export interface Wire {
 
 export class Editing {
   readonly palette = new Cell<Palette | null>(null);
+  /** An operator that is being dragged out of the palette. */
+  readonly carried = new Cell<OperatorInfo | null>(null);
   readonly dialog = new Cell<Form | null>(null);
   /** What the open list of all edits is about; null: it is closed. */
   readonly list = new Cell<Target | null>(null);
@@ -105,6 +108,14 @@ export class Editing {
     this.ask(title, 1, ({ op }) => void this.gesture("insert_after", [value], named(op)));
   }
 
+  /** Lets go of an operator on the picture: on a line it is inserted there, on a node behind it, elsewhere it stands alone. */
+  dropOperator({ op, inputs }: OperatorInfo, target: PointerTarget): void {
+    this.palette.value = null;
+    const value = target.value || (this.#app.store.nodes.get(target.node)?.outputs.find((id) => id > 0) ?? 0);
+    if (value && inputs[1] > 0) void this.gesture("insert_after", [value], named(op));
+    else void this.gesture("add_node", [], { ...named(op), inputs: [], scope: this.#scope() });
+  }
+
   insertBefore(node: number, slot: number): void {
     this.ask("Insert a node on this wire", 1, ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }));
   }
@@ -134,10 +145,10 @@ export class Editing {
   }
 
   /** Asks for a model to put into this one; its inputs read `connect` in turn. */
-  async insertModel(connect: number[]): Promise<void> {
+  async insertModel(connect: number[], file: File | null = null): Promise<void> {
     const reads = connect.map((value) => valueLabel(this.#app.store, value)).join(", ");
     await this.form(reads ? `Insert a model that reads ${reads}` : "Insert another model", [
-      { kind: "file", name: "file", label: "Model", accept: ".onnx,.onnxtxt,.json,.textproto" },
+      { kind: "file", name: "file", label: "Model", accept: ".onnx,.onnxtxt,.json,.textproto", initial: file },
       { kind: "text", name: "prefix", label: "Prefix", hint: "Put before all of its names." },
       { kind: "bool", name: "outputs", label: "Its outputs become outputs of this model", initial: !connect.length },
     ], (answers) => this.set("insert", [], { ...answers, connect }));

@@ -18,7 +18,7 @@ export type Field = Named & (
   | { kind: "bool"; initial?: boolean }
   /** A value of the model by its id; `node` and `slot`: where it is to be read, for the reason why not. */
   | { kind: "value"; initial?: number; scope: number; node?: number; slot?: string }
-  | { kind: "file"; accept: string }
+  | { kind: "file"; accept: string; initial?: File | null }
   /** The elements of a tensor, to be changed one by one. */
   | { kind: "grid"; shape: number[]; numbers: (number | string | boolean)[] }
 );
@@ -30,7 +30,7 @@ export type Read = { ok: true; given: unknown } | { ok: false; error: string };
 
 /** What a field holds before anybody typed. */
 export function initialEntry(field: Field): Entry {
-  if (field.kind === "file") return null;
+  if (field.kind === "file") return field.initial ?? null;
   if (field.kind === "grid") return new Map();
   if (field.kind === "bool") return field.initial ?? false;
   if (field.kind === "value") return field.initial ?? 0;

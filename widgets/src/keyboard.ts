@@ -66,7 +66,7 @@ function handleEdit(app: App, key: string): boolean {
   else if (key === "r" && app.selection.length === 1) app.editing.replace(node);
   else if (key === "c" && node) app.editing.connect(node);
   else if (key === "c" && value) runCommand(app, "replace_uses", target);
-  else if (key === "v" && (node || value)) nextValue(app, node, value);
+  else if (key === "v" && (node || value)) nextValue(app, node, target.value);
   else if (key === "l" && node) void app.editing.selectCopies(app.selection);
   else return false;
   return true;

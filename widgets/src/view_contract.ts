@@ -53,6 +53,8 @@ export interface Picture {
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */
   show(place: Place, node: number): void;
   fit(): void;
+  /** What is at a point of the browser's viewport; null outside of the picture. */
+  targetAt(clientX: number, clientY: number): PointerTarget | null;
   reveal(node: number, options?: { select?: boolean }): void;
   fold(group: number): void;
   unfold(group: number): void;

@@ -174,17 +174,24 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     this.#stage.menuAsked(target);
   }
 
+  /** What is at a point of the picture, as the panels call it. */
+  targetAt(x: number, y: number): PointerTarget | null {
+    const pick = this.#pick(x, y);
+    return pick && this.#target(pick, x, y);
+  }
+
   menuAtFocus(): void {
     const { ground, overlay, camera } = this.#stage;
     const at = ground ? overlay.focusBox(ground) : -1;
-    const x = camera.width / 2, y = camera.height / 2;
-    if (!ground || at < 0 || overlay.value) {
-      this.#stage.menuAsked({ node: 0, value: overlay.value, group: 0, x, y });
+    const selected = { node: overlay.nodes[overlay.nodes.length - 1] ?? 0, value: overlay.value, group: 0 };
+    if (!ground || at < 0) {
+      this.#stage.menuAsked({ ...selected, x: camera.width / 2, y: camera.height / 2 });
       return;
     }
     const { scene } = ground;
-    const left = camera.toScreenX(scene.x[at]! + scene.w[at]! / 2), top = camera.toScreenY(scene.y[at]! + scene.h[at]! / 2);
-    this.#stage.menuAsked(this.#target({ what: "box", index: at, fold: false, enter: false }, left, top));
+    const x = camera.toScreenX(scene.x[at]! + scene.w[at]! / 2), y = camera.toScreenY(scene.y[at]! + scene.h[at]! / 2);
+    const something = selected.node || selected.value;
+    this.#stage.menuAsked(something ? { ...selected, x, y } : this.#target({ what: "box", index: at, fold: false, enter: false }, x, y));
   }
 
   grabs(x: number, y: number): boolean {

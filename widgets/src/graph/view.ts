@@ -9,7 +9,7 @@ import type { Diagnostic, Statistics } from "../protocol.ts";
 import type { Heat } from "../heat.ts";
 import type { CommitChange, Store } from "../store.ts";
 import type { Theme } from "../theme.ts";
-import type { Picture, PictureEvents, Place } from "../view_contract.ts";
+import type { Picture, PictureEvents, Place, PointerTarget } from "../view_contract.ts";
 import { facts } from "./boxes.ts";
 import type { Marks } from "./canvas/painter.ts";
 import { Renderer } from "./canvas/renderer.ts";
@@ -60,6 +60,7 @@ export class GraphView implements Picture {
   readonly #overlay = new Overlay();
   readonly #outline: Outline;
   readonly #gestures: Gestures;
+  readonly #interaction: Interaction;
   readonly #emitter = new Emitter<GraphViewEvents>();
   readonly #offs: (() => void)[] = [];
   readonly #abort = new AbortController();
@@ -90,7 +91,7 @@ export class GraphView implements Picture {
     });
     this.#outline = new Outline(element);
     this.#flash = new Flash(() => this.#overlayChanged(false), () => matchMedia("(prefers-reduced-motion: reduce)").matches);
-    const interaction = new Interaction(this.#stage());
+    const interaction = (this.#interaction = new Interaction(this.#stage()));
     this.#gestures = new Gestures(element, interaction);
     this.#minimap = new Minimap(element, this.#renderer.camera, { moved: () => this.#cameraChanged() });
     const { signal } = this.#abort;
@@ -194,6 +195,12 @@ export class GraphView implements Picture {
   setTheme(_theme: Theme): void {
     this.#renderer.themeChanged();
     this.#minimap.themeChanged();
+  }
+
+  targetAt(clientX: number, clientY: number): PointerTarget | null {
+    const { left, top, right, bottom } = this.#renderer.place;
+    const inside = clientX >= left && clientX <= right && clientY >= top && clientY <= bottom;
+    return inside ? this.#interaction.targetAt(clientX - left, clientY - top) : null;
   }
 
   // ------------------------------------------------------------------------------------------------- folding and scopes

@@ -11,29 +11,48 @@ import { Icon } from "./icons.tsx";
 /** More uses than this fold behind "n more". */
 const USES_SHOWN = 5;
 
-export function InputRow({ app, input }: { app: App; input: InputInfo }) {
+export function InputRow({ app, node, input }: { app: App; node: number; input: InputInfo }) {
   const { slot, value, producer } = input;
   if (!value) {
     return (
-      <div class="ol-end"><span class="ol-formal">{input.formal || slot}</span><span class="ol-dim">not connected</span></div>
+      <div class="ol-end">
+        <span class="ol-formal">{input.formal || slot}</span><span class="ol-dim">not connected</span>
+        <Rewire app={app} node={node} slot={slot} word="connect" />
+      </div>
     );
   }
   const flags = app.store.values.get(value)?.flags ?? 0;
   return (
     <div class="ol-end">
       <ValueLine app={app} formal={input.formal || String(slot)} value={value} name={input.name} label={input.label} />
-      {producer ? (
-        <Follow app={app} end={producer} direction="from" testid={`input-link-${slot}`} />
-      ) : (
-        <button
-          type="button" class="ol-follow" data-testid={`input-link-${slot}`} onClick={() => app.revealValue(value)}
-          title={valueLabel(app.store, value)}
-        >
-          <Icon name="from" />
-          <span>{input.initializer ? "initializer" : originWords(flags)}</span>
-        </button>
-      )}
+      <div class="ol-end-line">
+        {producer ? (
+          <Follow app={app} end={producer} direction="from" testid={`input-link-${slot}`} />
+        ) : (
+          <button
+            type="button" class="ol-follow" data-testid={`input-link-${slot}`} onClick={() => app.revealValue(value)}
+            title={valueLabel(app.store, value)}
+          >
+            <Icon name="from" />
+            <span>{input.initializer ? "initializer" : originWords(flags)}</span>
+          </button>
+        )}
+        <Rewire app={app} node={node} slot={slot} word="rewire" />
+      </div>
     </div>
+  );
+}
+
+/** Opens the dialog that asks what an input shall read. */
+function Rewire({ app, node, slot, word }: { app: App; node: number; slot: number; word: string }) {
+  if (!app.client.editable) return null;
+  return (
+    <button
+      type="button" class="ol-link ol-rewire" data-testid={`input-rewire-${slot}`} aria-label={`${word} input ${slot}`}
+      onClick={() => app.editing.connect(node, slot)}
+    >
+      {word}
+    </button>
   );
 }
 

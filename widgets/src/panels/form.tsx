@@ -121,6 +121,7 @@ function Control({ app, field, entry, entries, change, id }: RowProps & { id: st
         </select>
       );
     case "file":
+      if (field.initial) return <span id={id} class="ol-mono ol-elided">{field.initial.name}</span>;
       return <input id={id} type="file" accept={field.accept} data-testid={testid} onChange={(event) => change(event.currentTarget.files?.[0] ?? null)} />;
     case "grid":
       return <ElementGrid id={id} field={field} changed={entry instanceof Map ? entry : new Map()} change={change} />;

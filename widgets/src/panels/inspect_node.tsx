@@ -156,7 +156,7 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
         </Section>
       )}
       <Section title="Inputs" count={info.inputs.length}>
-        {info.inputs.map((input) => <InputRow key={input.slot} app={app} input={input} />)}
+        {info.inputs.map((input) => <InputRow key={input.slot} app={app} node={info.id} input={input} />)}
       </Section>
       <Section title="Outputs" count={info.outputs.length}>
         {info.outputs.map((output) => <OutputRow key={output.slot} app={app} output={output} />)}

@@ -2,7 +2,9 @@
 
 import { useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
+import { targetLabel } from "../commands.ts";
 import { useCell, useEvents } from "../state.ts";
+import { Icon } from "./icons.tsx";
 import { GroupInspector } from "./inspect_group.tsx";
 import { ModelInspector } from "./inspect_model.tsx";
 import { NodeInspector } from "./inspect_node.tsx";
@@ -20,9 +22,24 @@ export function Inspector({ app }: { app: App }) {
     <>
       <Splitter width={width} resize={resize} />
       <aside class="ol-inspector" style={{ width: `${width}px` }} data-testid="inspector" aria-label="Inspector">
-        <Content app={app} />
+        <div class="ol-inspector-body"><Content app={app} /></div>
+        <AllEdits app={app} />
       </aside>
     </>
+  );
+}
+
+/** What can be done to what is shown: the same list as the key E opens. */
+function AllEdits({ app }: { app: App }) {
+  useEvents(app.client, "connection");
+  useEvents(app.store, "reset");
+  const subject = useCell(app.subject);
+  if (!app.client.editable) return null;
+  const target = { nodes: subject.kind === "nodes" ? subject.nodes : [], value: subject.kind === "value" ? subject.value : 0 };
+  return (
+    <button type="button" class="ol-all-edits" data-testid="all-edits" onClick={() => { app.editing.list.value = target; }}>
+      <Icon name="plus" /><span class="ol-grow">{`Edit ${targetLabel(app, target)}…`}</span><kbd>E</kbd>
+    </button>
   );
 }
 

@@ -42,6 +42,12 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
     document.addEventListener("pointerdown", away, true);
     return () => document.removeEventListener("pointerdown", away, true);
   }, []);
+  const carried = useCell(app.editing.carried);
+  const onDragStart = (event: DragEvent, operator: OperatorInfo) => {
+    event.dataTransfer?.setData("text/plain", operator.op);
+    // Chromium gives up a drag whose source changes in the same turn.
+    setTimeout(() => { app.editing.carried.value = operator; }, 0);
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") close();
     else if (event.key === "Enter") choose(current);
@@ -52,7 +58,10 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
     event.stopPropagation();
   };
   return (
-    <div class="ol-popup ol-palette" role="dialog" aria-label={palette.title} ref={panel} data-testid="palette" onKeyDown={onKeyDown}>
+    <div
+      class={`ol-popup ol-palette ${carried ? "ol-carrying" : ""}`} role="dialog" aria-label={palette.title} ref={panel} data-testid="palette"
+      onKeyDown={onKeyDown} onDragEnd={() => { app.editing.carried.value = null; }}
+    >
       <p class="ol-palette-title">{palette.title}</p>
       <input
         ref={input} type="text" class="ol-input" placeholder="Operator, or what it does" spellcheck={false} autocomplete="off"
@@ -69,6 +78,7 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
             <li
               key={operator.op} id={`ol-operator-${operator.op}`} role="option" aria-selected={operator === current} class="ol-hit"
               data-testid={`operator-${operator.op}`} onMouseEnter={() => setAt(i)} onClick={() => choose(operator)}
+              draggable onDragStart={(event) => onDragStart(event, operator)}
             >
               <span class="ol-palette-op">{operator.op}</span>
             </li>

@@ -33,7 +33,7 @@ export function Root({ app, onStage }: Props) {
     <>
       <Toolbar app={app} />
       <div class="ol-body">
-        <div class="ol-picture">
+        <div class="ol-picture" onDragOver={(event) => accept(app, event)} onDrop={(event) => drop(app, event)}>
           <div class="ol-stage" ref={stage} data-testid="stage" />
           <Placeholder app={app} />
           <Banner app={app} />
@@ -55,6 +55,22 @@ export function Root({ app, onStage }: Props) {
       <StatusLine app={app} />
     </>
   );
+}
+
+/** An operator out of the palette and a model's file may be let go of over the picture. */
+function accept(app: App, event: DragEvent): void {
+  const isFile = event.dataTransfer?.types.includes("Files") ?? false;
+  if (app.client.editable && (app.editing.carried.value || isFile)) event.preventDefault();
+}
+
+function drop(app: App, event: DragEvent): void {
+  const operator = app.editing.carried.value, file = event.dataTransfer?.files[0];
+  const target = app.picture?.targetAt(event.clientX, event.clientY);
+  app.editing.carried.value = null;
+  if (!app.client.editable || !(operator || file)) return;
+  event.preventDefault();
+  if (operator && target) app.editing.dropOperator(operator, target);
+  else if (file) void app.editing.insertModel(target?.value ? [target.value] : [], file);
 }
 
 /** What a wire in hand would do where it is. */

@@ -1,0 +1,74 @@
+"""Being a guest in a notebook: wheel, keyboard and processor are taken only while somebody looks at the widget."""
+
+from tests.browser.lab import Lab, Widget
+from tests.corpus import Corpus
+
+
+def seen(widget: Widget) -> tuple[float, float]:
+    """Where the first box is inside the picture."""
+    place = widget.get("stage").bounding_box()
+    box = widget.debug()["boxes"][0]
+    assert place is not None
+    return round(box["x"] - place["x"]), round(box["y"] - place["y"])
+
+
+def test_wheel_and_frames_only_where_they_are_wanted(lab: Lab, corpus: Corpus) -> None:
+    load = f"import onnxlab, json\nmodel = onnxlab.load({str(corpus['lstm_gru'])!r})"
+    lab.open("manners.ipynb", [load, "model", *(["print('\\n' * 60)"] * 3)])
+    lab.run_all()
+    widget, page = lab.widget(), lab.page
+    page.evaluate("() => document.querySelector('.jp-WindowedPanel-outer')?.scrollTo(0, 0)")
+    place = widget.get("stage").bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 30, place["y"] + place["height"] - 30)
+    still = seen(widget)
+    page.mouse.wheel(0, 40)
+    page.wait_for_timeout(200)
+    assert seen(widget) == still, "without focus the wheel is the page's"
+
+    widget.root.scroll_into_view_if_needed()
+    widget.get("outline").focus()
+    place = widget.get("stage").bounding_box()
+    assert place is not None
+    page.mouse.move(place["x"] + 30, place["y"] + place["height"] - 30)
+    page.mouse.wheel(0, 40)
+    page.wait_for_timeout(200)
+    moved = seen(widget)
+    assert moved != still, "with focus it pans"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Escape")
+    page.mouse.wheel(0, 40)
+    page.wait_for_timeout(200)
+    assert seen(widget) == moved, "Escape gives it back"
+
+    # scrolled away, an edit costs no frame; back again it is there
+    gather = widget.node("/e/Gather")
+    page.evaluate("() => document.querySelector('.jp-WindowedPanel-outer').scrollTo(0, 1e6)")
+    page.wait_for_timeout(300)
+    frames = widget.debug()["frames"]
+    widget.evaluate("(h, node) => h.app.setAttribute(node, 'axis', 1, 'int')", gather)
+    widget.wait("h => h.store.history.position === 1")
+    page.wait_for_timeout(300)
+    assert widget.debug()["frames"] == frames
+    widget.root.scroll_into_view_if_needed()
+    widget.wait("(h, frames) => h.view.debug().frames > frames", frames)
+
+
+def test_a_new_view_of_the_output_is_a_view_of_its_own(lab: Lab, corpus: Corpus) -> None:
+    load = f"import onnxlab, json\nmodel = onnxlab.load({str(corpus['lstm_gru'])!r})"
+    lab.open("output.ipynb", [load, "model"])
+    lab.run_all()
+    first = lab.widget()
+    lab.page.evaluate("() => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = 1; }")
+    lab.command("notebook:create-output-view")
+    lab.page.wait_for_function("() => document.querySelectorAll('[data-testid=\"onnxlab-root\"]').length === 2")
+    other = lab.widget(1)
+    gather = first.node("/e/Gather")
+    other.evaluate("(h, node) => h.app.setAttribute(node, 'axis', 1, 'int')", gather)
+    first.wait("h => h.store.history.position === 1")
+    other.wait("h => h.store.history.position === 1")
+    assert first.labels() == other.labels()
+    lab.command("application:close")
+    lab.page.wait_for_function("() => document.querySelectorAll('[data-testid=\"onnxlab-root\"]').length === 1")
+    first.evaluate("h => h.app.undo()")
+    first.wait("h => h.store.history.position === 0")
