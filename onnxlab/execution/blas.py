@@ -15,10 +15,11 @@ from functools import cache
 from typing import Any
 
 MULTIPLYING = frozenset((
-    "activation", "attention", "contrib", "contrib_attention", "contrib_quantized", "conv", "gradient", "matmul", "ml",
-    "norm", "quantization", "recurrent", "svm", "vision",
+    "activation", "attention", "contrib", "contrib_attention", "contrib_general", "contrib_moe", "contrib_quantized",
+    "control", "conv", "gradient", "loss", "matmul", "ml", "nchwc", "norm", "quantization", "recurrent", "signal",
+    "svm", "training", "vision",
 ))  # fmt: skip
-"""Modules of onnxlab.ops with kernels that multiply matrices."""
+"""Modules of onnxlab.ops with kernels that multiply matrices, or run bodies, which may."""
 
 _lock = threading.Lock()
 _active: list[int] = []  # threads that the runs under way ask for
@@ -64,17 +65,13 @@ def _apply() -> None:
         _before.clear()
 
 
-def may_use(call: Callable[..., Any], context: bool) -> bool:
-    """Whether what a step calls may end up in BLAS: changing its threads for nothing costs 10 to 20 µs.
-
-    Args:
-        context: whether the call takes a RunContext, and so may run bodies.
-    """
+def may_use(call: Callable[..., Any]) -> bool:
+    """Whether what a step calls may end up in BLAS: changing its threads for nothing costs 10 to 20 µs."""
     if getattr(call, "own_threads", False):
         return False
     module = getattr(getattr(call, "func", call), "__module__", None) or "numpy"
     package, _, name = module.rpartition(".")
-    return context or name in MULTIPLYING or (package != "onnxlab.ops" and not module.startswith("numpy"))
+    return name in MULTIPLYING or (package != "onnxlab.ops" and not module.startswith("numpy"))
 
 
 def _setter(library: Any) -> Callable[[int], None]:

@@ -57,7 +57,7 @@ class ReadyProgram:
     accepted: OrderedDict[Signature, None] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        if not any(blas.may_use(each.call, each.step.context) for each in self.program.instructions):
+        if not any(blas.may_use(each.call) for each in self.program.instructions):
             self.threads = 0
 
     def accept(self, feeds: Mapping[str, Any], arrays: Mapping[str, Any], seconds: float) -> None:

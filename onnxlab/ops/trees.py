@@ -86,7 +86,7 @@ class _Forest:
         Raises:
             ValueError: the trees go in circles.
         """
-        at = np.broadcast_to(self.roots, (len(x), len(self.roots)))
+        at = self.roots[None] if len(x) == 1 else np.broadcast_to(self.roots, (len(x), len(self.roots)))
         rows = np.arange(len(x))[:, None]
         modes, missing = self._kinds
         if len(modes) == 1 and modes[0] != _MEMBER and not missing:  # leaves lead to themselves
@@ -288,7 +288,7 @@ def tree_ensemble_classifier(
     """
     names = labels(classlabels_strings, classlabels_int64s)
     weights = _first(class_weights_as_tensor, class_weights)
-    single = len(names) == 2 and len(set(class_ids)) == 1
+    single = len(names) == 2 and remembered(_are_one, class_ids)
     forest = remembered(
         _grow,
         nodes_treeids,
@@ -313,12 +313,20 @@ def tree_ensemble_classifier(
     if not single:
         best = np.where(voted, scores, -np.inf).argmax(axis=1)
         return names[best], _transformed(scores, post_transform).astype(np.float32)
-    positive = bool(np.all(np.asarray(weights) >= 0))
+    positive = remembered(_are_positive, weights)
     chosen = names[(scores[:, 0] > (0.5 if positive else 0)).astype(np.intp)]
     if class_ids[0] == 1:
         both = np.concatenate([np.zeros_like(scores), scores], axis=1)
         return chosen, _transformed(both, post_transform).astype(np.float32)
     return chosen, _pair(scores, positive, post_transform).astype(np.float32)
+
+
+def _are_one(ids: Sequence[int]) -> bool:
+    return len(set(ids)) == 1
+
+
+def _are_positive(weights: Any) -> bool:
+    return bool(np.all(np.asarray(weights) >= 0))
 
 
 def _pair(scores: Array, positive: bool, transform: str) -> Array:

@@ -9,6 +9,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import onnxlab.ops
+from onnxlab import ops
 from onnxlab.execution import blas
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.provider import SubgraphClaim
@@ -90,14 +91,15 @@ def test_one_thread_beside_a_provider_with_its_own():
 
 
 def test_modules_that_multiply_are_listed():
-    """By their sources: `@` and the functions of NumPy that end in BLAS."""
+    """By their sources: `@`, the functions of NumPy that end in BLAS, bodies, and imports of modules that multiply."""
     folder = Path(onnxlab.ops.__file__).parent
-    calls = re.compile(r"\w\)? @ \w|\b(matmul|einsum|tensordot)\(|\.dot\(")
+    calls = re.compile(r"\w\)? @ \w|\b(matmul|einsum|tensordot)\(|\.dot\(|ctx\.run\(|ops\.(conv|matmul) import")
     found = {file.stem for file in folder.glob("*.py") if calls.search(file.read_text())}
     assert {name for name in found if not name.endswith("_rules")} <= blas.MULTIPLYING
 
 
 def test_what_cannot_reach_blas_is_known():
-    assert not blas.may_use(np.add, False)
-    assert blas.may_use(lambda x: x, False)
-    assert blas.may_use(np.add, True)
+    assert not blas.may_use(np.add)
+    assert blas.may_use(lambda x: x)
+    assert blas.may_use(ops.find_kernel("", "If", 21).function)
+    assert not blas.may_use(ops.find_kernel("ai.onnx.ml", "TreeEnsembleClassifier", 3).function)
