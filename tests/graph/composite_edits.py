@@ -100,6 +100,36 @@ def insert_model(pick: Pick) -> None:
         pick.model.insert(other, wires, prefix=("", "p_")[pick.numbers[1] % 2])
 
 
+def insert_in_front(pick: Pick) -> None:
+    if len(pick.model.graph.nodes) < 60:
+        wires = {"x": pick.value} if pick.numbers[0] % 2 else {}
+        pick.model.insert(branches(), wires, feed={pick.formal: "y"}, add_outputs=("chosen",)[: pick.slot])
+
+
+def inline_function(pick: Pick) -> None:
+    functions = pick.model.graph.index.function_ids
+    if functions:
+        scope = pick.model.graph.scopes[functions[pick.numbers[0] % len(functions)]]
+        pick.model.inline(function=pick.model.graph.scope_path(scope))
+
+
+def call_instead(pick: Pick) -> None:
+    functions = pick.model.graph.index.function_ids
+    if functions:
+        proto = pick.model.graph.scopes[functions[pick.numbers[1] % len(functions)]].proto
+        pick.node.replace(proto.name, proto.domain)
+
+
+def in_an_inner_scope(pick: Pick) -> None:
+    """What a body or function may take and store."""
+    scopes = list(pick.model.graph.scopes.values())
+    path = pick.model.graph.scope_path(scopes[pick.numbers[0] % len(scopes)])
+    if pick.slot:
+        pick.model.add_input(pick.name, scope=path)
+    else:
+        pick.model.add_initializer(pick.name, np.zeros(pick.slot, np.int8), scope=path)
+
+
 def redirect(pick: Pick) -> None:
     values = list(pick.model.graph.values)
     pick.value.replace_uses(Value(pick.model.graph, values[pick.numbers[2] % len(values)]))
@@ -126,15 +156,16 @@ def to_initializer(pick: Pick) -> None:
 
 
 def constant_to_initializer(pick: Pick) -> None:
-    for node in pick.model.find("Constant", scope="")[:1]:
-        node.to_initializer()
+    if found := pick.model.find("Constant"):
+        found[pick.numbers[0] % len(found)].to_initializer()
 
 
 COMPOSITE: dict[str, Callable[[Pick], Any]] = {
     function.__name__: function
     for function in (
         connect, duplicate, make_function, for_each_copy, inline, insert_model, redirect, extract_changes_nothing,
-        boundary_is_consistent, to_initializer, constant_to_initializer,
+        boundary_is_consistent, to_initializer, constant_to_initializer, insert_in_front, inline_function, call_instead,
+        in_an_inner_scope,
     )
 } | {
     "add_node": lambda pick: pick.model.add_node("Neg", [pick.value.name], [pick.name], position=pick.slot or None),
@@ -169,6 +200,7 @@ COMPOSITE: dict[str, Callable[[Pick], Any]] = {
     "clear_metadata": lambda pick: pick.bearer.metadata.clear(),
     "set_field": lambda pick: pick.model.set_field("model_version", pick.count),
     "opset": lambda pick: pick.model.opsets.update({("", "local", "other")[pick.slot]: 18 + pick.numbers[0] % 4}),
+    "convert_opset": lambda pick: pick.model.convert_opset(13 + pick.numbers[0] % 9),
     "drop_opset": lambda pick: pick.model.opsets.pop(("", "local", "other")[pick.slot], None),
     "sort": lambda pick: pick.model.sort_nodes(),
     "drop_dead_nodes": lambda pick: pick.model.drop_dead_nodes(),

@@ -57,6 +57,38 @@ def branches() -> onnx.ModelProto:
     )
 
 
+def untidy() -> onnx.ModelProto:
+    """Nodes out of order, one dead, a Constant, spare inputs, tensors, imports and functions, defaults written out."""
+    constant = helper.make_tensor("", TensorProto.FLOAT, [4], [1.0, 2.0, 3.0, 4.0])
+    nodes = [
+        helper.make_node("Add", ["r", "c"], ["s"], name="add"),
+        helper.make_node("LeakyRelu", ["m"], ["r"], name="leaky", alpha=0.01, doc_string="leaks"),
+        helper.make_node("MatMul", ["x", "w"], ["m"], name="mm"),
+        helper.make_node("Constant", [], ["c"], name="const", value=constant),
+        helper.make_node("Neg", ["x"], ["dead_out"], name="dead"),
+        helper.make_node("ReduceSum", ["s", "axes"], ["y"], name="sum", keepdims=1),
+        helper.make_node("Used", ["y"], ["z"], name="call", domain="local", factor=2.0),
+    ]
+    nodes[1].metadata_props.add(key="k", value="v")
+    scaled = helper.make_node("Elu", ["a"], ["b"], name="elu")
+    scaled.attribute.add(name="alpha", ref_attr_name="factor", type=onnx.AttributeProto.FLOAT)
+    twenty = [helper.make_opsetid("", 20)]
+    used = helper.make_function("local", "Used", ["a"], ["b"], [scaled], twenty, attributes=["factor"])
+    spare = helper.make_function("local", "Spare", ["a"], ["b"], [helper.make_node("Abs", ["a"], ["b"])], twenty)
+    stored = [
+        helper.make_tensor("w", TensorProto.FLOAT, [4, 4], [0.5] * 16),
+        helper.make_tensor("axes", TensorProto.INT64, [1], [1]),
+        helper.make_tensor("unused", TensorProto.FLOAT, [2], [1.0, 2.0]),
+    ]
+    axes = helper.make_tensor_value_info("axes", TensorProto.INT64, [1])
+    inputs = [tensor("x", ["N", 4]), tensor("spare", [1]), axes]
+    graph = helper.make_graph(nodes, "untidy", inputs, [tensor("z", ["N", 1])], stored, doc_string="as it came")
+    opsets = [helper.make_opsetid(*each) for each in (("", 20), ("local", 1), ("other", 3))]
+    model = helper.make_model(graph, functions=[used, spare], ir_version=9, opset_imports=opsets)
+    model.metadata_props.add(key="author", value="nobody")
+    return model
+
+
 def state(graph: ModelGraph) -> Any:
     """Everything that the index knows, ids included, in a form that compares."""
     nodes = {

@@ -18,7 +18,7 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.transaction import Transaction
 from onnxlab.model import Model
 from tests.graph.composite_edits import COMPOSITE, Pick
-from tests.graph.models import branches, nameless, state
+from tests.graph.models import branches, nameless, state, untidy
 from tests.graph.test_structure_edits import blocks, nested
 
 LONG = bool(os.environ.get("ONNXLAB_LONG"))
@@ -125,8 +125,12 @@ class NestedComposites(Composites):
     proto = staticmethod(nested)
 
 
+class UntidyComposites(Composites):
+    proto = staticmethod(untidy)
+
+
 _SETTINGS = settings(
-    max_examples=300 if LONG else 20,
+    max_examples=300 if LONG else 16,
     stateful_step_count=50 if LONG else 12,
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -137,3 +141,5 @@ TestBlocks = BlockComposites.TestCase
 TestBlocks.settings = _SETTINGS
 TestNested = NestedComposites.TestCase
 TestNested.settings = _SETTINGS
+TestUntidy = UntidyComposites.TestCase
+TestUntidy.settings = _SETTINGS
