@@ -101,6 +101,7 @@ def record(hub: Hub) -> JSON:
         "values": _values(hub) if inspected else {},
         "about": Editor(model, hub, "").about(None, None),
         "costs": hub.costs(),
+        "blocks": hub.blocks(),
     }
 
 

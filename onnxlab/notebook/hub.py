@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from onnxlab.analysis.costs import flops_by_node
+from onnxlab.graph.blocks import equal_groups
 from onnxlab.notebook.inspect import Inspector
 from onnxlab.notebook.protocol import JSON, ProtocolError, diagnostics, number
 from onnxlab.notebook.scene import Scene
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from onnxlab.model import Commit, Model
 
 Listener = Callable[["Commit", JSON], None]
+
+MOST_COMPARED = 50_000
+"""Nodes of the largest model whose groups are compared: it takes some 5 µs for each node and level."""
 
 _hubs: "WeakValueDictionary[int, Hub]" = WeakValueDictionary()
 
@@ -98,6 +102,11 @@ class Hub:
         """Floating-point operations by node, two columns."""
         found = flops_by_node(self.model.graph, self.model.inference.fact)
         return {"nodes": list(found), "flops": [number(count) for count in found.values()]}
+
+    def blocks(self) -> JSON:
+        """Groups that are equal to others, class by class; none for models of more than MOST_COMPARED nodes."""
+        graph = self.model.graph
+        return {"blocks": equal_groups(graph, self.scene.hierarchy) if len(graph.nodes) <= MOST_COMPARED else []}
 
     def state(self) -> JSON:
         """Where in its history the model stands, and whether there are edits to save."""

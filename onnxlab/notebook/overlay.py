@@ -15,16 +15,22 @@ Numbers = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Overlay:
-    """Numbers by node id, at least 0 where they are to be seen; `title` says what they are, `unit` of what."""
+    """Numbers by node id, at least 0 where they are to be seen; `title` says what they are, `unit` of what.
+
+    Attributes:
+        kinds: what the numbers stand for where they are places in this list.
+    """
 
     title: str
     unit: str
     numbers: Numbers
+    kinds: tuple[str, ...] = ()
 
     def on_wire(self) -> JSON:
         """As the page reads it."""
         values = [number(float(value)) for value in self.numbers.values()]
-        return {"title": self.title, "unit": self.unit, "nodes": list(self.numbers), "numbers": values}
+        found: JSON = {"title": self.title, "unit": self.unit, "nodes": list(self.numbers), "numbers": values}
+        return {**found, "kinds": list(self.kinds)} if self.kinds else found
 
 
 def measured(model: "Model", by: str, summaries: Mapping[int, Statistics]) -> Overlay:
@@ -85,7 +91,7 @@ def _provider(model: "Model", summaries: Mapping[int, Statistics]) -> Overlay:
     parts = model.partition().parts
     names = list(dict.fromkeys(part.provider for part in parts))
     found = {node.id: float(names.index(part.provider)) for part in parts for node in part.nodes}
-    return Overlay("provider: " + ", ".join(f"{i} {name}" for i, name in enumerate(names)), "", found)
+    return Overlay("provider", "", found, tuple(names))
 
 
 MEASURES: "Mapping[str, Callable[[Model, Mapping[int, Statistics]], Overlay]]" = {

@@ -155,6 +155,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "picture": Parameter("heat or image, or null for none", _is_text, required=False),
     },
     "costs": {},
+    "blocks": {},
     "pin": {"value": _ID, "on": Parameter("true or false", _is_bool)},
     "stop": {"run": _ID},
 }

@@ -78,6 +78,7 @@ class Session:
             "tensor": self._tensor,
             "pin": self._pin,
             "costs": self._costs,
+            "blocks": self._blocks,
         }
 
     @property
@@ -213,6 +214,10 @@ class Session:
     def _tensor(self, **params: Any) -> tuple[JSON, list[bytes]]:
         with self.model.graph.lock:
             return self.tensors.tensor(**params)
+
+    def _blocks(self) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.blocks()
 
     def _costs(self) -> JSON:
         with self.model.graph.lock:

@@ -118,8 +118,12 @@ class ModelWidget(anywidget.AnyWidget):
         if len(kept) < len(self.bookmarks):
             self.bookmarks = kept
 
-    def overlay(self, numbers: "Mapping[Node | str | int, float] | None", title: str = "", unit: str = "") -> None:
+    def overlay(
+        self, numbers: "Mapping[Node | str | int, float | str] | None", title: str = "", unit: str = ""
+    ) -> None:
         """Colour boxes by a number for each of some nodes (by handle, name or id), largest strongest; None ends it.
+
+        Words instead of numbers are kinds: each has a colour of its own.
 
         Raises:
             NameLookupError: the model has no such node.
@@ -130,7 +134,9 @@ class ModelWidget(anywidget.AnyWidget):
             self._session.show_overlay(None)
             return
         found = {self._node(key).id: value for key, value in numbers.items()}
-        self._session.show_overlay(Overlay(title or "overlay", unit, found))
+        kinds = tuple(dict.fromkeys(value for value in found.values() if isinstance(value, str)))
+        places = {node: float(kinds.index(value) if isinstance(value, str) else value) for node, value in found.items()}
+        self._session.show_overlay(Overlay(title or "overlay", unit, places, kinds))
 
     def _node(self, key: "Node | str | int") -> Node:
         if isinstance(key, str):

@@ -46,3 +46,14 @@ def test_a_view_takes_numbers_by_name_handle_and_id(model: onnxlab.Model) -> Non
         view.overlay({"/stem/con": 1})
     view.overlay(None)
     assert view._session.overlay is None
+
+
+def test_words_are_kinds(model: onnxlab.Model, page: Page) -> None:
+    view = model.view()
+    view.overlay({"/stem/conv": "gpu", "/stem/relu": "cpu", "/head/pool": "gpu"})
+    assert view._session is not None
+    assert view._session.overlay is not None
+    shown = view._session.overlay.on_wire()
+    assert (shown["numbers"], shown["kinds"]) == ([0.0, 1.0, 0.0], ["gpu", "cpu"])
+    page.ask("overlay", by="provider")
+    assert page.events[-1]["kinds"] == ["numpy"]

@@ -6,6 +6,7 @@
  */
 
 import { Blast } from "./blast.ts";
+import { Blocks } from "./blocks.ts";
 import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
 import { type Heat, heatOf } from "./heat.ts";
@@ -69,6 +70,7 @@ export class App {
   readonly index: SearchIndex;
   readonly editing = new Editing(this);
   readonly blast = new Blast(this);
+  readonly blocks = new Blocks(this);
   readonly numbers = new Numbers(this);
   readonly travel = new Travel(this);
   /** Null until the picture is on the page. */
@@ -115,6 +117,7 @@ export class App {
         this.blast.follow(change);
         this.numbers.forget();
         this.travel.follow();
+        this.blocks.refresh();
         if (change.structural || change.nodes.length) {
           this.#searchAgain();
           this.picture?.setRunStats(null);
@@ -180,6 +183,7 @@ export class App {
   dispose(): void {
     for (const off of this.#offs) off();
     this.blast.dispose();
+    this.blocks.dispose();
     for (const timer of this.#toastTimers) clearTimeout(timer);
     this.#offs = [];
     this.attached.value = null;
@@ -234,7 +238,8 @@ export class App {
     if (!first) return;
     this.picture?.reveal(first.id);
     this.picture?.fold(group);
-    this.select([]);
+    if (this.selection.length) this.onSelect([]);
+    if (this.picture) this.picture.selectedGroup = group;
     this.subject.value = { kind: "group", group };
   }
 
@@ -259,6 +264,7 @@ export class App {
   #afterReset(): void {
     this.numbers.forget();
     this.numbers.setPinned(this.store.pinned);
+    this.blocks.refresh();
     this.index.invalidate();
     this.#dropMissing();
     this.#searchAgain();

@@ -6,13 +6,15 @@ export interface Heat {
   title: string;
   unit: string;
   numbers: Map<number, number>;
+  /** What the numbers stand for where they are places in this list; [] where they are sizes. */
+  kinds: string[];
 }
 
 /** Null where there is nothing to colour by. */
 export function heatOf(overlay: OverlayNumbers | null): Heat | null {
   if (!overlay || overlay.nodes.length === 0) return null;
-  const { title, unit, nodes, numbers } = overlay;
-  return { title, unit, numbers: new Map(nodes.map((node, i) => [node, fromWire(numbers[i]!)])) };
+  const { title, unit, nodes, numbers, kinds = [] } = overlay;
+  return { title, unit, kinds, numbers: new Map(nodes.map((node, i) => [node, fromWire(numbers[i]!)])) };
 }
 
 const PREFIXES: [factor: number, prefix: string][] = [

@@ -20,6 +20,7 @@ export interface Recorded {
   /** Of the model as a whole. */
   about: About;
   costs: Costs;
+  blocks: { blocks: number[][] };
 }
 
 type Answer = { result: unknown; b64?: string[] } | { error: { code: string; message: string; hint?: string } };
@@ -59,6 +60,8 @@ function answerTo(model: Recorded, method: string, params: Record<string, number
       return found(model.about);
     case "costs":
       return found(model.costs);
+    case "blocks":
+      return found(model.blocks);
     default:
       return { error: { code: "offline", message: "This page has no kernel.", hint: "Open the model in a notebook to edit or run it." } };
   }

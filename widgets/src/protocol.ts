@@ -314,6 +314,8 @@ export interface Methods {
   run: [{ nodes: number[] | null; seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number> }, RunResult];
   tensor: [{ value: number; rows?: number; columns?: number; at?: number[]; top?: number; left?: number; height?: number; width?: number; pixels?: number; picture?: string }, TensorPart];
   costs: [Record<string, never>, Costs];
+  /** Ids of groups that are equal, class by class. */
+  blocks: [Record<string, never>, { blocks: number[][] }];
   /** A value stays what it was in the last run, whatever makes it. */
   pin: [{ value: number; on: boolean }, { pinned: number[] }];
   stop: [{ run: number }, { stopped: boolean }];
@@ -379,6 +381,8 @@ export interface Targets {
 
 /** Numbers to colour nodes by, two columns; none: the boxes have their own colours. */
 export interface OverlayNumbers {
+  /** What the numbers stand for where they are places in a list: a few kinds, not sizes. */
+  kinds?: string[];
   title: string;
   unit: string;
   nodes: number[];

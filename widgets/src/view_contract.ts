@@ -48,6 +48,8 @@ export interface Picture {
   selection: number[];
   /** The value that is marked, 0: none. Setting it unselects nodes and tells nobody. */
   selectedValue: number;
+  /** The group that is marked, 0: none. Setting it unselects nodes and tells nobody. */
+  selectedGroup: number;
   readonly scope: number;
   readonly place: Place;
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */
@@ -70,6 +72,8 @@ export interface Picture {
   setChanged(changed: ReadonlyMap<number, readonly [before: string, now: string]>, refusing: number): void;
   /** Draws all but these nodes and values faintly; none: everything as ever. */
   setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void;
+  /** How many equal groups there are of each. */
+  setCopies(counts: ReadonlyMap<number, number>): void;
   setBookmarks(nodes: readonly number[]): void;
   /** Shows or hides the small map of all. */
   toggleMinimap(): void;

@@ -4,7 +4,7 @@ import { type Heat, quantity } from "../heat.ts";
 import { count } from "../names.ts";
 import { type Diagnostic, type Statistics, type WireNumber, fromWire } from "../protocol.ts";
 import type { Store } from "../store.ts";
-import type { Badge } from "./canvas/painter.ts";
+import type { Badge, Mark } from "./canvas/painter.ts";
 import { GROUP, INPUT, NODE, OUTPUT, keyOf } from "./keys.ts";
 import { boxOfNode, type Ground } from "./walk.ts";
 
@@ -37,7 +37,8 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
 }
 
 /** The number of each box and how strong it is beside the largest, 0 to 1; a group has the sum of its nodes. */
-export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, { share: number; text: string }> {
+export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
+  if (heat.kinds.length) return kindsOfBoxes(ground, heat);
   const sums = new Map<number, number>();
   for (const [node, number] of heat.numbers) {
     const box = ground.store.nodes.has(node) ? boxOfNode(ground, node) : -1;
@@ -63,6 +64,23 @@ export function boxesOfValues(ground: Ground, values: Iterable<number>): Set<num
     }
   }
   return boxes;
+}
+
+/** The kind of each box; of a group the one that most of its nodes have, and how many are of others. */
+function kindsOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
+  const counts = new Map<number, number[]>();
+  for (const [node, kind] of heat.numbers) {
+    const box = ground.store.nodes.has(node) ? boxOfNode(ground, node) : -1;
+    if (box < 0) continue;
+    const each = counts.get(box) ?? [];
+    each[kind] = (each[kind] ?? 0) + 1;
+    counts.set(box, each);
+  }
+  return new Map([...counts].map(([box, each]) => {
+    const most = Math.max(...each.map((size) => size ?? 0)), kind = each.indexOf(most);
+    const others = each.reduce((sum, size) => sum + (size ?? 0), 0) - most;
+    return [box, { share: 1, kind, text: (heat.kinds[kind] ?? "") + (others ? ` +${others}` : "") }];
+  }));
 }
 
 /** Boxes of some nodes, with the inputs and outputs of the graph that they read and make. */

@@ -21,7 +21,7 @@ import { Gestures } from "./gestures.ts";
 import { Interaction, type Stage } from "./interaction.ts";
 import { Flash } from "./flash.ts";
 import { handleCanvasKey } from "./keyboard.ts";
-import { NODE } from "./keys.ts";
+import { GROUP, NODE } from "./keys.ts";
 import { Minimap } from "./minimap.ts";
 import { ranValues } from "./marks.ts";
 import { opTitle } from "./names.ts";
@@ -67,6 +67,7 @@ export class GraphView implements Picture {
   readonly #flash: Flash;
   readonly #minimap: Minimap;
   #marks: Marks | null = null;
+  #copies: ReadonlyMap<number, number> = new Map();
   #ready = false;
 
   constructor(element: HTMLElement, store: Store, _options: GraphViewOptions = {}) {
@@ -75,6 +76,7 @@ export class GraphView implements Picture {
       texts: {
         facts: (box) => facts(store, box),
         label: (value) => store.values.get(value)?.label ?? "",
+        copies: (box) => (box.kind === GROUP ? (this.#copies.get(box.id) ?? 1) : 1),
         origin: (value) => this.#origin(value),
       },
       current: () => this.#current(),
@@ -247,6 +249,15 @@ export class GraphView implements Picture {
     this.#overlayChanged(true);
   }
 
+  get selectedGroup(): number {
+    return this.#overlay.group;
+  }
+
+  set selectedGroup(group: number) {
+    this.#overlay.select([], this.#store.groups.has(group) ? group : 0, 0);
+    this.#overlayChanged(true);
+  }
+
   get selectedValue(): number {
     return this.#overlay.value;
   }
@@ -288,6 +299,11 @@ export class GraphView implements Picture {
   setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void {
     this.#overlay.setTrail(nodes, values);
     this.#overlayChanged(false);
+  }
+
+  setCopies(counts: ReadonlyMap<number, number>): void {
+    this.#copies = counts;
+    this.#renderer.invalidate();
   }
 
   setBookmarks(nodes: readonly number[]): void {

@@ -3,7 +3,7 @@
 import type { App } from "../app.ts";
 import { count } from "../names.ts";
 import type { Store } from "../store.ts";
-import { useEvents } from "../state.ts";
+import { useCell, useEvents } from "../state.ts";
 import { Elided, Section } from "./controls.tsx";
 import { OpTable } from "./op_table.tsx";
 
@@ -34,8 +34,36 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
         <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.fold(group)}>Fold</button>
         <button type="button" class="ol-button ol-text-button" onClick={() => app.select(members)}>Select its nodes</button>
       </div>
+      <Equal app={app} group={group} members={members} />
       <Section title="Operators"><OpTable app={app} nodes={members} /></Section>
     </div>
+  );
+}
+
+/** The groups that are equal to this one, to go through them and to edit all. */
+function Equal({ app, group, members }: { app: App; group: number; members: number[] }) {
+  const groups = useCell(app.blocks.equal).get(group);
+  if (!groups) return null;
+  const at = groups.indexOf(group);
+  const all = (open: boolean) => groups.forEach((each) => (open ? app.picture?.unfold(each) : app.picture?.fold(each)));
+  const go = (by: number) => app.revealGroup(groups[(at + by + groups.length) % groups.length]!);
+  return (
+    <Section title="Equal blocks" count={groups.length}>
+      <p class="ol-text">This is number {at + 1} of {groups.length} blocks that are equal node by node and wire by wire.</p>
+      <div class="ol-actions">
+        <button type="button" class="ol-button ol-text-button" data-testid="block-next" onClick={() => go(1)}>Next one</button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => all(false)}>Fold all</button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => all(true)}>Unfold all</button>
+        {app.client.editable && (
+          <button
+            type="button" class="ol-button ol-text-button" title="An edit of the selection then changes all of them" data-testid="block-select"
+            onClick={() => void app.editing.selectCopies(members)}
+          >
+            Select in all
+          </button>
+        )}
+      </div>
+    </Section>
   );
 }
 

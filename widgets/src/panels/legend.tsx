@@ -1,6 +1,7 @@
 /** What the boxes are coloured by, from nothing to the most, and the choice of measures. */
 
 import type { App } from "../app.ts";
+import { KINDS } from "../graph/canvas/theme.ts";
 import { quantity } from "../heat.ts";
 import { useCell, useEvents } from "../state.ts";
 import { ToolButton } from "./controls.tsx";
@@ -14,7 +15,12 @@ export function Legend({ app }: { app: App }) {
   return (
     <div class="ol-legend" data-testid="legend">
       <span class="ol-legend-title">{overlay.title}</span>
-      <span class="ol-dim">0</span><span class="ol-legend-bar" aria-hidden="true" /><span class="ol-dim">{quantity(most, overlay.unit)}</span>
+      {overlay.kinds.map((kind, i) => (
+        <span key={kind} class="ol-legend-kind"><span style={{ background: KINDS[i % KINDS.length] }} aria-hidden="true" />{kind}</span>
+      ))}
+      {overlay.kinds.length === 0 && (
+        <><span class="ol-dim">0</span><span class="ol-legend-bar" aria-hidden="true" /><span class="ol-dim">{quantity(most, overlay.unit)}</span></>
+      )}
       <ToolButton icon="close" title="Colour by operator again" testid="legend-close" onClick={() => void app.colourBy(null)} />
     </div>
   );

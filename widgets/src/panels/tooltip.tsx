@@ -50,7 +50,7 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
 /** The number that a node is coloured by. */
 function heatLine(app: App, node: number): string {
   const heat = app.overlay.value, number = heat?.numbers.get(node);
-  return heat && number !== undefined ? `${heat.title}: ${quantity(number, heat.unit)}` : "";
+  return heat && number !== undefined ? `${heat.title}: ${heat.kinds[number] ?? quantity(number, heat.unit)}` : "";
 }
 
 /** A title and further lines, null when there is nothing to say. */

@@ -8,7 +8,7 @@ import { below, firstLook, hiddenIn } from "../../src/graph/fold.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
 import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
 import { layout } from "../../src/graph/layout/layout.ts";
-import { badgesOf, countsOf } from "../../src/graph/marks.ts";
+import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, trailBoxes } from "../../src/graph/marks.ts";
 import { pickAt } from "../../src/graph/pick.ts";
 import type { Scene } from "../../src/graph/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene_builder.ts";
@@ -210,6 +210,26 @@ test("arrow keys walk along values and rows, through frames", () => {
   assert.equal(seen.at(-2), "Gemm");
   const up = step(ground, scene.indexOf.get(keyOf(NODE, store.nodes.size))!, "up");
   assert.equal(scene.boxes[up]!.title, "LayerNormalization");
+});
+
+test("numbers of a folded group add up, kinds are counted, and what flashes or lies on a trail is found in it", () => {
+  const { store, hierarchy } = firstScene(transformer(1));
+  const scene = sceneOf(store, hierarchy, new Set());
+  const ground = { store, hierarchy, open: new Set<number>(), scene };
+  const inside = [...store.nodes.values()].filter(({ op }) => op === "MatMul").map(({ id }) => id);
+  const bert = scene.indexOf.get(keyOf(GROUP, [...hierarchy.containers.values()].find(({ name }) => name === "bert")!.id))!;
+  const numbers = new Map(inside.map((node, i) => [node, i % 3 ? 1 : 0]));
+  const most = inside.filter((_, i) => i % 3).length;
+  assert.deepEqual(heatOfBoxes(ground, { title: "", unit: "", kinds: [], numbers }).get(bert), { share: 1, text: String(most) });
+  assert.deepEqual(heatOfBoxes(ground, { title: "", unit: "", kinds: ["cpu", "gpu"], numbers }).get(bert), {
+    share: 1, kind: 1, text: `gpu +${inside.length - most}`,
+  });
+  const input = scene.boxes.findIndex(({ kind }) => kind === INPUT);
+  const value = store.nodes.get(inside[0]!)!.outputs[0]!;
+  assert.deepEqual(boxesOfValues(ground, [value, scene.boxes[input]!.id]), new Set([bert, input]));
+  assert.deepEqual(trailBoxes(ground, new Set(inside.slice(0, 1))), new Set([bert]));
+  const reader = store.uses(scene.boxes[input]!.id)[0]!.node;
+  assert.ok(trailBoxes(ground, new Set([reader])).has(input));
 });
 
 test("badges and counts go to the folded group that hides their node", () => {

@@ -5,7 +5,7 @@ import { GROUP, NODE, OUTSIDE } from "../keys.ts";
 import { SIGN } from "../pick.ts";
 import type { Scene } from "../scene.ts";
 import type { Camera } from "./camera.ts";
-import type { Marks, Texts } from "./painter.ts";
+import type { Mark, Marks, Texts } from "./painter.ts";
 import type { TextFitter } from "./text.ts";
 import type { BoxColors, Palette } from "./theme.ts";
 import { FAR, NEAR, type DrawList } from "./visible.ts";
@@ -43,7 +43,7 @@ export class BoxPainter {
     const ctx = this.#ctx, { x, y, w, h } = scene;
     const byColor = new Map<string, number[]>();
     for (const i of list.boxes) {
-      const color = marks.heat ? this.#palette.heat(marks.heat.get(i)?.share ?? 0) : this.#colors(scene.boxes[i]!).far;
+      const color = marks.heat ? this.#heat(marks.heat.get(i)) : this.#colors(scene.boxes[i]!).far;
       const same = byColor.get(color);
       if (same) same.push(i);
       else byColor.set(color, [i]);
@@ -78,7 +78,7 @@ export class BoxPainter {
     ctx.beginPath();
     ctx.roundRect(x, y, w, h, radius);
     ctx.fill();
-    ctx.fillStyle = marks.heat ? palette.heat(marks.heat.get(i)?.share ?? 0) : colors.fill;
+    ctx.fillStyle = marks.heat ? this.#heat(marks.heat.get(i)) : colors.fill;
     ctx.fill();
     if (box.kind === OUTSIDE) ctx.setLineDash([4, 3]);
     ctx.stroke();
@@ -93,6 +93,11 @@ export class BoxPainter {
     if (heat) this.#number(heat.text, x + w, y + h);
     if (near) this.#words(box, colors, x, y, w, h);
     else this.#title(box, colors, x, y, w, h, camera.zoom);
+  }
+
+  #heat(mark: Mark | undefined): string {
+    if (mark?.kind !== undefined) return this.#palette.kind(mark.kind);
+    return this.#palette.heat(mark?.share ?? 0);
   }
 
   /** The number of a box, on its lower right corner. */
@@ -151,7 +156,11 @@ export class BoxPainter {
     if (box.subtitle) {
       ctx.font = text.css("text");
       ctx.fillStyle = palette.dim;
-      ctx.fillText(text.fit(box.subtitle, "text", room), left, line);
+      const copies = this.#texts.copies(box), times = copies > 1 ? ` ×${copies}` : "";
+      const subtitle = text.fit(box.subtitle, "text", room - text.measure(times, "text"));
+      ctx.fillText(subtitle, left, line);
+      ctx.fillStyle = palette.accent;
+      if (times) ctx.fillText(times, left + text.measure(subtitle, "text") + 3, line);
       line += TEXT_LINE;
     }
     if (facts) {

@@ -16,6 +16,13 @@ export interface Badge {
   count: number;
 }
 
+/** The number that a box is coloured by: how large beside the largest, in words; `kind` where it is one of a few kinds. */
+export interface Mark {
+  share: number;
+  text: string;
+  kind?: number;
+}
+
 /** What lies over the plain picture. Indices are of the scene's boxes. */
 export interface Marks {
   selected: ReadonlySet<number>;
@@ -29,7 +36,7 @@ export interface Marks {
   matches: ReadonlyMap<number, number>;
   badges: ReadonlyMap<number, Badge>;
   /** Numbers of boxes to colour them by; null: they have their own colours. */
-  heat: ReadonlyMap<number, { share: number; text: string }> | null;
+  heat: ReadonlyMap<number, Mark> | null;
   /** Bookmarked nodes: how many a box is or holds. */
   bookmarks: ReadonlyMap<number, number>;
   /** The boxes that alone are drawn strongly; null: all are. */
@@ -57,6 +64,8 @@ export interface Texts {
   /** Parts of the line of facts. */
   facts(box: Box): string[];
   label(value: number): string;
+  /** How many equal ones there are of a group, 1 of anything else. */
+  copies(box: Box): number;
   /** Name of what makes a value, for portals. */
   origin(value: number): string;
 }
@@ -123,7 +132,8 @@ export class Painter {
       const grow = Math.min(Math.max(1, 10 / (12.5 * camera.zoom)), FRAME_HEADER / 15);
       if (12.5 * grow * camera.zoom < 7) continue;
       const x = scene.titleX[i]!, right = scene.x[i]! + scene.w[i]!;
-      const title = text.fit(scene.boxes[i]!.title, "title", (right - x - PADDING - SIGN) / grow);
+      const copies = this.#texts.copies(scene.boxes[i]!), times = copies > 1 ? `  ×${copies}` : "";
+      const title = text.fit(scene.boxes[i]!.title, "title", (right - x - PADDING - SIGN) / grow - text.measure(times, "title")) + times;
       if (!title) continue;
       const y = scene.y[i]! + FRAME_HEADER / 2 + 1;
       const width = text.measure(title, "title") * grow;

@@ -29,6 +29,9 @@ const CATEGORIES: Record<string, [string, string]> = {
   custom: ["#624292", "#cfb4ff"],
 };
 
+/** Colours of kinds, apart for people who see red and green alike; the legend has them too. */
+export const KINDS = ["#e08a1e", "#2f7fd0", "#1fa187", "#b05fc4", "#c94f4f", "#8a8f3a"];
+
 export interface BoxColors {
   /** Title and stripe. */
   strong: string;
@@ -63,6 +66,8 @@ export interface Palette {
   category(name: string): BoxColors;
   /** Ground of a box by its share of the largest number, 0 to 1. */
   heat(share: number): string;
+  /** Ground of a box that is one of a few kinds, by number. */
+  kind(number: number): string;
   group: BoxColors;
   terminal: BoxColors;
 }
@@ -107,6 +112,7 @@ export function readPalette(element: HTMLElement): Palette {
     group: boxColors(mix(ground, ink, 0.86)),
     terminal: boxColors(mix(ground, ink, 0.6)),
     heat: (share) => css(mix(box, dark ? [214, 92, 38] : [244, 128, 62], 0.9 * share)),
+    kind: (number) => css(mix(box, hex(KINDS[number % KINDS.length]!), dark ? 0.55 : 0.42)),
     category(name) {
       let colors = cache.get(name);
       if (!colors) {

@@ -1,0 +1,47 @@
+/** Groups that are equal to others, as the kernel verified: asked for once the picture is there, again after structural edits. */
+
+import type { App } from "./app.ts";
+import { Cell } from "./state.ts";
+
+/** Milliseconds that nothing changed for. */
+const QUIET_MS = 600;
+
+export class Blocks {
+  /** The groups that each group is equal to, itself among them. */
+  readonly equal = new Cell<ReadonlyMap<number, readonly number[]>>(new Map());
+  readonly #app: App;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #turn = 0;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** Asks soon. */
+  refresh(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#ask(), QUIET_MS);
+  }
+
+  async #ask(): Promise<void> {
+    const turn = ++this.#turn;
+    if (!this.#app.store.groups.size || this.#app.client.connection === "gone") return;
+    try {
+      const { blocks } = await this.#app.client.request("blocks", {});
+      if (turn === this.#turn) this.#take(blocks);
+    } catch {
+      // Pictures without marks are no worse: an older page without a kernel has no such answer.
+      if (turn === this.#turn) this.#take([]);
+    }
+  }
+
+  #take(blocks: number[][]): void {
+    this.equal.value = new Map(blocks.flatMap((groups) => groups.map((group) => [group, groups] as const)));
+    this.#app.picture?.setCopies(new Map([...this.equal.value].map(([group, groups]) => [group, groups.length])));
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+    this.#turn++;
+  }
+}
