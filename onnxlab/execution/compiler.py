@@ -130,12 +130,21 @@ class ScopeCompiler:
         compiler: that of the snapshot.
         scope: a graph, body or function.
         bindings: values of the attributes of the function that the scope is in.
+        lasting: of a body: ids of outer initializers that nobody feeds, so that they are its constants too.
     """
 
-    def __init__(self, compiler: Compiler, scope: ScopeView, bindings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        compiler: Compiler,
+        scope: ScopeView,
+        bindings: Mapping[str, Any],
+        lasting: frozenset[int] = frozenset(),
+    ) -> None:
         self.compiler = compiler
         self.scope = scope
         self.bindings = bindings
+        self.lasting = lasting
+        self._captured = {name: value for name, value in scope.captures if value in lasting}
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -148,8 +157,8 @@ class ScopeCompiler:
         return {value: name for name, value in self.ids.items()}
 
     def constant(self, name: str) -> Any:
-        """Array of an initializer of this scope, None for any other name."""
-        value = self.scope.initializers.get(name)
+        """Array of an initializer, None for any other name."""
+        value = self.scope.initializers.get(name, self._captured.get(name))
         return None if value is None else self.compiler.snapshot.array(value)
 
     def fact(self, name: str) -> Fact:
@@ -207,11 +216,12 @@ class ScopeCompiler:
         """What providers see of the nodes that a run needs, or of `nodes`."""
         given = frozenset(feeds)
         fact = self.fact
+        constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
         if nodes is None:
             nodes = tuple(self.cone(given, outputs))
-            if not keep and self.compiler.snapshot.functions and self.compiler.inlines:
-                flat = Flattened(self, nodes)
-                nodes, fact = flat.needed(outputs, given), flat.fact
+            if self.compiler.inlines and not keep:
+                flat = Flattened(self, nodes, given)
+                nodes, fact, constant = flat.needed(outputs, given), flat.fact, flat.constant
         visible = frozenset(outputs)
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}
@@ -219,7 +229,7 @@ class ScopeCompiler:
             nodes,
             visible,
             self.scope.opsets,
-            lambda name: None if name in given else self.constant(name),
+            constant,
             self.reads,
             fact,
             scope=self,
@@ -238,7 +248,7 @@ class ScopeCompiler:
         return replace(plan, bodies=tuple(bodies))
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
-        view = self.view(feeds, outputs, keep)
+        view = (self if keep else self._fed(feeds)).view(feeds, outputs, keep)
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
         for part in partition(view, self.compiler.providers).parts:
@@ -250,6 +260,12 @@ class ScopeCompiler:
                 steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
         given = set(feeds)
         return assemble([_without(step, given) for step in steps], feeds, outputs, view.constant, self.where)
+
+    def _fed(self, feeds: Sequence[str]) -> ScopeCompiler:
+        """This scope for one program: bodies may hold on to the initializers that are not fed."""
+        given = set(feeds)
+        own = {value for name, value in self.scope.initializers.items() if name not in given}
+        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.lasting | own)
 
     def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart:
         """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
@@ -272,9 +288,9 @@ class ScopeCompiler:
     def inner(self, ref: BodyRef) -> ProgramBody:
         """The body of a node of this scope."""
         scope = self.compiler.snapshot.scopes[ref.scope]
-        inner = ScopeCompiler(self.compiler, scope, self.bindings)
+        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.lasting)
         inputs = tuple(name for name in scope.inputs if name not in scope.initializers)
-        return inner.body(inputs, tuple(name for name, _ in scope.captures))
+        return inner.body(inputs, tuple(name for name, value in scope.captures if value not in self.lasting))
 
     def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:
         """This scope as a body that reads `captures` from outside."""

@@ -1,6 +1,6 @@
-"""Calls of model-local functions replaced by what the functions do, for plans only: the model is never changed.
+"""Calls of model-local functions replaced by what the functions do, and Constant nodes by what they hold.
 
-A provider that makes regions of many nodes sees through calls then. A call stays as it is where its nodes would mean
+It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then. A call stays as it is where its nodes would mean
 something else outside: at other opset versions, with bodies of their own, or where functions call each other in a
 circle.
 """
@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.execution.provider import Part, PartitionView
 from onnxlab.graph.snapshot import AttributeRef, Attributes, NodeView, ScopeView
 from onnxlab.shapes import Fact
 
@@ -47,18 +48,21 @@ class BoundAttributes(Mapping[str, Any]):
 
 
 class Flattened:
-    """The nodes of a scope with calls replaced.
+    """The nodes of a scope with calls replaced, and without those that only hold or repeat a constant.
 
     Args:
         scope: of the nodes.
         nodes: in topological order.
+        given: names that are fed: their makers are left alone.
 
     Attributes:
         nodes: in topological order; those from functions have ids below 0.
     """
 
-    def __init__(self, scope: ScopeCompiler, nodes: tuple[NodeView, ...]) -> None:
+    def __init__(self, scope: ScopeCompiler, nodes: tuple[NodeView, ...], given: Container[str] = ()) -> None:
         self._scope = scope
+        self._given = given
+        self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
         self._functions = scope.compiler.snapshot.functions
         self._ids = count(-1, -1)
         self._calls = count(1)
@@ -66,6 +70,36 @@ class Flattened:
         self.nodes: list[NodeView] = []
         for node in nodes:
             self._add(node, scope.bindings, 0)
+
+    def constant(self, name: str) -> Any:
+        """The array of an initializer or Constant node, None for any other name."""
+        if name in self._given:
+            return None
+        held = self._held.get(name)
+        if not isinstance(held, NodeView):
+            return self._scope.constant(name if held is None else held)
+        last = self._scope.compiler.providers[-1]
+        made: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
+        return made[0].constants[0]
+
+    def _view(self, nodes: tuple[NodeView, ...]) -> PartitionView:
+        scope = self._scope
+        return PartitionView(nodes, frozenset(), scope.scope.opsets, scope.constant, scope.reads, scope=scope)
+
+    def _holds(self, node: NodeView) -> bool:
+        """Whether a node only holds or repeats a constant; notes which."""
+        if node.domain or node.op_type not in ("Constant", "Identity") or node.outputs[0] in self._given:
+            return False
+        if node.op_type == "Identity":
+            source = node.inputs[0]
+            if source not in self._held and (source in self._given or self._scope.constant(source) is None):
+                return False
+            self._held[node.outputs[0]] = self._held.get(source, source)
+            return True
+        dense = any(name.startswith("value") for name in node.attributes)
+        if dense:
+            self._held[node.outputs[0]] = node
+        return dense
 
     def fact(self, name: str) -> Fact:
         """What inference knows of a name; of one that is made in a function, what is true of all its calls."""
@@ -84,6 +118,8 @@ class Flattened:
 
     def _add(self, node: NodeView, given: Mapping[str, Any], depth: int) -> None:
         called = self._functions.get((node.domain, node.op_type, node.overload))
+        if self._holds(node):
+            return
         if called is None or not self._fits(called) or len(node.inputs) > len(called.inputs) or depth > _DEEPEST:
             self.nodes.append(node)
             return

@@ -68,6 +68,7 @@ class NumbaProvider:
         self.precise = precise
         self.least = least
         self._constants = SharedConstants()
+        self._known: tuple[PartitionView | None, frozenset[str]] = None, frozenset()
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
@@ -76,10 +77,16 @@ class NumbaProvider:
             for node in view.nodes:
                 view.refuse(node, "too little to do to be worth compiling")
             return []
+        self._known = view, frozenset(claims.names)
         return [SubgraphClaim(tuple(claims.taken))]
 
     def compile(self, part: Part, view: PartitionView) -> Any:
         """A region. Raises OnnxlabError where NumPy, which it starts with, cannot run it."""
+        seen, known = self._known
+        return self._region(part, view, known if seen is view else frozenset())
+
+    def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
+        """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
         from onnxlab.execution.compiled.region import Region
 
         compiled = NumpyProvider().compile(part, view)
@@ -102,7 +109,8 @@ class NumbaProvider:
             self.background,
             self.precise,
             self._constants.region(),
-            lambda node: around(node, part, view, self.compile),
+            lambda node: around(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
+            known.intersection(part.inputs),
         )
 
 
@@ -110,6 +118,7 @@ class _Claims:
     """Which nodes of a scope to take.
 
     Attributes:
+        names: of values that are constant or follow from shapes.
         taken: {node id: None} in order.
         weight: how much there is to gain.
     """
@@ -118,7 +127,7 @@ class _Claims:
         self._view = view
         self._find = _rules()
         self._reads = view.visible.union(*map(view.reads, view.nodes))
-        self._known: set[str] = set()
+        self.names: set[str] = set()
         self._makers: dict[str, NodeView] = {}
         self._made: set[str] = set()  # names that the region computes
         self.taken: dict[int, None] = {}
@@ -149,13 +158,13 @@ class _Claims:
 
     def known(self, name: str) -> bool:
         """Whether a value is a constant or follows from shapes."""
-        return name in self._known or self._view.constant(name) is not None
+        return name in self.names or self._view.constant(name) is not None
 
     def _takes(self, node: NodeView) -> bool:
         """Whether a node is to be compiled; notes those that are known."""
         view = self._view
         if node.domain == "" and self._is_known(node):
-            self._known.update(node.outputs)
+            self.names.update(node.outputs)
             self._makers.update((name, node) for name in node.outputs)
             return False
         reason = self._refusal(node)

@@ -145,7 +145,7 @@ def layer_norm(
     """Standardise over the axes from `axis` on, then scale and shift: (Y, means, inverse deviations)."""
     axis = normal_axis(axis, x.ndim)
     lead = x.shape[:axis]
-    y, means, inverse = standardise(x.reshape(prod(lead), -1), epsilon, centre)
+    y, means, inverse = standardise(x.reshape(prod(lead), prod(x.shape[len(lead) :])), epsilon, centre)
     y = y.reshape(x.shape)
     if scale is not None:
         np.multiply(y, scale, out=y)
@@ -188,7 +188,7 @@ def instance_normalization(
     consumed_inputs: Sequence[int] | None = None,
 ) -> Array:
     """Normalise every channel of every image of X [N, C, …]."""
-    y, _, _ = standardise(x.reshape(prod(x.shape[:2]), -1), epsilon)
+    y, _, _ = standardise(x.reshape(prod(x.shape[:2]), prod(x.shape[2:])), epsilon)
     y = y.reshape(x.shape)
     np.multiply(y, _per_channel(scale, x.ndim), out=y)
     return np.add(y, _per_channel(bias, x.ndim), out=y)
@@ -202,7 +202,7 @@ def group_normalization(
     """Normalise every group of channels of every image; scale and bias are per channel."""
     if x.shape[1] % num_groups:
         raise ValueError(f"X has {x.shape[1]} channels, which do not split into {num_groups} groups")
-    y, _, _ = standardise(x.reshape(len(x) * num_groups, -1), epsilon)
+    y, _, _ = standardise(x.reshape(len(x) * num_groups, prod(x.shape[1:]) // num_groups), epsilon)
     y = y.reshape(x.shape)
     np.multiply(y, _per_channel(scale, x.ndim), out=y)
     return np.add(y, _per_channel(bias, x.ndim), out=y)

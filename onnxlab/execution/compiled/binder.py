@@ -46,6 +46,7 @@ class Binder:
         halves: outputs that are float16. Inside, all floats are float32.
         context: the RunContext for kernels that ask for one.
         precise: do without Winograd's convolutions, which round more.
+        follows: inputs that follow from shapes: what reads them alone is computed while binding.
 
     Attributes:
         builder: takes the records.
@@ -63,6 +64,7 @@ class Binder:
         halves: frozenset[str],
         context: Any,
         precise: bool = False,
+        follows: frozenset[str] = frozenset(),
     ) -> None:
         self.part = part
         self.builder = PlanBuilder()
@@ -73,6 +75,7 @@ class Binder:
         self._inputs = inputs
         self._context = context
         self.precise = precise
+        self._follows = follows
         self._number = {name: number for number, name in enumerate(part.inputs)}
         self._constants = constants
         self._steps = steps
@@ -98,6 +101,11 @@ class Binder:
             if found.dtype == np.float16:
                 found = self._values[name] = found.astype(np.float32)
         return found
+
+    def _followed(self, name: str) -> Value:
+        """The value; the array itself, where the input that it is follows from shapes."""
+        known = self.known(name) if name in self._follows else None
+        return self.value(name) if known is None else known
 
     def shape(self, name: str) -> tuple[int, ...]:
         return tuple(self.value(name).shape)
@@ -277,7 +285,7 @@ class Binder:
         if step.constants is not None:
             results: Sequence[Any] = step.constants
         else:
-            values = [self.value(name) if name else None for name in node.inputs]
+            values = [self._followed(name) if name else None for name in node.inputs]
             if not all(value is None or isinstance(value, np.ndarray) for value in values):
                 return False
             made = step.call(self._context, *values) if step.context else step.call(*values)

@@ -45,6 +45,7 @@ class Region:
         precise: do without Winograd's convolutions.
         packed: for constants in the kernels' layouts.
         around: makes the program that leaves one node to NumPy.
+        follows: inputs that follow from shapes, so that plans may depend on them.
 
     Attributes:
         reason: why something was last left to NumPy, "" where nothing was.
@@ -56,7 +57,7 @@ class Region:
     def __init__(
         self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
         halves: frozenset[str], threads: Callable[[], int], background: bool, precise: bool,
-        packed: Packed, around: Callable[[NodeView], ProgramBody],
+        packed: Packed, around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.part = part
         self.reason = ""
@@ -70,6 +71,7 @@ class Region:
         self._precise = precise
         self._packed = packed
         self._around = around
+        self._follows = follows
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: OrderedDict[Any, Plan | Detour] = OrderedDict()
         self._valued: tuple[int, ...] = ()
@@ -166,6 +168,7 @@ class Region:
             self._halves,
             _Context(self._opsets),
             self._precise,
+            self._follows,
         )
         node: NodeView | None = None
         try:

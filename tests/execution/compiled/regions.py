@@ -34,6 +34,12 @@ class Recipe:
         self.nodes.append(helper.make_node(op_type, list(inputs), [name], domain=domain, **attributes))
         return name
 
+    def nodes_of(self, op_type, count, *inputs, **attributes):
+        """A node of several outputs; their names."""
+        first = self.node(op_type, *inputs, **attributes)
+        self.nodes[-1].output.extend(f"{first}.{number}" for number in range(1, count))
+        return list(self.nodes[-1].output)
+
     def model(self, *outputs):
         infos = [helper.make_empty_tensor_value_info(name) for name in outputs]
         graph = helper.make_graph(self.nodes, "recipe", self.inputs, infos, self.constants)
