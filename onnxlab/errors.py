@@ -10,8 +10,17 @@ from typing import Literal
 Severity = Literal["error", "warning", "info"]
 
 
+_LONGEST = 20_000
+"""Characters of the longest message."""
+
+
 class OnnxlabError(Exception):
     """Base of every exception that onnxlab raises on purpose."""
+
+    def __str__(self) -> str:
+        text = super().__str__()  # names of ten megabytes are names too
+        return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
+
 
 
 class LoadError(OnnxlabError, ValueError):

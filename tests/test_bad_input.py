@@ -144,3 +144,44 @@ def test_names_that_mean_nothing() -> None:
     for key in ("", "nope", 99, -99):
         with pytest.raises(NameLookupError):
             model.nodes[key]
+
+
+def one_node(node: onnx.NodeProto) -> onnx.ModelProto:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+    graph = helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+
+
+def test_errors_of_a_run_stay_readable() -> None:
+    feeds = {"x": np.zeros((2, 3), np.float32)}
+    with pytest.raises(onnxlab.OnnxlabError, match=r"Constant#0 \(Constant\): none of the attributes value"):
+        onnxlab.run(one_node(helper.make_node("Constant", [], ["y"])), feeds)
+    endless = one_node(helper.make_node("Neg", ["x"], ["y"]))
+    body = [helper.make_node("Neg", ["i"], ["o"])]
+    endless.functions.append(helper.make_function("", "Neg", ["i"], ["o"], body, [helper.make_opsetid("", 20)]))
+    with pytest.raises(onnxlab.OnnxlabError, match="calls itself") as failure:
+        onnxlab.run(endless, feeds)
+    assert len(str(failure.value)) < 500
+    model = onnxlab.load(one_node(helper.make_node("R" * 10_000_000, ["x"], ["y"])))
+    with pytest.raises(onnxlab.OnnxlabError, match=r"RRR … .*R") as failure:
+        model.run(feeds)
+    assert len(str(failure.value)) < 30_000
+    assert len(model.to_svg()) < 100_000
+
+
+def test_an_initializer_without_a_name() -> None:
+    proto = one_node(helper.make_node("Neg", ["x"], ["y"]))
+    proto.graph.initializer.add(dims=[0], data_type=TensorProto.FLOAT)
+    model = onnxlab.load(proto)
+    (nameless,) = (value for value in model.graph.values.values() if not value.name)
+    with pytest.raises(EditError, match="has no name, so nothing can read it"):
+        model.value(nameless.id).name = "given"
+
+
+def test_an_empty_tensor_with_dims_that_overflow() -> None:
+    proto = one_node(helper.make_node("Neg", ["w"], ["y"]))
+    proto.graph.initializer.add(name="w", dims=[0, 2**62, 2**62], data_type=TensorProto.FLOAT)
+    assert str(onnxlab.load(proto).fact("y")) == f"float32[0,{2**62},{2**62}]"
+    proto.graph.initializer[0].dims[:] = [-2, -3]
+    proto.graph.initializer[0].float_data[:] = range(6)
+    assert "tensor-shape" in {problem.code for problem in onnxlab.load(proto).check()}

@@ -173,8 +173,11 @@ def _kernel_step(
 ) -> Step:
     keywords = _keywords(schema, given)
     if node.op_type == "Constant" and not node.domain:
-        return Step(node.label, "Constant", node.id, _unused, (), node.outputs,
-                    constants=(kernel.function(**keywords),))  # fmt: skip
+        try:
+            constant = kernel.function(**keywords)
+        except Exception as error:
+            raise RunError(f"{node.label} (Constant): {error}", node.label) from error
+        return Step(node.label, "Constant", node.id, _unused, (), node.outputs, constants=(constant,))
     call: Callable[..., Any] = partial(kernel.function, **keywords) if keywords else kernel.function
     return Step(
         node.label,

@@ -15,6 +15,8 @@ from onnxlab.execution.provider import Step
 
 _NUMPY_REFUSES = re.compile(r"Unable to allocate (.+?) for an array with shape (\(.*?\))")
 
+_LEVELS = 6
+"""How many nodes around one that failed an error names: a function that calls itself is inside of a thousand."""
 
 Wording: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
@@ -128,6 +130,8 @@ def failure(instruction: Instruction | None, frame: list[Any], error: Exception)
         return error if isinstance(error, RunError) else RunError(str(error))
     step = instruction.step
     if isinstance(error, RunError) and error.node is not None:
+        if str(error).count("; inside ") >= _LEVELS:
+            return error
         return type(error)(f"{error}; inside {_node(step)}", error.node)
     text = _explained(instruction, frame, error) or _rule(error)
     if isinstance(error, RunStopped):

@@ -30,6 +30,7 @@ from onnxlab.shapes import (
     TensorFact,
     parse,
 )
+from onnxlab.shapes.values import is_addressable
 
 Unknown = Callable[[int], Dim]
 Named = Callable[[str], Dim]
@@ -133,7 +134,7 @@ def fact_of_initializer(proto: Any, decode: Callable[[], np.ndarray[Any, Any] | 
     for dim in shape:
         count *= dim
     kind = value_kind(elem_type)
-    if not kind or count > (MAX_FLOATS if kind == "f" else MAX_INTEGERS):
+    if not kind or count > (MAX_FLOATS if kind == "f" else MAX_INTEGERS) or not is_addressable(shape):
         return TensorFact(elem_type, shape)
     if raw := proto.raw_data:
         if len(raw) == count * _WIDTHS.get(elem_type, 0):

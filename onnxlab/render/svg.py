@@ -36,6 +36,7 @@ _FILLS = {
     "output": "#d5efc5",
 }
 _OTHER = "#e2eadb"
+_LONGEST = 2000
 
 
 def render(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> str:
@@ -73,7 +74,8 @@ def fill(family: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that XML can hold: escaped, control characters (which no XML may contain) replaced."""
+    """Text that XML can hold: escaped, control characters (which no XML may contain) replaced; long ones cut."""
+    text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     return escape("".join(char if char.isprintable() else "�" for char in text), {'"': "&quot;"})
 
 

@@ -99,7 +99,7 @@ def _bits(item: Element) -> object:
 def known(array: Any) -> KnownValue | None:
     """The known value of a NumPy array (object arrays hold elements); None for strings and large ones."""
     array = np.asarray(array)
-    if array.size > MAX_ELEMENTS or not _is_addressable(array.shape):
+    if array.size > MAX_ELEMENTS or not is_addressable(array.shape):
         return None
     if array.dtype == object:
         return from_items(array.shape, array.ravel().tolist())
@@ -109,13 +109,14 @@ def known(array: Any) -> KnownValue | None:
     return KnownValue("i" if kind == "u" else kind, array.shape, tuple(array.ravel().tolist()))
 
 
-def _is_addressable(shape: tuple[int, ...]) -> bool:
-    """Whether NumPy has arrays of this shape for every element type: it counts an empty one without its zeros."""
-    return 0 not in shape or prod(dim for dim in shape if dim) < 1 << 48
+def is_addressable(shape: tuple[int, ...]) -> bool:
+    """Whether there are arrays of this shape: no dim is below 0, and NumPy counts an empty one without its zeros."""
+    least = min(shape, default=1)
+    return least > 0 or (least == 0 and prod(dim for dim in shape if dim) < 1 << 48)
 
 
 def from_items(shape: tuple[int, ...], items: Sequence[Element], kind: str = "i") -> KnownValue | None:
     """A known value of these elements; None where there are too many or every one is unknown."""
-    if len(items) > MAX_ELEMENTS or not _is_addressable(shape) or (items and all(item is None for item in items)):
+    if len(items) > MAX_ELEMENTS or not is_addressable(shape) or (items and all(item is None for item in items)):
         return None
     return KnownValue(kind, shape, tuple(items))

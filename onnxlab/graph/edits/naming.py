@@ -30,6 +30,8 @@ def rename_value(graph: "ModelGraph", value: ValueRecord, name: str, origin: Any
         raise EditError(f"a value's name is a string that is not empty, got {name!r}")
     if name == value.name:
         return
+    if not value.name:
+        raise EditError("this value has no name, so nothing can read it: take it out, and add one that has a name")
     scope = graph.scopes[value.scope]
     taken = graph.index.lookup(scope, name) or any(
         name in inner.names for inner in graph.scopes.values() if graph.index.is_inside(inner.id, scope.id)
