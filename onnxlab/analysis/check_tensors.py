@@ -178,7 +178,7 @@ def _upward(_: Path, location: str) -> str:
 
 
 def _linked(base_dir: Path, location: str) -> str:
-    return "is a symbolic link" if (base_dir / location).is_symlink() else ""
+    return "is a symbolic link" if os.path.islink(base_dir / location) else ""
 
 
 def _outside(base_dir: Path, location: str) -> str:

@@ -30,6 +30,7 @@ FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {
     "external absolute": ({"location": "/etc/passwd"}, "absolute path", "external-data"),
     "external device": ({"location": "zero"}, "", "external-data"),
     "external missing": ({"location": "gone"}, "put the file beside the model", "external-data"),
+    "external name too long": ({"location": "w" * 5000}, "", "external-data"),
     "external folder": ({"location": "folder"}, "no regular file", "external-data"),
     "external at a negative offset": ({"location": "w.bin", "offset": "-1"}, "-1", "external-data-unreadable"),
     "external far away": ({"location": "w.bin", "offset": str(1 << 62)}, "only 48", "external-data-unreadable"),
