@@ -11,6 +11,7 @@ products.py    products and convolutions as records
 winograd.py    3×3 convolutions with a quarter of the multiplications
 integers.py    products and convolutions of quantised values as records
 levels.py      quantised values inside a region
+recurrent.py   LSTM, GRU and RNN as records
 chains.py      elementwise chains as records
 binder.py      a region bound to the shapes of a call
 rules/         how nodes become records, by operator

@@ -65,10 +65,14 @@ class IntegerProduct(Product):
 
 
 def pack_pairs(weights: Array, taps: int) -> Array:
-    """[batches, taps * length, columns] to [batches, panels, taps * pairs, COLUMNS, 2] int16, filled up with zeros."""
+    """[batches, taps * length, columns] to [batches, panels, taps * pairs, COLUMNS, 2], filled up with zeros.
+
+    The result is int8 where that holds all of them, else int16.
+    """
     batches, depth, columns = weights.shape
     length, width, count = depth // taps, host().columns, panels(columns)
-    padded = np.zeros((batches, taps, length + length % 2, count * width), np.int16)
+    narrow = not weights.size or (weights.min() >= -128 and weights.max() <= 127)
+    padded = np.zeros((batches, taps, length + length % 2, count * width), np.int8 if narrow else np.int16)
     padded[:, :, :length, :columns] = weights.reshape(batches, taps, length, columns)
     split = padded.reshape(batches, -1, 2, count, width)
     return np.ascontiguousarray(split.transpose(0, 3, 1, 4, 2))
@@ -117,14 +121,14 @@ def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> V
     if product.residual is not None:
         values["residual"] = product.residual.where
         values["sources"] = builder.keep(table(sources(product)[None]))
-    units = _share(builder, product, values)
+    units = _share(builder, product, weights, values)
     work = rows * product.columns * product.length * taps * len(product.batches) / _RATE
     reads = [product.x, weights, product.residual, product.factor]
     builder.emit("depthwise_dot" if product.depthwise else "dot", units, values, reads, [product.target], work=work)
     return product.target
 
 
-def _share(builder: PlanBuilder, product: IntegerProduct, values: dict[str, Word]) -> int:
+def _share(builder: PlanBuilder, product: IntegerProduct, weights: View, values: dict[str, Word]) -> int:
     """Cut a product into units, whose number is returned, by the words that say so."""
     taps, rows = product.offsets.shape
     count, width = panels(product.columns), host().columns
@@ -132,16 +136,17 @@ def _share(builder: PlanBuilder, product: IntegerProduct, values: dict[str, Word
         row_block = max(1, -(-rows // 16))
         zeros = np.zeros(count * width + width, np.int16)
         values.update(row_block=row_block, zeros=builder.keep(zeros), length=count)
-        return -(-rows // row_block)
+        return int(-(-rows // row_block))
     pairs = -(-product.length // 2)
     batches = np.array(product.batches, np.int64)
     if product.groups > 1:
-        batches[:, 1] = np.arange(product.groups) * (count * taps * pairs * width * 4)
+        batches[:, 1] = np.arange(product.groups) * (count * taps * pairs * width * 2 * weights.dtype.itemsize)
         batches[:, 2] = np.arange(product.groups) * (count * width * 4)
     row_block, row_blocks, panel_block, panel_blocks = blocks(rows, pairs, taps * pairs, count, len(batches))
     values.update(
-        length=pairs, row_block=row_block, panel_block=panel_block, row_blocks=row_blocks, panel_blocks=panel_blocks,
-        batches=builder.keep(batches), zeros=builder.keep(np.zeros(2 * pairs, np.int16)),
+        narrow=int(weights.dtype == np.int8), length=pairs, row_block=row_block, panel_block=panel_block,
+        row_blocks=row_blocks, panel_blocks=panel_blocks, batches=builder.keep(batches),
+        zeros=builder.keep(np.zeros(2 * pairs, np.int16)),
     )  # fmt: skip
     return int(row_blocks * panel_blocks * len(batches))
 

@@ -18,13 +18,25 @@ OPERAND_WORDS = 8
 FLOAT, BOOL, HALF, SHORT, BYTE, UBYTE, INT = range(7)
 """Kinds of elements in memory: float32, bool, float16, int16, int8, uint8, int32."""
 
+LSTM, GRU, RNN = range(3)
+ACTIVATIONS = (
+    "sigmoid", "tanh", "relu", "softsign", "softplus", "affine", "leakyrelu", "thresholdedrelu", "scaledtanh",
+    "hardsigmoid", "elu",
+)  # fmt: skip
+"""Of recurrent layers, in the order of their codes."""
+
 _GEMM = (
     "kernel", "units", "x", "offsets", "tap_bytes", "taps", "length", "weights", "bias", "y", "places", "residual",
     "sources", "low", "high", "rows", "columns", "row_block", "panel_block", "row_blocks", "panel_blocks", "batches",
     "zeros",
 )  # fmt: skip
-_DOT = (*_GEMM, "kind", "scale", "shift", "factor")
-_RANGE = ("kernel", "units", "x", "count", "chunk", "extents", "found", "chunks")
+_DOT = (*_GEMM, "kind", "scale", "shift", "factor", "narrow")
+_RANGE = ("kernel", "units", "x", "count", "chunk", "extents", "found", "chunks", "y")
+_RECURRENT = (
+    "kernel", "units", "projected", "p_step", "p_row", "weights", "scales", "h0", "c0", "y", "y_step", "y_direction",
+    "y_row", "h_last", "c_last", "lengths", "first", "last", "steps", "batch", "rows", "hidden", "direction", "bias",
+    "peepholes", "functions", "kind", "flag", "clip", "table", "work", "work_bytes",
+)  # fmt: skip
 _COPYING = (
     "kernel", "units", "source", "target", "item",
     *(f"{what}{dim}" for dim in range(COPY_DIMS) for what in ("size", "from", "to")),
@@ -53,8 +65,10 @@ FIELDS = {
     "gemm": _GEMM,
     "dot": _DOT,
     "depthwise_dot": _DOT,
+    "recurrent": _RECURRENT,
     "extent": _RANGE,
     "byte_range": _RANGE,
+    "to_levels": _RANGE,
     "copy": _COPYING,
     "clear": _COPYING,
     "elementwise": _ELEMENTWISE,
@@ -73,8 +87,10 @@ MODULES = {
     "gemm": "gemm",
     "dot": "dot",
     "depthwise_dot": "dot",
+    "recurrent": "recurrent",
     "extent": "ranges",
     "byte_range": "ranges",
+    "to_levels": "ranges",
     "copy": "copying",
     "clear": "copying",
     "elementwise": "elementwise",

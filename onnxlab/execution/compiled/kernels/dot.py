@@ -12,6 +12,7 @@ int32 and padded to whole panels), and
 
     kind                what is written
     scale, shift        float32 per column, padded to whole panels; 0 where absent
+    narrow              whether weights are int8
     factor              address of a float32, which may be known at run time only
 """
 
@@ -51,13 +52,13 @@ from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, R
 from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, add_products, load_i32, pairs, store_i16
 from onnxlab.execution.compiled.records import FLOAT, SHORT
 
-_I64, _I32 = ir.IntType(64), ir.IntType(32)
+_I64, _I32, _I16, _I8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
 _PANEL = COLUMNS * 4
 _SUMS = ROWS * _PANEL
 
 
-def make_tile(rows: int) -> Any:
-    """The tile of this many rows, as a function of compiled code.
+def make_tile(rows: int, narrow: bool) -> Any:
+    """The tile of this many rows, as a function of compiled code; with weights of int8 where it is `narrow`.
 
     tile(x, offsets, tap_bytes, taps, length, weights, zeros, sums): as the microkernel's, of pairs of int16; the sums
     go to `sums` as [rows, COLUMNS] int32.
@@ -66,7 +67,7 @@ def make_tile(rows: int) -> Any:
     @intrinsic
     def tile(context, x, offsets, tap_bytes, taps, length, weights, zeros, sums):
         def generate(context, builder, signature, values):
-            _build(builder, rows, *values)
+            _build(builder, rows, narrow, *values)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 8), generate
@@ -75,12 +76,14 @@ def make_tile(rows: int) -> Any:
 
 
 def _build(
-    builder: Any, count: int, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any,
+    builder: Any, count: int, narrow: bool, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any,
     zeros: Any, sums: Any,
 ) -> None:  # fmt: skip
     with builder.goto_entry_block():
         places = [[builder.alloca(INTEGERS) for _ in range(VECTORS)] for _ in range(count)]
         panels = builder.alloca(_I64)
+    kind = _I8 if narrow else _I16
+    line = ir.VectorType(kind, 2 * WIDTH).as_pointer()
     for row in places:
         for place in row:
             builder.store(ir.Constant(INTEGERS, None), place)
@@ -92,20 +95,20 @@ def _build(
             offset = entry(builder, table, m)
             absent = builder.icmp_signed("<", offset, _I64(0))
             rows.append(pointer(builder, builder.select(absent, zeros, builder.add(x, offset)), _I32))
-        first = pointer(builder, builder.load(panels), _I32)
+        first = pointer(builder, builder.load(panels), kind)
         with loop(builder, length) as k:
-            panel = builder.gep(first, [builder.mul(k, _I64(COLUMNS))])
-            vectors = [
-                builder.load(builder.bitcast(builder.gep(panel, [_I64(v * WIDTH)]), SHORTS.as_pointer()), align=4)
-                for v in range(VECTORS)
-            ]
+            panel = builder.gep(first, [builder.mul(k, _I64(2 * COLUMNS))])
+            lines = [builder.bitcast(builder.gep(panel, [_I64(2 * v * WIDTH)]), line) for v in range(VECTORS)]
+            vectors = [builder.load(place, align=2) for place in lines]
+            if narrow:
+                vectors = [builder.sext(vector, SHORTS) for vector in vectors]
             for m, row in enumerate(rows):
                 pair = splat_value(builder, builder.load(builder.gep(row, [k]), align=2), INTEGERS)
                 value = builder.bitcast(pair, SHORTS)
                 for v, place in enumerate(places[m]):
                     made = pairs(builder, value, vectors[v])
                     builder.store(builder.add(builder.load(place), made), place)
-        step = builder.mul(length, _I64(_PANEL))
+        step = builder.mul(length, _I64(_PANEL // (2 if narrow else 1)))
         builder.store(builder.add(builder.load(panels), step), panels)
     for m, row in enumerate(places):
         for v, place in enumerate(row):
@@ -113,22 +116,48 @@ def _build(
             builder.store(builder.load(place), pointer(builder, where, INTEGERS), align=4)
 
 
-_full_tile, _half_tile, _single_tile = make_tile(ROWS), make_tile(HALF_ROWS), make_tile(1)
+_full, _half, _pair, _single = (make_tile(rows, narrow=False) for rows in (ROWS, HALF_ROWS, 2, 1))
+_narrow_full, _narrow_half, _narrow_pair, _narrow_single = (
+    make_tile(rows, narrow=True) for rows in (ROWS, HALF_ROWS, 2, 1)
+)
 
 
 @helper
-def _full(x, o, tap_bytes, taps, length, w, zeros, sums):
-    _full_tile(x, o, tap_bytes, taps, length, w, zeros, sums)
+def _wide_sums(left, x, o, tap_bytes, taps, length, w, zeros, sums):
+    if left > HALF_ROWS:
+        _full(x, o, tap_bytes, taps, length, w, zeros, sums)
+        return ROWS
+    if left > 2:
+        _half(x, o, tap_bytes, taps, length, w, zeros, sums)
+        return HALF_ROWS
+    if left == 2:
+        _pair(x, o, tap_bytes, taps, length, w, zeros, sums)
+        return 2
+    _single(x, o, tap_bytes, taps, length, w, zeros, sums)
+    return 1
 
 
 @helper
-def _half(x, o, tap_bytes, taps, length, w, zeros, sums):
-    _half_tile(x, o, tap_bytes, taps, length, w, zeros, sums)
+def _narrow_sums(left, x, o, tap_bytes, taps, length, w, zeros, sums):
+    if left > HALF_ROWS:
+        _narrow_full(x, o, tap_bytes, taps, length, w, zeros, sums)
+        return ROWS
+    if left > 2:
+        _narrow_half(x, o, tap_bytes, taps, length, w, zeros, sums)
+        return HALF_ROWS
+    if left == 2:
+        _narrow_pair(x, o, tap_bytes, taps, length, w, zeros, sums)
+        return 2
+    _narrow_single(x, o, tap_bytes, taps, length, w, zeros, sums)
+    return 1
 
 
 @helper
-def _single(x, o, tap_bytes, taps, length, w, zeros, sums):
-    _single_tile(x, o, tap_bytes, taps, length, w, zeros, sums)
+def tile_sums(narrow, left, x, o, tap_bytes, taps, length, w, zeros, sums):
+    """The sums of as many rows as a tile takes of those that are left; how many these are."""
+    if narrow:
+        return _narrow_sums(left, x, o, tap_bytes, taps, length, w, zeros, sums)
+    return _wide_sums(left, x, o, tap_bytes, taps, length, w, zeros, sums)
 
 
 @helper
@@ -180,9 +209,10 @@ def dot(record: Any, unit: Any, scratch: Any) -> None:
     columns, zeros, kind = word(record, 16), word(record, 22), word(record, 23)
     factor = splat(get_f32(word(record, 26)))
     x += word(table, 0)
-    item = 2 if kind == SHORT else 4
+    narrow = word(record, 27)
+    item, depth = 2 if kind == SHORT else 4, _PANEL // 2 if narrow else _PANEL
     for panel in range(first_panel, last_panel):
-        weights = word(record, 7) + word(table, 1) + panel * (taps * length * _PANEL)
+        weights = word(record, 7) + word(table, 1) + panel * (taps * length * depth)
         side = panel * _PANEL + word(table, 2)
         bias = word(record, 8) + side if word(record, 8) else 0
         scale = word(record, 24) + side if word(record, 24) else 0
@@ -191,15 +221,9 @@ def dot(record: Any, unit: Any, scratch: Any) -> None:
         residual = word(record, 11) + word(table, 4) + panel * _PANEL if word(record, 11) else 0
         row = first_row
         while row < last_row:
-            o, count = offsets + row * 4, ROWS
-            if last_row - row > HALF_ROWS:
-                _full(x, o, tap_bytes, taps, length, weights, zeros, scratch)
-            elif last_row - row > 1:
-                count = HALF_ROWS
-                _half(x, o, tap_bytes, taps, length, weights, zeros, scratch)
-            else:
-                count = 1
-                _single(x, o, tap_bytes, taps, length, weights, zeros, scratch)
+            count = tile_sums(
+                narrow, last_row - row, x, offsets + row * 4, tap_bytes, taps, length, weights, zeros, scratch
+            )
             for m in range(row, min(row + count, last_row)):
                 behind = residual + get_i32(sources + m * 4) if residual else 0
                 finish(scratch + (m - row) * _PANEL, y + get_i32(places + m * 4), behind, columns - panel * COLUMNS,

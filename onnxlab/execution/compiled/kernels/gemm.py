@@ -32,17 +32,17 @@ _PANEL = COLUMNS * 4
 
 
 @helper
-def _full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
+def full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
     full_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
 
 
 @helper
-def _half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
+def half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
     half_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
 
 
 @helper
-def _single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
+def single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
     single_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
 
 
@@ -86,14 +86,14 @@ def gemm(record: Any, unit: Any, scratch: Any) -> None:
         while row < last_row:
             o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
             if last_row - row > HALF_ROWS:
-                _full(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
+                full(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
                       low, high, columns - column)  # fmt: skip
                 row += ROWS
             elif last_row - row > 1:
-                _half(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
+                half(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
                       low, high, columns - column)  # fmt: skip
                 row += HALF_ROWS
             else:
-                _single(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual,
+                single(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual,
                         s, low, high, columns - column)  # fmt: skip
                 row += 1

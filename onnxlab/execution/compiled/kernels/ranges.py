@@ -1,7 +1,7 @@
 """The range of a tensor, and the scale and zero point by which DynamicQuantizeLinear makes uint8 of it.
 
 A record: x, count (elements), chunk (elements of a unit), extents (for each chunk its least and greatest element),
-found (scale, zero point, and the least and greatest level without it, float32), chunks.
+found (scale, zero point, and the least and greatest level without it, float32), chunks, y (int16).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from onnxlab.execution.compiled.cache import helper, kernel
 from onnxlab.execution.compiled.kernels.lanes import (
     WIDTH,
+    copy_bytes,
     get_f32,
     greater,
     largest,
@@ -25,8 +26,10 @@ from onnxlab.execution.compiled.kernels.lanes import (
     select,
     smallest,
     splat,
+    vround,
     word,
 )
+from onnxlab.execution.compiled.kernels.narrow import store_i16
 
 _LOWEST, _HIGHEST, _ZERO, _ONE, _LAST = (np.float32(value) for value in (-inf, inf, 0.0, 1.0, 255.0))
 
@@ -80,3 +83,48 @@ def byte_range(record: Any, unit: Any, scratch: Any) -> None:
     put_f32(found + 4, zero)
     put_f32(found + 8, -zero)
     put_f32(found + 12, _LAST - zero)
+
+
+@helper
+def levels_of(value, scale, low, high):
+    """Rounded to even and clamped; NaN is the lowest."""
+    level = vround(value / scale)
+    level = select(greater(level, low), level, low)
+    return select(less(level, high), level, high)
+
+
+@kernel
+def to_levels(record: Any, unit: Any, scratch: Any) -> None:
+    """Quantise floats that are one run of memory."""
+    found, first = word(record, 6), unit * word(record, 4)
+    scale, low, high = splat(get_f32(found)), splat(get_f32(found + 8)), splat(get_f32(found + 12))
+    x, y, count = (
+        word(record, 2) + first * 4,
+        word(record, 8) + first * 2,
+        min(word(record, 4), word(record, 3) - first),
+    )
+    whole = count // WIDTH * WIDTH
+    for i in range(0, whole, WIDTH):
+        store_i16(y + i * 2, levels_of(load(x + i * 4), scale, low, high))
+    if whole < count:
+        store_i16(scratch, levels_of(load_part(x + whole * 4, count - whole), scale, low, high))
+        copy_bytes(y + whole * 2, scratch, (count - whole) * 2)
+
+
+@helper
+def quantise_rows(x, rows, length, step, levels):
+    """Quantise rows of `length` float32 by the range of all of them; returns the scale.
+
+    Rows are `step` elements apart, here and in `levels`, which gets whole vectors of int16.
+    """
+    low, high = _ZERO, _ZERO
+    for row in range(rows):
+        least, greatest = least_and_greatest(x + row * step * 4, length)
+        low, high = min(low, least), max(high, greatest)
+    scale, zero = quantisation(low, high)
+    bottom, top, divisor = splat(-zero), splat(_LAST - zero), splat(scale)
+    for row in range(rows):
+        for i in range(0, length, WIDTH):
+            value = load(x + (row * step + i) * 4)
+            store_i16(levels + (row * step + i) * 2, levels_of(value, divisor, bottom, top))
+    return scale

@@ -167,6 +167,9 @@ def quantised(binder: Binder, output: str, name: str, scale: str, zero: str, dty
     if single and isinstance(value, IntegerProduct) and not value.sums and value.residual is None:
         value.quantise(binder.builder, step, *limits(dtype, int(offset)))  # type: ignore[arg-type]
         view = binder.settle(value)
+    elif single and isinstance(value, View) and value.dtype == np.float32 and _whole(value):
+        found = np.array([step, offset, *limits(dtype, int(offset))], np.float32)  # type: ignore[arg-type]
+        view = emit_levels(binder, value, binder.constant(found))
     else:
         low, high = _bounds(binder, offset, dtype)
         view = binder.settle(rounded(binder.operand(name), step, low, high))
@@ -237,8 +240,18 @@ def dynamic_levels(binder: Binder, x: View) -> tuple[View, View, View]:
     }  # fmt: skip
     builder.emit("extent", chunks, values, [x], [extents], work=x.size * 0.05)
     builder.emit("byte_range", 1, {**values, "chunks": chunks}, [extents], [found], work=20)
-    scale, zero, low, high = (found.at(4 * place, (), ()) for place in range(4))
-    return binder.settle(rounded(x, scale, low, high)), scale, zero
+    return emit_levels(binder, x, found), found.at(0, (), ()), found.at(4, (), ())
+
+
+def emit_levels(binder: Binder, x: View, found: View) -> View:
+    """Quantise floats that are one run of memory by [scale, zero point, least and greatest level], in their layout."""
+    builder = binder.builder
+    y = builder.allocate(x.shape, np.int16, [stride // 2 for stride in x.strides])
+    values: dict[str, Word] = {
+        "x": x.where, "count": x.size, "chunk": _CHUNK, "found": found.where, "y": y.where,
+    }  # fmt: skip
+    builder.emit("to_levels", -(-x.size // _CHUNK), values, [x, found], [y], work=x.size * 0.2)
+    return y
 
 
 def _whole(view: View) -> bool:
