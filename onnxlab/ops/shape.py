@@ -112,13 +112,13 @@ def unsqueeze_1(x: Array, axes: Sequence[int]) -> Array:
 
 @kernel("Concat", since=4)
 def concat(*inputs: Array, axis: int) -> Array:
-    """Join along `axis`; inputs of shape [0] are left out where the others have another rank."""
+    """Join along `axis`; inputs without elements are left out where they do not fit, as in ONNX Runtime."""
     if len(inputs) == 1:
         return inputs[0]
     try:
         return np.concatenate(inputs, axis)
     except ValueError:
-        rest = [x for x in inputs if x.shape != (0,)]
+        rest = [x for x in inputs if x.size]
         if rest and len(rest) < len(inputs):
             return concat(*rest, axis=axis)
         shapes = ", ".join(str(x.shape) for x in inputs)

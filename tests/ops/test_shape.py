@@ -69,3 +69,8 @@ def test_concat_leaves_out_an_empty_vector():
 @pytest.mark.parametrize("dtype", [np.int64, np.float32, np.bool_])
 def test_transpose_any_type(dtype):
     agree("Transpose", ints(2, 3, 4).astype(dtype), opset=13, perm=[2, 0, 1])
+
+
+def test_inputs_without_elements_are_left_out_where_they_do_not_fit():
+    for empty in (floats(2, 0), floats(0)):
+        np.testing.assert_array_equal(run("Concat", empty, floats(2, 2), opset=13, axis=0)[0], floats(2, 2))

@@ -1,0 +1,142 @@
+"""com.microsoft operators that gate, normalise and route: scaled and gated forms, GroupNorm with a skip, MoE.
+
+Sources: docs/ContribOperators.md and the schemas of ONNX Runtime.
+"""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.activation import gelu_tanh, sigmoid, softmax, swish
+from onnxlab.ops.contrib import DOMAIN, fast_gelu, group_norm
+from onnxlab.ops.matmul import mat_mul
+from onnxlab.ops.norm import standardise
+from onnxlab.ops.numeric import Array, narrow, widen, widened
+from onnxlab.ops.registry import kernel
+
+
+@kernel("ScaledSiLU", domain=DOMAIN)
+def scaled_silu(x: Array, scale: Array | None = None, alpha: float = 1.0) -> Array:
+    """z · sigmoid(z) of z = scale · X, every step rounded to X's type."""
+    factor = np.float32(alpha) if scale is None else widen(scale).reshape(())
+    scaled = (widen(x) * factor).astype(x.dtype)
+    return (widen(scaled) * widen(sigmoid(scaled))).astype(x.dtype)
+
+
+@kernel("GatedAdd", domain=DOMAIN)
+def gated_add(x: Array, y: Array, gate: Array) -> Array:
+    """X + Y · gate, the product rounded to X's type."""
+    return (widen(x) + widen((widen(y) * widen(gate)).astype(x.dtype))).astype(x.dtype)
+
+
+def _in_rows(x: Array, width: int, epsilon: float) -> Array:
+    """Every run of `width` elements along the last axis divided by its root mean square."""
+    y, _, _ = standardise(np.ascontiguousarray(widen(x)).reshape(-1, width), epsilon, centre=False)
+    return y.reshape(x.shape)
+
+
+@kernel("GatedRMSNorm", domain=DOMAIN)
+def gated_rms_norm(x: Array, scale: Array, gate: Array, activation: str = "silu", epsilon: float = 1e-5) -> Array:
+    """RMS normalisation of runs as long as scale, times scale, times the activation of the gate."""
+    if activation not in ("silu", "swish", "sigmoid"):
+        raise ValueError(f"activation is {activation!r}: expected silu, swish or sigmoid")
+    opened = widen(gate)
+    opened = sigmoid(opened) if activation == "sigmoid" else swish(opened)
+    runs = _in_rows(x, len(scale), epsilon).reshape(*x.shape[:-1], -1, len(scale)) * widen(scale)
+    return narrow(runs.reshape(x.shape) * opened, x.dtype)
+
+
+@kernel("BranchwiseRMSNorm", domain=DOMAIN)
+def branchwise_rms_norm(x: Array, scale: Array | None = None, num_branches: int = 0, epsilon: float = 1e-5) -> Array:
+    """RMS normalisation of every branch: [.., C, H], or [.., C·H] of `num_branches`; scale is [C·H], [C, H] or [H]."""
+    grouped = x.reshape(*x.shape[:-1], num_branches, -1) if num_branches else x
+    y = _in_rows(grouped, grouped.shape[-1], epsilon)
+    if scale is not None:
+        y = y * widen(scale).reshape(-1 if scale.size > grouped.shape[-1] else 1, grouped.shape[-1])
+    return narrow(y.reshape(x.shape), x.dtype)
+
+
+@kernel("SkipGroupNorm", domain=DOMAIN)
+@widened
+def skip_group_norm(
+    x: Array,
+    gamma: Array,
+    beta: Array,
+    skip: Array,
+    bias: Array | None = None,
+    activation: int = 0,
+    groups: int = 1,
+    channels_last: int = 1,
+    epsilon: float = 1e-5,
+) -> tuple[Array, Array]:
+    """GroupNorm of X + skip + bias, and that sum."""
+    channels = (-1,) if channels_last else (-1, 1, 1)
+    image = skip.reshape(skip.shape[0], 1, 1, -1) if skip.ndim == 2 else skip
+    total = x + image
+    if bias is not None:
+        total = total + bias.reshape(channels)
+    return group_norm(
+        total, gamma, beta, activation=activation, groups=groups, channels_last=channels_last, epsilon=epsilon
+    ), total
+
+
+@kernel("GemmFastGelu", domain=DOMAIN)
+def gemm_fast_gelu(x: Array, w: Array, bias: Array | None = None) -> Array:
+    """FastGelu of X @ W + bias."""
+    return fast_gelu(mat_mul(x, w), bias)
+
+
+_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": gelu_tanh,
+    "silu": swish,
+    "identity": lambda x: x,
+}
+
+
+@kernel("MoE", domain=DOMAIN, context=True)
+def mixture_of_experts(
+    ctx: RunContext,
+    x: Array,
+    router_probs: Array,
+    fc1: Array,
+    fc1_bias: Array | None,
+    fc2: Array,
+    fc2_bias: Array | None = None,
+    fc3: Array | None = None,
+    fc3_bias: Array | None = None,
+    activation_type: str = "relu",
+    k: int = 1,
+    normalize_routing_weights: int = 0,
+    use_sparse_mixer: int = 0,
+    **swiglu: float,
+) -> Array:
+    """Each row through its k likeliest experts, weighted: fc2 [E, D, I] · activation(fc1 [E, I, D] · row).
+
+    Raises:
+        NotImplementedError: swiglu, a third layer, or the sparse mixer.
+    """
+    if activation_type not in _ACTIVATIONS or fc3 is not None or use_sparse_mixer:
+        asked = "use_sparse_mixer" if use_sparse_mixer else "a third layer" if fc3 is not None else activation_type
+        raise NotImplementedError(f"MoE with {asked} has no kernel here: expected one of {', '.join(_ACTIVATIONS)}")
+    rows, activation = widen(x).reshape(-1, x.shape[-1]), _ACTIVATIONS[activation_type]
+    shares = softmax(widen(router_probs))
+    chosen = np.argsort(-shares, axis=1, kind="stable")[:, :k]
+    weights = np.take_along_axis(shares, chosen, 1)
+    if normalize_routing_weights:
+        weights = weights / weights.sum(axis=1, keepdims=True)
+    y = np.zeros((len(rows), fc2.shape[1]), rows.dtype)
+    for expert in np.unique(chosen).tolist():
+        ctx.check()
+        at, rank = np.nonzero(chosen == expert)
+        inner = rows[at] @ widen(fc1[expert]).T
+        inner = activation(inner if fc1_bias is None else inner + widen(fc1_bias[expert]))
+        outer = inner @ widen(fc2[expert]).T
+        y[at] += (outer if fc2_bias is None else outer + widen(fc2_bias[expert])) * weights[at, rank][:, None]
+    return narrow(y.reshape(*x.shape[:-1], -1), x.dtype)
