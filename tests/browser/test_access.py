@@ -45,3 +45,12 @@ def test_axe_finds_nothing_serious_in_outline_and_panels(theme: str, lab: Lab, s
     shown.press("a")
     shown.get("operator-Add").wait_for()
     assert violations(shown) == []
+    keys = lab.page.keyboard
+    keys.press("Escape")
+    keys.press("e")
+    shown.get("command-input").wait_for()
+    assert violations(shown) == []
+    keys.press("Escape")
+    keys.press("c")
+    shown.get("form-value").wait_for()
+    assert violations(shown) == []

@@ -293,7 +293,7 @@ export class Client {
 
   #applyCommit(event: CommitEvent): void {
     if (event.version > this.store.version) this.store.apply(event);
-    if (event.python && event.origin === this.session) this.#emit("line", event.python);
+    if (event.origin === this.session) this.#emit("line", event.python ?? "");
   }
 
   /** Waits a moment for the missing event, then asks for snapshots; a number that none of them reaches was never sent. */

@@ -6,11 +6,23 @@
 /** How far up the page the output before the widget's own is looked for. */
 const MAX_DEPTH = 12;
 
+const SCROLLED = "jp-mod-outputsScrolled";
+
 /** Shows either `root`, the widget inside `host`, or the picture in the output before it; without a picture, `root`. */
 export function showOneOf(host: HTMLElement, root: HTMLElement, widget: boolean): void {
   const picture = findStandIn(host);
   if (picture) picture.style.display = widget ? "none" : "";
   root.style.display = widget || !picture ? "" : "none";
+  if (picture && widget) unscroll(host);
+}
+
+/**
+ * Notebook 7 puts outputs of more than some 1,800 pixels into a box that scrolls, as which it counts the picture of a tall
+ * model, and does not look again when the widget takes the picture's place. JupyterLab does so only when asked.
+ */
+function unscroll(host: HTMLElement): void {
+  if (host.ownerDocument.body.dataset.notebook === undefined) return;
+  host.closest(`.${SCROLLED}`)?.classList.remove(SCROLLED);
 }
 
 function findStandIn(host: HTMLElement): HTMLElement | null {
