@@ -23,7 +23,7 @@ class Drawing:
 
     Args:
         seed: of everything.
-        special: put NaN, infinities and huge numbers into the inputs.
+        special: put NaN, infinities, large and subnormal numbers into the inputs.
     """
 
     def __init__(self, seed, nodes=8, special=False):
@@ -55,7 +55,7 @@ class Drawing:
         array = self.normal(*self.shape)
         if special and array.size:
             places = self.rng.integers(array.size, size=3)
-            array.reshape(-1)[places] = self.rng.choice([np.nan, np.inf, -np.inf, 3e38, 1e-40, -0.0], 3)
+            array.reshape(-1)[places] = self.rng.choice([np.nan, np.inf, -np.inf, 1e9, 1e-40, -0.0], 3)
         if self.rng.random() < 0.3 and array.ndim > 1:  # of another layout in memory
             array = np.moveaxis(np.ascontiguousarray(np.moveaxis(array, 1, -1)), -1, 1)
         dims = ["n" if axis == 0 else size for axis, size in enumerate(self.shape)]

@@ -24,7 +24,8 @@ def check_drawing(seed):
     """Whether all regions of a drawing could be bound; raises where results differ."""
     special = seed % 5 == 4
     drawing = Drawing(seed, nodes=4 + seed % 9, special=special)
-    both = Both(drawing.model(), threads=1 + seed % 2, precise=seed % 3 == 0)
+    # Winograd's way adds what the window does not see and takes it off again: infinities become NaN beside their place
+    both = Both(drawing.model(), threads=1 + seed % 2, precise=special or seed % 3 == 0)
     ours, theirs = both.run(drawing.feeds)
     for name, expected in theirs.items():
         if special:  # rows with NaN or infinities: where they are is compared, and what is next to them

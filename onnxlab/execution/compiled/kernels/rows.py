@@ -23,6 +23,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
 from onnxlab.execution.compiled.kernels.lanes import (
+    BYTES,
     WIDTH,
     float_of_bits,
     fma,
@@ -43,7 +44,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     vmin,
     word,
 )
-from onnxlab.execution.compiled.kernels.vector_math import exp, log
+from onnxlab.execution.compiled.kernels.vector_math import exp_below, log
 
 _LOWEST, _HIGHEST, _ZERO, _ONE = np.float32(-inf), np.float32(inf), np.float32(0.0), np.float32(1.0)
 
@@ -62,13 +63,46 @@ def _put(address, value, count):
 
 
 @helper
-def _top(x, length):
+def top_of(x, length):
     """The largest of a row; NaN counts as nothing here, and comes back with the sum."""
-    best = splat(_LOWEST)
-    for i in range(0, length, WIDTH):
+    whole = length // (2 * WIDTH) * (2 * WIDTH)
+    a, b = splat(_LOWEST), splat(_LOWEST)
+    for i in range(0, whole, 2 * WIDTH):
+        u, v = load(x + i * 4), load(x + i * 4 + BYTES)
+        a, b = select(greater(u, a), u, a), select(greater(v, b), v, b)
+    for i in range(whole, length, WIDTH):
         value = part_select(_get(x + i * 4, length - i), length - i, _LOWEST)
-        best = select(greater(value, best), value, best)
-    return largest(best)
+        a = select(greater(value, a), value, a)
+    return largest(select(greater(a, b), a, b))
+
+
+@helper
+def exponentials(x, y, length, top):
+    """Write exp(x - top) to y, and return the sum."""
+    shift = splat(top)
+    whole = length // (2 * WIDTH) * (2 * WIDTH)
+    a, b = splat(_ZERO), splat(_ZERO)
+    for i in range(0, whole, 2 * WIDTH):
+        u, v = exp_below(load(x + i * 4) - shift), exp_below(load(x + i * 4 + BYTES) - shift)
+        store(y + i * 4, u)
+        store(y + i * 4 + BYTES, v)
+        a, b = a + u, b + v
+    for i in range(whole, length, WIDTH):
+        u = exp_below(_get(x + i * 4, length - i) - shift)
+        _put(y + i * 4, u, length - i)
+        a = a + part_select(u, length - i, _ZERO)
+    return sum_of(a + b)
+
+
+@helper
+def scale_row(y, length, factor):
+    """Multiply a row where it is."""
+    share = splat(factor)
+    whole = length // WIDTH * WIDTH
+    for i in range(0, whole, WIDTH):
+        store(y + i * 4, load(y + i * 4) * share)
+    if whole < length:
+        store_part(y + whole * 4, load_part(y + whole * 4, length - whole) * share, length - whole)
 
 
 @kernel
@@ -77,21 +111,17 @@ def softmax(record: Any, unit: Any, scratch: Any) -> None:
     first = unit * word(record, 13)
     for row in range(first, min(first + word(record, 13), word(record, 4))):
         x, y = word(record, 2) + row * word(record, 6), word(record, 3) + row * word(record, 7)
-        top = splat(_top(x, length))
+        top = top_of(x, length)
+        if word(record, 12) == 0:
+            scale_row(y, length, _ONE / exponentials(x, y, length, top))
+            continue
         total = splat(_ZERO)
         for i in range(0, length, WIDTH):
-            value = exp(_get(x + i * 4, length - i) - top)
+            value = exp_below(_get(x + i * 4, length - i) - splat(top))
             total = total + part_select(value, length - i, _ZERO)
-            if word(record, 12) == 0:
-                _put(y + i * 4, value, length - i)
-        if word(record, 12) == 0:
-            share = splat(_ONE / sum_of(total))
-            for i in range(0, length, WIDTH):
-                _put(y + i * 4, _get(y + i * 4, length - i) * share, length - i)
-        else:
-            shift = top + log(splat(sum_of(total)))
-            for i in range(0, length, WIDTH):
-                _put(y + i * 4, _get(x + i * 4, length - i) - shift, length - i)
+        shift = splat(top) + log(splat(sum_of(total)))
+        for i in range(0, length, WIDTH):
+            _put(y + i * 4, _get(x + i * 4, length - i) - shift, length - i)
 
 
 @helper

@@ -27,6 +27,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     vfloor,
     vmax,
     vmin,
+    vround,
 )
 
 f = np.float32
@@ -51,6 +52,23 @@ def exp(x):
     made = select(greater(x, splat(f(88.722839))), splat(_INF), made)
     made = select(less(x, splat(f(-103.97))), splat(f(0.0)), made)
     return select(not_equal(x, x), x, made)
+
+
+@helper
+def exp_below(x):
+    """exp of numbers that are not above 0, or NaN: half the work of `exp`; 0 below -87.3, where floats lose digits."""
+    low = less(x, splat(f(-87.3365)))
+    kept = select(low, splat(f(-87.3365)), x)
+    n = vround(kept * splat(f(1.4426950408889634)))
+    r = fma(n, splat(f(-0.693359375)), kept)
+    r = fma(n, splat(f(2.12194440e-4)), r)
+    p = fma(splat(f(1.9875691500e-4)), r, splat(f(1.3981999507e-3)))
+    p = fma(p, r, splat(f(8.3334519073e-3)))
+    p = fma(p, r, splat(f(4.1665795894e-2)))
+    p = fma(p, r, splat(f(1.6666665459e-1)))
+    p = fma(p, r, splat(f(5.0000001201e-1)))
+    p = fma(p * r, r, r) + splat(f(1.0))
+    return select(low, splat(f(0.0)), p * power_of_two(n))
 
 
 @helper
