@@ -45,7 +45,7 @@ export class Travel {
   /** To be called before a jump: remembers where it starts. */
   leave(): void {
     const here = this.#here(), last = this.#back.at(-1);
-    if (!here || (last && same(last.place, here.place))) return;
+    if (!here || (last && same(last, here))) return;
     this.#back = [...this.#back.slice(1 - MOST), here];
     this.#forward = [];
     this.#tell();
@@ -128,6 +128,8 @@ export class Travel {
   }
 }
 
-function same(a: Place, b: Place): boolean {
-  return a.scope === b.scope && a.x === b.x && a.y === b.y && a.zoom === b.zoom;
+/** The same part of the picture, and the inspector about the same thing. */
+function same({ place: a, subject }: Stop, { place: b, subject: other }: Stop): boolean {
+  const unmoved = a.scope === b.scope && a.x === b.x && a.y === b.y && a.zoom === b.zoom;
+  return unmoved && JSON.stringify(subject) === JSON.stringify(other);
 }

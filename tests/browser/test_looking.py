@@ -1,0 +1,72 @@
+"""Looking around: what an edit does elsewhere, inputs of a run, tensors, ways, bookmarks, back and forward, blocks."""
+
+import io
+
+import numpy as np
+
+from tests.browser.lab import Lab, Widget
+from tests.corpus import path
+
+CELLS = """import onnxlab
+model = onnxlab.load({path!r})
+view = onnxlab.show(model, height=640)
+view"""
+
+
+def shown(lab: Lab, name: str) -> Widget:
+    lab.open("looking.ipynb", [CELLS.format(path=str(path(name)))])
+    lab.run_all()
+    return lab.widget()
+
+
+def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
+    widget = shown(lab, "mobilenet_fp16")
+    names = lab.python("import json; print(json.dumps([node.outputs[0].name for node in model.nodes if node.op_type == 'Conv']))")
+    first, later = widget.node(names[2]), widget.node(names[6])
+
+    # a file for the input: every value shows what it is, one can be looked into, kept, and seen by hovering
+    widget.get("toolbar-inputs").click()
+    widget.get("run-how-x").select_option("file")
+    array, stored = np.random.default_rng(0).random((1, 3, 96, 96)).astype(np.float32), io.BytesIO()
+    np.save(stored, array)
+    file = {"name": "x.npy", "mimeType": "application/octet-stream", "buffer": stored.getvalue()}
+    widget.get("run-file-x").set_input_files(files=[file])
+    widget.wait("handle => handle.app.numbers.asked.inputs?.x?.file !== undefined")
+    widget.get("run-inputs-run").click()
+    widget.wait("handle => handle.app.results.value !== null")
+    widget.get("run-inputs-close").click()
+    given = lab.python("print(json.dumps(float(model.runner.last_inputs()['x'].sum())))")
+    assert abs(given - float(array.sum())) < 1
+    value = widget.evaluate("(handle, node) => handle.store.nodes.get(node).outputs[0]", first)
+    widget.evaluate("(handle, value) => handle.app.revealValue(value)", value)
+    widget.get("value-pin").click()
+    widget.get("value-look").click()
+    widget.get("tensor-canvas").first.wait_for()
+    widget.get("tensor-grid").get_by_text("0").first.wait_for()
+    assert lab.python(f"print(json.dumps(model.runner.store.pins.keys() == {{{value}}}))") is True
+
+    # ways, bookmarks, and back to where one was
+    widget.reveal(first)
+    widget.press("b")
+    widget.evaluate("(handle, nodes) => handle.app.select(nodes)", [first, later])
+    widget.press("b")
+    widget.press("p")
+    widget.get("trail").wait_for()
+    widget.press("Escape")
+    widget.get("trail").wait_for(state="detached")
+    assert lab.python("print(json.dumps([node.id for node in view.bookmarks]))") == [first, later]
+    widget.evaluate("(handle, node) => handle.app.reveal(node)", first)
+    widget.evaluate("(handle, node) => handle.app.reveal(node)", later)
+    widget.get("minimap").wait_for(state="visible")
+    widget.press("Alt+ArrowLeft")
+    widget.wait("(handle, node) => handle.app.selection[0] === node", first)
+
+    # an edit: old and new shapes, who refuses, and why
+    lab.add_cell(f"model.node({first}).attributes['strides'] = [2, 2]")
+    widget.get("radius").wait_for()
+    changed = widget.evaluate("(handle, value) => handle.app.blast.radius.value.changed.get(value)", value)
+    assert changed[0] != changed[1]
+    widget.get("radius-list").click()
+    widget.get("changed-row").first.wait_for()
+    widget.get("changed-row").first.get_by_text("why").click()
+    widget.get("explanation").get_by_text("strides").first.wait_for()
