@@ -12,18 +12,18 @@ FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.ipynb"))
 
 
-def test_there_are_three() -> None:
-    assert NAMES == ["01_tour", "02_shapes", "03_values"]
+def test_there_are_four() -> None:
+    assert NAMES == ["01_tour", "02_shapes", "03_values", "04_surgery"]
 
 
 def texts(notebook: Any) -> list[list[str]]:
-    """What each cell prints and shows, in words. A kernel sends what is printed in pieces as it likes: they are joined."""
+    """What each cell shows in words, and at the end all that it prints: in how many pieces that comes is chance."""
     found = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            printed = [each["text"] for each in cell.outputs if each.get("name") == "stdout"]
-            shown = [each["data"].get("text/plain", "") for each in cell.outputs if "data" in each]
-            found.append(["".join(printed), *shown])
+            streams = [output for output in cell.outputs if output.output_type == "stream"]
+            shown = [output["data"].get("text/plain", "") for output in cell.outputs if output not in streams]
+            found.append([*shown, "".join(output["text"] for output in streams if output.name != "stderr")])
     return found
 
 
