@@ -109,14 +109,37 @@ class Hub:
         return {"blocks": equal_groups(graph, self.scene.hierarchy) if len(graph.nodes) <= MOST_COMPARED else []}
 
     def state(self) -> JSON:
-        """Where in its history the model stands, and whether there are edits to save."""
+        """Where in its history the model stands, and whether there are edits to save or to recover."""
         history = self.model.history
         labels, redo = history.labels, history.redo_labels
-        position = {"length": len(history), "position": history.position}
+        position = {"length": len(history), "position": history.position, "recoverable": self._recoverable()}
         return {
             "history": {"undo": labels[-1] if labels else None, "redo": redo[-1] if redo else None, **position},
             "dirty": self.model.dirty,
         }
+
+    def _recoverable(self) -> str | None:
+        """The edits that `recover` would make again, where loading the model warned of them."""
+        waiting = self.model.recoverable
+        pristine = self.model.history.state == 0
+        return str(waiting[-1]) if pristine and waiting and waiting[-1].urgent else None
+
+    def recover(self) -> JSON:
+        """Make the edits again that were never saved."""
+        with self.model.graph.lock, self.in_python("model.recover()"):
+            if self._recoverable() is None:
+                raise ProtocolError("nothing", "There are no edits to recover into this model as it is.")
+            steps = self.model.recover()
+            self._saved()
+        return {"steps": steps}
+
+    def discard(self) -> JSON:
+        """Forget the edits that `recover` would make again."""
+        with self.model.graph.lock:
+            if self._recoverable() is not None:
+                self.model.discard(self.model.recoverable[-1])
+            self._saved()
+        return {}
 
     def _saved(self) -> None:
         """Tell every view, whoever saved."""

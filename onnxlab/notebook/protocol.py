@@ -138,6 +138,8 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "copies": {"nodes": Parameter("a list of node ids", _is_ids)},
     "extract": {"nodes": Parameter("a list of node ids", _is_ids)},
     "save": {},
+    "recover": {},
+    "discard": {},
     "run": {
         "nodes": Parameter("a list of node ids, or null for all", _is_ids, required=False),
         "seed": Parameter("an integer from 0", _is_int, required=False),

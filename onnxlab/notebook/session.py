@@ -74,6 +74,8 @@ class Session:
             "operator_doc": self._operator_doc,
             "targets": self._targets,
             "save": self._save,
+            "recover": self._hub.recover,
+            "discard": self._hub.discard,
             "stop": self._stop,
             "tensor": self._tensor,
             "pin": self._pin,

@@ -1,14 +1,21 @@
 """What a view asks and gets: one reply per request, events in order, refusals without effect."""
 
 import base64
+import builtins
 import itertools
+import os
+import re
 import threading
 import time
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import onnxlab
+from onnxlab.errors import JournalWarning
+from onnxlab.graph.changes import SetField
 from onnxlab.notebook.session import PROBE
 from tests.notebook.conftest import Page
 
@@ -267,3 +274,42 @@ def test_a_dim_is_explained(page: Page, model: onnxlab.Model) -> None:
     assert found["lost"] == -1
     assert page.ask("explain", value=value)["fact"] == str(model.fact(value))
     assert page.refused("explain", value=value, axis=9)["code"] == "gone"
+
+
+def test_edits_that_were_never_saved_are_offered_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNXLAB_STATE_HOME", str(tmp_path / "state"))
+    path = tmp_path / "model.onnx"
+    path.write_bytes(onnxlab.load().to_bytes())
+
+    def left_behind(origin: str | None) -> None:
+        child = os.fork()
+        if child == 0:
+            lost = onnxlab.load(path)
+            lost.graph.apply(SetField(("model", 0), "producer_name", "me"), label="name it", origin=origin)
+            vars(builtins)["__IPYTHON__"] = True
+            lost.graph.journal._holder.at_end()
+            os._exit(0)
+        os.waitpid(child, 0)
+
+    def opened() -> tuple[onnxlab.Model, Page]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", JournalWarning)
+            model = onnxlab.load(path)
+        return model, Page(model)
+
+    left_behind(None)
+    _, page = opened()
+    assert page.ask("snapshot")["history"]["recoverable"] is None, "Python's edits are offered to Python alone"
+    left_behind("a view")
+    model, page = opened()
+    assert re.fullmatch(r"1 edit of .* \('name it'\)", page.ask("snapshot")["history"]["recoverable"])
+    assert page.ask("recover") == {"steps": 1}
+    assert (model.proto.producer_name, page.events[-1]["history"]["recoverable"]) == ("me", None)
+    page.ask("undo", version=page.events[-2]["version"])
+    assert page.events[-1]["history"]["recoverable"] is None
+    model.graph.journal.begin(None)
+    left_behind("a view")
+    model, page = opened()
+    page.ask("discard")
+    assert page.events[-1]["history"]["recoverable"] is None
+    assert "no edits to recover" in page.refused("recover")["message"]

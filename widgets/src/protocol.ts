@@ -30,6 +30,8 @@ export interface History {
   redo: string | null;
   length: number;
   position: number;
+  /** Edits that were never saved and can be made again, in words; null where there are none, or the model was edited. */
+  recoverable?: string | null;
 }
 
 export interface NodeRecord {
@@ -311,6 +313,8 @@ export interface Methods {
   extract: [{ nodes: number[] }, { name: string; python: string }];
   targets: [{ value: number; nodes: number[] }, Targets];
   save: [Record<string, never>, { path: string; bytes: number }];
+  recover: [Record<string, never>, { steps: number }];
+  discard: [Record<string, never>, Record<string, never>];
   run: [{ nodes: number[] | null; seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number> }, RunResult];
   tensor: [{ value: number; rows?: number; columns?: number; at?: number[]; top?: number; left?: number; height?: number; width?: number; pixels?: number; picture?: string }, TensorPart];
   costs: [Record<string, never>, Costs];

@@ -6,6 +6,7 @@ import type { Connection } from "../client.ts";
 import { useCell, useEvents } from "../state.ts";
 import { ToolButton } from "./controls.tsx";
 import { Icon } from "./icons.tsx";
+import { RecoveryNotice } from "./recovery.tsx";
 
 const BANNERS: Partial<Record<Connection, string>> = {
   waiting: "Kernel busy – waiting",
@@ -27,6 +28,7 @@ export function Banner({ app }: { app: App }) {
           <span>{text}</span>
         </div>
       )}
+      {!text && <RecoveryNotice app={app} />}
     </div>
   );
 }
