@@ -103,7 +103,7 @@ class Catalogue:
         function = functions.get((domain, op_type, proto.overload), 0) if functions else 0
         key = None
         if op_type != "Constant" and not function and not node.bodies and not self._annotated:
-            key = self._tail(node, op_type)
+            key = self._tail(node, op_type, frame.call is not None)
             shared = self._by_tail.get(key)
             if shared is not None:
                 self.by_node[node.id] = shared
@@ -128,18 +128,18 @@ class Catalogue:
             self._annotated = bool(proto.doc_string or proto.metadata_props)
         return found
 
-    def _tail(self, node: NodeRecord, op_type: str) -> object:
+    def _tail(self, node: NodeRecord, op_type: str, in_call: bool) -> object:
         """What decides a node's operator, without looking at each attribute: the bytes that follow its names.
 
         Fields are serialised in the order of their numbers, so that operator, attributes and domain come last. None
-        where that end cannot be told for certain, is long, or may refer to the attributes of a function.
+        where that end cannot be told for certain, is long, or, in a call, may refer to the function's attributes.
         """
         data = node.proto.SerializeToString()
         if len(data) > _MAX_TAIL:
             return None
         mark = _mark(op_type)
         start = data.find(mark)
-        if start < 0 or data.find(mark, start + 1) >= 0 or data.find(_REFERENCE, start) >= 0:
+        if start < 0 or mark in data[start + 1 :] or (in_call and data.find(_REFERENCE, start) >= 0):
             return None
         inputs, outputs = node.inputs, node.outputs
         root = self._roots.get(node.scope) or self._root(node.scope)

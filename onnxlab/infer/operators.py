@@ -38,19 +38,24 @@ class Problem:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Outcome:
-    """What inference found for some input facts.
+    """What inference found for some input facts; never changed once it is made.
 
     Attributes:
         facts: one per output slot; may hold holes (`native.hole`) until they are used for a node.
         holes: whether they do, or have small integer tensors whose elements deserve names.
         problems: what is wrong or suspect, without the name of the node.
+        plain: whether there is neither: the facts are those of every node that has them.
     """
 
     facts: tuple[Fact, ...]
     holes: bool = False
     problems: tuple[Problem, ...] = ()
+    plain: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.plain = not self.holes and not self.problems
 
 
 @dataclass(slots=True, eq=False)

@@ -22,7 +22,7 @@ from onnxlab.shapes.expressions import Atom
 MAX_NAMED = 8
 """Integer tensors up to this many elements get a symbol for each element that is not known."""
 
-_NAMED_TYPES = (dtypes.INT64, dtypes.INT32)
+NAMED_TYPES = (dtypes.INT64, dtypes.INT32)
 
 _tokens: WeakKeyDictionary[ModelGraph, int] = WeakKeyDictionary()
 _numbers = itertools.count(1)
@@ -88,7 +88,7 @@ def _filled(fact: Fact, token: int, call: Hashable, place: int, names: Sequence[
 
 def wants_names(fact: TensorFact) -> bool:
     """Whether elements of a small integer tensor are neither known nor named."""
-    if fact.elem_type not in _NAMED_TYPES:
+    if fact.elem_type not in NAMED_TYPES:
         return False
     if fact.known is not None:
         return None in fact.known.items
@@ -122,9 +122,9 @@ def has_holes(fact: Fact) -> bool:
     if known is not None:
         if known.complete:
             return False
-        named = fact.elem_type in _NAMED_TYPES
+        named = fact.elem_type in NAMED_TYPES
         return any(item.open if type(item) is Expr else named and item is None for item in known.items)
-    return fact.elem_type in _NAMED_TYPES and wants_names(fact)
+    return fact.elem_type in NAMED_TYPES and wants_names(fact)
 
 
 def _container_has_holes(fact: Fact) -> bool:

@@ -48,6 +48,8 @@ MAX_INTEGERS = 256
 def fact_of_type(proto: onnx.TypeProto, unknown: Unknown, named: Named = parse) -> Fact:
     """The fact that a declared type states; UNKNOWN where it states nothing."""
     match proto.WhichOneof("value"):
+        case "tensor_type" if named is parse and (found := _closed(proto.SerializeToString())) is not None:
+            return found
         case "tensor_type":
             return TensorFact(proto.tensor_type.elem_type, shape_of(proto.tensor_type, unknown, named))
         case "sparse_tensor_type":
@@ -61,6 +63,21 @@ def fact_of_type(proto: onnx.TypeProto, unknown: Unknown, named: Named = parse) 
         case "map_type":
             return MapFact(proto.map_type.key_type, fact_of_type(proto.map_type.value_type, unknown, named))
     return UNKNOWN
+
+
+# Most values of a model have one of few types.
+@lru_cache(4096)
+def _closed(encoded: bytes) -> Fact | None:
+    """The fact of a serialised tensor type whose dims all have a number or a name; None where one has neither."""
+    tensor_type = onnx.TypeProto.FromString(encoded).tensor_type
+    opened: list[int] = []
+
+    def unknown(axis: int) -> Dim:
+        opened.append(axis)
+        return 0
+
+    shape = shape_of(tensor_type, unknown)
+    return None if opened else TensorFact(tensor_type.elem_type, shape)
 
 
 def _varies(_: object) -> Dim:

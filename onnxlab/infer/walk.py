@@ -24,7 +24,7 @@ from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy, refined
 from onnxlab.infer.sources import Sources
-from onnxlab.infer.symbols import has_holes, settle, settle_inside, token_of
+from onnxlab.infer.symbols import NAMED_TYPES, has_holes, settle, settle_inside, token_of
 from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, FactError, TensorFact
 
 Inputs = tuple["Fact | None", ...]
@@ -60,9 +60,19 @@ class Walker:
             value = values[vid]
             if value.initializer is not None:
                 frame.set(vid, known(value))
-        nodes = self.graph.nodes
-        for node in self.graph.index.topological(scope):
-            self.infer_node(frame, nodes[node])
+        nodes, infer_node, find, facts = self.graph.nodes, self.infer_node, self._by_node.get, frame.facts
+        plain = frame.changed is None and not self._adjusts
+        for ident in self.graph.index.topological(scope):
+            node, operator = nodes[ident], find(ident)
+            if plain and type(operator) is Operator:  # met before with these inputs: nothing but facts to keep
+                outcome = operator.memo.get(tuple([facts.get(vid) for vid in node.inputs]))
+                if outcome is not None and outcome.plain and ident not in frame.problems:
+                    frame.evaluated += 1
+                    for vid, fact in zip(node.outputs, outcome.facts, strict=True):
+                        if vid:
+                            facts[vid] = fact
+                    continue
+            infer_node(frame, node)
 
     def walk_body(self, frame: Frame, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs for these facts of its inputs; where one is UNKNOWN, its declared type counts."""
@@ -95,7 +105,7 @@ class Walker:
         operator = self._by_node.get(ident) or self.catalogue.find(frame, node)
         if not isinstance(operator, Operator):
             return [vid for vid in node.outputs if vid and frame.set(vid, operator)]
-        inputs: Inputs = tuple(map(facts.get, node.inputs))
+        inputs: Inputs = tuple([facts.get(vid) for vid in node.inputs])
         if None in inputs:
             inputs = tuple([facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
         outcome = operator.memo.get(inputs) or self._look_up(frame, node, operator, inputs)
@@ -150,6 +160,8 @@ class Walker:
         """The fact by the policy, which may let the declared type have a say."""
         if vid and self.graph.values[vid].info is not None:
             declared = self.sources.declared(self.graph.values[vid])
+            if declared is fact and not self.overruled:
+                return fact
             if checks.contradiction(declared, fact):
                 self.overruled[vid] = fact
             else:
@@ -175,6 +187,8 @@ class Walker:
         count = len(operator.outputs)
         if len(found) != count:
             found = [*found[:count], *[UNKNOWN] * (count - len(found))]
+        if all(map(_is_plain, found)):
+            return Outcome(tuple(found), False, tuple(problems))
         facts = tuple([fact if fact in inputs else _bounded(fact, slot, problems) for slot, fact in enumerate(found)])
         holes = any(map(has_holes, facts))
         return Outcome(facts, holes, tuple(problems))
@@ -326,6 +340,13 @@ def bare(inputs: Inputs) -> Inputs:
 def _incomplete(inputs: Inputs) -> bool:
     """Whether the type of an input is not known: then a refusal by onnx says nothing about the node."""
     return any(fact is UNKNOWN or (isinstance(fact, TensorFact) and not fact.elem_type) for fact in inputs)
+
+
+def _is_plain(fact: Fact) -> bool:
+    """Whether it is a tensor of dims that are numbers and possible, whose elements nobody wants to name."""
+    if type(fact) is not TensorFact or fact.shape is None or fact.known is not None or fact.elem_type in NAMED_TYPES:
+        return False
+    return all(type(dim) is int and 0 <= dim <= _MAX_DIM for dim in fact.shape)
 
 
 def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:

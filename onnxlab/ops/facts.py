@@ -132,8 +132,11 @@ def broadcast_shapes(shapes: Sequence[Shape | None]) -> Shape | None:
     result: list[Dim] = [1] * rank
     for shape in known:
         for axis, dim in enumerate(shape, rank - len(shape)):
+            found = result[axis]
+            if dim == 1 or found == dim:
+                continue
             try:
-                result[axis] = broadcast(result[axis], dim)
+                result[axis] = dim if found == 1 else broadcast(found, dim)
             except ValueError:
                 raise FactError(
                     f"shapes {' and '.join(map(dims_text, known))} do not broadcast: {result[axis]} against {dim}",

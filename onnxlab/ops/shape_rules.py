@@ -107,13 +107,13 @@ def concat(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
                 found=f"rank {len(each)}",
             )
         for other, dim in enumerate(each):
-            if other != axis:
+            if other != axis and dims[other] != dim:
                 must_equal(dims[other], dim, f"input {number} differs in axis {other}", f"only axis {axis} may differ")
                 dims[other] = same(dims[other], dim)
         total = None if total is None else total + each[axis]
     dims[axis] = ctx.symbol(0, axis) if total is None else total
     result = TensorFact(elem, tuple(dims))
-    return _joined(result, inputs, axis)
+    return result if len(dims) > 1 and None in map(known_of, inputs) else _joined(result, inputs, axis)
 
 
 def _joined(result: TensorFact, inputs: Sequence[Fact], axis: int) -> Fact:

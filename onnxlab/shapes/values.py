@@ -7,10 +7,10 @@ is known.
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Sequence
 from math import prod
-from struct import pack
 from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -45,7 +45,7 @@ class KnownValue:
 
     def __new__(cls, kind: str, shape: tuple[int, ...], items: tuple[Element, ...]) -> KnownValue:
         """Raises ValueError where the number of items does not fit the shape."""
-        key = (kind, shape, items if kind != "f" else tuple(map(_bits, items)))
+        key = (kind, shape, items if kind != "f" else _bits(items))
         found = _interned.get(key)
         if found is not None:
             return found
@@ -91,9 +91,12 @@ _lock = threading.Lock()
 _interned: WeakValueDictionary[Any, KnownValue] = WeakValueDictionary()
 
 
-def _bits(item: Element) -> object:
+def _bits(items: tuple[Element, ...]) -> object:
     """Floats by their bits, so that a NaN equals itself and -0.0 is not 0.0; the rest as it is."""
-    return pack("d", item) if isinstance(item, (int, float)) else item
+    try:
+        return struct.pack(f"{len(items)}d", *items)
+    except struct.error:  # some are expressions, or not known
+        return tuple([struct.pack("d", item) if isinstance(item, (int, float)) else item for item in items])
 
 
 def known(array: Any) -> KnownValue | None:
