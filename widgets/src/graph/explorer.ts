@@ -25,6 +25,8 @@ export interface ExplorerOptions {
   /** A new scene is there. */
   shown(): void;
   scopeChanged(scope: number): void;
+  /** Boxes moved from one scene to the next; `shift` takes a point of the one to where it showed, in the other. */
+  moved(before: Scene, after: Scene, shift: { x: number; y: number; scale: number }): void;
   /** Before the view jumps elsewhere. */
   leaving(): void;
 }
@@ -123,10 +125,15 @@ export class Explorer {
   }
 
   #show(scene: Scene, anchors: Anchor[] | null, then?: () => void): void {
-    const changedScope = this.index?.scene.scope !== scene.scope;
+    const before = this.index?.scene, { x, y, zoom } = this.#camera;
+    const changedScope = before?.scope !== scene.scope;
     this.index = new SceneIndex(scene);
     if (changedScope || !anchors) this.viewpoint.restore(this.#camera) || home(this.#camera, scene);
     else this.viewpoint.keep(this.#camera, scene, anchors);
+    if (before && anchors && !changedScope) {
+      const scale = zoom / this.#camera.zoom;
+      this.#options.moved(before, scene, { x: this.#camera.x - x * scale, y: this.#camera.y - y * scale, scale });
+    }
     then?.();
     this.#options.shown();
   }

@@ -25,11 +25,15 @@ import { GROUP, NODE } from "./keys.ts";
 import { Minimap } from "./minimap.ts";
 import { ranValues } from "./marks.ts";
 import { opTitle } from "./names.ts";
+import { type Frame, Motion } from "./motion.ts";
 import { Outline } from "./outline.ts";
 import { Overlay } from "./overlay.ts";
 
 /** Marks of frames are cleared every so many frames. */
 const MARKS_KEPT = 1000;
+
+/** Whether the user wants nothing to move. */
+const calm = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Nodes of which the kernel is asked whether a wire may end there. */
 const WIRED = 2000;
@@ -66,6 +70,7 @@ export class GraphView implements Picture {
   readonly #abort = new AbortController();
   readonly #flash: Flash;
   readonly #minimap: Minimap;
+  readonly #motion = new Motion(calm);
   #marks: Marks | null = null;
   #copies: ReadonlyMap<number, number> = new Map();
   #ready = false;
@@ -89,10 +94,11 @@ export class GraphView implements Picture {
       anchored: (ground) => this.#overlay.selectedBoxes(ground),
       shown: () => this.#newScene(),
       scopeChanged: (scope) => this.#emitter.emit("scope", scope),
+      moved: (before, after, shift) => this.#motion.start(before, after, shift),
       leaving: () => this.#emitter.emit("leave", undefined),
     });
     this.#outline = new Outline(element);
-    this.#flash = new Flash(() => this.#overlayChanged(false), () => matchMedia("(prefers-reduced-motion: reduce)").matches);
+    this.#flash = new Flash(() => this.#overlayChanged(false), calm);
     const interaction = (this.#interaction = new Interaction(this.#stage()));
     this.#gestures = new Gestures(element, interaction);
     this.#minimap = new Minimap(element, this.#renderer.camera, { moved: () => this.#cameraChanged() });
@@ -144,11 +150,13 @@ export class GraphView implements Picture {
     return producer && name.length > 16 ? opTitle(producer.op) : name;
   }
 
-  #current(): { index: SceneIndex; marks: Marks } | null {
+  #current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null {
     const { ground, index } = this.#explorer;
     if (!ground || !index) return null;
     this.#marks ??= this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength);
-    return { index, marks: this.#marks };
+    const motion = this.#motion.frame(index.scene);
+    if (motion) this.#renderer.invalidate();
+    return { index, marks: this.#marks, motion };
   }
 
   #shown(paintMs: number): void {

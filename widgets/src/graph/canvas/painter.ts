@@ -4,6 +4,7 @@ import { PADDING, type Box } from "../boxes.ts";
 import { ARROW_DOWN, ARROW_NONE } from "../layout/problem.ts";
 import { SIGN } from "../pick.ts";
 import { FRAME_HEADER, type Scene } from "../scene.ts";
+import type { Frame } from "../motion.ts";
 import { BoxPainter } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";
 import { MarkPainter } from "./mark_painter.ts";
@@ -87,20 +88,23 @@ export class Painter {
     this.#marks = new MarkPainter(ctx, text, palette);
   }
 
-  paint(index: SceneIndex, list: DrawList, camera: Camera, marks: Marks, pixelRatio: number): void {
-    const ctx = this.#ctx, palette = this.#palette, { scene } = index;
+  /** `motion`: boxes that are still on their way; lines and words come in as they arrive. */
+  paint(index: SceneIndex, list: DrawList, camera: Camera, marks: Marks, pixelRatio: number, motion: Frame | null = null): void {
+    const ctx = this.#ctx, palette = this.#palette, scene = motion?.scene ?? index.scene, share = motion?.share ?? 1;
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.fillStyle = palette.ground;
     ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);
     const scale = camera.zoom * pixelRatio;
     ctx.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale);
     this.#frames(scene, list, camera);
-    this.#edges(scene, list, camera, marks.trail ? 0.35 : 1);
-    this.#litEdges(index, marks, camera);
+    this.#edges(scene, list, camera, share * (marks.trail ? 0.35 : 1));
+    if (!motion) this.#litEdges(index, marks, camera);
     this.#boxes.paint(scene, list, camera, marks);
     this.#frameTitles(scene, list, camera, marks);
-    this.#portals(scene, list, camera, marks);
-    this.#labels(scene, list, marks);
+    if (!motion) {
+      this.#portals(scene, list, camera, marks);
+      this.#labels(scene, list, marks);
+    }
     this.#marks.paint(scene, list, camera, marks);
   }
 

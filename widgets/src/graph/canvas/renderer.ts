@@ -6,12 +6,13 @@ import { Painter, type Marks, type Texts } from "./painter.ts";
 import { Surface } from "./surface.ts";
 import { TextFitter } from "./text.ts";
 import { readPalette } from "./theme.ts";
+import type { Frame } from "../motion.ts";
 import type { SceneIndex } from "./visible.ts";
 
 export interface RendererOptions {
   texts: Texts;
   /** What to draw now; null for nothing yet. */
-  current(): { index: SceneIndex; marks: Marks } | null;
+  current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null;
   /** Called when the element has a new size, which the camera knows by then. */
   resized(): void;
   /** Called after every frame. */
@@ -95,8 +96,8 @@ export class Renderer {
     const current = this.#painter && this.#options.current();
     if (!current) return;
     const began = performance.now();
-    const { index, marks } = current;
-    this.#painter!.paint(index, index.visible(this.camera), this.camera, marks, this.#surface.pixelRatio);
+    const { index, marks, motion } = current;
+    this.#painter!.paint(index, index.visible(this.camera), this.camera, marks, this.#surface.pixelRatio, motion);
     this.frames++;
     this.#options.painted();
     if (!this.#fresh) return;
