@@ -17,11 +17,12 @@ from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.inlining import Flattened
+from onnxlab.execution.ordering import by_liveness
 from onnxlab.execution.partition import Partition, partition
 from onnxlab.execution.program import Program, assemble
 from onnxlab.execution.provider import CompiledPart, Part, PartitionView, Provider, Step
 from onnxlab.graph.snapshot import BodyRef, NodeView, ScopeView, Snapshot
-from onnxlab.shapes import UNKNOWN, Fact
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
 FactOf = Callable[[int], Fact]
 _MAX_DEPTH = 200  # of functions that call functions: deeper means that one calls itself
@@ -259,7 +260,16 @@ class ScopeCompiler:
                 label = f"{part.provider} part from {part.nodes[0].label} to {part.nodes[-1].label}"
                 steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
         given = set(feeds)
-        return assemble([_without(step, given) for step in steps], feeds, outputs, view.constant, self.where)
+        steps = [_without(step, given) for step in steps]
+        if not keep:
+            steps = by_liveness(steps, outputs, self._nbytes)
+        return assemble(steps, feeds, outputs, view.constant, self.where)
+
+    def _nbytes(self, name: str) -> int | None:
+        """Bytes of a value of this scope, None where inference does not know them."""
+        fact = self.fact(name)
+        nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+        return nbytes if isinstance(nbytes, int) else None
 
     def _fed(self, feeds: Sequence[str]) -> ScopeCompiler:
         """This scope for one program: bodies may hold on to the initializers that are not fed."""

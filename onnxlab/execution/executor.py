@@ -91,13 +91,30 @@ class Memory:
 def _buffers(value: Any) -> list[tuple[int, int]]:
     """(id, bytes) of the memory behind a value; a sequence or map is one buffer, with what its items take."""
     if isinstance(value, np.ndarray):
-        while isinstance(value.base, np.ndarray):
-            value = value.base
+        value = _root(value)
         return [(id(value), value.nbytes)]
     if isinstance(value, (list, dict)):
-        items = value if isinstance(value, list) else value.values()
-        return [(id(value), sum(_OVERHEAD + nbytes for item in items for _, nbytes in _buffers(item)))]
+        items = list(value.values() if isinstance(value, dict) else value)
+        return [(id(value), _OVERHEAD * len(items) + sum(_bytes_of_items(items).values()))]
     return []
+
+
+def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
+    """{id: bytes} of what is behind the items of a sequence, each once; a loop asks for thousands, again and again."""
+    own = [item if item.base is None else _root(item) for item in items if type(item) is np.ndarray]
+    found = {id(item): item.nbytes for item in own}
+    if len(own) < len(items):
+        for item in items:
+            if type(item) is not np.ndarray:
+                found.update(_buffers(item))
+    return found
+
+
+def _root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array whose memory a view shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 class NodeContext:
