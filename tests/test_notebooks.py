@@ -49,3 +49,10 @@ def test_it_is_readable_without_a_kernel(name: str) -> None:
     assert pictures
     page, _ = HTMLExporter().from_notebook_node(committed)
     assert page.count("<div class=\"jp-RenderedSVG") == len(pictures)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_was_warned_of(name: str) -> None:
+    committed = nbformat.read(FOLDER / f"{name}.ipynb", 4)
+    outputs = [output for cell in committed.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert [output["text"] for output in outputs if output.get("name") == "stderr"] == []
