@@ -14,6 +14,8 @@ from tests.corpus import Corpus, inputs
 from tests.graph.models import branches, state
 from tests.graph.test_edits import check_undo
 from tests.graph.test_script import replayed
+from tests.ops.interpreter import close
+from tests.ops.test_node_cases import RANDOM, ROUNDED_EACH_STEP, array, cases
 from tests.oracle import oracle
 
 BOTH = onnx.parser.parse_model("""
@@ -94,10 +96,14 @@ def test_an_operator_that_is_too_new_becomes_its_body() -> None:
         ("y = GridSample(x, x)", 20, 15, r"y \(GridSample\): "),
         ("y = Shape<start = 1>(x)", 15, 13, r"y \(Shape\): .*has no attribute 'start'"),
         ("y = Cast<to = 16>(x)", 13, 12, "Cast of ai.onnx 12 does not take tensor.bfloat16. as output"),
+        (
+            "y = AveragePool<dilations = [2, 2], kernel_shape = [1, 1]>(x)", 19, 18,
+            "AveragePool of ai.onnx 18: it has no attribute 'dilations'",
+        ),
         ("y = Relu(x)", 20, 99, "there are versions 1 to"),
         ("y = Relu(x)", 20, "21", "cannot be converted to '21'"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_said_is_refused_by_name(line: str, old: int, new: int, says: str) -> None:
     kind = "bfloat16" if "Cast" in line else "int64" if "Shape" in line else "float"
     model = Model(onnx.parser.parse_model(
@@ -120,8 +126,9 @@ def test_a_reference_to_an_attribute_that_decides_is_refused() -> None:
         Model(model).convert_opset(13)
 
 
+LONG = bool(os.environ.get("ONNXLAB_LONG"))
 REAL = {"silero_vad_if": (13, 18), "functions_ts": (21,), "script_control": (13, 21), "resnet101_qdq": (18,)}
-if os.environ.get("ONNXLAB_LONG"):
+if LONG:
     REAL = dict.fromkeys((*REAL, "rapidocr_cls", "lstm_gru", "gpt2_kv", "minilm_int8", "whisper_encoder"), (15, 18, 21))
 
 
@@ -137,8 +144,8 @@ def test_real_models_compute_the_same(corpus: Corpus, name: str, versions: tuple
         assert set(untouched) <= {node.proto.SerializeToString() for node in model.find(same)}
         assert not [problem for problem in model.check() if problem.severity == "error"]
         found = oracle()(model.to_bytes(), feeds)
-        for output, array in expected.items():
-            np.testing.assert_allclose(found[output], array, rtol=1e-4, atol=1e-5)
+        for output, wanted in expected.items():
+            np.testing.assert_allclose(found[output], wanted, rtol=1e-4, atol=1e-5)
         model.undo()
         assert model.to_bytes() == before
 
@@ -149,3 +156,23 @@ def test_bodies_are_left_to_their_own_nodes() -> None:
     assert model.convert_opset(13) == 0
     assert model.nodes["if/then/inner"].op_type == "If"
     onnx.checker.check_model(model.proto, full_check=True)
+
+
+@pytest.mark.skipif(not LONG, reason="an hour: ONNXLAB_LONG=1")
+@pytest.mark.parametrize("version", [9, 13, 17, 20, 26])
+def test_every_node_case_that_can_be_said_in_another_version_gives_the_same(version: int) -> None:
+    refused = 0
+    for case in [case for group in cases().values() for case in group]:
+        model = Model(onnx.ModelProto.FromString(case.model.SerializeToString()))
+        if "" not in model.opsets or case.name in ROUNDED_EACH_STEP or case.name.startswith(RANDOM):
+            continue
+        try:
+            model.convert_opset(version)
+        except EditError:
+            refused += 1
+            continue
+        for given, expected in case.data_sets:
+            feeds = dict(zip([value.name for value in model.proto.graph.input], map(array, given), strict=False))
+            for wanted, found in zip(map(array, expected), model.run(feeds).values(), strict=True):
+                assert not close(wanted, found, max(case.rtol, 1e-3)), case.name
+    assert refused < 1000

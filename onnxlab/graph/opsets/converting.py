@@ -158,7 +158,7 @@ class _Batch:
         fresh = [tensor for tensor in made.initializer if not _equal(tensor, before.get(tensor.name))]
         nodes = [_constant(tensor) for tensor in fresh] + list(made.node)
         self._make_names_unique(nodes, {name for part in parts for node in part for name in node.output})
-        return _shared_out(nodes, parts)
+        return [_checked(part, new) for part in _shared_out(nodes, parts)]
 
     def _make_names_unique(self, nodes: Nodes, kept: set[str]) -> None:
         self._calls += 1
@@ -204,7 +204,12 @@ def _kept(node: onnx.NodeProto, version: int, types: Types) -> Found:
     return misfit(node, version, types) or [node]
 
 
-def _shared_out(nodes: Nodes, parts: list[Nodes]) -> list[Found]:
+def _checked(part: Nodes, version: int) -> Found:
+    """The nodes, or why they are none of their version after all: some adapters leave attributes that it lacks."""
+    return next(filter(None, (misfit(node, version, {}) for node in part)), "") or part
+
+
+def _shared_out(nodes: Nodes, parts: list[Nodes]) -> list[Nodes]:
     """The nodes part by part: what makes the values of a part belongs to it, and what makes what that reads."""
     owner = {name: number for number, part in enumerate(parts) for node in part for name in node.output if name}
     found: list[Nodes] = [[] for _ in parts]
@@ -215,7 +220,7 @@ def _shared_out(nodes: Nodes, parts: list[Nodes]) -> list[Found]:
             for name in node.input:
                 if name:
                     owner.setdefault(name, number)
-    return list(found)
+    return found
 
 
 def _reason(error: Exception) -> str:
