@@ -21,8 +21,8 @@ from onnxlab.ops.numeric import Array
 from onnxlab.ops.prepared import remembered
 from onnxlab.ops.registry import kernel
 
-_MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
-_MEMBER, _LEAF = 6, 7
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
+_MEMBER, LEAF = 6, 7
 _COMPARE: tuple[Callable[[Array, Array], Array], ...] = (
     np.less_equal,
     np.less,
@@ -36,11 +36,11 @@ _ROWS = 1 << 18
 
 
 @dataclass(frozen=True)
-class _Forest:
+class Forest:
     """Nodes of all trees, one entry per node.
 
     Attributes:
-        modes: places in _MODES, _LEAF for leaves.
+        modes: places in MODES, LEAF for leaves.
         true, false: node numbers to go to (themselves for leaves).
         missing: whether NaN goes to the true branch.
         members: for BRANCH_MEMBER, {node: values}.
@@ -63,10 +63,10 @@ class _Forest:
     @cached_property
     def _kinds(self) -> tuple[list[int], bool]:
         """(modes of the nodes that branch, whether NaN goes to a true branch anywhere)."""
-        return [mode for mode in np.unique(self.modes).tolist() if mode != _LEAF], bool(self.missing.any())
+        return [mode for mode in np.unique(self.modes).tolist() if mode != LEAF], bool(self.missing.any())
 
     @cached_property
-    def _depth(self) -> int:
+    def depth(self) -> int:
         """Branches on the longest way from a root to a leaf.
 
         Raises:
@@ -74,7 +74,7 @@ class _Forest:
         """
         level = np.unique(self.roots)
         for depth in range(len(self.modes) + 1):
-            inner = level[self.modes[level] != _LEAF]
+            inner = level[self.modes[level] != LEAF]
             if not inner.size:
                 return depth
             level = np.unique(np.concatenate([self.true[inner], self.false[inner]]))
@@ -91,7 +91,7 @@ class _Forest:
         modes, missing = self._kinds
         if len(modes) == 1 and modes[0] != _MEMBER and not missing:  # leaves lead to themselves
             compare = _COMPARE[modes[0]]
-            for _ in range(self._depth):
+            for _ in range(self.depth):
                 ctx.check()
                 go = compare(x[rows, self.features[at]], self.values[at])
                 at = np.where(go, self.true[at], self.false[at])
@@ -99,7 +99,7 @@ class _Forest:
         for _ in range(len(self.modes) + 1):
             ctx.check()
             mode = self.modes[at]
-            if (mode == _LEAF).all():
+            if (mode == LEAF).all():
                 return at
             seen, split = x[rows, self.features[at]], self.values[at]
             go = np.zeros(at.shape, bool)
@@ -140,7 +140,7 @@ class _Forest:
         return scores, voted
 
 
-def _grow(
+def grow(
     treeids: Sequence[int],
     nodeids: Sequence[int],
     modes: Sequence[str],
@@ -154,11 +154,11 @@ def _grow(
     vote_targets: Sequence[int] | None,
     vote_weights: Any,
     targets: int,
-) -> _Forest:
+) -> Forest:
     """A forest from the attributes of versions 1 to 5 of the two older operators; without targets all vote for one."""
     vote_targets = [0] * len(vote_nodes) if vote_targets is None else vote_targets
     tree, node = np.asarray(treeids, np.int64), np.asarray(nodeids, np.int64)
-    mode = np.array([_LEAF if name == "LEAF" else _MODES.index(name) for name in modes], np.int64)
+    mode = np.array([LEAF if name == "LEAF" else MODES.index(name) for name in modes], np.int64)
     span = int(node.max(initial=0)) + 1
     keys = tree * span + node
     order = np.argsort(keys, kind="stable")
@@ -169,7 +169,7 @@ def _grow(
         return order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
 
     own = np.arange(len(mode))
-    yes, no = (np.where(mode == _LEAF, own, find(tree, branch)) for branch in (true, false))
+    yes, no = (np.where(mode == LEAF, own, find(tree, branch)) for branch in (true, false))
     weights = np.asarray(vote_weights)
     dtype = np.float64 if weights.dtype == np.float64 and isinstance(vote_weights, np.ndarray) else np.float32
     votes, voted = np.zeros((len(mode), targets), dtype), np.zeros((len(mode), targets), bool)
@@ -177,7 +177,7 @@ def _grow(
     np.add.at(votes, place, weights.astype(dtype))
     voted[place] = True
     _, roots = np.unique(tree, return_index=True)
-    return _Forest(
+    return Forest(
         mode,
         np.asarray(features, np.int64),
         np.asarray(values, np.float64 if dtype == np.float64 else np.float32),
@@ -196,7 +196,7 @@ def _features(x: Array) -> Array:
     return matrix if matrix.dtype == np.float64 else matrix.astype(np.float32, copy=False)
 
 
-def _first(*candidates: Any) -> Any:
+def first_of(*candidates: Any) -> Any:
     """The first attribute that is there."""
     return next((item for item in candidates if item is not None), None)
 
@@ -229,23 +229,23 @@ def tree_ensemble_regressor(
 ) -> Array:
     """[N, targets]: what the leaves of all trees give, summed, averaged, smallest or largest."""
     forest = remembered(
-        _grow,
+        grow,
         nodes_treeids,
         nodes_nodeids,
         nodes_modes,
         nodes_featureids,
-        _first(nodes_values_as_tensor, nodes_values),
+        first_of(nodes_values_as_tensor, nodes_values),
         nodes_truenodeids,
         nodes_falsenodeids,
         nodes_missing_value_tracks_true,
         target_treeids,
         target_nodeids,
         target_ids,
-        _first(target_weights_as_tensor, target_weights),
+        first_of(target_weights_as_tensor, target_weights),
         n_targets,
     )
     scores, voted = forest.collect(ctx, _features(x), aggregate_function)
-    base = _first(base_values_as_tensor, base_values)
+    base = first_of(base_values_as_tensor, base_values)
     if base is not None and len(base):  # a target that no leaf gives anything stays 0, as in ONNX Runtime
         scores = np.where(voted, scores + np.asarray(base, scores.dtype), scores)
     return _transformed(scores, post_transform).astype(np.float32)
@@ -287,15 +287,15 @@ def tree_ensemble_classifier(
     class with the higher score wins, as the operator's page says.)
     """
     names = labels(classlabels_strings, classlabels_int64s)
-    weights = _first(class_weights_as_tensor, class_weights)
-    single = len(names) == 2 and remembered(_are_one, class_ids)
+    weights = first_of(class_weights_as_tensor, class_weights)
+    single = len(names) == 2 and remembered(are_one, class_ids)
     forest = remembered(
-        _grow,
+        grow,
         nodes_treeids,
         nodes_nodeids,
         nodes_modes,
         nodes_featureids,
-        _first(nodes_values_as_tensor, nodes_values),
+        first_of(nodes_values_as_tensor, nodes_values),
         nodes_truenodeids,
         nodes_falsenodeids,
         nodes_missing_value_tracks_true,
@@ -306,14 +306,14 @@ def tree_ensemble_classifier(
         1 if single else len(names),
     )
     scores, voted = forest.collect(ctx, _features(x), "SUM")
-    base = _first(base_values_as_tensor, base_values)
+    base = first_of(base_values_as_tensor, base_values)
     if base is not None and len(base):
         scores = scores + np.asarray(base, scores.dtype)[-scores.shape[1] :]
         voted[...] = True
     if not single:
         best = np.where(voted, scores, -np.inf).argmax(axis=1)
         return names[best], _transformed(scores, post_transform).astype(np.float32)
-    positive = remembered(_are_positive, weights)
+    positive = remembered(are_positive, weights)
     chosen = names[(scores[:, 0] > (0.5 if positive else 0)).astype(np.intp)]
     if class_ids[0] == 1:
         both = np.concatenate([np.zeros_like(scores), scores], axis=1)
@@ -321,11 +321,11 @@ def tree_ensemble_classifier(
     return chosen, _pair(scores, positive, post_transform).astype(np.float32)
 
 
-def _are_one(ids: Sequence[int]) -> bool:
+def are_one(ids: Sequence[int]) -> bool:
     return len(set(ids)) == 1
 
 
-def _are_positive(weights: Any) -> bool:
+def are_positive(weights: Any) -> bool:
     return bool(np.all(np.asarray(weights) >= 0))
 
 
@@ -361,7 +361,7 @@ def tree_ensemble(
 ) -> Array:
     """[N, targets] from interior nodes and leaves that are numbered apart."""
     forest = remembered(
-        _planted,
+        planted,
         leaf_targetids,
         leaf_weights,
         nodes_falseleafs,
@@ -381,7 +381,7 @@ def tree_ensemble(
     return _transformed(scores, transform).astype(x.dtype)
 
 
-def _planted(
+def planted(
     leaf_targetids: Sequence[int],
     leaf_weights: Array,
     nodes_falseleafs: Sequence[int],
@@ -395,7 +395,7 @@ def _planted(
     membership_values: Array | None,
     n_targets: int,
     nodes_missing_value_tracks_true: Sequence[int] | None,
-) -> _Forest:
+) -> Forest:
     """A forest from the attributes of TreeEnsemble-5."""
     inner, leaves = len(nodes_featureids), len(leaf_targetids)
     pad = np.zeros(leaves, np.int64)
@@ -412,8 +412,8 @@ def _planted(
     missing = np.zeros(inner + leaves, bool)
     if nodes_missing_value_tracks_true:
         missing[:inner] = nodes_missing_value_tracks_true
-    return _Forest(
-        np.concatenate([nodes_modes.reshape(-1).astype(np.int64), pad + _LEAF]),
+    return Forest(
+        np.concatenate([nodes_modes.reshape(-1).astype(np.int64), pad + LEAF]),
         np.concatenate([np.asarray(nodes_featureids, np.int64), pad]),
         np.concatenate([nodes_splits.reshape(-1), pad.astype(nodes_splits.dtype)]),
         branch(nodes_truenodeids, nodes_trueleafs),
@@ -428,7 +428,7 @@ def _planted(
 
 def _members(modes: Array, values: Array | None) -> dict[int, Array]:
     """The set of every BRANCH_MEMBER node: runs of values that NaN ends, in the order of the nodes."""
-    nodes = np.flatnonzero(modes.reshape(-1) == _MODES.index("BRANCH_MEMBER")).tolist()
+    nodes = np.flatnonzero(modes.reshape(-1) == MODES.index("BRANCH_MEMBER")).tolist()
     if not nodes or values is None:
         return {}
     flat = values.reshape(-1)

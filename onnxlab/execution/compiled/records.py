@@ -37,6 +37,10 @@ _RECURRENT = (
     "y_row", "h_last", "c_last", "lengths", "first", "last", "steps", "batch", "rows", "hidden", "direction", "bias",
     "peepholes", "functions", "kind", "flag", "clip", "table", "work", "work_bytes",
 )  # fmt: skip
+_FOREST = (
+    "kernel", "units", "x", "x_row", "rows", "unit_rows", "nodes", "roots", "trees", "votes", "voted", "targets", "y",
+    "choices", "names", "threshold", "base", "divisor", "aggregate", "pair", "always",
+)  # fmt: skip
 _COPYING = (
     "kernel", "units", "source", "target", "item",
     *(f"{what}{dim}" for dim in range(COPY_DIMS) for what in ("size", "from", "to")),
@@ -66,6 +70,8 @@ FIELDS = {
     "dot": _DOT,
     "depthwise_dot": _DOT,
     "recurrent": _RECURRENT,
+    "forest": _FOREST,
+    "choose": _FOREST,
     "extent": _RANGE,
     "byte_range": _RANGE,
     "to_levels": _RANGE,
@@ -88,6 +94,8 @@ MODULES = {
     "dot": "dot",
     "depthwise_dot": "dot",
     "recurrent": "recurrent",
+    "forest": "trees",
+    "choose": "trees",
     "extent": "ranges",
     "byte_range": "ranges",
     "to_levels": "ranges",

@@ -43,7 +43,8 @@ class Recipe:
     def model(self, *outputs):
         infos = [helper.make_empty_tensor_value_info(name) for name in outputs]
         graph = helper.make_graph(self.nodes, "recipe", self.inputs, infos, self.constants)
-        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("com.microsoft", 1)]
+        versions = {"": self.opset, "com.microsoft": 1, "ai.onnx.ml": 3}
+        opsets = [helper.make_opsetid(*item) for item in versions.items()]
         made = helper.make_model(graph, opset_imports=opsets, ir_version=10)
         return onnx.shape_inference.infer_shapes(made)
 

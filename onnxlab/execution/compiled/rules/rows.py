@@ -15,7 +15,7 @@ from onnxlab.execution.compiled.views import View, dense
 from onnxlab.graph.snapshot import NodeView
 
 
-def _emit(
+def emit_rows(
     binder: Binder, kernel: str, x: View, target: View, rows: int, length: int, x_row: int, y_row: int,
     reads: list[View] | None = None, cost: float = 1.0, **extra: Word,
 ) -> None:  # fmt: skip
@@ -44,7 +44,7 @@ def softmax_(binder: Binder, node: NodeView) -> None:
     name = node.outputs[0] if order == list(range(rank)) else ""
     target = binder.allocate(name, x.shape, np.float32)
     mode = int(node.op_type == "LogSoftmax")
-    _emit(binder, "softmax", x, target, x.size // length, length, length * 4, length * 4, mode=mode, cost=0.5)
+    emit_rows(binder, "softmax", x, target, x.size // length, length, length * 4, length * 4, mode=mode, cost=0.5)
     back = [order.index(a) for a in range(rank)]
     binder.put(node.outputs[0], target.transposed(back))
 
@@ -62,7 +62,7 @@ def _standardised(binder: Binder, name: str, x: View, length: int, epsilon: floa
     """Rows of `length` elements with the mean taken off and divided by the deviation."""
     target = binder.allocate(name, x.shape, np.float32)
     reads = [view for view in (scale, bias, residual) if view is not None]
-    _emit(
+    emit_rows(
         binder, "norm", x, target, x.size // length, length, length * 4, length * 4, reads, 0.4,
         epsilon=bits(epsilon), mode=mode, scale=scale.where if scale else 0, bias=bias.where if bias else 0,
         residual=residual.where if residual else 0, residual_row=length * 4,
@@ -169,18 +169,18 @@ def _reduced(binder: Binder, x: View, kept: list[int], reduced: list[int], op_ty
     inner = x.transposed([*reduced, *kept])
     lines = inner.reshaped([count, target.size])
     if kept and lines is not None and lines.strides[1] == 4 and target.size > 1:
-        _emit(binder, "reduce_columns", x, target, 1, count, 0, 0, mode=mode, divisor=divisor, columns=target.size,
+        emit_rows(binder, "reduce_columns", x, target, 1, count, 0, 0, mode=mode, divisor=divisor, columns=target.size,
               step=lines.strides[0], cost=0.1)  # fmt: skip
         return target
     blocks = _blocks(x, kept, reduced)
     if blocks is not None:
         rows, row_step, columns, step = blocks
-        _emit(binder, "reduce_columns", x, target, rows, count, row_step, columns * 4, mode=mode, divisor=divisor,
+        emit_rows(binder, "reduce_columns", x, target, rows, count, row_step, columns * 4, mode=mode, divisor=divisor,
               columns=columns, step=step, cost=0.1)  # fmt: skip
         return target
     rows_last = contiguous(binder.builder, x.transposed([*kept, *reduced]))
     rows = max(1, target.size)
-    _emit(binder, "reduce_rows", rows_last, target, rows, count, count * 4, 4, mode=mode, divisor=divisor, cost=0.1)
+    emit_rows(binder, "reduce_rows", rows_last, target, rows, count, count * 4, 4, mode=mode, divisor=divisor, cost=0.1)
     return target
 
 
