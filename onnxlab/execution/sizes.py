@@ -41,11 +41,11 @@ def is_small(fact: Fact) -> bool:
 
 def find(domain: str, op_type: str, since_version: int, attributes: Mapping[str, Any]) -> Estimate | None:
     """The estimate for an operator with these attributes: `estimate(*inputs)` -> bytes; None where none is needed."""
-    if domain or (op_type, since_version) in _AS_ATTRIBUTES:
+    if (op_type, since_version) in _AS_ATTRIBUTES and not domain:
         return None
-    if op_type in _BROADCASTING:
+    if op_type in _BROADCASTING and not domain:
         return broadcast
-    made = _ESTIMATES.get(op_type)
+    made = _OF_OTHER_DOMAINS.get((domain, op_type)) if domain else _ESTIMATES.get(op_type)
     return None if made is None else partial(made, attributes)
 
 
@@ -216,10 +216,65 @@ def _dft(attributes: Mapping[str, Any], array: Any, length: Any = None, *rest: A
     return int(count if length is None else count * max(1, int(length.item())))
 
 
+def _grid_sample(attributes: Mapping[str, Any], array: Any, grid: Any) -> int:
+    return int(array.shape[1] * (grid.size // max(1, grid.shape[-1])) * array.itemsize)
+
+
+def _qlinear_conv(attributes: Mapping[str, Any], x: Any, x_scale: Any, x_zero: Any, w: Any, *rest: Any) -> int:
+    return _conv(attributes, x, w)
+
+
+def _recurrent(attributes: Mapping[str, Any], x: Any, w: Any, r: Any, *rest: Any) -> int:
+    """All hidden states; r is [directions, gates · hidden, hidden]."""
+    return int(x.shape[0] * x.shape[1] * r.shape[0] * r.shape[2] * max(4, x.itemsize))
+
+
+def _max_roi_pool(attributes: Mapping[str, Any], array: Any, rois: Any) -> int:
+    return int(len(rois) * array.shape[1] * prod(attributes["pooled_shape"]) * array.itemsize)
+
+
+def _deform_conv(attributes: Mapping[str, Any], array: Any, weight: Any, offset: Any, *rest: Any) -> int:
+    return int(len(array) * len(weight) * prod(offset.shape[2:]) * array.itemsize)
+
+
+def _feature_extractor(attributes: Mapping[str, Any], x: Any, y: Any) -> int:
+    return int(x.size // max(1, x.shape[-1]) * y.size * x.itemsize)
+
+
+def _one_hot_encoder(attributes: Mapping[str, Any], x: Any) -> int:
+    categories = attributes.get("cats_int64s") or attributes.get("cats_strings") or ()
+    return int(x.size * len(categories) * 4)
+
+
+def _tf_idf(attributes: Mapping[str, Any], x: Any) -> int:
+    rows = len(x) if x.ndim > 1 else 1
+    return int(rows * (max(attributes.get("ngram_indexes") or (0,)) + 1) * 4)
+
+
+def _string_split(attributes: Mapping[str, Any], x: Any) -> int:
+    """As many parts for every string as the longest one has characters at most."""
+    return int(x.size * (max(map(len, map(str, x.reshape(-1))), default=0) + 1) * 8) if x.size >= _FEW else 0
+
+
+def _c_dist(attributes: Mapping[str, Any], a: Any, b: Any) -> int:
+    return int(len(a) * len(b) * a.itemsize)
+
+
+def _unfold(attributes: Mapping[str, Any], x: Any) -> int:
+    axis, size = attributes.get("dim", -1), attributes["size"]
+    count = (x.shape[axis] - size) // attributes.get("step", 1) + 1
+    return int(x.nbytes // max(1, x.shape[axis]) * max(0, count) * size)
+
+
+def _swapped_matmul(attributes: Mapping[str, Any], a: Any, b: Any) -> int:
+    left = a.swapaxes(-1, -2) if attributes.get("transA") else a
+    return _matmul(attributes, left, b.swapaxes(-1, -2) if attributes.get("transB") else b)
+
+
 _BROADCASTING: Final = frozenset((
     "Add", "Sub", "Mul", "Div", "Pow", "Mod", "And", "Or", "Xor", "Equal", "Less", "LessOrEqual", "Greater",
     "GreaterOrEqual", "BitShift", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Max", "Min", "Mean", "Sum", "Where",
-    "PRelu",
+    "PRelu", "StringConcat",
 ))  # fmt: skip
 _ESTIMATES: Final[dict[str, Estimate]] = {
     "AffineGrid": _affine_grid,
@@ -231,27 +286,45 @@ _ESTIMATES: Final[dict[str, Estimate]] = {
     "ConvInteger": _conv,
     "ConvTranspose": _conv_transpose,
     "DFT": _dft,
+    "DeformConv": _deform_conv,
     "Einsum": _einsum,
     "Expand": _expand,
     "Gather": _gather,
     "GatherND": _gather_nd,
+    "GRU": _recurrent,
     "Gemm": _gemm,
+    "GridSample": _grid_sample,
     "HammingWindow": _window,
     "HannWindow": _window,
+    "LSTM": _recurrent,
     "MatMul": _matmul,
     "MatMulInteger": _matmul,
+    "MaxRoiPool": _max_roi_pool,
     "MelWeightMatrix": _mel,
     "Multinomial": _multinomial,
     "OneHot": _one_hot,
     "Pad": _pad,
+    "QLinearConv": _qlinear_conv,
     "QLinearMatMul": _quantized_matmul,
+    "RNN": _recurrent,
     "RandomNormal": _random,
     "RandomUniform": _random,
     "Range": _range,
     "Resize": _resize,
     "RoiAlign": _roi_align,
+    "StringSplit": _string_split,
+    "TfIdfVectorizer": _tf_idf,
     "Tile": _tile,
     "Upsample": _resize,
+}
+_OF_OTHER_DOMAINS: Final[dict[tuple[str, str], Estimate]] = {
+    ("ai.onnx.ml", "ArrayFeatureExtractor"): _feature_extractor,
+    ("ai.onnx.ml", "OneHotEncoder"): _one_hot_encoder,
+    ("com.microsoft", "CDist"): _c_dist,
+    ("com.microsoft", "FusedMatMul"): _swapped_matmul,
+    ("com.microsoft", "GridSample"): _grid_sample,
+    ("com.microsoft", "TransposeMatMul"): _swapped_matmul,
+    ("com.microsoft", "UnfoldTensor"): _unfold,
 }
 # Versions whose inputs mean something else: sizes as attributes that say "axis" and "tiles", or with an explicit
 # `broadcast` attribute that aligns shapes elsewhere.
