@@ -25,7 +25,7 @@ export class Overlay {
   wire: Marks["wire"] = null;
   #dimmed: readonly number[] = [];
   #heat: Heat | null = null;
-  ran: Marks["ran"] = new Map();
+  #ran: Marks["ran"] = new Map();
   pinned: ReadonlySet<number> = new Set();
   /** The node that cannot accept the last edit, 0: none. */
   refusing = 0;
@@ -34,7 +34,7 @@ export class Overlay {
   #diagnostics: readonly Diagnostic[] = [];
   #bookmarks: readonly number[] = [];
   #trail: { nodes: ReadonlySet<number>; values: ReadonlySet<number> } = { nodes: new Set(), values: new Set() };
-  #counted: { trail: ReadonlySet<number> | null; bookmarks: ReadonlyMap<number, number>; changedBoxes: ReadonlySet<number>; matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
+  #counted: { badBoxes: ReadonlySet<number>; trail: ReadonlySet<number> | null; bookmarks: ReadonlyMap<number, number>; changedBoxes: ReadonlySet<number>; matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
 
   /** Scene or folding changed: boxes have other indices now. */
   sceneChanged(): void {
@@ -49,6 +49,11 @@ export class Overlay {
 
   set heat(heat: Heat | null) {
     this.#heat = heat;
+    this.#counted = null;
+  }
+
+  set ran(ran: Marks["ran"]) {
+    this.#ran = ran;
     this.#counted = null;
   }
 
@@ -107,6 +112,7 @@ export class Overlay {
   marks(ground: Ground, keyboard: boolean, flash = 0): Marks {
     this.#counted ??= {
       trail: this.#trail.nodes.size ? trailBoxes(ground, this.#trail.nodes) : null, bookmarks: countsOf(ground, this.#bookmarks),
+      badBoxes: boxesOfValues(ground, [...this.#ran].filter(([, { bad }]) => bad).map(([value]) => value)),
       changedBoxes: boxesOfValues(ground, this.#changed.keys()), matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
     };
     const { hover } = this;
@@ -123,7 +129,7 @@ export class Overlay {
       strongValues,
       litValues: this.#trail.values.size ? this.#trail.values : valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
       ...this.#counted,
-      ran: this.ran,
+      ran: this.#ran,
       pinned: this.pinned,
       changed: this.#changed,
       flash,

@@ -91,7 +91,7 @@ function Hits({ app, id, hits, total, current, problem, onPick }: HitsProps) {
   return (
     <ul class="ol-popup ol-hits" role="listbox" id={id} ref={list} aria-label="Search results">
       {hits.length === 0 && <li class="ol-empty" role="presentation">{problem || "No node, operator or value like this"}</li>}
-      {hits.length === 0 && <li class="ol-empty" role="presentation">Conditions: op:Conv shape:*,64,*,* group:layer nan&gt;0 rank:4 is:output -op:Relu</li>}
+      {hits.length === 0 && <li class="ol-empty" role="presentation">Conditions: op:Conv shape:*,64,*,* dtype:float16 group:layer nan&gt;0 elements&gt;1000 is:output -op:Relu</li>}
       {hits.slice(first, first + SHOWN).map((hit, i) => (
         <li
           key={`${hit.kind}${hit.id}`} role="option" aria-selected={first + i === current} class="ol-hit"

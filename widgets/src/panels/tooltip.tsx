@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { quantity } from "../heat.ts";
-import { nodeName, plural, shortOp } from "../names.ts";
+import { count, nodeName, plural, shortOp } from "../names.ts";
 import { useCell, useEvents } from "../state.ts";
 import type { PointerTarget } from "../view_contract.ts";
 import { groupMembers } from "./inspect_group.tsx";
@@ -12,6 +12,8 @@ import { Thumbnail } from "./thumbnail.tsx";
 
 const DELAY_MS = 120;
 const AWAY = 14;
+/** Height that a thumbnail takes. */
+const THUMBNAIL = 104;
 
 export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null }) {
   const menu = useCell(app.menu);
@@ -19,6 +21,7 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
   useEvents(app.store, "reset", "commit"); // what it says of a value follows edits
   const [shown, setShown] = useState<PointerTarget | null>(null);
   const tip = useRef<HTMLDivElement>(null);
+  const lines = shown ? describe(app, shown) : null;
   const what = hover ? `${hover.node}/${hover.value}/${hover.group}` : "";
   useEffect(() => {
     if (!hover || menu || wire) {
@@ -31,12 +34,14 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
   useLayoutEffect(() => {
     const element = tip.current, around = element?.parentElement;
     if (!element || !around || !hover) return;
-    const below = hover.y + AWAY + element.offsetHeight < around.clientHeight;
+    // A thumbnail comes later, and makes the tip grow away from the pointer.
+    const grows = lines && lines.value !== 0 && app.numbers.known(lines.value) && !element.querySelector("canvas") ? THUMBNAIL : 0;
+    const below = hover.y + AWAY + element.offsetHeight + grows < around.clientHeight;
     const x = Math.min(hover.x + AWAY, around.clientWidth - element.offsetWidth - 4);
     element.style.left = `${Math.max(4, x)}px`;
-    element.style.top = `${Math.max(4, below ? hover.y + AWAY : hover.y - AWAY - element.offsetHeight)}px`;
+    element.style.top = below ? `${hover.y + AWAY}px` : "auto";
+    element.style.bottom = below ? "auto" : `${Math.min(around.clientHeight - hover.y + AWAY, around.clientHeight - element.offsetHeight - 4)}px`;
   });
-  const lines = shown ? describe(app, shown) : null;
   if (!lines) return null;
   return (
     <div class="ol-popup ol-tooltip" role="tooltip" ref={tip} data-testid="tooltip">
@@ -61,8 +66,9 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
   const group = store.groups.get(target.group);
   if (value) {
     const run = app.results.value?.byValue.get(value.id);
-    const rest = [value.label || "type and shape unknown"];
+    const rest = [[value.dtype, value.label].filter(Boolean).join(" ") || "type and shape unknown"];
     if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
+    if (run && run.nan + run.inf > 0) rest.push(`${count(run.nan)} NaN, ${count(run.inf)} infinite of ${count(run.count)}`);
     return { title: value.name, rest, value: value.id };
   }
   if (node) {

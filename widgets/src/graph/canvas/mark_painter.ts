@@ -81,6 +81,7 @@ export class MarkPainter {
         outline(i, palette.changed, Math.max(3, 3 * pixel), Math.max(2.5, 2.5 * pixel));
         ctx.globalAlpha = 1;
       }
+      if (marks.badBoxes.has(i)) outline(i, palette.error, Math.max(1.6, 1.5 * pixel), Math.max(1, pixel));
       if (marks.refusing === i) outline(i, palette.error, Math.max(2.2, 2 * pixel), Math.max(2, 2 * pixel));
       if (marks.selected.has(i)) {
         outline(i, palette.accentSoft, Math.max(6, 5 * pixel), Math.max(3, 2.5 * pixel));
@@ -94,7 +95,7 @@ export class MarkPainter {
     };
     list.frames.forEach(shown);
     const some = marks.matches.size || marks.selected.size || marks.focus >= 0 || marks.refusing >= 0;
-    if (some || (marks.flash > 0 && marks.changedBoxes.size)) list.boxes.forEach(shown);
+    if (some || marks.badBoxes.size || (marks.flash > 0 && marks.changedBoxes.size)) list.boxes.forEach(shown);
     if (list.detail === FAR) return;
     for (const i of list.boxes) {
       const count = marks.matches.get(i);

@@ -48,6 +48,8 @@ export interface Marks {
   wire: { fromX: number; fromY: number; x: number; y: number } | null;
   /** Values that a run left numbers for, in words; `bad` where NaN or infinities are among them. */
   ran: ReadonlyMap<number, { bad: boolean; text: string }>;
+  /** Folded groups, inputs and outputs that hold or are such a value. */
+  badBoxes: ReadonlySet<number>;
   /** Values that stay what they are in every run. */
   pinned: ReadonlySet<number>;
   /** Values that the last edit changed, with what they were and are; boxes that hold some of them; how strongly they are marked. */
