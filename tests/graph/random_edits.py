@@ -11,6 +11,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
+from onnxlab.errors import EditError
 from onnxlab.graph import edits
 from onnxlab.graph.changes import (
     InsertEntry,
@@ -46,6 +47,8 @@ class Draw:
     @property
     def node(self) -> NodeRecord:
         nodes = list(self.graph.nodes.values())
+        if not nodes:
+            raise EditError("an edit before this one removed the last node")
         return nodes[self.numbers[0] % len(nodes)]
 
     @property
