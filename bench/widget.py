@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench import graphs
+from bench import graphs, page
 from bench.measure import Figure, Line, Row
 from onnxlab.errors import OnnxlabError
 
@@ -24,8 +24,9 @@ Result = dict[str, Any]
 
 
 def rows() -> Iterator[Line]:
-    """Layouts first; they need Node and dot."""
+    """Layouts first; they need Node and dot. Then the widget in a page, which needs JupyterLab and Chromium."""
     yield from layouts()
+    yield from page.rows()
 
 
 def layouts() -> Iterator[Line]:

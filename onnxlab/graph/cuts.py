@@ -55,8 +55,9 @@ def _cut_where_narrow(live: Sequence[int], length: int) -> list[int]:
     end = len(live) - length // 2
     while (low := starts[-1] + max(1, length // 2)) < end:
         ideal = starts[-1] + length
-        window = range(low, min(starts[-1] + length + length // 2 + 1, end))
-        starts.append(min(window, key=lambda position: (live[position], abs(position - ideal))))
+        high = min(starts[-1] + length + length // 2 + 1, end)
+        least = min(live[low:high])
+        starts.append(min((at for at in range(low, high) if live[at] == least), key=lambda at: abs(at - ideal)))
     return starts
 
 

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Literal, Protocol
 
 from onnxlab.graph.cuts import cut
-from onnxlab.graph.levels import Box, Level, members
+from onnxlab.graph.levels import Box, Level, size_of
 from onnxlab.graph.name_scopes import NameScopes
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
@@ -209,7 +209,7 @@ class Hierarchy:
         for box, parent in row:
             gid = self._ids.setdefault((scope, box.key), len(self._ids) + 1)
             nodes = tuple([order[node] for node in box.nodes])
-            size = sum(1 for _ in members(box))
+            size = size_of(box)
             groups.append(Group(gid, parent, box.name, box.kind, scope, nodes, size))
             group_of.update(dict.fromkeys(nodes, gid))
             row.extend((child, gid) for child in box.children)

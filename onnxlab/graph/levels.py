@@ -237,7 +237,7 @@ class Level:
 
     def count(self, box: Box) -> int:
         """Number of boxes that a box shows when it is open."""
-        return len(box.children) + sum(not self.constants[node] for node in box.nodes)
+        return len(box.children) + len(box.nodes) - sum(map(self.constants.__getitem__, box.nodes))
 
     def row(self, box: Box) -> Row:
         """The boxes of an open box in topological order, sources with their first reader."""
@@ -291,6 +291,16 @@ def members(box: Box) -> Iterator[int]:
         box = stack.pop()
         yield from box.nodes
         stack.extend(box.children)
+
+
+def size_of(box: Box) -> int:
+    """How many nodes are in a box and in every box inside it."""
+    size, stack = 0, [box]
+    while stack:
+        box = stack.pop()
+        size += len(box.nodes)
+        stack.extend(box.children)
+    return size
 
 
 def _place_of(row: Row) -> dict[int, int]:

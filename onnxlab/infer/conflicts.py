@@ -35,7 +35,10 @@ class Conflicts:
         while self._unchecked:
             vid = self._unchecked.pop()
             value = values.get(vid)
-            found = self._compare(value, facts.get(vid, UNKNOWN)) if value is not None else None
+            if value is None or value.info is None:  # most declare nothing, and looking facts up takes time
+                found = None
+            else:
+                found = self._compare(value, facts.get(vid, UNKNOWN))
             if found is None:
                 self._found.pop(vid, None)
             else:
