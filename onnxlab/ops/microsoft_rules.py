@@ -35,16 +35,22 @@ rule("DequantizeLinear", domain=DOMAIN)(dequantize_linear)
 
 
 @rule("FusedMatMul", domain=DOMAIN)
+@rule("FusedMatMulActivation", domain=DOMAIN)
 @rule("TransposeMatMul", domain=DOMAIN)
 def fused_matmul(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
-    """A matrix product of inputs whose last two dims may be swapped."""
-    left = _swapped(a.shape) if attributes.get("transA") else a.shape
-    right = _swapped(b.shape) if attributes.get("transB") else b.shape
+    """A matrix product of inputs that may be transposed."""
+    left = _transposed(a.shape, attributes.get("transA"), attributes.get("transBatchA"))
+    right = _transposed(b.shape, attributes.get("transB"), attributes.get("transBatchB"))
     return like(a, product_shape(left, right))
 
 
-def _swapped(shape: Shape | None) -> Shape | None:
-    return shape if shape is None or len(shape) < 2 else (*shape[:-2], shape[-1], shape[-2])
+def _transposed(shape: Shape | None, inner: int | None, batch: int | None) -> Shape | None:
+    """The last two dims swapped; `batch` first moves the leading dim next to the last."""
+    if shape is None or len(shape) < 2:
+        return shape
+    if batch:
+        shape = (*shape[1:-1], shape[0], shape[-1])
+    return (*shape[:-2], shape[-1], shape[-2]) if inner else shape
 
 
 @rule("MatMulIntegerToFloat", domain=DOMAIN)
