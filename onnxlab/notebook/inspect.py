@@ -6,6 +6,7 @@ Everything is plain JSON and every text of the model is text, never markup.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import onnx
 
 from onnxlab.analysis.statistics import Statistics, statistics
@@ -13,6 +14,7 @@ from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.graph.attributes import AttributeRef, decode, kind_of
 from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.graph.index import function_key
+from onnxlab.graph.lazy import LazyTensor
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.notebook import protocol
@@ -92,8 +94,8 @@ class Inspector:
         value = self._graph.values.get(ident)
         if value is None:
             raise NameLookupError(f"value {ident} is not in the model any more")
-        array = self._graph.array(ident) if read else None
-        if summary is None and array is not None and array.size <= MAX_SUMMARISED:
+        array = self._stored(value) if read else None
+        if summary is None and isinstance(array, np.ndarray):
             summary = statistics(array)
         producer = value.producer
         return {
@@ -106,6 +108,15 @@ class Inspector:
             "initializer": None if array is None else preview(array),
             "statistics": statistics_on_wire(value, summary) if summary else None,
         }
+
+    def _stored(self, value: ValueRecord) -> "np.ndarray[Any, Any] | LazyTensor | None":
+        """The data of an initializer: as an array where it is small enough to be looked through, else to be touched."""
+        stored = value.initializer
+        if isinstance(stored, onnx.TensorProto):
+            lazy = LazyTensor(stored, self._graph.base_dir)
+            if lazy.size > MAX_SUMMARISED:
+                return lazy
+        return self._graph.array(value.id)
 
     # -- records ------------------------------------------------------------------------------------------
 

@@ -8,10 +8,13 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.analysis.statistics import Statistics
 from onnxlab.graph.attributes import BodyRef
+from onnxlab.graph.lazy import LazyTensor
 from onnxlab.graph.records import ValueRecord
 from onnxlab.notebook import protocol
 from onnxlab.notebook.protocol import JSON
 
+EDGE = 3
+"""Elements of a preview on each side of what it leaves out."""
 MAX_ITEMS = 4096
 """Longest list of an attribute that is sent, and edited, in full."""
 
@@ -38,9 +41,14 @@ def on_wire(value: Any) -> Any:
     return type(value).__name__
 
 
-def preview(array: "np.ndarray[Any, Any]") -> JSON:
-    """A tensor's type, shape and first and last elements."""
-    text = np.array2string(array, threshold=24, edgeitems=3, max_line_width=72, separator=", ")
+def preview(array: "np.ndarray[Any, Any] | LazyTensor") -> JSON:
+    """A tensor's type, shape and first and last elements; of one that is not read yet, only these are."""
+    if isinstance(array, LazyTensor):
+        ends = [array.elements(0, EDGE), array.elements(array.size - EDGE, EDGE)]
+        first, last = (np.array2string(end, separator=", ").strip("[]") for end in ends)
+        text = f"[{first}, ..., {last}]"
+    else:
+        text = np.array2string(array, threshold=24, edgeitems=EDGE, max_line_width=72, separator=", ")
     return {
         "dtype": dtypes.name(dtypes.from_numpy(array.dtype)),
         "shape": list(array.shape),

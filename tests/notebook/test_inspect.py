@@ -1,13 +1,17 @@
 """What the inspector shows, over every node and value of real models."""
 
 import json
+from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import NameLookupError
+from onnxlab.graph.lazy import LazyTensor
+from onnxlab.notebook import inspect
 from onnxlab.notebook.documents import first_sentence, unwrapped
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.protocol import from_wire, number
@@ -106,3 +110,25 @@ def test_paragraphs_are_unwrapped_and_code_is_not() -> None:
     )
     code = "```\ncode\nmore\n```\nend\n    kept\n    too"
     assert unwrapped(code) == code
+
+
+def test_large_weights_in_files_are_read_at_their_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspect, "MAX_SUMMARISED", 1000)
+    weight = numpy_helper.from_array(np.arange(4000, dtype=np.float32).reshape(40, 100), "w")
+    graph = helper.make_graph(
+        [helper.make_node("Neg", ["w"], ["y"])], "g", [], [helper.make_tensor_value_info("y", 1, None)], [weight]
+    )
+    file = tmp_path / "m.onnx"
+    onnx.save(helper.make_model(graph), file, save_as_external_data=True, location="w.bin", size_threshold=0)
+    model = onnxlab.load(file)
+    read: list[int] = []
+    elements = LazyTensor.elements
+
+    def counted(tensor: LazyTensor, start: int, count: int) -> object:
+        read.append(count)
+        return elements(tensor, start, count)
+
+    monkeypatch.setattr(LazyTensor, "elements", counted)
+    found = hub_of(model).inspector.value(model.value("w").id)
+    assert found["initializer"]["preview"] == "[0., 1., 2., ..., 3997., 3998., 3999.]"
+    assert (found["statistics"], sum(read)) == (None, 6)
