@@ -41,6 +41,10 @@ _FOREST = (
     "kernel", "units", "x", "x_row", "rows", "unit_rows", "nodes", "roots", "trees", "votes", "voted", "targets", "y",
     "choices", "names", "threshold", "base", "divisor", "aggregate", "pair", "always",
 )  # fmt: skip
+_LOW_BITS = (
+    "kernel", "units", "x", "offsets", "places", "y", "rows", "columns", "depth", "weights", "scales", "zeros", "block",
+    "blocks", "nibbles", "unit_panels", "bias",
+)  # fmt: skip
 _COPYING = (
     "kernel", "units", "source", "target", "item",
     *(f"{what}{dim}" for dim in range(COPY_DIMS) for what in ("size", "from", "to")),
@@ -72,6 +76,7 @@ FIELDS = {
     "recurrent": _RECURRENT,
     "forest": _FOREST,
     "choose": _FOREST,
+    "low_bits": _LOW_BITS,
     "extent": _RANGE,
     "byte_range": _RANGE,
     "to_levels": _RANGE,
@@ -96,6 +101,7 @@ MODULES = {
     "recurrent": "recurrent",
     "forest": "trees",
     "choose": "trees",
+    "low_bits": "low_bits",
     "extent": "ranges",
     "byte_range": "ranges",
     "to_levels": "ranges",

@@ -84,6 +84,21 @@ load_u8, _ = _narrow(_I8, signed=False)
 load_i16, store_i16 = _narrow(_I16, signed=True)
 
 
+def _nibbles(high: bool) -> Any:
+    """Load the lower or the upper four bits of each byte as numbers from 0 to 15."""
+    kind = ir.VectorType(_I8, WIDTH)
+
+    def fetch(builder: Any, address: Any) -> Any:
+        value = builder.load(pointer(builder, address, kind), align=1)
+        operand = ir.Constant(kind, [ir.Constant(_I8, 4 if high else 15)] * WIDTH)
+        return builder.uitofp(builder.lshr(value, operand) if high else builder.and_(value, operand), VECTOR)
+
+    return declared(lanes, _i64)(fetch)
+
+
+load_low, load_high = _nibbles(high=False), _nibbles(high=True)
+
+
 @declared(lanes, _i64)
 def load_i32(builder: Any, address: Any) -> Any:
     """int32 in memory, rounded to float32."""
