@@ -68,6 +68,21 @@ class KeptRuns:
         self._store.merge(state, recorder.state(stale))
         return {name: copied(array) for name, array in zip(names, program.results(frame), strict=True)}
 
+    def completed(
+        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """The feeds of a what-if and what `names` need besides, of the last run's values that the feeds cannot change."""
+        ids, held = compiler.main.ids, compiler.main.scope.initializers
+        with self._graph.lock:
+            changed = downstream(self._graph, [ids[name] for name in arrays])
+
+        def given(name: str) -> bool:
+            value = ids.get(name, 0)
+            return name in arrays or (name not in held and value not in changed and state.fresh(value))
+
+        border = compiler.main.border(names, given)
+        return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
+
     def _stamped(self, state: State, given: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
         """({value id: (array, stamp)}, values that are not what they were): equal arrays keep their stamps."""
         fed, changed = {}, []

@@ -154,8 +154,9 @@ class Runner:
             outputs: names of any values of the main graph; default: the graph's outputs.
             limits: what the run may use, and the flag that stops it.
             progress: told how far the run is, about ten times a second.
-            keep: keep all values and use those that are still right. Feeding anything but inputs is a what-if:
-                it neither uses nor changes what is kept. Without `keep`, memory is let go as early as possible.
+            keep: keep all values and use those that are still right. Feeding anything but inputs is a what-if: it
+                takes from what is kept whatever the feeds cannot change, inputs too, and changes nothing of it.
+                Without `keep`, memory is let go as early as possible.
             seed: of random operators.
 
         Raises:
@@ -181,6 +182,8 @@ class Runner:
         arrays = self._with_pins(compiler, arrays)
         if keep and inputs and not inner:
             return self._kept.run(compiler, state, arrays, names, call)
+        if keep and not inner:  # what happens in a body is seen only where it runs
+            arrays = self._kept.completed(compiler, state, arrays, names)
         if inner:
             watched = watching.by_scope(inner)
             compiler, programs = Compiler(compiler.snapshot, self.providers, self._fact, watched=watched), OrderedDict()

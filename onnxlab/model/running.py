@@ -43,12 +43,14 @@ class Running(Editing, Saving):
         progress: Callable[[int, int, str], Any] | bool | None = None,
         providers: Sequence[str | Provider] | None = None,
         threads: int = 1,
+        seed: int | None = None,
     ) -> dict[str, Array]:
         """Run the model on `{name: array}` and return `{name: array}`.
 
         Args:
-            feeds: an array for each input; any other value may be given too, and then is not computed. None: the
-                inputs of the last run, so that after an edit only what it changed is computed again.
+            feeds: an array for each input; any other value may be given too, and then is not computed: a what-if,
+                in which what was not given comes from the last run. None: the inputs of the last run, so that after
+                an edit only what it changed is computed again.
             outputs: names of any values; default: the graph's outputs. "if_3/then_branch/x" is a value inside a body:
                 what it was when the branch ran, or of a loop a list with what it was in each iteration.
             limits: bytes, iterations, seconds and a stop flag.
@@ -58,6 +60,7 @@ class Running(Editing, Saving):
                 background while NumPy answers. Parts then run as wholes: values in between are not kept. Default:
                 NumPy, node by node, which keeps all values.
             threads: of a run with `providers`.
+            seed: of random operators that have none of their own.
 
         Raises:
             FeedError: an array is missing, of a wrong name, dtype or shape.
@@ -68,12 +71,13 @@ class Running(Editing, Saving):
         """
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
-                return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads)
+                return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,
+                                seed=seed)  # fmt: skip
         if providers is None:
-            return self.runner.run(feeds, outputs, limits=limits, progress=progress)
+            return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed)
         runner = self.runner.by(providers, threads)
         given = self.runner.last_inputs() if feeds is None else feeds
-        return runner.run(given, outputs, limits=limits, progress=progress, keep=False)
+        return runner.run(given, outputs, limits=limits, progress=progress, keep=False, seed=seed)
 
     def pin(self, value: str, array: Any) -> None:
         """Use this array for a value in every run that does not feed it, whatever the graph would make of it.
