@@ -174,7 +174,7 @@ class Editor:
     def copies(self, nodes: list[int]) -> JSON:
         """The likes of some nodes in every verified copy of their block: of a single node, of the group around it."""
         with self._graph.lock:
-            chosen = [self._node(node).id for node in nodes]
+            chosen = self._some(nodes, "copies")
             block = self._block(chosen) if len(chosen) == 1 else chosen
             found = self._model.copies([Node(self._graph, node) for node in block])
             return {"copies": [[copy[block.index(node)].id for node in chosen] for copy in found]}
@@ -195,7 +195,7 @@ class Editor:
     def extract(self, nodes: list[int]) -> tuple[JSON, list[bytes]]:
         """Nodes as a model of their own, for the page to hand out as a file."""
         with self._graph.lock:
-            sides = cones.boundary(self._graph, [self._node(node).id for node in nodes])
+            sides = cones.boundary(self._graph, self._some(nodes, "extract"))
             values = self._graph.values
             outputs = [Value(self._graph, ident) for ident in (*sides.outputs, *sides.unused) if ident in values]
             inputs = [Value(self._graph, ident) for ident in sides.inputs]
@@ -217,6 +217,12 @@ class Editor:
         with self._graph.lock:
             self._hub.refuse_conflict(graph_version(version), targets, self._origin)
             yield
+
+    def _some(self, nodes: list[int], method: str) -> list[int]:
+        """Ids of nodes that are there, each once. Raises ProtocolError where none is named."""
+        if not nodes:
+            raise ProtocolError("malformed", f"{method}: no node is named")
+        return list(dict.fromkeys(self._node(node).id for node in nodes))
 
     def _node(self, ident: int) -> NodeRecord:
         record = self._graph.nodes.get(ident)

@@ -1,0 +1,90 @@
+"""Whatever a page sends: one reply to each message, and what is refused has changed nothing."""
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import onnx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxlab
+from onnxlab.notebook.gestures import GESTURES
+from onnxlab.notebook.protocol import MAX_TEXT, METHODS
+from onnxlab.notebook.session import Session
+
+LATER = {"run", "overlay"}
+"""Answered on a thread of their own, and tested where they are at home."""
+
+IDS = st.integers(0, 12)
+SCALARS = (
+    st.none() | st.booleans() | IDS | st.floats() | st.text(max_size=5) | st.sampled_from(["x", "Relu", "value", "?"])
+)
+JUNK = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+)
+GIVEN = st.dictionaries(
+    st.sampled_from(sorted({key for each in GESTURES.values() for key in each.takes})), JUNK, max_size=5
+)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> Any:
+    """Mostly well-formed requests with wrong insides; some that are none at all."""
+    method = draw(st.sampled_from([name for name in METHODS if name not in LATER]))
+    params = {name: draw(JUNK | IDS | st.lists(IDS, max_size=3)) for name in METHODS[method]}
+    if method == "edit":
+        name = draw(st.sampled_from(list(GESTURES)))
+        takes = {key: draw(JUNK | IDS) for key in GESTURES[name].takes}
+        params.update(gesture=name, subject=draw(st.lists(IDS, max_size=2)), given=draw(st.just(takes) | GIVEN))
+    whole = {"id": draw(st.integers(1, 2**53 - 1)), "method": method, "params": params}
+    return draw(st.just(whole) | st.just(whole) | st.just({**whole, "id": draw(JUNK)}) | JUNK)
+
+
+def small() -> onnx.ModelProto:
+    """x → Add(w) → Relu → y."""
+    nodes = [helper.make_node("Add", ["x", "w"], ["a"], "add"), helper.make_node("Relu", ["a"], ["y"], "relu")]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("x", "y")]
+    weight = numpy_helper.from_array(np.ones(2, np.float32), "w")
+    return helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight]), ir_version=10)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(requests(), min_size=1, max_size=4))
+def test_what_is_refused_has_changed_nothing(messages: list[Any]) -> None:
+    model = onnxlab.load(small())
+    sent: list[dict[str, Any]] = []
+    session = Session(model, lambda content, buffers: sent.append(content))
+    for message in messages:
+        before, seen = model.to_bytes(), len(sent)
+        session.receive(message)
+        replies = [each for each in sent[seen:] if "event" not in each]
+        assert len(replies) == 1, "each message has one reply"
+        json.dumps(replies[0], allow_nan=False)
+        if "error" in replies[0]:
+            assert model.to_bytes() == before, replies[0]
+            assert replies[0]["error"]["code"] != "internal", (message, replies[0])
+    while model.undo() is not None:
+        pass
+    assert model.to_bytes() == onnxlab.load(small()).to_bytes()
+    session.close()
+
+
+def test_what_is_too_large_is_refused() -> None:
+    model = onnxlab.load(small())
+    sent: list[dict[str, Any]] = []
+    session = Session(model, lambda content, buffers: sent.append(content))
+    node = model.nodes["relu"].id
+    long = "x" * (MAX_TEXT + 1)
+    for method, params in (
+        ("rename_node", {"node": node, "name": long}),
+        ("edit", {"gesture": "node_doc", "subject": [node], "given": {"text": long}}),
+        ("edit", {"gesture": "duplicate", "subject": [node] * (MAX_TEXT + 1), "given": {}}),
+        ("upload", {"file": "a", "name": "a", "offset": 0, "data": base64.b64encode(long.encode()).decode()}),
+    ):
+        session.receive({"id": 1, "method": method, "params": params})
+        assert sent[-1]["error"]["code"] == "malformed", method
+        assert len(sent[-1]["error"]["message"]) < 300
+    assert model.version == 0
