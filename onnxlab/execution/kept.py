@@ -71,7 +71,7 @@ class KeptRuns:
     def completed(
         self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...]
     ) -> dict[str, Any]:
-        """The feeds of a what-if and what `names` need besides, of the last run's values that the feeds cannot change."""
+        """The feeds of a what-if, and what `names` need besides of values that the last run made and these do not."""
         ids, held = compiler.main.ids, compiler.main.scope.initializers
         with self._graph.lock:
             changed = downstream(self._graph, [ids[name] for name in arrays])
