@@ -173,10 +173,17 @@ class Editing:
         """What an output declares of a value id; a Model asks its inference."""
         return self.graph.values[value].info
 
-    def add_output(self, value: ValueKey, position: int | None = None) -> None:
-        """Make a value an output of the graph, declared with the type that inference knows."""
-        record = self.value_record(value)
-        edits.add_output(self.graph, record, self.declaration(record.id), position)
+    def add_output(self, value: ValueKey, position: int | None = None) -> tuple[Value, ...]:
+        """Make a value an output of the model, declared with the type that inference knows; returns the outputs.
+
+        A value of a function ("local::Block/h") is returned by each call of it; one in the body of a Loop or Scan is
+        collected over the iterations, with their number as its first dim.
+
+        Raises:
+            EditError: it is an output already, or made in one branch of an If alone.
+        """
+        made = edits.add_output(self.graph, self.value_record(value), self.declaration, position)
+        return tuple(Value(self.graph, each.id) for each in made)
 
     def remove_output(self, value: ValueKey) -> None:
         """Take a value out of the graph's outputs; what makes it stays."""

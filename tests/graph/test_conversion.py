@@ -150,6 +150,16 @@ def test_real_models_compute_the_same(corpus: Corpus, name: str, versions: tuple
         assert model.to_bytes() == before
 
 
+def test_inputs_that_are_left_out_go_where_there_were_none() -> None:
+    text = '<ir_version: 9, opset_import: ["" : 13]> g (float[2] x) => (float[2] y) { [clip] y = Clip(x) }'
+    proto = onnx.parser.parse_model(text)
+    proto.graph.node[0].input[:] = ["x", "", ""]
+    model = Model(proto)
+    assert model.convert_opset(9) == 1
+    assert list(model.nodes["clip"].proto.input) == ["x"]
+    onnx.checker.check_model(model.proto, full_check=True)
+
+
 def test_bodies_are_left_to_their_own_nodes() -> None:
     model = Model(branches())
     assert model.convert_opset(21) == 0

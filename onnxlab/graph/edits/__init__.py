@@ -9,9 +9,9 @@ from onnxlab.graph.edits.cleaning import drop_dead_nodes, drop_unused_functions,
 from onnxlab.graph.edits.connecting import Targets, can_connect
 from onnxlab.graph.edits.constants import constant_to_initializer, initializer_to_constant
 from onnxlab.graph.edits.conversion import convert_opset
+from onnxlab.graph.edits.exposing import add_output
 from onnxlab.graph.edits.formals import (
     add_input,
-    add_output,
     remove_input,
     remove_output,
     set_dim,

@@ -122,7 +122,7 @@ def _call_that_passes(graph: "ModelGraph", scope: Scope, position: int) -> str:
     return next((graph.label(node) for node in callers if len(node.inputs) > position), "")
 
 
-def add_output(
+def declare_output(
     graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto | None = None, position: int | None = None
 ) -> None:
     """Make a value of the main graph an output of it. `info` declares its type; else what is known of it is copied.

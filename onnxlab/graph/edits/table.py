@@ -10,6 +10,7 @@ from onnxlab.graph.edits import (
     attributes,
     cleaning,
     constants,
+    exposing,
     formals,
     initializers,
     inlining,
@@ -70,7 +71,7 @@ EDITS: Mapping[str, Edit] = _table(
     ],
     value=[
         naming.rename_value, wiring.redirect, wiring.insert_after, formals.set_shape, formals.set_dim,
-        formals.set_dtype, formals.remove_input, formals.add_output, formals.remove_output,
+        formals.set_dtype, formals.remove_input, exposing.add_output, formals.remove_output,
         initializers.set_initializer, initializers.remove_initializer, initializers.initializer_to_input,
         initializers.input_to_initializer, constants.initializer_to_constant,
     ],

@@ -77,12 +77,15 @@ def without_new(node: onnx.NodeProto, version: int, older: int, defaults: bool =
         each for each in node.attribute
         if each.name in past.attributes or (defaults and not _is_default(each, schema))
     ]  # fmt: skip
-    if len(kept) == len(node.attribute):
+    spare = len(node.input) > past.max_input >= _count(node.input)  # slots at the end that are left out
+    if len(kept) == len(node.attribute) and not spare:
         return node
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     del copy.attribute[:]
     copy.attribute.extend(kept)
+    if spare:
+        del copy.input[_count(node.input) :]
     return copy
 
 

@@ -1,0 +1,149 @@
+"""Make values outputs of the model, those inside bodies and functions too: carried out scope by scope."""
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import InsertFormal, InsertNode, SetAttribute, SetOutputs
+from onnxlab.graph.edits.formals import declare_output
+from onnxlab.graph.edits.naming import FreshNames
+from onnxlab.graph.extraction import Declaration
+from onnxlab.graph.index import function_key
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+_BY_SCAN_OUTPUT = ("scan_output_axes", "scan_output_directions")
+
+
+def add_output(
+    graph: "ModelGraph", value: ValueRecord, declaration: Declaration | None = None, position: int | None = None
+) -> list[ValueRecord]:
+    """Make a value an output of the main graph; returns the outputs.
+
+    A value of a function becomes an output of the function and of each call; one in the body of a Loop or Scan is
+    collected over the iterations, with their number as its first dim; in that of a SequenceMap it makes a sequence.
+
+    Args:
+        declaration: what is known of a value id, to declare outputs by.
+        position: among the outputs, of the first; default: the end.
+
+    Raises:
+        EditError: it is an output already, is made in one branch of an If alone, or nobody calls the function.
+    """
+    known = (declaration or (lambda vid: graph.values[vid].info))(value.id)
+    if value.scope == graph.main.id:
+        declare_output(graph, value, known, position)
+        return [value]
+    kind = onnx.TypeProto()
+    if known is not None:
+        kind.CopyFrom(known.type)
+    with graph.edit(f"make {value.name} an output"):
+        found = _carried_out(graph, value, kind)
+        if not found:
+            raise EditError(f"nobody calls the function that makes {value.name!r}, so there is nothing to return")
+        for number, (outer, outer_kind) in enumerate(found):
+            info = onnx.ValueInfoProto(name=outer.name, type=outer_kind)
+            if not any(scope == graph.main.id for scope, _ in outer.formal_outputs):
+                declare_output(graph, outer, info, None if position is None else position + number)
+    return [outer for outer, _ in found]
+
+
+def _carried_out(
+    graph: "ModelGraph", value: ValueRecord, kind: onnx.TypeProto
+) -> list[tuple[ValueRecord, onnx.TypeProto]]:
+    """Values of the main graph that hold what a value was, with their types."""
+    waiting, found = [(value, kind)], []
+    while waiting:
+        inner, inner_kind = waiting.pop()
+        scope = graph.scopes[inner.scope]
+        if scope.id == graph.main.id:
+            found.append((inner, inner_kind))
+        elif scope.is_function:
+            waiting += [(outer, inner_kind) for outer in _returned(graph, inner, scope)]
+        else:
+            waiting.append(_collected(graph, inner, inner_kind, scope))
+    return found[::-1]
+
+
+def _returned(graph: "ModelGraph", value: ValueRecord, scope: Scope) -> list[ValueRecord]:
+    """What the calls of a function make of a value of it, which becomes an output of the function if it is none."""
+    slot = next((at for where, at in value.formal_outputs if where == scope.id), -1)
+    if slot < 0:
+        slot = len(scope.outputs)
+        graph.apply(InsertFormal(scope.id, "output", slot, _own(graph, value, scope).name))
+    key = function_key(scope.proto)
+    calls = [node for node in graph.nodes.values() if function_key(node.proto) == key]
+    return [_output(graph, call, slot, value.name) for call in calls]
+
+
+def _collected(
+    graph: "ModelGraph", value: ValueRecord, kind: onnx.TypeProto, scope: Scope
+) -> tuple[ValueRecord, onnx.TypeProto]:
+    """What a node with a body makes of a value of the body, which becomes a further output of the body."""
+    if not scope.owner:
+        raise EditError(f"{value.name!r} belongs to the graph of a training step, which gives nothing to the model")
+    owner = graph.nodes[scope.owner]
+    label = graph.label(owner)
+    if owner.op_type not in ("Loop", "Scan", "SequenceMap") or owner.domain:
+        raise EditError(
+            f"{value.name!r} is made in one branch of {label} ({owner.op_type}) alone, so the model cannot return it; "
+            f"run(outputs=[{graph.scope_path(scope) + '/' + value.name!r}]) shows what it was"
+        )
+    if kind.WhichOneof("value") not in (None, "tensor_type"):
+        raise EditError(f"{value.name!r} is no tensor, so {label} ({owner.op_type}) cannot collect it")
+    slot = len(scope.outputs)
+    inner = _own(graph, value, scope)
+    graph.apply(InsertFormal(scope.id, "output", slot, onnx.ValueInfoProto(name=inner.name, type=kind)))
+    if owner.op_type == "Scan":
+        _add_scan_output(graph, owner)
+    made = _output(graph, owner, slot - (owner.op_type == "Loop"), value.name)
+    return made, _stacked(kind, owner.op_type == "SequenceMap")
+
+
+def _own(graph: "ModelGraph", value: ValueRecord, scope: Scope) -> ValueRecord:
+    """A value that a node makes and nobody returns: the value itself, or a copy of an input, initializer or output."""
+    if value.producer and not value.formal_outputs:
+        return value
+    name = FreshNames(graph, scope).value(f"{value.name}_copy")
+    identity = onnx.NodeProto(op_type="Identity", input=[value.name], output=[name])
+    graph.apply(InsertNode(scope.id, len(scope.node_ids), identity))
+    return graph.values[scope.names[name]]
+
+
+def _output(graph: "ModelGraph", node: NodeRecord, slot: int, name: str) -> ValueRecord:
+    """The value that a node makes in an output slot, under a fresh name where it makes none yet."""
+    names = list(node.proto.output)
+    names += [""] * (slot + 1 - len(names))
+    if not names[slot]:
+        scope = graph.scopes[node.scope]
+        names[slot] = FreshNames(graph, scope).value(f"{graph.label(node)}/{name}")
+        graph.apply(SetOutputs(node.id, tuple(names)))
+    return graph.values[node.outputs[slot]]
+
+
+def _add_scan_output(graph: "ModelGraph", node: NodeRecord) -> None:
+    """One more axis and direction, where a Scan lists them."""
+    for attribute in list(node.proto.attribute):
+        if attribute.name in _BY_SCAN_OUTPUT:
+            longer = onnx.AttributeProto()
+            longer.CopyFrom(attribute)
+            longer.ints.append(0)
+            graph.apply(SetAttribute(node.id, attribute.name, longer))
+
+
+def _stacked(kind: onnx.TypeProto, sequence: bool) -> onnx.TypeProto:
+    """The type of a tensor collected over iterations: one more dim in front, or a sequence of it."""
+    outer = onnx.TypeProto()
+    if sequence:
+        outer.sequence_type.elem_type.CopyFrom(kind)
+        return outer
+    outer.CopyFrom(kind)
+    if kind.tensor_type.HasField("shape"):
+        dims = outer.tensor_type.shape.dim
+        del dims[:]
+        dims.add()
+        dims.extend(kind.tensor_type.shape.dim)
+    return outer
