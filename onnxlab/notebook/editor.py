@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 MODEL_FIELDS = ("ir_version", "producer_name", "producer_version", "domain", "model_version")
 
+EXACT = {dtypes.parse(name) for name in ("bool", "string", "complex64", "complex128")} | {
+    dtypes.parse(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+"""Element types whose elements `item()` gives as they are."""
+
 MOST_TYPED = 4096
 """Elements of a tensor that is edited in a grid."""
 
@@ -241,7 +246,9 @@ class Editor:
 
 
 def _element(item: Any) -> Any:
-    """An element as JSON holds it, and `typed_tensors.element` reads it."""
+    """An element as JSON holds it, in the digits that its type has, and `typed_tensors.element` reads it."""
+    if isinstance(item, np.generic) and dtypes.from_numpy(item.dtype) not in EXACT:
+        return protocol.number(float(str(item)))
     item = item.item() if isinstance(item, np.generic) else item
     if isinstance(item, bytes):
         return item.decode("utf-8", "backslashreplace")
