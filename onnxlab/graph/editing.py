@@ -21,8 +21,14 @@ from onnxlab.shapes import UNKNOWN
 NodeKey = int | str | Node
 """Position, name, output or path of a node, or its handle."""
 
+NodeKeys = NodeKey | Iterable[NodeKey]
+"""One node or several."""
+
 ValueKey = str | Value
 """Name or path of a value, or its handle."""
+
+ValueKeys = ValueKey | Iterable[ValueKey]
+"""One value or several."""
 
 Handle = TypeVar("Handle", Node, Value)
 
@@ -44,6 +50,11 @@ class Editing:
             raise NameLookupError(f"{key!r} is a value, not a node; its producer and uses are nodes")
         return self.graph.nodes[self.graph.resolve_node(key)]
 
+    def node_records(self, keys: NodeKeys) -> list[NodeRecord]:
+        """The records of several nodes, or of one."""
+        several = [keys] if isinstance(keys, int | str | Node) else keys
+        return [self.node_record(key) for key in several]
+
     def value_record(self, key: ValueKey | Node) -> ValueRecord:
         """The record of what a user calls a value; NameLookupError for a node, or what is not in the model."""
         if isinstance(key, Value):
@@ -51,6 +62,11 @@ class Editing:
         if isinstance(key, Node):
             raise NameLookupError(f"{key!r} is a node, not a value; its inputs and outputs are values")
         return self.graph.values[self.graph.resolve_value(key)]
+
+    def value_records(self, keys: ValueKeys) -> list[ValueRecord]:
+        """The records of several values, or of one."""
+        several = [keys] if isinstance(keys, str | Value) else keys
+        return [self.value_record(key) for key in several]
 
     def _own(self, handle: Handle) -> Handle:
         """A handle, if it is one of this model."""
@@ -122,13 +138,13 @@ class Editing:
         where = self.scope_record(scope)
         return Node(self.graph, edits.insert_node(self.graph, proto, where, position).id)
 
-    def remove(self, nodes: Iterable[NodeKey], bypass: bool = False) -> None:
+    def remove(self, nodes: NodeKeys, bypass: bool = False) -> None:
         """Remove nodes as one step; with `bypass` the readers of each node's output read its first input instead."""
-        edits.remove_nodes(self.graph, [self.node_record(key) for key in nodes], bypass)
+        edits.remove_nodes(self.graph, self.node_records(nodes), bypass)
 
-    def duplicate(self, nodes: Iterable[NodeKey]) -> list[Node]:
+    def duplicate(self, nodes: NodeKeys) -> list[Node]:
         """Copy nodes, bodies and all; copies read each other where the nodes do, and make new values."""
-        copies = edits.duplicate_nodes(self.graph, [self.node_record(key) for key in nodes])
+        copies = edits.duplicate_nodes(self.graph, self.node_records(nodes))
         return [Node(self.graph, node.id) for node in copies]
 
     def can_connect(self, value: ValueKey, node: NodeKey, slot: int) -> str | None:
@@ -200,10 +216,10 @@ class Editing:
     # -- functions and blocks ---------------------------------------------------------------------------------------
 
     def make_function(
-        self, nodes: Iterable[NodeKey], name: str, domain: str = "local", *, copies: bool = False
+        self, nodes: NodeKeys, name: str, domain: str = "local", *, copies: bool = False
     ) -> list[Node]:
         """Move nodes into a new function and call it in their place; with `copies` in that of each like block too."""
-        records = [self.node_record(key) for key in nodes]
+        records = self.node_records(nodes)
         return [Node(self.graph, call.id) for call in edits.make_function(self.graph, records, name, domain, copies)]
 
     def inline(self, call: NodeKey | None = None, *, function: str = "", nested: bool = False) -> int:
@@ -222,19 +238,19 @@ class Editing:
             return edits.inline_function(self.graph, self.scope_record(function))
         return edits.inline_functions(self.graph)
 
-    def copies(self, nodes: Iterable[NodeKey]) -> list[list[Node]]:
+    def copies(self, nodes: NodeKeys) -> list[list[Node]]:
         """Other blocks that are like the given nodes, operator by operator and wire by wire, in the same order."""
-        records = [self.node_record(key) for key in nodes]
+        records = self.node_records(nodes)
         found = find_copies(self.graph, records)
         return [[Node(self.graph, copy[node.id]) for node in records] for copy in found]
 
-    def for_each_copy(self, nodes: Iterable[NodeKey], edit: Callable[..., Any], label: str = "") -> int:
+    def for_each_copy(self, nodes: NodeKeys, edit: Callable[..., Any], label: str = "") -> int:
         """Call `edit(*nodes)` for a block of nodes and for every copy of it, as one step; returns for how many."""
 
         def with_handles(*records: NodeRecord) -> None:
             edit(*(Node(self.graph, node.id) for node in records))
 
-        records = [self.node_record(key) for key in nodes]
+        records = self.node_records(nodes)
         return len(edits.for_each_copy(self.graph, records, with_handles, label))
 
     # -- the model as a whole ---------------------------------------------------------------------------------------

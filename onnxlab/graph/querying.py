@@ -6,15 +6,12 @@ from typing import Any
 
 from onnxlab.graph import cones, queries
 from onnxlab.graph.cones import Via
-from onnxlab.graph.editing import Editing, NodeKey
+from onnxlab.graph.editing import Editing, NodeKey, NodeKeys
 from onnxlab.graph.handles import Node, Value
 from onnxlab.graph.queries import Pattern
 from onnxlab.graph.records import ValueRecord
 
-Keys = NodeKey | Iterable[NodeKey]
-"""One node or several."""
-
-Starts = Keys | Value | Iterable[NodeKey | Value]
+Starts = NodeKeys | Value | Iterable[NodeKey | Value]
 """One node or value, or several of both."""
 
 
@@ -99,7 +96,7 @@ class Querying(Editing):
         makers = [value.producer[0] for value in values if value.producer]
         return self._handles(cones.cone(self.graph, [*nodes, *makers], via))
 
-    def between(self, starts: Keys, ends: Keys, via: Via = "any") -> list[Node]:
+    def between(self, starts: NodeKeys, ends: NodeKeys, via: Via = "any") -> list[Node]:
         """The nodes on any path from one of `starts` to one of `ends`, both included."""
         return self._handles(cones.between(self.graph, self._ids(starts), self._ids(ends), via))
 
@@ -112,11 +109,11 @@ class Querying(Editing):
         """Whether `end` depends on `start`."""
         return cones.connected(self.graph, self.node_record(start).id, self.node_record(end).id, via)
 
-    def is_convex(self, nodes: Keys) -> bool:
+    def is_convex(self, nodes: NodeKeys) -> bool:
         """Whether every path between two of the nodes stays among them."""
         return cones.is_convex(self.graph, self._ids(nodes))
 
-    def boundary(self, nodes: Keys) -> Boundary:
+    def boundary(self, nodes: NodeKeys) -> Boundary:
         """What a selection reads from outside and what it gives."""
         found = cones.boundary(self.graph, self._ids(nodes))
         sides = (found.inputs, found.initializers, found.captures, found.outputs, found.internal, found.unused)
@@ -128,9 +125,8 @@ class Querying(Editing):
         values = [self.value_record(key) for key in several if isinstance(key, Value)]
         return [self.node_record(key).id for key in several if not isinstance(key, Value)], values
 
-    def _ids(self, nodes: Keys) -> list[int]:
-        several = [nodes] if isinstance(nodes, int | str | Node | Value) else nodes
-        return [self.node_record(key).id for key in several]
+    def _ids(self, nodes: NodeKeys) -> list[int]:
+        return [record.id for record in self.node_records(nodes)]
 
     def _handles(self, nodes: Iterable[int]) -> list[Node]:
         return [Node(self.graph, node) for node in cones.file_order(self.graph, nodes)]

@@ -15,7 +15,7 @@ from onnxlab.formats.journal import Journal
 from onnxlab.formats.source import Source
 from onnxlab.graph import edits
 from onnxlab.graph.commits import GraphCommit
-from onnxlab.graph.editing import ValueKey
+from onnxlab.graph.editing import ValueKey, ValueKeys
 from onnxlab.graph.extraction import extract
 from onnxlab.graph.handles import Node, Nodes, Value
 from onnxlab.graph.history import History
@@ -215,7 +215,7 @@ class Model(Querying, Running, Showing):
         """Why the types that inference knows forbid a node to read a value in a slot, None where they do not."""
         return wire_problem(self.graph, self.inference.fact, value, node, slot)
 
-    def extract(self, outputs: Iterable[ValueKey], inputs: Iterable[ValueKey] = ()) -> "Model":
+    def extract(self, outputs: ValueKeys, inputs: ValueKeys = ()) -> "Model":
         """A new model that computes `outputs` from `inputs` and from what graph inputs are needed besides.
 
         What bodies capture, initializers, functions, declarations, opsets and metadata follow.
@@ -224,10 +224,7 @@ class Model(Querying, Running, Showing):
             EditError: the values are of different graphs, or one is made by nobody.
         """
         graph = self.graph
-        proto = extract(
-            graph, [self.value_record(key) for key in outputs], [self.value_record(key) for key in inputs],
-            self.inference.declaration,
-        )  # fmt: skip
+        proto = extract(graph, self.value_records(outputs), self.value_records(inputs), self.inference.declaration)
         return Model(proto, Source(base_dir=graph.base_dir, strings=self.source.strings))
 
     def insert(

@@ -125,7 +125,7 @@ class Running(Editing, Saving):
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
         """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
-        return Subgraph(self.runner, [self.node_record(key).id for key in nodes])
+        return Subgraph(self.runner, [record.id for record in self.node_records(nodes)])
 
 
 class Values(Mapping[str, Array]):

@@ -44,6 +44,16 @@ def test_extract_takes_what_only_a_branch_captures() -> None:
     np.testing.assert_array_equal(found, oracle()(whole.to_bytes(), FEEDS, ["chosen"])["chosen"])
 
 
+def test_one_node_or_value_needs_no_list() -> None:
+    model = Model(branches())
+    assert [node.name for node in model.extract("chosen").nodes] == ["t1", "if"]
+    assert [value.name for value in model.extract(model.value("y"), "chosen").inputs] == ["chosen"]
+    assert [node.name for node in model.duplicate("if")] == ["if_copy"]
+    assert model.copies("t1") == [[model.nodes["t2"]]]
+    model.remove(model.nodes["if_copy"])
+    assert [call.op_type for call in model.make_function("if", "Chosen")] == ["Chosen"]
+
+
 def test_extract_stops_where_values_are_given() -> None:
     part = Model(branches()).extract(["y"], ["h"])
     assert {value.name for value in part.inputs} == {"h", "flag"}
