@@ -344,5 +344,5 @@ def test_small_tensors_are_sent_whole_and_large_ones_are_not(monkeypatch: pytest
     model.value("unused").array = np.array([0.1, np.nan, 1e-8], np.float32)
     assert hand.ask("elements", value=model.value("unused").id)["result"]["numbers"] == [0.1, "nan", 1e-8]
     assert "no tensor" in hand.ask("elements", value=model.value("a").id)["error"]["message"]
-    monkeypatch.setattr("onnxlab.notebook.editor.MOST_TYPED", 3)
+    monkeypatch.setattr("onnxlab.notebook.editor.MOST_TYPED", 2)
     assert hand.ask("elements", value=model.value("unused").id)["error"]["code"] == "too_large"
