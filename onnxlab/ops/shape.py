@@ -255,18 +255,25 @@ def pad_by(ctx: RunContext, data: Array, width: Sequence[Sequence[int]], mode: s
     for axis, (dim, (begin, end)) in enumerate(zip(data.shape, width, strict=True)):
         if dim + begin + end < 0:
             raise ValueError(f"pads {begin} and {end} leave less than nothing of axis {axis}, which has {dim} elements")
-    crop = tuple(slice(max(0, -begin), dim - max(0, -end)) for dim, (begin, end) in zip(data.shape, width, strict=True))
-    data = data[crop]
-    grow = [(max(0, begin), max(0, end)) for begin, end in width]
-    dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, grow, strict=True)]
+    dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, width, strict=True)]
     ctx.reserve(prod(dims) * data.itemsize, "the padded tensor")
+    kept = [  # what negative pads leave of each axis
+        slice(max(0, -begin), max(0, -begin, min(dim, dim + end)))
+        for dim, (begin, end) in zip(data.shape, width, strict=True)
+    ]
+    data = data[tuple(kept)]
     if mode != "constant":
+        for axis, (left, dim) in enumerate(zip(data.shape, dims, strict=True)):
+            if dim and not left:
+                raise ValueError(f"pads leave nothing of axis {axis}: mode {mode!r} has nothing to repeat")
+        grow = [(max(0, begin), max(0, end)) for begin, end in width]
         return np.pad(data, grow, mode=_PAD_MODES[mode])  # type: ignore[call-overload]
     if value is None:
         value = "" if data.dtype == object else 0
     result = np.full(dims, value, data.dtype)
-    inner = tuple(slice(begin, begin + dim) for dim, (begin, _) in zip(data.shape, grow, strict=True))
-    result[inner] = data
+    if data.size:
+        starts = [part.start + begin for part, (begin, _) in zip(kept, width, strict=True)]
+        result[tuple(slice(start, start + dim) for start, dim in zip(starts, data.shape, strict=True))] = data
     return result
 
 

@@ -74,3 +74,11 @@ def test_transpose_any_type(dtype):
 def test_inputs_without_elements_are_left_out_where_they_do_not_fit():
     for empty in (floats(2, 0), floats(0)):
         np.testing.assert_array_equal(run("Concat", empty, floats(2, 2), opset=13, axis=0)[0], floats(2, 2))
+
+
+def test_pads_that_cut_more_than_there_is():
+    for pads in ([-2, 5], [3, -2], [-1, 0], [4, -5]):
+        agree("Pad", floats(1, 1), i64(0, pads[0], 0, pads[1]), np.float32(7), opset=18, mode="constant")
+    agree("Pad", floats(2, 2), i64(3, -3, 2, 3), np.float32(7), opset=18, mode="constant")
+    with pytest.raises(ValueError, match="leave nothing of axis 0: mode 'edge' has nothing to repeat"):
+        run("Pad", floats(2), i64(-2, 3), opset=18, mode="edge")
