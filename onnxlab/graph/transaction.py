@@ -88,7 +88,8 @@ class Transaction:
             if self.inverses:
                 restore_order(self._graph, self)
                 drop_ghosts(self._graph, self)
-                if found := self.problems.introduced():
+                touched = self.touch.freeze()
+                if found := self.problems.introduced(touched):
                     raise EditError(f"{self.label}: refused. " + " ".join(found))
                 if self._graph.journal is not None:
                     self._graph.journal.append("edit", self.label, self._notes, self.origin)
@@ -97,8 +98,7 @@ class Transaction:
             raise
         self._graph.transaction = None
         if self.inverses:
-            touched, deeds = self.touch.freeze(), tuple(self._deeds)
-            self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, deeds)
+            self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
 
     def _abandon(self) -> None:
         try:

@@ -5,6 +5,7 @@ transaction is for; in the middle of one there would be no inverse to take back.
 """
 
 import importlib
+import os
 import threading
 from signal import SIGINT
 from types import FrameType, TracebackType
@@ -24,9 +25,15 @@ class Uninterrupted:
         self._depth = 0
         self._handler: Any = None
         self._pending: tuple[int, FrameType | None] | None = None
+        self._note_main()
+        if hasattr(os, "register_at_fork"):  # after a fork the thread that forked is the main one
+            os.register_at_fork(after_in_child=self._note_main)
+
+    def _note_main(self) -> None:
+        self._main = threading.main_thread().ident
 
     def __enter__(self) -> None:
-        if threading.get_ident() != threading.main_thread().ident:
+        if threading.get_ident() != self._main:
             return
         if self._depth == 0:
             handler = _signal.getsignal(SIGINT)
@@ -38,7 +45,7 @@ class Uninterrupted:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if threading.get_ident() != threading.main_thread().ident:
+        if threading.get_ident() != self._main:
             return
         self._depth -= 1
         if self._depth == 0 and self._handler is not None:

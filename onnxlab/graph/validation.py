@@ -21,6 +21,7 @@ from onnxlab.graph.changes import (
     SetFormal,
     SetInitializer,
 )
+from onnxlab.graph.commits import Touched
 from onnxlab.graph.entries import EntryField, entry_name, formal_name
 from onnxlab.graph.records import NodeRecord, ValueRecord
 
@@ -55,15 +56,15 @@ class Problems:
 
     def _of_node(self, node: NodeRecord) -> set[str]:
         """Its faults without the label, which is another when the node was renamed or moved."""
+        problems = node_problems(self._graph, node)
+        if not problems:
+            return set()
         label = self._graph.label(node)
-        return {problem.removeprefix(label) for problem in node_problems(self._graph, node)}
+        return {problem.removeprefix(label) for problem in problems}
 
-    def introduced(self) -> list[str]:
-        """Sentences on every fault that was not there before."""
+    def introduced(self, touched: Touched) -> list[str]:
+        """Sentences on every fault of what was touched that was not there before."""
         graph = self._graph
-        transaction = graph.transaction
-        assert transaction is not None
-        touched = transaction.touch.freeze()
         new = sorted(graph.index.undefined - self._undefined)
         found = [undefined_problem(graph, graph.values[vid]) for vid in new]
         for vid in sorted(touched.values):
@@ -71,10 +72,9 @@ class Problems:
             faults = value_faults(graph, graph.values[vid])
             found += [sentence for kind, (size, sentence) in faults.items() if size > known_faults.get(kind, 0)]
         for node_id in sorted(touched.nodes):
-            known = self._nodes.get(node_id, set())
-            label = graph.label(graph.nodes[node_id])
-            problems = node_problems(graph, graph.nodes[node_id])
-            found += [problem for problem in problems if problem.removeprefix(label) not in known]
+            if problems := node_problems(graph, graph.nodes[node_id]):
+                known, label = self._nodes.get(node_id, set()), graph.label(graph.nodes[node_id])
+                found += [problem for problem in problems if problem.removeprefix(label) not in known]
         return found
 
 
@@ -149,7 +149,6 @@ def node_problems(graph: "ModelGraph", node: NodeRecord) -> list[str]:
     schema = graph.schema(node)
     if schema is None:
         return []
-    label = graph.label(node)
     found = []
     for what, count, low, high in (
         ("inputs", len(node.inputs), schema.min_input, schema.max_input),
@@ -157,16 +156,16 @@ def node_problems(graph: "ModelGraph", node: NodeRecord) -> list[str]:
     ):
         if not low <= count <= high:
             wanted = str(low) if low == high else f"at least {low}" if count < low else f"at most {high}"
-            found.append(f"{label} ({node.op_type}) has {count} {what}, its operator takes {wanted}.")
+            found.append(f" has {count} {what}, its operator takes {wanted}.")
     present = set()
     for attribute in node.proto.attribute:
         present.add(attribute.name)
         if problem := attribute_problem(schema, attribute):
-            found.append(f"{label} ({node.op_type}): {problem}")
+            found.append(f": {problem}")
     for name, spec in schema.attributes.items():
         if spec.required and name not in present:
-            found.append(f"{label} ({node.op_type}) lacks the required attribute {name!r}.")
-    return found
+            found.append(f" lacks the required attribute {name!r}.")
+    return [f"{graph.label(node)} ({node.op_type}){fault}" for fault in found]
 
 
 def attribute_problem(schema: schemas.Schema, attribute: object) -> str:
