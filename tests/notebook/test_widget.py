@@ -4,6 +4,7 @@ import gc
 import weakref
 
 import pytest
+import traitlets
 from defusedxml.ElementTree import fromstring
 
 import onnxlab
@@ -90,3 +91,11 @@ def test_bookmarks_are_nodes_both_ways_and_forget_removed_ones(model: onnxlab.Mo
     assert view.bookmarks == tuple(model.nodes[name] for name in ("/stem/relu", "/head/pool", "/stem/conv"))
     model.nodes["/stem/relu"].remove(bypass=True)
     assert view.bookmarks == tuple(model.nodes[name] for name in ("/head/pool", "/stem/conv"))
+
+
+def test_a_picture_reads_down_or_to_the_right(model: onnxlab.Model) -> None:
+    view = model.view(flow="right")
+    view.set_state({"flow": "down"})
+    assert view.flow == "down"
+    with pytest.raises(traitlets.TraitError):
+        view.flow = "up"

@@ -38,6 +38,9 @@ const shared = {
     selectionListeners.add(listener);
     return () => selectionListeners.delete(listener);
   },
+  flow: () => (query.get("flow") === "right" ? "right" as const : "down" as const),
+  setFlow: () => undefined,
+  onFlow: () => () => undefined,
   bookmarks: () => [],
   setBookmarks: () => undefined,
   onBookmarks: () => () => undefined,

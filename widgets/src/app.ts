@@ -9,6 +9,7 @@ import { Blast } from "./blast.ts";
 import { Blocks } from "./blocks.ts";
 import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
+import type { Flow } from "./graph/flow.ts";
 import { type Heat, heatOf } from "./heat.ts";
 import { groupsAround, neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
 import { Numbers } from "./numbers.ts";
@@ -95,6 +96,11 @@ export class App {
   /** A name that asks to be edited: the inspector focuses its field. */
   readonly renaming = new Cell(false);
 
+  /** Which way the picture reads. */
+  readonly flow = new Cell<Flow>("down");
+  /** Called when the user chose another way, for the trait. */
+  onFlow: (flow: Flow) => void = () => undefined;
+
   /** Why there is no model to show; null while there is hope. */
   readonly failure = new Cell<RequestError | null>(null);
 
@@ -174,10 +180,17 @@ export class App {
       }),
       this.store.on("diagnostics", (diagnostics) => picture.setBadges(diagnostics)),
     );
+    picture.flow = this.flow.value;
     picture.setBadges(this.store.diagnostics);
     picture.setHeat(this.overlay.value);
     picture.setPinned(this.numbers.pinned.value);
     picture.setBookmarks(this.travel.bookmarks.value);
+  }
+
+  /** Lets the picture read another way. */
+  setFlow(flow: Flow): void {
+    this.flow.value = flow;
+    if (this.picture) this.picture.flow = flow;
   }
 
   dispose(): void {

@@ -36,6 +36,9 @@ function offline(el: HTMLElement, model: Recorded): () => void {
       selection = nodes;
     },
     onSelection: () => () => undefined,
+    flow: () => "down",
+    setFlow: () => undefined,
+    onFlow: () => () => undefined,
     bookmarks: () => bookmarks,
     setBookmarks: (nodes) => {
       bookmarks = nodes;
@@ -54,6 +57,9 @@ function traits(model: WidgetModel): Shared {
     selection: () => ids(model.get("selection")),
     setSelection: (nodes) => setIds(model, "selection", nodes),
     onSelection: (listener) => listen(model, "change:selection", listener),
+    flow: () => (model.get("flow") === "right" ? "right" : "down"),
+    setFlow: (flow) => setTrait(model, "flow", flow),
+    onFlow: (listener) => listen(model, "change:flow", listener),
     bookmarks: () => ids(model.get("bookmarks")),
     setBookmarks: (nodes) => setIds(model, "bookmarks", nodes),
     onBookmarks: (listener) => listen(model, "change:bookmarks", listener),
@@ -63,7 +69,11 @@ function traits(model: WidgetModel): Shared {
 function setIds(model: WidgetModel, name: string, nodes: number[]): void {
   const before = ids(model.get(name));
   if (before.length === nodes.length && before.every((id, i) => id === nodes[i])) return;
-  model.set(name, nodes);
+  setTrait(model, name, nodes);
+}
+
+function setTrait(model: WidgetModel, name: string, value: unknown): void {
+  model.set(name, value);
   try {
     model.save_changes();
   } catch {

@@ -3,6 +3,7 @@
 import { render } from "preact";
 import { App } from "./app.ts";
 import { Client } from "./client.ts";
+import type { Flow } from "./graph/flow.ts";
 import { GraphView } from "./graph/view.ts";
 import { handleKey } from "./keyboard.ts";
 import { Root } from "./panels/root.tsx";
@@ -21,6 +22,10 @@ export interface Shared {
   selection(): number[];
   setSelection(nodes: number[]): void;
   onSelection(listener: () => void): () => void;
+  /** Which way the picture reads. */
+  flow(): Flow;
+  setFlow(flow: Flow): void;
+  onFlow(listener: () => void): () => void;
   bookmarks(): number[];
   setBookmarks(nodes: number[]): void;
   onBookmarks(listener: () => void): () => void;
@@ -80,6 +85,10 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   app.onSelect = (nodes) => shared.setSelection(nodes);
   const takeSelection = () => app.selectFromKernel(shared.selection());
   const takeBookmarks = () => app.travel.setBookmarks(shared.bookmarks().filter((id) => store.nodes.has(id)));
+  const takeFlow = () => app.setFlow(shared.flow());
+  takeFlow();
+  app.onFlow = (flow) => shared.setFlow(flow);
+  offs.push(shared.onFlow(takeFlow));
   app.travel.onBookmarks = (nodes) => shared.setBookmarks(nodes);
   offs.push(shared.onSelection(takeSelection), shared.onBookmarks(takeBookmarks), store.on("reset", takeBookmarks));
   render(<Root app={app} onStage={onStage} />, root);

@@ -1,5 +1,6 @@
 /** What the panels ask of the picture. graph/view.ts is the one implementation; tests use a smaller one. */
 
+import type { Flow } from "./graph/flow.ts";
 import type { Heat } from "./heat.ts";
 import type { Diagnostic, Statistics } from "./protocol.ts";
 import type { Theme } from "./theme.ts";
@@ -50,6 +51,8 @@ export interface Picture {
   selectedValue: number;
   /** The group that is marked, 0: none. Setting it unselects nodes and tells nobody. */
   selectedGroup: number;
+  /** Which way it reads. */
+  flow: Flow;
   readonly scope: number;
   readonly place: Place;
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */

@@ -2,12 +2,15 @@
 
 import type { Box, Measure } from "./boxes.ts";
 import type { Content } from "./content.ts";
+import { type Flow, inset, tail } from "./flow.ts";
 import type { Hierarchy } from "./hierarchy.ts";
 import { GROUP, NODE } from "./keys.ts";
 import { ARROW_NONE, FREE, PORTAL, type LayoutInput, type LayoutResult } from "./layout/problem.ts";
-import { FRAME_HEADER, FRAME_PADDING, type Label, type Portal, type Scene } from "./scene.ts";
+import type { Label, Portal, Scene } from "./scene.ts";
 
 const TITLE_MARGIN = 10;
+/** Room for the name at a cut line that reads to the right. */
+const TURNED_ROOM = 70;
 
 /** A container that is shown, with its layout once that is known. */
 export interface Part {
@@ -21,19 +24,16 @@ export interface Part {
   result: LayoutResult | null;
 }
 
-/** Where the content begins inside its frame: in the middle. */
-export function insetX(box: Box, inner: LayoutResult): number {
-  return (box.width - inner.width) / 2;
-}
-
 /** Puts all parts at their absolute places. */
-export function compose(hierarchy: Hierarchy, root: Part, measure: Measure): Scene {
-  const composer = new Composer(measure);
+export function compose(hierarchy: Hierarchy, root: Part, measure: Measure, flow: Flow): Scene {
+  const composer = new Composer(measure, flow);
   composer.place(root, 0, 0, 0);
   return composer.scene(hierarchy.scope, root.result!);
 }
 
+/** Coordinates in here are those of layouts: x across the flow, y along it. What is kept is turned. */
 class Composer {
+  readonly #flow: Flow;
   readonly #boxes: Box[] = [];
   readonly #rects: number[] = [];
   readonly #frame: number[] = [];
@@ -47,14 +47,20 @@ class Composer {
   readonly #portals: Portal[] = [];
   #crossings = 0;
 
-  constructor(measure: Measure) {
+  constructor(measure: Measure, flow: Flow) {
     this.#measure = measure;
+    this.#flow = flow;
+  }
+
+  get #turned(): boolean {
+    return this.#flow === "right";
   }
 
   /** The leftmost gap between the lines that enter a frame that its title fits in. */
   #titleX(box: Box, { content, result }: Part, left: number): number {
-    const inset = insetX(box, result!), items = content.items.length;
-    const lines = content.top.map((_, i) => left + inset + result!.x[items + i]!).sort((a, b) => a - b);
+    if (this.#turned) return left + 2 + TITLE_MARGIN;
+    const { across } = inset(this.#flow, box, result!), items = content.items.length;
+    const lines = content.top.map((_, i) => left + across + result!.x[items + i]!).sort((a, b) => a - b);
     const width = 1.35 * this.#measure(box.title, "title") + 2 * TITLE_MARGIN;
     const end = left + box.width - 30;
     let from = left + 2;
@@ -70,27 +76,29 @@ class Composer {
     const result = part.result!;
     const first = this.#boxes.length;
     this.#crossings += result.crossings;
-    const inner: [Part, number, number][] = [];
+    const inner: [Part, Box, number, number][] = [];
     boxes.forEach((box, i) => {
       const x = left + result.x[i]!, y = top + result.y[i]!;
       const content = open.get(i);
       this.#boxes.push(box);
-      this.#rects.push(x, y, box.width, box.height);
+      this.#rects.push(...(this.#turned ? [y, x] : [x, y]), box.width, box.height);
       this.#frame.push(content ? 1 : 0);
       this.#depth.push(depth);
-      this.#titles.push(content ? this.#titleX(box, content, x) : 0);
-      if (content) inner.push([content, x + insetX(box, content.result!), y]);
+      this.#titles.push(content ? this.#titleX(box, content, this.#turned ? y : x) : 0);
+      if (content) inner.push([content, box, x, y]);
     });
     this.#addLines(part, left, top);
     this.#addNames(part, left, top, first);
-    for (const [content, x, y] of inner) {
-      this.#addPorts(content, x, y);
-      this.place(content, x, y + FRAME_HEADER, depth + 1);
+    for (const [content, box, x, y] of inner) {
+      const { across, along } = inset(this.#flow, box, content.result!);
+      this.#addPorts(content, x + across, y, along, y + (this.#turned ? box.width : box.height));
+      this.place(content, x + across, y + along, depth + 1);
     }
   }
 
   #line(value: number, x1: number, y1: number, x2: number, y2: number, arrow: number): void {
-    this.#segments.push(x1, y1, x2, y2);
+    if (this.#turned) this.#segments.push(y1, x1, y2, x2);
+    else this.#segments.push(x1, y1, x2, y2);
     this.#values.push(value);
     this.#arrows.push(arrow);
   }
@@ -107,16 +115,16 @@ class Composer {
   }
 
   /** Lines from a frame's edges to its inner ports. */
-  #addPorts({ content, result }: Part, left: number, top: number): void {
+  #addPorts({ content, result }: Part, left: number, top: number, before: number, end: number): void {
     const { x, height } = result!;
     const items = content.items.length;
     content.top.forEach((value, i) => {
       const at = left + x[items + i]! + 1;
-      this.#line(value, at, top, at, top + FRAME_HEADER, ARROW_NONE);
+      this.#line(value, at, top, at, top + before, ARROW_NONE);
     });
     content.bottom.forEach((value, i) => {
       const at = left + x[items + content.top.length + i]! + 1;
-      this.#line(value, at, top + FRAME_HEADER + height, at, top + FRAME_HEADER + height + FRAME_PADDING, ARROW_NONE);
+      this.#line(value, at, top + before + height, at, end, ARROW_NONE);
     });
   }
 
@@ -131,29 +139,38 @@ class Composer {
         cut++;
         const target = net.targets[k - netStart[i]!]!;
         this.#portals.push({
-          value: net.value, x: left + targetX[k]!, y: top + y[target]!, room: portalRoom[k]!, atSource: false, count: 0,
-          box: pin[target] === FREE ? first + target : -1,
+          value: net.value, ...this.#at(left + targetX[k]!, top + y[target]!), room: this.#turned ? TURNED_ROOM : portalRoom[k]!,
+          atSource: false, count: 0, box: pin[target] === FREE ? first + target : -1,
         });
       }
       const x = left + sourceX[i]!, bottom = top + y[net.source]! + height[net.source]!;
       const isBox = pin[net.source] === FREE;
+      const run = isBox ? tail(this.#flow, boxes[net.source]!, open.has(net.source)) : 0;
+      if (run) this.#line(net.value, x, bottom - run, x, bottom, ARROW_NONE);
       if (cut) {
         this.#portals.push({
-          value: net.value, x, y: bottom, room: labelRoom[i]!, atSource: true, count: cut,
+          value: net.value, ...this.#at(x, bottom), room: this.#turned ? TURNED_ROOM : labelRoom[i]!, atSource: true, count: cut,
           box: isBox ? first + net.source : -1,
         });
       }
       if (!isBox || open.has(net.source)) return;
       const { kind } = boxes[net.source]!;
-      if (kind === NODE || kind === GROUP) this.#labels.push({ value: net.value, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
+      if (kind !== NODE && kind !== GROUP) return;
+      if (this.#turned) this.#labels.push({ value: net.value, x: bottom - run + 8, y: x - 7, room: run - 4 });
+      else this.#labels.push({ value: net.value, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
     });
+  }
+
+  #at(x: number, y: number): { x: number; y: number } {
+    return this.#turned ? { x: y, y: x } : { x, y };
   }
 
   scene(scope: number, root: LayoutResult): Scene {
     const count = this.#boxes.length;
     const column = (offset: number) => Float64Array.from({ length: count }, (_, i) => this.#rects[4 * i + offset]!);
+    const size = this.#turned ? { width: root.height, height: root.width } : { width: root.width, height: root.height };
     return {
-      scope, width: root.width, height: root.height, boxes: this.#boxes, x: column(0), y: column(1), w: column(2),
+      flow: this.#flow, scope, ...size, boxes: this.#boxes, x: column(0), y: column(1), w: column(2),
       h: column(3), frame: Uint8Array.from(this.#frame), depth: Uint8Array.from(this.#depth), titleX: Float64Array.from(this.#titles),
       segments: Float64Array.from(this.#segments), segmentValue: Int32Array.from(this.#values),
       segmentArrow: Uint8Array.from(this.#arrows), labels: this.#labels, portals: this.#portals,

@@ -10,6 +10,7 @@ import type { Measure } from "./boxes.ts";
 import type { Camera } from "./canvas/camera.ts";
 import { SceneIndex } from "./canvas/visible.ts";
 import { below, firstLook } from "./fold.ts";
+import type { Flow } from "./flow.ts";
 import { Hierarchy } from "./hierarchy.ts";
 import { GROUP, NODE, keyOf } from "./keys.ts";
 import { Layouter, Superseded } from "./layouter.ts";
@@ -45,6 +46,7 @@ export class Explorer {
   readonly #viewpoints = new Map<number, Viewpoint>();
   #hierarchy: Hierarchy | null = null;
   #build = 0;
+  #flow: Flow = "down";
 
   constructor(store: Store, camera: Camera, measure: Measure, options: ExplorerOptions) {
     this.#store = store;
@@ -56,6 +58,21 @@ export class Explorer {
   destroy(): void {
     this.#build++;
     this.#layouter.destroy();
+  }
+
+  get flow(): Flow {
+    return this.#flow;
+  }
+
+  /** Lets pictures read another way; what is looked at stays in view. */
+  set flow(flow: Flow) {
+    if (flow === this.#flow) return;
+    this.#flow = flow;
+    for (const viewpoint of this.#viewpoints.values()) viewpoint.forget();
+    const { moved } = this.viewpoint;
+    this.#rebuild(moved ? this.#anchors() : null, () => {
+      if (!moved && this.index) home(this.#camera, this.index.scene);
+    });
   }
 
   /** Milliseconds of all layouts so far. */
@@ -117,7 +134,7 @@ export class Explorer {
     const show = (scene: Scene): void => {
       if (build === this.#build) this.#show(scene, anchors, then);
     };
-    const built = this.#builder.build(hierarchy, viewpoint.open);
+    const built = this.#builder.build(hierarchy, viewpoint.open, this.#flow);
     if (!(built instanceof Promise)) show(built);
     else built.then(show, (error: unknown) => {
       if (!(error instanceof Superseded)) throw error;

@@ -50,6 +50,10 @@ export function pickAt(index: SceneIndex, x: number, y: number, slack: number): 
 function portalAt(index: SceneIndex, x: number, y: number): number {
   for (const i of index.portalsNear(x, y)) {
     const { x: stem, y: end, room, atSource } = index.scene.portals[i]!;
+    if (index.scene.flow === "right") {
+      if (Math.abs(y - end) < 8 && (atSource ? x > stem && x < stem + 17 : x < stem && x > stem - 17 - Math.min(room, 90))) return i;
+      continue;
+    }
     const near = x > stem - 7 && x < stem + Math.max(8, Math.min(room, 90));
     if (near && (atSource ? y > end && y < end + 17 : y < end && y > end - 17)) return i;
   }
@@ -60,9 +64,14 @@ function portalAt(index: SceneIndex, x: number, y: number): number {
 const STEPS = 12;
 
 /** Distance of a point from a segment: a straight line, or the curve that the painter draws. */
-export function segmentDistance({ segments }: Scene, i: number, x: number, y: number): number {
+export function segmentDistance({ segments, flow }: Scene, i: number, x: number, y: number): number {
   const x1 = segments[4 * i]!, y1 = segments[4 * i + 1]!, x2 = segments[4 * i + 2]!, y2 = segments[4 * i + 3]!;
-  if (x1 === x2) return lineDistance(x, y, x1, y1, x2, y2);
+  if (x1 === x2 || y1 === y2) return lineDistance(x, y, x1, y1, x2, y2);
+  return flow === "right" ? curveDistance(y, x, y1, x1, y2, x2) : curveDistance(x, y, x1, y1, x2, y2);
+}
+
+/** From a curve that begins and ends in the direction of y. */
+function curveDistance(x: number, y: number, x1: number, y1: number, x2: number, y2: number): number {
   const middle = (y1 + y2) / 2;
   let best = Infinity, px = x1, py = y1;
   for (let s = 1; s <= STEPS; s++) {

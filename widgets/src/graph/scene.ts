@@ -1,6 +1,7 @@
 /** The picture as data: every visible box and line of a scope at its place, ready to draw and to search. */
 
 import type { Box } from "./boxes.ts";
+import type { Flow } from "./flow.ts";
 
 /** A frame's title bar, and the space around its content. */
 export const FRAME_HEADER = 28;
@@ -29,6 +30,7 @@ export interface Portal {
 }
 
 export interface Scene {
+  flow: Flow;
   scope: number;
   width: number;
   height: number;
@@ -44,7 +46,7 @@ export interface Scene {
   depth: Uint8Array;
   /** x of a frame's title, where no line passes if there is room; 0 for other boxes. */
   titleX: Float64Array;
-  /** x1, y1, x2, y2 per segment, in lines and curves as in LayoutResult. */
+  /** x1, y1, x2, y2 per segment, in lines and curves as in LayoutResult; along the flow the second is never before the first. */
   segments: Float64Array;
   segmentValue: Int32Array;
   segmentArrow: Uint8Array;

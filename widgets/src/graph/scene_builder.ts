@@ -7,12 +7,13 @@
 
 import type { Store } from "../store.ts";
 import { GROUP_MIN_WIDTH, boxOf, entrances, type Box, type Measure } from "./boxes.ts";
-import { compose, insetX, type Part } from "./compose.ts";
+import { compose, type Part } from "./compose.ts";
 import { contentOf, type Content } from "./content.ts";
+import { type Flow, extent, frameSize, inset } from "./flow.ts";
 import type { Hierarchy } from "./hierarchy.ts";
 import { GROUP, idOf, kindOf } from "./keys.ts";
 import { BOTTOM, TOP, type LayoutInput, type LayoutResult } from "./layout/problem.ts";
-import { FRAME_HEADER, FRAME_PADDING, type Scene } from "./scene.ts";
+import type { Scene } from "./scene.ts";
 
 /** Layouts many problems; may answer at once (layouter.ts). */
 export interface Solver {
@@ -30,6 +31,7 @@ export class SceneBuilder {
   /** Rows of boxes in their container, by key. */
   #rows = new Map<number, number>();
   #hierarchy: Hierarchy | null = null;
+  #flow: Flow = "down";
 
   constructor(store: Store, solver: Solver, measure: Measure) {
     this.#store = store;
@@ -38,7 +40,12 @@ export class SceneBuilder {
   }
 
   /** Contents are kept while the hierarchy object stays the same: make a new one when the structure changed. */
-  build(hierarchy: Hierarchy, open: ReadonlySet<number>): Scene | Promise<Scene> {
+  build(hierarchy: Hierarchy, open: ReadonlySet<number>, flow: Flow = "down"): Scene | Promise<Scene> {
+    if (flow !== this.#flow) {
+      this.#flow = flow;
+      this.#places.clear();
+      this.#rows.clear();
+    }
     if (hierarchy !== this.#hierarchy) {
       if (hierarchy.scope !== this.#hierarchy?.scope) {
         this.#places.clear();
@@ -52,7 +59,7 @@ export class SceneBuilder {
     const solved = this.#solveLevels(levels, 0);
     const finish = (): Scene => {
       this.#remember(levels.flat());
-      return compose(hierarchy, root, this.#measure);
+      return compose(hierarchy, root, this.#measure, flow);
     };
     return solved ? solved.then(finish) : finish();
   }
@@ -101,10 +108,14 @@ export class SceneBuilder {
     const lines = busiestSides(content);
     boxes.forEach((box, i) => {
       const inner = open.get(i);
-      if (inner) sizeFrame(box, inner.result!, this.#measure);
-      else box.width = Math.max(box.width, Math.min(MAX_PORTS_WIDTH, PORT_ROOM * (lines[i]! + 1)));
-      width[i] = box.width;
-      height[i] = box.height;
+      if (inner) sizeFrame(this.#flow, box, inner.result!, this.#measure);
+      else {
+        const side = this.#flow === "down" ? "width" : "height";
+        box[side] = Math.max(box[side], Math.min(MAX_PORTS_WIDTH, PORT_ROOM * (lines[i]! + 1)));
+      }
+      const { across, along } = extent(this.#flow, box, inner !== undefined);
+      width[i] = across;
+      height[i] = along;
     });
     pin.fill(TOP, items, items + content.top.length);
     pin.fill(BOTTOM, items + content.top.length);
@@ -115,11 +126,11 @@ export class SceneBuilder {
     const netTarget = new Int32Array(links);
     content.nets.forEach((net, i) => {
       const source = open.get(net.source);
-      if (source) sourcePort[i] = portX(boxes[net.source]!, source, net.value, BOTTOM);
+      if (source) sourcePort[i] = portX(this.#flow, boxes[net.source]!, source, net.value, BOTTOM);
       net.targets.forEach((target, k) => {
         const inner = open.get(target);
         netTarget[netStart[i]! + k] = target;
-        if (inner) targetPort[netStart[i]! + k] = portX(boxes[target]!, inner, net.value, TOP);
+        if (inner) targetPort[netStart[i]! + k] = portX(this.#flow, boxes[target]!, inner, net.value, TOP);
       });
     });
     return {
@@ -145,7 +156,7 @@ export class SceneBuilder {
   #remember(parts: Part[]): void {
     for (const { content, boxes, result } of parts) {
       content.items.forEach((key, i) => {
-        this.#places.set(key, result!.x[i]! + boxes[i]!.width / 2);
+        this.#places.set(key, result!.x[i]! + (this.#flow === "down" ? boxes[i]!.width : boxes[i]!.height) / 2);
         this.#rows.set(key, result!.row[i]!);
       });
     }
@@ -166,17 +177,15 @@ function busiestSides({ items, nets }: Content): Int32Array {
 }
 
 /** The frame of an open group: around its content, wide enough for its title. */
-function sizeFrame(box: Box, inner: LayoutResult, measure: Measure): void {
-  const title = Math.min(measure(box.title, "title") + 96, 2 * GROUP_MIN_WIDTH);
-  box.width = Math.max(inner.width + 2 * FRAME_PADDING, title);
-  box.height = FRAME_HEADER + inner.height + FRAME_PADDING;
+function sizeFrame(flow: Flow, box: Box, inner: LayoutResult, measure: Measure): void {
+  Object.assign(box, frameSize(flow, inner, Math.min(measure(box.title, "title") + 96, 2 * GROUP_MIN_WIDTH)));
 }
 
-/** x of the port of a value on a frame, from the frame's left edge; NaN where the value has none. */
-function portX(box: Box, inner: Part, value: number, side: typeof TOP | typeof BOTTOM): number {
+/** Where the port of a value is on a frame, across the flow; NaN where the value has none. */
+function portX(flow: Flow, box: Box, inner: Part, value: number, side: typeof TOP | typeof BOTTOM): number {
   const { items, top, bottom } = inner.content;
   const place = side === TOP ? top.indexOf(value) : bottom.indexOf(value);
   if (place < 0) return NaN;
   const port = items.length + (side === TOP ? place : top.length + place);
-  return insetX(box, inner.result!) + inner.result!.x[port]! + 1;
+  return inset(flow, box, inner.result!).across + inner.result!.x[port]! + 1;
 }

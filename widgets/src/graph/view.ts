@@ -17,6 +17,7 @@ import type { SceneIndex } from "./canvas/visible.ts";
 import { type DebugState, describe } from "./debug.ts";
 import { Emitter } from "./emitter.ts";
 import { Explorer } from "./explorer.ts";
+import type { Flow } from "./flow.ts";
 import { Gestures } from "./gestures.ts";
 import { Interaction, type Stage } from "./interaction.ts";
 import { Flash } from "./flash.ts";
@@ -255,6 +256,14 @@ export class GraphView implements Picture {
   set selection(nodes: number[]) {
     this.#overlay.select(nodes.filter((id) => this.#store.nodes.has(id)), 0, 0);
     this.#overlayChanged(true);
+  }
+
+  get flow(): Flow {
+    return this.#explorer.flow;
+  }
+
+  set flow(flow: Flow) {
+    this.#explorer.flow = flow;
   }
 
   get selectedGroup(): number {

@@ -28,6 +28,11 @@ export class Viewpoint {
     this.#saved = { x, y, zoom };
   }
 
+  /** Where the scope was left is elsewhere now. */
+  forget(): void {
+    this.#saved = null;
+  }
+
   /** Goes back to where the scope was left; false when it is new. */
   restore(camera: Camera): boolean {
     if (!this.#saved) return false;
@@ -87,6 +92,10 @@ function isFar(camera: Camera, x: number, y: number, w: number, h: number): bool
 export function home(camera: Camera, scene: Scene): void {
   camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, 1);
   if (camera.zoom >= READABLE) return;
+  if (scene.flow === "right") {
+    homeAtLeft(camera, scene);
+    return;
+  }
   const wide = (camera.width - 2 * MARGIN) / Math.max(1, scene.width);
   camera.zoom = Math.min(1, Math.max(READABLE, wide));
   const first = beginning(scene);
@@ -94,6 +103,15 @@ export function home(camera: Camera, scene: Scene): void {
   camera.centreOn(x, 0);
   const below = first >= 0 && scene.y[first]! + scene.h[first]! > camera.view.height - 2 * MARGIN;
   camera.y = (below ? scene.y[first]! : 0) - MARGIN / camera.zoom;
+}
+
+/** The same for a picture that reads to the right. */
+function homeAtLeft(camera: Camera, scene: Scene): void {
+  const high = (camera.height - 2 * MARGIN) / Math.max(1, scene.height), first = beginning(scene);
+  camera.zoom = Math.min(1, Math.max(READABLE, high));
+  const y = high >= camera.zoom || first < 0 ? scene.height / 2 : scene.y[first]! + scene.h[first]! / 2;
+  camera.centreOn(0, y);
+  camera.x = (first >= 0 && scene.x[first]! + scene.w[first]! > camera.view.width - 2 * MARGIN ? scene.x[first]! : 0) - MARGIN / camera.zoom;
 }
 
 /** The box that reading starts at: the first input of the graph, else the topmost box; -1 in an empty scene. */

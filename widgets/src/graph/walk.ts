@@ -8,6 +8,14 @@ import type { Scene } from "./scene.ts";
 
 export type Direction = "up" | "down" | "left" | "right";
 
+/** What the directions of a picture that reads to the right are in one that reads down. */
+const TURNED: Record<Direction, Direction> = { left: "up", right: "down", up: "left", down: "right" };
+
+/** A scene whose rows run across, whichever way it reads. */
+function turned(scene: Scene): Scene {
+  return scene.flow === "right" ? { ...scene, x: scene.y, y: scene.x, w: scene.h, h: scene.w } : scene;
+}
+
 /** Everything that a walk needs to know. */
 export interface Ground {
   store: Store;
@@ -18,8 +26,9 @@ export interface Ground {
 
 /** Index of the box that a key press leads to from a box, or -1. */
 export function step(ground: Ground, from: number, direction: Direction): number {
-  if (direction === "left" || direction === "right") return alongRow(ground.scene, from, direction);
-  const next = linked(ground, from, direction === "up");
+  const way = ground.scene.flow === "right" ? TURNED[direction] : direction;
+  if (way === "left" || way === "right") return alongRow(turned(ground.scene), from, way);
+  const next = linked(ground, from, way === "up");
   return nearest(ground.scene, from, next);
 }
 

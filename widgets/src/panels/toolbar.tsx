@@ -22,6 +22,7 @@ export function Toolbar({ app }: { app: App }) {
         {live && <SaveButton app={app} />}
         <div class="ol-tool-group">
           <ToolButton icon="fit" title="Fit to view (Space)" testid="toolbar-fit" onClick={() => app.picture?.fit()} />
+          <FlowButton app={app} />
           <ToolButton
             icon="fold" title="Fold all groups" testid="toolbar-fold" onClick={() => app.picture?.foldAll()}
           />
@@ -33,6 +34,20 @@ export function Toolbar({ app }: { app: App }) {
         onClick={() => { app.inspectorOpen.value = !open; }}
       />
     </div>
+  );
+}
+
+function FlowButton({ app }: { app: App }) {
+  const flow = useCell(app.flow);
+  const other = flow === "down" ? "right" : "down";
+  return (
+    <ToolButton
+      icon={other === "right" ? "flowRight" : "flowDown"} title={other === "right" ? "Read from left to right" : "Read from top to bottom"} testid="toolbar-flow"
+      onClick={() => {
+        app.setFlow(other);
+        app.onFlow(other);
+      }}
+    />
   );
 }
 

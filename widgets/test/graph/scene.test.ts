@@ -8,6 +8,7 @@ import { below, firstLook, hiddenIn } from "../../src/graph/fold.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
 import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
 import { layout } from "../../src/graph/layout/layout.ts";
+import { ARROW_DOWN } from "../../src/graph/layout/problem.ts";
 import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, trailBoxes } from "../../src/graph/marks.ts";
 import { pickAt } from "../../src/graph/pick.ts";
 import type { Scene } from "../../src/graph/scene.ts";
@@ -210,6 +211,35 @@ test("arrow keys walk along values and rows, through frames", () => {
   assert.equal(seen.at(-2), "Gemm");
   const up = step(ground, scene.indexOf.get(keyOf(NODE, store.nodes.size))!, "up");
   assert.equal(scene.boxes[up]!.title, "LayerNormalization");
+});
+
+test("a picture that reads to the right is one that reads down, turned: nothing overlaps, lines begin and end at their boxes", () => {
+  for (const model of [transformer(2), residualChain(3), mesh(6, 4)]) {
+    const { store, hierarchy, open } = firstScene(model);
+    const down = sceneOf(store, hierarchy, open);
+    const scene = new SceneBuilder(store, solver, measure).build(hierarchy, open, "right");
+    assert.ok(!(scene instanceof Promise));
+    assert.deepEqual(new Set(scene.indexOf.keys()), new Set(down.indexOf.keys()));
+    const { x, y, w, h, frame, segments, segmentArrow } = scene;
+    for (let i = 0; i < x.length; i++) {
+      assert.ok(x[i]! >= 0 && y[i]! >= 0 && x[i]! + w[i]! <= scene.width + 1 && y[i]! + h[i]! <= scene.height + 1);
+      for (let j = 0; j < i; j++) {
+        if (frame[i] || frame[j]) continue;
+        const apart = x[i]! >= x[j]! + w[j]! || x[j]! >= x[i]! + w[i]! || y[i]! >= y[j]! + h[j]! || y[j]! >= y[i]! + h[i]!;
+        assert.ok(apart, "boxes lie beside one another");
+      }
+    }
+    const index = new SceneIndex(scene);
+    segmentArrow.forEach((arrow, s) => {
+      const [x1, , x2, y2] = segments.subarray(4 * s, 4 * s + 4) as unknown as [number, number, number, number];
+      assert.ok(x1 <= x2 + 1e-6, "lines run to the right");
+      if (arrow === ARROW_DOWN) assert.ok(index.boxesNear(x2, y2, 1).some((i) => Math.abs(x[i]! - x2) < 1), "an arrow ends at a box's left edge");
+    });
+    const first = scene.boxes.findIndex(({ kind }, i) => kind === NODE && !frame[i]);
+    if (first < 0) continue;
+    const next = step({ store, hierarchy, open, scene }, first, "right");
+    assert.ok(next < 0 || x[next]! > x[first]!, "the right arrow goes along values");
+  }
 });
 
 test("numbers of a folded group add up, kinds are counted, and what flashes or lies on a trail is found in it", () => {

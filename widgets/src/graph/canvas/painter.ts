@@ -169,14 +169,15 @@ export class Painter {
 
   /** Puts segments into the current path: curves with vertical ends, plain lines where nobody could tell. */
   #trace(scene: Scene, segments: readonly number[], zoom: number): void {
-    const ctx = this.#ctx, points = scene.segments;
+    const ctx = this.#ctx, points = scene.segments, turned = scene.flow === "right";
     const straight = zoom < 0.12;
     ctx.beginPath();
     for (const i of segments) {
       const x1 = points[4 * i]!, y1 = points[4 * i + 1]!, x2 = points[4 * i + 2]!, y2 = points[4 * i + 3]!;
-      if (straight && (Math.abs(x2 - x1) + y2 - y1) * zoom < 0.7) continue;
+      if (straight && (Math.abs(x2 - x1) + Math.abs(y2 - y1)) * zoom < 0.7) continue;
       ctx.moveTo(x1, y1);
-      if (straight || x1 === x2) ctx.lineTo(x2, y2);
+      if (straight || x1 === x2 || y1 === y2) ctx.lineTo(x2, y2);
+      else if (turned) ctx.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
       else {
         const middle = (y1 + y2) / 2;
         ctx.bezierCurveTo(x1, middle, x2, middle, x2, y2);
@@ -186,17 +187,17 @@ export class Painter {
 
   #arrows(scene: Scene, segments: readonly number[], size: number): void {
     const ctx = this.#ctx, points = scene.segments;
-    const half = 3.2 * size, long = 6 * size;
+    const half = 3.2 * size, long = 6 * size, turned = scene.flow === "right";
     ctx.beginPath();
     for (const i of segments) {
       const arrow = scene.segmentArrow[i]!;
       if (arrow === ARROW_NONE) continue;
       const down = arrow === ARROW_DOWN;
       const x = points[4 * i + (down ? 2 : 0)]!, y = points[4 * i + (down ? 3 : 1)]!;
-      const back = down ? y - long : y + long;
+      const back = down ? -long : long;
       ctx.moveTo(x, y);
-      ctx.lineTo(x - half, back);
-      ctx.lineTo(x + half, back);
+      ctx.lineTo(turned ? x + back : x - half, turned ? y - half : y + back);
+      ctx.lineTo(turned ? x + back : x + half, turned ? y + half : y + back);
       ctx.closePath();
     }
     ctx.fill();
@@ -224,7 +225,7 @@ export class Painter {
   // ----------------------------------------------------------------------------------------------- labels and portals
 
   #labels(scene: Scene, list: DrawList, marks: Marks): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const ctx = this.#ctx, text = this.#text, palette = this.#palette, turned = scene.flow === "right";
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.labels) {
@@ -235,7 +236,7 @@ export class Painter {
       }
       const ran = marks.ran.get(value);
       const pinned = marks.pinned.has(value);
-      if (ran !== undefined || pinned) this.#dot(x - 6, y, ran?.bad ? palette.error : palette.accent, pinned);
+      if (ran !== undefined || pinned) this.#dot(x - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
       const label = this.#texts.label(value);
       if (room < 14) continue;
       ctx.font = text.css("small");
@@ -243,7 +244,7 @@ export class Painter {
       if (label) ctx.fillText(text.fit(label, "small", room, false), x, y);
       if (!ran) continue;
       if (ran.bad) ctx.fillStyle = palette.error;
-      ctx.fillText(text.fit(ran.text, "small", room, false), x, label ? y + 11 : y);
+      ctx.fillText(text.fit(ran.text, "small", room, false), x, label ? y + (turned ? -11 : 11) : y);
     }
   }
 
@@ -277,7 +278,7 @@ export class Painter {
   }
 
   #portals(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const ctx = this.#ctx, text = this.#text, palette = this.#palette, turned = scene.flow === "right";
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.portals) {
@@ -286,17 +287,18 @@ export class Painter {
       const { x, y, room, atSource } = portal;
       ctx.strokeStyle = ctx.fillStyle = lit ? palette.accent : palette.dim;
       ctx.lineWidth = lit ? 1.8 : 1.1;
-      const far = atSource ? y + 9 : y - 11;
+      const away = atSource ? 9 : -11, endX = turned ? x + away : x, endY = turned ? y : y + away;
       ctx.beginPath();
       ctx.moveTo(x, y);
-      ctx.lineTo(x, far);
+      ctx.lineTo(endX, endY);
       ctx.stroke();
       ctx.beginPath();
-      ctx.arc(x, far, 2.6, 0, 2 * Math.PI);
+      ctx.arc(endX, endY, 2.6, 0, 2 * Math.PI);
       ctx.fill();
       if (camera.zoom < 0.56 || room < 20 || atSource) continue;
       ctx.font = text.css("small");
-      ctx.fillText(text.fit(this.#texts.origin(portal.value), "small", Math.min(room - 10, 110)), x + 7, far);
+      const name = text.fit(this.#texts.origin(portal.value), "small", Math.min(room - 10, 110));
+      ctx.fillText(name, turned ? endX - 6 - text.measure(name, "small") : x + 7, endY);
     }
   }
 }

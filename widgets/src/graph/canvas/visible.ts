@@ -40,14 +40,14 @@ export class SceneIndex {
       new SpatialGrid({ count, left, top, right, bottom }, width, height);
     this.#boxes = grid(x.length, (i) => x[i]!, (i) => y[i]!, (i) => x[i]! + w[i]!, (i) => y[i]! + h[i]!);
     this.#segments = grid(
-      scene.segmentValue.length, (i) => Math.min(segments[4 * i]!, segments[4 * i + 2]!), (i) => segments[4 * i + 1]!,
-      (i) => Math.max(segments[4 * i]!, segments[4 * i + 2]!), (i) => segments[4 * i + 3]!,
+      scene.segmentValue.length, (i) => Math.min(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.min(segments[4 * i + 1]!, segments[4 * i + 3]!),
+      (i) => Math.max(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.max(segments[4 * i + 1]!, segments[4 * i + 3]!),
     );
     this.#labels = grid(
       labels.length, (i) => labels[i]!.x, (i) => labels[i]!.y - 8, (i) => labels[i]!.x + 160, (i) => labels[i]!.y + 8,
     );
     this.#portals = grid(
-      portals.length, (i) => portals[i]!.x - 8, (i) => portals[i]!.y - 20, (i) => portals[i]!.x + 160,
+      portals.length, (i) => portals[i]!.x - (scene.flow === "right" ? 100 : 8), (i) => portals[i]!.y - 20, (i) => portals[i]!.x + 160,
       (i) => portals[i]!.y + 20,
     );
   }
