@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -218,13 +219,24 @@ def gelu_tanh(x: Array) -> Array:
 
 @kernel("Clip", since=11)
 def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
-    """min(max(x, min), max); a bound that is absent does not bind."""
-    if min is not None and max is not None and min.size == max.size == 1 and x.size >= 4096:
-        if x.dtype == np.float16 and 0 <= min.reshape(()) <= max.reshape(()) and not np.signbit(min).any():
-            return _clip_half(x, min.reshape(()), max.reshape(()))
-        return np.clip(x, min.reshape(()), max.reshape(()))
-    y = x if min is None else np.maximum(x, min)
-    return y if max is None else np.minimum(y, max)
+    """min(max(x, min), max); a bound that is absent is the largest finite number, so that infinities become finite."""
+    low, high = min, max
+    if x.dtype.kind == "f":
+        lowest, highest = _finite(x.dtype)
+        low, high = lowest if min is None else min, highest if max is None else max
+    if low is not None and high is not None and low.size == high.size == 1 and x.size >= 4096:
+        if x.dtype == np.float16 and 0 <= low.reshape(()) <= high.reshape(()) and not np.signbit(low).any():
+            return _clip_half(x, low.reshape(()), high.reshape(()))
+        return np.clip(x, low.reshape(()), high.reshape(()))
+    y = x if low is None else np.maximum(x, low)
+    return y if high is None else np.minimum(y, high)
+
+
+@cache
+def _finite(dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """The bounds of finite numbers."""
+    limits = np.finfo(dtype)
+    return np.asarray(limits.min, dtype), np.asarray(limits.max, dtype)
 
 
 def _clip_half(x: Array, low: Array, high: Array) -> Array:

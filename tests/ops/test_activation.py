@@ -48,3 +48,12 @@ def test_clip_by_attributes_and_by_inputs():
 
 def test_prelu_slopes():
     agree("PRelu", floats(2, 3, 4), floats(3, 1, seed=1), opset=16)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("size", [20, 6000])
+def test_clip_makes_infinities_finite_and_keeps_nan(dtype, size):
+    x = (floats(size) * 4).astype(dtype)
+    x[:4] = np.inf, -np.inf, np.nan, -0.0
+    for bounds in ([0, 6], [-1, 1], [None, 2], [0.5, None], [0, np.inf]):
+        agree("Clip", x, *(None if bound is None else dtype(bound) for bound in bounds), opset=13)
