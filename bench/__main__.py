@@ -18,7 +18,7 @@ import onnxlab
 from bench.comparisons import GROUPS
 from bench.measure import Line, scratch_state, table
 
-TOPICS = ("model", "inference", "execution", "speed", "widget")
+TOPICS = ("model", "inference", "execution", "speed", "regions", "widget")
 
 
 def main() -> int:

@@ -34,6 +34,16 @@ def resnet50() -> onnx.ModelProto:
     return model
 
 
+def picture() -> dict[str, np.ndarray[Any, Any]]:
+    """Feeds of `resnet50`."""
+    return {"gpu_0/data_0": np.random.default_rng(0).standard_normal((1, 3, 224, 224), dtype=np.float32)}
+
+
+def words() -> dict[str, np.ndarray[Any, Any]]:
+    """Feeds of `bert_base`: 128 words."""
+    return {"ids": np.random.default_rng(0).integers(0, _WORDS, (1, 128))}
+
+
 def _roles(nodes: Sequence[Any]) -> dict[str, str]:
     """{name: "scale", "variance" or ""} of what feeds a BatchNormalization."""
     found = {}

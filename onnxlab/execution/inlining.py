@@ -1,8 +1,8 @@
 """Calls of model-local functions replaced by what the functions do, and Constant nodes by what they hold.
 
-It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then. A call stays as it is where its nodes would mean
-something else outside: at other opset versions, with bodies of their own, or where functions call each other in a
-circle.
+It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then.
+A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their
+own, or where functions call each other in a circle.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ class Runner:
         ready = compiler.ready.get(key)
         if ready is None or ready.program is not program:
             ready = compiler.ready[key] = ReadyProgram(program, compiler.folder, self.threads)
-        ready.accept(feeds, arrays, program.notes[PACE][1])
+        ready.accept(feeds, arrays, program.notes.get(PACE, (0, 0.0))[1])
 
     def pin(self, name: str, value: Any) -> None:
         """Let a value of the main graph be this array in every run that does not feed it, whatever makes it.

@@ -222,7 +222,7 @@ def conv_transpose(
         (dim - 1) * step + (k - 1) * dilation + 1 + more
         for dim, step, k, dilation, more in zip(x.shape[2:], steps, w.shape[2:], spread, extra, strict=True)
     )
-    begin, output = _transposed_output(x.shape[2:], full, steps, pads, auto_pad, output_shape)
+    begin, output = transposed_output(x.shape[2:], full, steps, pads, auto_pad, output_shape)
     full = tuple(max(dim, start + want) for dim, start, want in zip(full, begin, output, strict=True))
     ctx.reserve(x.itemsize * len(x) * w.shape[1] * group * prod(full), "the output")
     y = _spread(ctx, widen(x), widen(w), full, steps, spread, group)
@@ -232,7 +232,7 @@ def conv_transpose(
     return narrow(np.ascontiguousarray(y), x.dtype)
 
 
-def _transposed_output(
+def transposed_output(
     size: Sequence[int],
     full: Sequence[int],
     strides: Sequence[int],

@@ -59,7 +59,7 @@ def start() -> None:
     with _lock:
         if _interpret is None:
             found = importlib.import_module("onnxlab.execution.compiled.kernels.interpreter").interpret
-            found(0, WORDS, 0, 0, 1, 0, 0)
+            found(0, WORDS, 0, 0, 1, 0, 0, 0)
             _interpret = found
 
 
@@ -87,12 +87,12 @@ def ready_address(name: str) -> int:
 
 def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
     """Run some records of a plan's frame with this many threads."""
-    shared, scratch = frame.shared_address, frame.scratch
+    shared, scratch, stop = frame.shared_address, frame.scratch, frame.stop_address
     if threads == 1:
-        _interpret(frame.address, WORDS, first, last, 1, shared, scratch[0])
+        _interpret(frame.address, WORDS, first, last, 1, shared, scratch[0], stop)
         return
     frame.shared[:] = 0
-    together(lambda n: _interpret(frame.address, WORDS, first, last, threads, shared, scratch[n]), threads)
+    together(lambda n: _interpret(frame.address, WORDS, first, last, threads, shared, scratch[n], stop), threads)
 
 
 def in_background(job: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from ctypes import c_size_t
 from typing import Any, TypeAlias
 
@@ -153,7 +154,7 @@ def _by_field(array: Array) -> int:
     return found
 
 
-_SAMPLES: list[Array] = [np.zeros(3), np.zeros((2, 3), np.float32)[1:, ::2], np.zeros(9, np.uint8)[1:5].view(np.float32)]
+_SAMPLES: list[Array] = [np.zeros(3), np.zeros((2, 3))[1:, ::2], np.zeros(9, np.uint8)[1:5].view(np.float32)]
 _agree = sys.implementation.name == "cpython" and all(_by_field(array) == _by_interface(array) for array in _SAMPLES)
 address: Callable[[Array], int] = _by_field if _agree else _by_interface
 """The address of an array's first element."""
@@ -163,7 +164,7 @@ Patches: TypeAlias = Mapping[tuple[str, int], tuple[Array, Array]]
 
 
 class Frame:
-    """Memory of one run: arena, table with its addresses filled in, counters and scratch of each thread."""
+    """Memory of one run: arena, table with its addresses filled in, counters, stop flag and scratch of each thread."""
 
     def __init__(self, plan: Plan, threads: int) -> None:
         self.arena = aligned(plan.arena)
@@ -175,9 +176,15 @@ class Frame:
                 self.table[where] = offsets + base
         self.shared = np.zeros(plan.records + 1, np.int64)
         self.shared_address = address(self.shared)
+        self._stop = np.zeros(1, np.int64)
+        self.stop_address = address(self._stop)
         self._scratch: list[Array] = []
         self.scratch: list[int] = []
         self.widen(threads)
+
+    def halt(self) -> None:
+        """End the run before its next unit of work; the frame is not used again."""
+        self._stop[0] = 1
 
     def widen(self, threads: int) -> None:
         """See to scratch memory for so many threads; `scratch` holds its addresses."""
@@ -212,13 +219,20 @@ class Plan:
         self.stages = _stages(work)
 
     def run(
-        self, inputs: Sequence[Array], threads: int, interpret: Callable[..., Any], check: Callable[[], None]
+        self,
+        inputs: Sequence[Array],
+        threads: int,
+        interpret: Callable[..., Any],
+        check: Callable[[], None],
+        listening: Callable[[Callable[[], None]], AbstractContextManager[None]] | None = None,
     ) -> list[Array]:
         """Run on contiguous arrays of the shapes that it was made for; may be called from many threads at once.
 
         Args:
             interpret: `interpret(frame, records, first, last, threads)`.
             check: called every few milliseconds of work; may raise to end the run.
+            listening: a context in which the callable that it is given is called when the run has to end: for
+                records that take long.
         """
         outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in self._outputs]
         try:
@@ -229,12 +243,15 @@ class Plan:
         where, offsets, port = self._ports
         bases = np.array([*map(address, inputs), *map(address, outputs)], np.int64)
         frame.table[where] = bases[port] + offsets
-        first = 0
-        for last in self.stages:
-            interpret(frame, first, last, threads)
-            first = last
-            if last != self.records:
-                check()
+        if len(self.stages) == 1:
+            interpret(frame, 0, self.records, threads)
+        else:
+            with listening(frame.halt) if listening is not None else nullcontext():
+                first = 0
+                for last in self.stages:
+                    interpret(frame, first, last, threads)
+                    first = last
+                    check()
         self._idle.append(frame)
         return outputs
 
@@ -261,6 +278,4 @@ def _stages(work: Array) -> list[int]:
         if spent > _STAGE:
             ends.append(number + 1)
             spent = 0.0
-    if not ends or ends[-1] != len(work):
-        ends.append(len(work))
-    return ends
+    return [*ends, len(work)]

@@ -86,7 +86,7 @@ class Region:
             given = [array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
                      for array in arrays]  # fmt: skip
             context.reserve(plan.nbytes)
-            return plan.run(given, self._threads(), engine.interpret, context.check)
+            return plan.run(given, self._threads(), engine.interpret, context.check, context.listening)
         if plan is None:
             return context.call(self._fallback, arrays)
         results = context.call(plan.body, arrays)

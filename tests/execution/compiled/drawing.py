@@ -14,6 +14,8 @@ UNARY = ("Tanh", "Sigmoid", "Erf", "Softsign", "Relu", "Neg", "Abs", "HardSigmoi
          "Softplus", "Gelu", "Mish", "Floor", "Ceil", "Round", "Sign", "Identity", "Dropout")  # fmt: skip
 BINARY = ("Add", "Sub", "Mul", "Max", "Min", "PRelu")
 REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2")
+AT_INFINITY = ("Gelu", "Mish")
+"""Infinity times zero at minus infinity, where each way of computing them has its own answer."""
 STEPS = ("Floor", "Ceil", "Round", "Sign")
 """Functions with jumps: only of what is exact, or rounding would be seen."""
 
@@ -32,11 +34,12 @@ class Drawing:
         self.feeds = {}
         self.values = []  # (name, shape, whether it is exact)
         self.used = set()
+        self.special = special
         batch = self.pick(BATCHES)
         rank = self.pick((2, 3, 4, 4))
         self.shape = (batch, self.pick(CHANNELS), *(self.pick(SPATIAL) for _ in range(rank - 2)))
         for number in range(self.pick((1, 2))):
-            self.input(f"x{number}", special)
+            self.input(f"x{number}")
         steps = [self.unary, self.unary, self.binary, self.binary, self.convolution, self.pool, self.product,
                  self.rows, self.reduction, self.move, self.move, self.chosen, self.normalised]  # fmt: skip
         for _ in range(nodes):
@@ -51,9 +54,9 @@ class Drawing:
     def constant(self, *shape, scale=1.0):
         return self.recipe.constant(self.normal(*shape) * np.float32(scale))
 
-    def input(self, name, special):
+    def input(self, name):
         array = self.normal(*self.shape)
-        if special and array.size:
+        if self.special and array.size:
             places = self.rng.integers(array.size, size=3)
             array.reshape(-1)[places] = self.rng.choice([np.nan, np.inf, -np.inf, 1e9, 1e-40, -0.0], 3)
         if self.rng.random() < 0.3 and array.ndim > 1:  # of another layout in memory
@@ -79,7 +82,8 @@ class Drawing:
 
     def unary(self):
         x, shape, exact = self.take()
-        op_type = self.pick([name for name in UNARY if exact or name not in STEPS])
+        kinds = [name for name in UNARY if exact or name not in STEPS]
+        op_type = self.pick([name for name in kinds if name not in AT_INFINITY or not self.special])
         self.put(self.recipe.node(op_type, x), shape, exact and op_type in ("Neg", "Abs", "Relu", "Identity"))
 
     def binary(self):
@@ -102,7 +106,8 @@ class Drawing:
         group = self.pick([g for g in (1, 1, channels) if channels % g == 0])
         made = group * self.pick((1, 2)) if group > 1 else self.pick((*CHANNELS, 48))
         kernel = [self.pick((1, 2, 3, 3)) for _ in spatial]
-        options = {"strides": [self.pick((1, 1, 2)) for _ in spatial], "dilations": [self.pick((1, 1, 2)) for _ in spatial]}
+        strides, dilations = ([self.pick((1, 1, 2)) for _ in spatial] for _ in range(2))
+        options = {"strides": strides, "dilations": dilations}
         reach = [(k - 1) * d for k, d in zip(kernel, options["dilations"], strict=True)]
         begin = [self.pick((0, 1, r)) for r in reach]
         end = [max(r + 1 - size - b, self.pick((0, 1))) for r, size, b in zip(reach, spatial, begin, strict=True)]

@@ -85,6 +85,24 @@ def test_grouped_convolution(rng, channels, group, made):
     check(recipe.model(y), {"x": x})
 
 
+@pytest.mark.parametrize("group", [1, 3])
+@pytest.mark.parametrize(
+    "extra",
+    [{}, {"strides": [2, 3]}, {"strides": [2, 2], "pads": [1, 0, 1, 1], "output_padding": [1, 0]},
+     {"dilations": [2, 1], "strides": [1, 2]}, {"strides": [2, 2], "auto_pad": "SAME_UPPER"},
+     {"strides": [2, 2], "output_shape": [9, 12]}],
+)  # fmt: skip
+def test_transposed_convolution(rng, group, extra):
+    """Each phase of the strides by itself; the fewest channels and those that fill vectors."""
+    for channels, made, batch in ((3, 1, 1), (33, 17, 3)):
+        recipe = Recipe()
+        x = normal(rng, batch, channels, 4, 5)
+        w = recipe.constant(normal(rng, channels, made, 3, 3))
+        bias = recipe.constant(normal(rng, made * group))
+        y = recipe.node("ConvTranspose", recipe.input("x", x), w, bias, group=group, **extra)
+        check(recipe.model(recipe.node("Relu", y)), {"x": x}, 4e-6)
+
+
 def test_convolution_over_one_axis(rng):
     recipe = Recipe()
     x = normal(rng, 2, 5, 31)

@@ -5,11 +5,14 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
 
+from onnxlab.errors import RunStopped
 from onnxlab.execution.compiled import engine
+from onnxlab.execution.compiled.host import HOSTS, host
 from onnxlab.limits import Limits
 from tests.execution.compiled.regions import Both, Recipe, assert_close, check
 
@@ -86,7 +89,7 @@ def test_threads_share_a_plan():
     wrong = []
 
     def work(number):
-        for _ in range(20):
+        for _ in range(150):
             found = both.hot.run({"x": batches[number]}, keep=False)
             for name, array in found.items():
                 if not np.allclose(array, expected[number][name], atol=1e-6):
@@ -136,6 +139,23 @@ def test_the_budget_is_kept():
         both.hot.run({"x": x}, keep=False, limits=Limits(bytes=100))
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_product_of_seconds_stops_between_its_tiles(threads):
+    recipe = Recipe()
+    x = np.ones((1536, 1536), np.float32)
+    y = recipe.node("MatMul", recipe.input("x", x), recipe.constant(x))
+    for _ in range(150):
+        y = recipe.node("MatMul", y, recipe.constant(x))
+    both = Both(recipe.model(y), threads=threads)
+    both.hot.run({"x": x[:1536]}, outputs=["v0"], keep=False)  # packs the weights
+    limits = Limits()
+    threading.Timer(0.3, limits.stop.set).start()
+    start = time.perf_counter()
+    with pytest.raises(RunStopped):
+        both.hot.run({"x": x}, limits=limits, keep=False)
+    assert time.perf_counter() - start < 60, "all of it takes minutes"
+
+
 def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
     from onnxlab.execution.compiled import cache
 
@@ -151,7 +171,7 @@ def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
     assert not cache.folder.__wrapped__().is_relative_to(tmp_path)
 
 
-@pytest.mark.parametrize("width", ["avx512", "portable"])
+@pytest.mark.parametrize("width", sorted(HOSTS.keys() - {host().name}))
 def test_other_widths_of_vectors(width):
     """What this processor does not have, or has better, is right all the same: LLVM splits the vectors."""
     wanted = ["test_product_with_constant", "test_grouped_convolution", "test_rows"]

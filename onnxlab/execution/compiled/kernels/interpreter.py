@@ -15,12 +15,15 @@ _SPINS = 2000  # looks at a counter before the processor is given to others
 
 
 @entry
-def interpret(table: Any, width: Any, first: Any, last: Any, threads: Any, shared: Any, scratch: Any) -> Any:
+def interpret(
+    table: Any, width: Any, first: Any, last: Any, threads: Any, shared: Any, scratch: Any, stop: Any
+) -> Any:
     """Run records first … last - 1 of a table of `width` words each, all addresses.
 
     Args:
         threads: how many call this with the same `shared`, which is zero when the first of them begins.
         scratch: memory of this thread alone.
+        stop: address of a word that is looked at before each unit: once it is not 0, no more work is done.
     """
     arrived = 0
     for number in range(first, last):
@@ -28,11 +31,13 @@ def interpret(table: Any, width: Any, first: Any, last: Any, threads: Any, share
         kernel, units = word(record, 0), word(record, 1)
         if threads == 1:
             for unit in range(units):
+                if atomic_load(stop) != 0:
+                    return 1
                 call_kernel(kernel, record, unit, scratch)
             continue
         counter = shared + 8 * (1 + number)
         unit = atomic_add(counter, 1)
-        while unit < units:
+        while unit < units and atomic_load(stop) == 0:
             call_kernel(kernel, record, unit, scratch)
             unit = atomic_add(counter, 1)
         arrived += threads

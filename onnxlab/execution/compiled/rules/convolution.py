@@ -1,4 +1,4 @@
-"""Conv, ConvTranspose and BatchNormalization: tables of offsets over images whose channels are contiguous."""
+"""Conv and BatchNormalization: tables of offsets over images whose channels are contiguous."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _FEW = 8
 """Channels below which windows are read as runs over several pixels of a padded copy."""
 
 
-def _conv_accept(node: NodeView, view: Outlook) -> str:
+def convolution_reason(node: NodeView, view: Outlook) -> str:
+    """Why a convolution is not taken."""
     if not view.known(node.inputs[1]):
         return "weights that are no constant"
     if len(node.inputs) > 2 and node.inputs[2] and not view.known(node.inputs[2]):
@@ -81,7 +82,7 @@ def pixels(view: View) -> View:
     return view.transposed((0, *range(2, len(view.shape)), 1))
 
 
-@rule("Conv", accept=_conv_accept, weight=4)
+@rule("Conv", accept=convolution_reason, weight=4)
 def conv(binder: Binder, node: NodeView) -> None:
     weights = binder.known(node.inputs[1])
     assert weights is not None
