@@ -96,6 +96,8 @@ export class App {
   /** A name that asks to be edited: the inspector focuses its field. */
   readonly renaming = new Cell(false);
 
+  /** Whether the page of keys shows. */
+  readonly keysOpen = new Cell(false);
   /** Which way the picture reads. */
   readonly flow = new Cell<Flow>("down");
   /** Called when the user chose another way, for the trait. */

@@ -47,6 +47,7 @@ function handleLook(app: App, key: string, shift: boolean): boolean {
   const { selection } = app;
   if (key === "b" && selection.length) app.travel.toggleBookmarks(selection);
   else if (key === "n") app.travel.nextBookmark(shift ? -1 : 1);
+  else if (key === "?") app.keysOpen.value = !app.keysOpen.value;
   else if (key === "m") app.picture?.toggleMinimap();
   else if (key === "[" && selection.length) app.travel.light(selection, "ancestors");
   else if (key === "]" && selection.length) app.travel.light(selection, "descendants");

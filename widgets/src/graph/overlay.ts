@@ -10,6 +10,8 @@ import { boxOfNode, type Ground } from "./walk.ts";
 
 /** Beyond so many selected nodes their values are not lit: all lit is none lit. */
 const LIT_NODES = 50;
+/** Changed values whose groups flash: the nearest to the edit come first. */
+const FLASHED = 5000;
 /** Boxes that the small map marks. */
 const LANDMARKS = 400;
 
@@ -113,7 +115,7 @@ export class Overlay {
     this.#counted ??= {
       trail: this.#trail.nodes.size ? trailBoxes(ground, this.#trail.nodes) : null, bookmarks: countsOf(ground, this.#bookmarks),
       badBoxes: boxesOfValues(ground, [...this.#ran].filter(([, { bad }]) => bad).map(([value]) => value)),
-      changedBoxes: boxesOfValues(ground, this.#changed.keys()), matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
+      changedBoxes: boxesOfValues(ground, [...this.#changed.keys()].slice(0, FLASHED)), matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
     };
     const { hover } = this;
     const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;

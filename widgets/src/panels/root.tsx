@@ -8,6 +8,7 @@ import { CommandList } from "./command_list.tsx";
 import { Drawer, StatusLine } from "./drawer.tsx";
 import { FormPanel } from "./form.tsx";
 import { Inspector } from "./inspector.tsx";
+import { KeysPanel } from "./keys.tsx";
 import { Legend } from "./legend.tsx";
 import { Menu } from "./menu.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
@@ -43,6 +44,7 @@ export function Root({ app, onStage }: Props) {
           <Legend app={app} />
           <RadiusNotice app={app} />
           <TrailNotice app={app} />
+          <KeysPanel app={app} />
           <RunInputs app={app} />
           <PalettePanel app={app} />
           <CommandList app={app} />

@@ -138,18 +138,24 @@ function cellText(cell: Cell, unit: string | undefined): string {
   return unit ? (cell ? quantity(cell, unit) : "") : count(cell);
 }
 
+/** Milliseconds that a model stays as it is before the kernel counts again: while somebody edits, it has better things to do. */
+const QUIET_MS = 500;
+
 /** Operations and notes of the model as it is now; nothing where nobody can tell. */
 function useExtra(app: App): Extra {
   const [extra, setExtra] = useState(NO_EXTRA);
   const { version } = app.store;
   useEffect(() => {
     let live = true;
-    const flops = app.client.request("costs", {}).then(({ nodes, flops }) => new Map(nodes.map((node, i) => [node, Number(flops[i])])));
-    Promise.all([flops, app.client.request("about", {})]).then(
-      ([found, about]) => { if (live) setExtra({ flops: found, about }); },
+    const ask = () => Promise.all([app.client.request("costs", {}), app.client.request("about", {})]).then(
+      ([{ nodes, flops }, about]) => { if (live) setExtra({ flops: new Map(nodes.map((node, i) => [node, Number(flops[i])])), about }); },
       () => undefined, // a page without a kernel that was written by an older version: tables show what the store holds
     );
-    return () => { live = false; };
+    const timer = setTimeout(() => void ask(), extra === NO_EXTRA ? 0 : QUIET_MS);
+    return () => {
+      live = false;
+      clearTimeout(timer);
+    };
   }, [version]);
   return extra;
 }
