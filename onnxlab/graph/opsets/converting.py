@@ -8,15 +8,16 @@ unchanged, and one whose operator is too new becomes the body that the operator'
 A call of the converter costs 40 ms, so many nodes that have nothing to do with each other go through it together.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import onnx
 from onnx import numpy_helper, shape_inference, version_converter
 
 from onnxlab.graph.attributes import encode
 from onnxlab.graph.opsets.bodies import written_out
-from onnxlab.graph.opsets.fitting import KEPT, Types, misfit, same, since, without_new
+from onnxlab.graph.opsets.fitting import KEPT, Types, constant_tensor, misfit, same, same_with, since, without_new
 from onnxlab.graph.opsets.references import SAMPLES, refers, sample
+from onnxlab.graph.opsets.rewriting import REWRITTEN, crossing_problem, non_negative, with_last_axis
 from onnxlab.graph.renaming import graphs_of
 
 _IR_VERSION = 10  # any in which an initializer need not be an input
@@ -72,6 +73,8 @@ class _Batch:
     def up(self, old: int, new: int) -> list[Found]:
         """The nodes in a newer version."""
         nodes = [node for part in self.parts if not isinstance(part, str) for node in part]
+        if old < 13 <= new:
+            nodes = [with_last_axis(node, self._types, 1) for node in nodes]
         kept = {number for number, node in enumerate(nodes) if old >= KEPT.get(node.op_type, old + 1)}
         asked: list[Nodes] = [[node] for number, node in enumerate(nodes) if number not in kept]
         rest = iter(self._by_onnx(asked, old, new))
@@ -101,6 +104,10 @@ class _Batch:
         found: list[Found] = [[node] for node in nodes]
         changed = [number for number, node in enumerate(nodes) if since(node, version) != since(node, older)]
         bare = {number: without_new(nodes[number], version, older, defaults=True) for number in changed}
+        if version == 13:
+            bare = {number: with_last_axis(node, self._types, -1) for number, node in bare.items()}
+        if version == 11:
+            bare = {number: non_negative(node, self._types) for number, node in bare.items()}
         tried = {number: without_new(node, version, older) for number, node in bare.items()}
         reasons = {number: misfit(node, older, self._types) for number, node in tried.items()}
         pairs = {number: (tried[number], node) for number, node in bare.items() if not reasons[number]}
@@ -108,11 +115,23 @@ class _Batch:
         left = [number for number in changed if number not in proved]
         for number in proved:
             found[number] = [tried[number]]
-        for number, made in zip(left, self._by_onnx([[bare[each]] for each in left], version, older), strict=True):
+        for number, made in zip(left, self._way_down([bare[each] for each in left], version), strict=True):
             found[number] = made
             if isinstance(made, str):
                 lost = "" if bare[number] is tried[number] else misfit(bare[number], older, self._types)
                 found[number] = self._written_out(nodes[number], version) or lost or reasons[number] or made
+        return found
+
+    def _way_down(self, nodes: Nodes, version: int) -> list[Found]:
+        """What onnx's adapters make of nodes in the version before, where its way up gives the nodes back.
+
+        Some are wrong: the one of Softmax 13 leaves an axis that means something else in 12.
+        """
+        found = self._by_onnx([[node] for node in nodes], version, version - 1)
+        made = {number: part for number, part in enumerate(found) if not isinstance(part, str)}
+        for number, back in zip(made, self._by_onnx(list(made.values()), version - 1, version), strict=True):
+            if isinstance(back, str) or not same_with(self._constants, back, nodes[number], version):
+                found[number] = f"onnx's {nodes[number].op_type} of ai.onnx {version - 1} would mean something else"
         return found
 
     def _proved(self, pairs: dict[int, tuple[onnx.NodeProto, onnx.NodeProto]], version: int) -> set[int]:
@@ -132,14 +151,19 @@ class _Batch:
         return proved
 
     def _written_out(self, node: onnx.NodeProto, version: int) -> Nodes:
-        """The body of a node's operator, in a version; [] where none is known."""
-        if (found := written_out(node, version, self._types)) is None:
-            return []
-        nodes, of = found
+        """What a node stands for, in the version before: rewritten, or its operator's body; [] where none is known."""
+        if (rewritten := REWRITTEN.get((node.op_type, version))) is not None:
+            return rewritten(node)
+        nodes, of = written_out(node, version, self._types) or ([], version)
         if of < version:
             made = self._by_onnx([nodes], of, version)[0]
-            return [] if isinstance(made, str) else made
-        return nodes
+            nodes = [] if isinstance(made, str) else made
+        if not nodes or of > version:
+            return []
+        self._infer([nodes], version)
+        pieces = self._down(nodes, version)
+        lost = any(isinstance(piece, str) for piece in pieces)
+        return [] if lost else [each for piece in pieces if not isinstance(piece, str) for each in piece]
 
     def _by_onnx(self, parts: list[Nodes], old: int, new: int) -> list[Found]:
         """What onnx's converter makes of parts; where it refuses them together, of halves of them."""
@@ -147,7 +171,8 @@ class _Batch:
             return []
         given = self._model(parts, old)
         try:
-            _refuse_bodies(given.graph.node)
+            for node in given.graph.node:
+                self._refuse(node, old, new)
             made = version_converter.convert_version(given, new).graph
         except Exception as error:  # RuntimeError, ConvertError or ValueError, with the reason at its end
             if len(parts) == 1:
@@ -160,6 +185,14 @@ class _Batch:
         self._make_names_unique(nodes, {name for part in parts for node in part for name in node.output})
         return [_checked(part, new) for part in _shared_out(nodes, parts)]
 
+    def _refuse(self, node: onnx.NodeProto, old: int, new: int) -> None:
+        """Keep from onnx what it gets wrong; in a body it would convert nodes that have their own turn."""
+        problem = crossing_problem(node, old, new)
+        if any(graphs_of(attribute) for attribute in node.attribute):
+            problem = f"{node.op_type} has a body and is another operator there"
+        if problem:
+            raise ValueError(f"failed: {problem}")
+
     def _make_names_unique(self, nodes: Nodes, kept: set[str]) -> None:
         self._calls += 1
         names = {name: f"{name}#{self._calls}" for node in nodes for name in node.output if name and name not in kept}
@@ -169,7 +202,10 @@ class _Batch:
                     strings[slot] = names.get(name, name)
 
     def _infer(self, parts: list[Nodes], version: int) -> None:
-        """Find types of the values between the nodes of parts."""
+        """Find types of the values between the nodes of parts, and those that are constants."""
+        for node in [node for part in parts for node in part if node.op_type == "Constant"]:
+            if (tensor := constant_tensor(node)) is not None:
+                self._constants[node.output[0]] = tensor
         if parts:
             known = shape_inference.infer_shapes(self._model(parts, version), data_prop=True).graph.value_info
             self._types.update((info.name, info.type) for info in known)
@@ -191,13 +227,6 @@ class _Batch:
             if name in self._wanted or name not in read:
                 graph.output.add(name=name).type.CopyFrom(self._types.get(name, onnx.TypeProto()))
         return model
-
-
-def _refuse_bodies(nodes: Iterable[onnx.NodeProto]) -> None:
-    """Keep nodes with bodies from onnx: it would convert what is in them too, which has its own turn."""
-    for node in nodes:
-        if any(graphs_of(attribute) for attribute in node.attribute):
-            raise ValueError(f"failed: {node.op_type} has a body and is another operator there")
 
 
 def _kept(node: onnx.NodeProto, version: int, types: Types) -> Found:

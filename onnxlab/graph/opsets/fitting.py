@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from onnxlab import dtypes, schemas
-from onnxlab.graph.attributes import encode
+from onnxlab.graph.attributes import decode, encode
+from onnxlab.graph.tensors import from_array
 from onnxlab.graph.validation import attribute_problem
 
 Types = Mapping[str, onnx.TypeProto]
@@ -104,6 +107,44 @@ def same(one: onnx.NodeProto, other: onnx.NodeProto, version: int) -> bool:
         and list(one.output)[: _count(one.output)] == list(other.output)[: _count(other.output)]
         and _attributes(one, version) == _attributes(other, version)
     )
+
+
+def same_with(
+    constants: Mapping[str, onnx.TensorProto], nodes: Sequence[onnx.NodeProto], other: onnx.NodeProto, version: int
+) -> bool:
+    """Whether nodes are one node and its constants, and say the same as another one that reads `constants`."""
+    held = [tensor for each in nodes if each.op_type == "Constant" and (tensor := constant_tensor(each)) is not None]
+    rest = [each for each in nodes if each.op_type != "Constant"]
+    inner = {**constants, **{tensor.name: tensor for tensor in held}}
+    return len(rest) == 1 and same(_inlined(rest[0], inner), _inlined(other, constants), version)
+
+
+def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """What a Constant node holds, under the name of its output; None for strings and what is sparse."""
+    attribute = next(iter(node.attribute), None)
+    if attribute is None or attribute.ref_attr_name or attribute.name not in ("value", *_PLAIN):
+        return None
+    made = onnx.TensorProto()
+    if attribute.name == "value":
+        made.CopyFrom(attribute.t)
+    else:
+        made.CopyFrom(from_array(np.asarray(decode(attribute), _PLAIN[attribute.name])))
+    made.name = node.output[0]
+    return made
+
+
+_PLAIN = {"value_int": "int64", "value_ints": "int64", "value_float": "float32", "value_floats": "float32"}
+
+
+def _inlined(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto]) -> onnx.NodeProto:
+    """A node with what its constant inputs hold in the place of their names."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for slot, name in enumerate(node.input):
+        if name in constants:
+            array = numpy_helper.to_array(constants[name])
+            copy.input[slot] = f"{array.dtype} {array.shape} {array.tobytes().hex()}"
+    return copy
 
 
 def _attributes(node: onnx.NodeProto, version: int) -> dict[str, bytes]:

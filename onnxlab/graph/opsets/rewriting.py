@@ -1,0 +1,80 @@
+"""What onnx's adapters do not know: ways down, an operator that means something else, axes counted from the end."""
+
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+
+from onnxlab.graph.attributes import decode, encode
+from onnxlab.graph.opsets.fitting import Types
+
+Nodes = list[onnx.NodeProto]
+
+_LAST = np.iinfo(np.int64).max
+
+
+def _shape(node: onnx.NodeProto) -> Nodes:
+    """Shape(x, start, end) = Shape(x)[start:end]; both clamp as Python does."""
+    given = {attribute.name: decode(attribute) for attribute in node.attribute}
+    whole, starts, ends = (f"{node.output[0]}/{name}" for name in ("whole", "starts", "ends"))
+    return [
+        onnx.NodeProto(op_type="Shape", input=node.input, output=[whole]),
+        _constant(starts, given.get("start", 0)),
+        _constant(ends, given.get("end", _LAST)),
+        onnx.NodeProto(op_type="Slice", input=[whole, starts, ends], output=node.output),
+    ]
+
+
+def _constant(name: str, number: int) -> onnx.NodeProto:
+    node = onnx.NodeProto(op_type="Constant", output=[name])
+    node.attribute.append(encode("value", np.array([number], np.int64), "tensor"))
+    return node
+
+
+REWRITTEN: dict[tuple[str, int], Callable[[onnx.NodeProto], Nodes]] = {("Shape", 15): _shape}
+"""(operator, version since which it is too new): what it is in the version before."""
+
+
+_OVER_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
+"""Operators that flatten all dims from their axis on before ai.onnx 13, and from then on look along it."""
+
+
+def crossing_problem(node: onnx.NodeProto, old: int, new: int) -> str:
+    """What onnx does not know of: an operator that means something else there, which its adapters leave as it is."""
+    if node.op_type != "Hardmax" or (old < 13) == (new < 13):
+        return ""
+    if any(attribute.name == "axis" and attribute.i == -1 for attribute in node.attribute):
+        return ""
+    return "Hardmax flattens all dims from its axis on before ai.onnx 13; it stays the same only along the last one"
+
+
+def with_last_axis(node: onnx.NodeProto, types: Types, default: int) -> onnx.NodeProto:
+    """A Softmax or its like with -1 for its axis where that is the last: what means the same before and since 13."""
+    rank = _rank(node, types)
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), default)
+    if node.op_type not in _OVER_AN_AXIS or axis not in (-1, (rank or 0) - 1):
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    copy.attribute.append(encode("axis", -1, "int"))
+    return copy
+
+
+def _rank(node: onnx.NodeProto, types: Types) -> int | None:
+    kind = types.get(next(iter(node.input), ""))
+    return len(kind.tensor_type.shape.dim) if kind is not None and kind.tensor_type.HasField("shape") else None
+
+
+def non_negative(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
+    """A node with its axes counted from the front, as before ai.onnx 11, where the rank is known."""
+    if (rank := _rank(node, types)) is None:
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for attribute in copy.attribute:
+        if attribute.name == "axis" and attribute.i < 0:
+            attribute.i += rank
+        elif attribute.name == "axes" and node.op_type != "Unsqueeze":
+            attribute.ints[:] = [axis + rank if axis < 0 else axis for axis in attribute.ints]
+    return copy
