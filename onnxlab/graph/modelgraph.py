@@ -43,7 +43,8 @@ class ModelGraph:
         version: counts commits, undo and redo included.
         nodes, values, scopes: records by id; read-only for everybody but the changes.
         kept: what inference keeps of nodes beside the records, by whatever tells one from another; told with
-            `forget_node(id)` and `forget_scope(id)` what changes, and dropped when the meaning of all nodes may.
+            `forget_node(id)`, `forget_scope(id)` and `forget_value(id)` (of an initializer) what changes, and dropped
+            when the meaning of all nodes may.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
         networks: the graph as networkx sees it, scope by scope.
@@ -85,6 +86,10 @@ class ModelGraph:
 
     def apply(self, *changes: Change, label: str = "edit", origin: Any = None) -> None:
         """Make changes as one edit, or as a part of the transaction that this thread has open."""
+        active = self.transaction
+        if active is not None and active.thread == threading.get_ident() and len(changes) == 1:
+            active.apply(changes[0])  # all or nothing by itself
+            return
         with self.edit(label, origin) as transaction:
             for change in changes:
                 transaction.apply(change)
@@ -280,6 +285,8 @@ class ModelGraph:
 
     def forget_array(self, value: int) -> None:
         self._arrays.pop(value, None)
+        for kept in self.kept.values():
+            kept.forget_value(value)
 
 
 __all__ = ["Follower", "ModelGraph", "NodeView"]

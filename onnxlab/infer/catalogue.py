@@ -49,6 +49,7 @@ class Catalogue:
 
     Attributes:
         call_nodes: ids of the nodes met so far that call a model-local function.
+        tensors: facts of initializers by value id.
         generation: of the schemas that it was made with.
     """
 
@@ -58,6 +59,7 @@ class Catalogue:
         self.generation = schemas.generation()
         self.by_node: dict[int, Found] = {}
         self.call_nodes: set[int] = set()
+        self.tensors: dict[int, Fact] = {}
         self._bound: dict[int, dict[bytes, Found]] = {}
         self._shared: dict[object, Operator] = {}
         self._by_tail: dict[object, Operator] = {}
@@ -74,6 +76,17 @@ class Catalogue:
         """Call it when the inputs, outputs or declarations of a scope changed: its owner's rule sees them."""
         if (record := self._graph.scopes.get(scope)) is not None and record.owner:
             self.forget_node(record.owner)
+
+    def forget_value(self, value: int) -> None:
+        """Call it when the tensor of an initializer is another one."""
+        self.tensors.pop(value, None)
+
+    def forget_outcomes(self) -> None:
+        """Forget what was inferred, not what the nodes are: every rule is asked again."""
+        bound = (found for each in self._bound.values() for found in each.values())
+        for operator in {id(each): each for each in [*self.by_node.values(), *bound]}.values():
+            if isinstance(operator, Operator):
+                operator.memo.clear()
 
     def forget_unknown(self) -> None:
         """Forget operators that nobody knew: onnx.defs may have learnt of them."""

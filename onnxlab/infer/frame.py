@@ -25,6 +25,7 @@ class Frame:
         problems: what is wrong, by node id.
         changed: {value id: the fact before} since the frame was asked to record, None while it is not.
         evaluated: how many nodes were inferred in it.
+        walked: ids of the subgraphs whose values may have facts in it.
     """
 
     call: Hashable = None
@@ -34,6 +35,7 @@ class Frame:
     problems: dict[int, tuple[Problem, ...]] = field(default_factory=dict)
     changed: dict[int, Fact] | None = None
     evaluated: int = 0
+    walked: set[int] = field(default_factory=set)
 
     def set(self, value: int, fact: Fact) -> bool:
         """Keep a fact; True where it is another one than before."""

@@ -18,17 +18,20 @@ class Sources:
     """Facts that come straight from messages, kept until `forget`.
 
     Attributes:
+        tensors: facts of initializers that could be read, by value id; several Sources of a graph may share them.
         problems: by value id, what is wrong with a stored tensor.
     """
 
-    def __init__(self, graph: ModelGraph, token: int) -> None:
+    def __init__(self, graph: ModelGraph, token: int, tensors: dict[int, Fact] | None = None) -> None:
         self._graph = graph
         self._token = token
         self._facts: dict[int, Fact] = {}
+        self.tensors: dict[int, Fact] = {} if tensors is None else tensors
         self.problems: dict[int, Diagnostic] = {}
 
     def forget(self, value: int) -> None:
         self._facts.pop(value, None)
+        self.tensors.pop(value, None)
         self.problems.pop(value, None)
 
     def fact(self, value: ValueRecord) -> Fact:
@@ -36,14 +39,21 @@ class Sources:
 
         A graph input with an initializer is known by its default, as onnx and ONNX Runtime's optimiser take it.
         """
-        found = self._facts.get(value.id)
-        if found is None:
-            found = self._facts[value.id] = self._read(value)
-        return found
+        found = self.tensors.get(value.id) or self._facts.get(value.id)
+        return self._read(value) if found is None else found
 
     def _read(self, value: ValueRecord) -> Fact:
-        if value.initializer is not None:
-            return self._initializer(value)
+        kept = self._facts
+        if value.initializer is None:
+            fact = self._input(value)
+        else:
+            fact = self._initializer(value)
+            if value.id not in self.problems:
+                kept = self.tensors
+        kept[value.id] = fact
+        return fact
+
+    def _input(self, value: ValueRecord) -> Fact:
         fact = self.declared(value)
         if value.is_input and isinstance(fact, TensorFact) and wants_names(fact):
             return named_elements(fact, self._token, None, value.id, "input", value.name)

@@ -7,6 +7,7 @@ model-local functions once per distinct call (`calls.py`).
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from functools import partial
 from typing import cast
@@ -44,9 +45,9 @@ class Walker:
         self.graph = graph
         self.policy = policy
         self.token = token_of(graph)
-        self.sources = Sources(graph, self.token)
         self.calls = Calls(self)
         self.catalogue = catalogue_of(graph, policy)
+        self.sources = Sources(graph, self.token, self.catalogue.tensors)
         self._by_node = self.catalogue.by_node
         self._adjusts = not policy.is_default
         self.overruled: dict[int, Fact] = {}
@@ -64,19 +65,26 @@ class Walker:
         plain = frame.changed is None and not self._adjusts
         for ident in self.graph.index.topological(scope):
             node, operator = nodes[ident], find(ident)
-            if plain and type(operator) is Operator:  # met before with these inputs: nothing but facts to keep
+            if not plain or operator is None or ident in frame.problems:
+                infer_node(frame, node)
+                continue
+            if type(operator) is Operator:
                 outcome = operator.memo.get(tuple([facts.get(vid) for vid in node.inputs]))
-                if outcome is not None and outcome.plain and ident not in frame.problems:
-                    frame.evaluated += 1
-                    for vid, fact in zip(node.outputs, outcome.facts, strict=True):
-                        if vid:
-                            facts[vid] = fact
+                if outcome is None or not outcome.plain:
+                    infer_node(frame, node)
                     continue
-            infer_node(frame, node)
+                found = outcome.facts
+            else:
+                found = (cast("Fact", operator),)
+            frame.evaluated += 1  # a constant, or inputs that were met before: nothing but facts to keep
+            for vid, fact in zip(node.outputs, found, strict=False):
+                if vid:
+                    facts[vid] = fact
 
     def walk_body(self, frame: Frame, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs for these facts of its inputs; where one is UNKNOWN, its declared type counts."""
         scope = self.graph.scopes[body.scope]
+        frame.walked.add(scope.id)
         for position, vid in enumerate(scope.inputs):
             fact = facts[position] if position < len(facts) else UNKNOWN
             frame.set(vid, self.sources.declared(self.graph.values[vid]) if fact is UNKNOWN else fact)
@@ -91,7 +99,9 @@ class Walker:
 
     def _clear_bodies(self, frame: Frame, node: NodeRecord) -> None:
         """Forget what was found in a node's bodies: its rule may not walk them again."""
-        for scope in (self.graph.scopes[body] for bodies in node.bodies.values() for body in bodies):
+        bodies = itertools.chain.from_iterable(node.bodies.values())
+        for scope in [self.graph.scopes[body] for body in bodies if body in frame.walked]:
+            frame.walked.discard(scope.id)
             for vid in scope.names.values():
                 frame.drop(vid)
             for inner in scope.node_ids:
@@ -343,10 +353,18 @@ def _incomplete(inputs: Inputs) -> bool:
 
 
 def _is_plain(fact: Fact) -> bool:
-    """Whether it is a tensor of dims that are numbers and possible, whose elements nobody wants to name."""
+    """Whether it is a tensor of dims that are possible and known as far as can be, whose elements nobody names."""
     if type(fact) is not TensorFact or fact.shape is None or fact.known is not None or fact.elem_type in NAMED_TYPES:
         return False
-    return all(type(dim) is int and 0 <= dim <= _MAX_DIM for dim in fact.shape)
+    for dim in fact.shape:
+        if type(dim) is not int:
+            if cast("Expr", dim).open or not _is_possible(dim):
+                break
+        elif not 0 <= dim <= _MAX_DIM:
+            break
+    else:
+        return True
+    return False
 
 
 def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:

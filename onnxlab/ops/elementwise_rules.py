@@ -123,7 +123,7 @@ def _binary(name: str, function: Callable[..., Any], since: int, to: int = 0, le
 
     def infer(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
         shape = broadcast_shapes([fact.shape for fact in inputs])
-        elem = to or next((elem_type(fact) for fact in inputs if elem_type(fact)), 0)
+        elem = to or elem_type(inputs[0]) or next((elem_type(fact) for fact in inputs if elem_type(fact)), 0)
         return computed(TensorFact(elem, shape), inputs, function, ctx)
 
     def infer_legacy(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:

@@ -178,7 +178,7 @@ def computed(
     does an integer that its type cannot hold, of which `ctx` is told.
     """
     knowns = [known_of(each) for each in inputs]
-    if not isinstance(fact, TensorFact) or fact.shape is None or any(known is None for known in knowns):
+    if None in knowns or not isinstance(fact, TensorFact) or fact.shape is None:
         return fact
     if not all(isinstance(dim, int) for dim in fact.shape):
         return fact

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from math import ceil, isfinite, prod
 from typing import Any, cast
 
@@ -43,10 +44,15 @@ def constant_of_shape(ctx: InferContext, attributes: Attributes, shape: Fact) ->
 
 def _single(tensor: Any) -> Any:
     """The element of a one-element TensorProto; None where it cannot be read."""
+    return _single_of(tensor.SerializeToString())
+
+
+@lru_cache(256)
+def _single_of(encoded: bytes) -> Any:
     import onnx.numpy_helper
 
     try:
-        array = onnx.numpy_helper.to_array(tensor)
+        array = onnx.numpy_helper.to_array(onnx.TensorProto.FromString(encoded))
         return array.item() if array.size == 1 and array.dtype.kind in "iufb" else None
     except (ValueError, TypeError):
         return None

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
@@ -223,3 +224,26 @@ def test_undo_infers_no_node_outside_of_the_edit_and_its_cone(edit: str, monkeyp
     assert inferred <= by_edit | touched
     assert len(inferred) < len(graph.nodes)
     assert all(inference.facts[vid] is known for vid, known in before.items())
+
+
+def test_a_replaced_tensor_is_read_again_whoever_infers() -> None:
+    graph = parsed("agraph (float[4, 6] x) => (y) <int64[2] s = {3, -1}> { y = Reshape(x, s) }")
+    assert str(Inference(graph).fact(graph.resolve_value("y"))) == "float32[3,8]"
+    edits.set_initializer(graph, graph.values[graph.resolve_value("s")], np.array([2, -1]))
+    assert str(Inference(graph).fact(graph.resolve_value("y"))) == "float32[2,12]"
+    graph.undo()
+    assert str(Inference(graph).fact(graph.resolve_value("y"))) == "float32[3,8]"
+
+
+def test_bodies_that_are_not_walked_again_leave_nothing() -> None:
+    graph = parsed(
+        "agraph (float[4] x, bool c) => (y) <bool no = {0}> { y = If (c) <"
+        "then_branch = a () => (float[n] t) { t = Relu(x) }, else_branch = b () => (float[n] e) { e = Neg(x) }> }"
+    )
+    inference = Inference(graph)
+    graph.followers.append(inference.follow)
+    inside = next(scope.names["t"] for scope in graph.scopes.values() if "t" in scope.names)
+    assert str(inference.fact(inside)) == "float32[4]"
+    (owner,) = (node for node in graph.nodes.values() if node.op_type == "If")
+    edits.set_input(graph, owner, 0, "no")
+    assert inference.facts == Inference(graph).facts
