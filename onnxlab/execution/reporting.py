@@ -92,6 +92,7 @@ _VAGUE: tuple[Wording, ...] = (
         re.compile(r"only (?:0-dimensional arrays|length-1 arrays|integer scalar arrays) can be converted"),
         lambda found: "an input has several elements where one is expected",
     ),
+    (re.compile(r"duplicate value in 'axis'"), lambda found: "axes name one axis twice"),
     (re.compile(r"can only convert an array of size 1"), lambda found: "an input has not the one element expected"),
 )
 _PYTHON_SAYS = (AttributeError, AssertionError, KeyError, TypeError)

@@ -311,6 +311,8 @@ def log_softmax(x: Array, axis: int = -1) -> Array:
 def hardmax(x: Array, axis: int = -1) -> Array:
     """1 at the first maximum along `axis`, else 0."""
     y = np.zeros_like(x)
+    if not x.size:
+        return y
     np.put_along_axis(y, np.expand_dims(np.argmax(x, axis=axis), axis), 1, axis=axis)
     return y
 

@@ -58,6 +58,10 @@ def gather_nd(data: Array, indices: Array, batch_dims: int = 0) -> Array:
     depth = indices.shape[-1]
     if depth + batch_dims > data.ndim:
         raise ValueError(f"indices of shape {indices.shape} name {depth} axes: data has {data.ndim - batch_dims}")
+    if not depth:  # every tuple names the whole of data, or of a batch's part
+        lead = indices.shape[batch_dims:-1]
+        parts = data.reshape(*data.shape[:batch_dims], *(1,) * len(lead), *data.shape[batch_dims:])
+        return np.broadcast_to(parts, (*data.shape[:batch_dims], *lead, *data.shape[batch_dims:])).copy()
     return np.asarray(data[(*batch, *(indices[..., i] for i in range(depth)))])
 
 

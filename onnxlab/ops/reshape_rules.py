@@ -124,8 +124,9 @@ def flatten(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
 
 @rule("Squeeze", since=13)
 def squeeze(ctx: InferContext, attributes: Attributes, x: Fact, axes: MaybeFact = None) -> Fact:
-    """Without the axes, whose dims are 1; without every 1 where none are given."""
-    return _squeezed(ctx, x, None if axes is None else integers(axes), axes is None)
+    """Without the axes, whose dims are 1; without every 1 where none are given, or an empty list as in ONNX Runtime."""
+    named = None if axes is None else integers(axes)
+    return _squeezed(ctx, x, named, axes is None or (named is not None and not len(named)))
 
 
 @rule("Squeeze", since=1)

@@ -74,8 +74,8 @@ def transpose(x: Array, perm: Sequence[int] | None = None) -> Array:
 
 @kernel("Squeeze", since=13)
 def squeeze(x: Array, axes: Array | None = None) -> Array:
-    """Drop axes of size 1: those named, or all."""
-    if axes is None:
+    """Drop axes of size 1: those named, or all where none is."""
+    if axes is None or not axes.size:
         return x.squeeze()
     dropped = normal_axes(axes.reshape(-1).tolist(), x.ndim)
     for axis in dropped:
@@ -150,7 +150,7 @@ def split_13(
 ) -> tuple[Array, ...]:
     """Cut along `axis` into the lengths given, or into equal parts (since 18 the last may be shorter)."""
     axis = normal_axis(axis, x.ndim)
-    if split is not None:
+    if split is not None and split.size:
         return split_at(x, axis, integers(split))
     total, count = x.shape[axis], num_outputs or len(ctx.outputs)
     if num_outputs is None and total % count:

@@ -196,6 +196,11 @@ def max_roi_pool(x: Array, rois: Array, pooled_shape: Sequence[int], spatial_sca
     return output
 
 
+def _scalar(x: Array | None, otherwise: float) -> float:
+    """The element of an optional input; one without elements counts as absent."""
+    return otherwise if x is None or not x.size else float(x.reshape(-1)[0])
+
+
 @kernel("NonMaxSuppression", since=10, context=True)
 def non_max_suppression(
     ctx: RunContext,
@@ -210,17 +215,17 @@ def non_max_suppression(
 
     boxes [N, boxes, 4] are two corners (y, x), or centre and size (x, y, w, h); scores [N, classes, boxes].
     """
-    most = 0 if max_output_boxes_per_class is None else int(max_output_boxes_per_class.reshape(-1)[0])
-    overlap = 0.0 if iou_threshold is None else float(iou_threshold.reshape(-1)[0])
+    most = int(_scalar(max_output_boxes_per_class, 0))
+    overlap = _scalar(iou_threshold, 0)
     if not 0 <= overlap <= 1:
         raise ValueError(f"iou_threshold is {overlap}: expected 0 to 1")
-    least = None if score_threshold is None else float(score_threshold.reshape(-1)[0])
+    least = _scalar(score_threshold, -np.inf)
     selected = []
     for batch, corners in enumerate(_corners(boxes, center_point_box)):
         area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
         for number, score in enumerate(scores[batch]):
             order = np.argsort(-score, kind="stable")
-            if least is not None:
+            if least > -np.inf:
                 order = order[score[order] > least]
             kept = 0
             while order.size and kept < most:

@@ -82,3 +82,19 @@ def test_pads_that_cut_more_than_there_is():
     agree("Pad", floats(2, 2), i64(3, -3, 2, 3), np.float32(7), opset=18, mode="constant")
     with pytest.raises(ValueError, match="leave nothing of axis 0: mode 'edge' has nothing to repeat"):
         run("Pad", floats(2), i64(-2, 3), opset=18, mode="edge")
+
+
+def test_optional_inputs_without_elements_count_as_absent():
+    none = np.zeros(0, np.int64)
+    assert run("Squeeze", floats(1, 3, 1), none, opset=13)[0].shape == (3,)
+    assert [part.shape for part in run("Split", floats(6), none, opset=13, outputs=2)] == [(3,), (3,)]
+    boxes, scores = np.array([[[0, 0, 1, 1], [0, 2, 1, 3]]], np.float32), np.array([[[0.9, 0.8]]], np.float32)
+    nothing = np.zeros(0, np.float32)
+    found = agree("NonMaxSuppression", boxes, scores, np.array([2]), nothing, nothing, opset=11)
+    assert len(found[0]) == 2
+
+
+def test_index_tuples_of_no_indices():
+    agree("GatherND", floats(2, 2), np.zeros((2, 0), np.int64), opset=13)
+    agree("GatherND", floats(2, 3, 2), np.zeros((2, 4, 0), np.int64), opset=13, batch_dims=1)
+    agree("Hardmax", floats(4, 0), opset=13)
