@@ -2,8 +2,8 @@
 
     Runner(graph, inference.fact, [NumbaProvider(), NumpyProvider()])
 
-It takes float32 nodes of the operators in `compiled/rules`, and what computes their shapes. Claiming imports no
-Numba; the first call does, in a background thread.
+It takes nodes of the operators in `compiled/rules` on float32, float16 (widened) and 8-bit integers, and what computes
+their shapes. Claiming imports no Numba; the first call does, in a background thread.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _rules() -> Callable[[NodeView], Any]:
 
 
 class NumbaProvider:
-    """Runs regions of float32 nodes with compiled kernels.
+    """Runs regions of nodes with compiled kernels.
 
     Args:
         threads: of a run.

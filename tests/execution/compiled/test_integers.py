@@ -4,6 +4,10 @@ onnxruntime's products of uint8 with int8 saturate on processors without VNNI, s
 the oracle.
 """
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import onnxruntime
 import pytest
@@ -280,3 +284,38 @@ def test_batches_of_none_and_threads(rng):
     one, two = check(model, {"x": x}), check(model, {"x": x}, threads=2)
     np.testing.assert_array_equal(one[y], two[y])
     assert Both(model).run({"x": x[:0]})[0][y].shape == (0, 70)
+
+
+@pytest.mark.parametrize(
+    ("processor", "wanted"), [("znver4", "vpdpwssd"), ("sapphirerapids", "vpdpwssd"), ("x86-64-v3", "vpmaddwd")]
+)
+def test_pairs_are_one_instruction(processor, wanted, monkeypatch):
+    """Products and sum of pairs, also on processors that are not this one, whose code cannot run here."""
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+
+    from onnxlab.execution.compiled.kernels import narrow
+
+    lanes = 8 if wanted == "vpmaddwd" else 16
+    names = {8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
+    monkeypatch.setattr(narrow, "_PAIRS", ((lanes, names[lanes]),))
+    sums, shorts = ir.VectorType(ir.IntType(32), lanes), ir.VectorType(ir.IntType(16), 2 * lanes)
+    module = ir.Module()
+    function = ir.Function(module, ir.FunctionType(sums, [sums, shorts, shorts]), "f")
+    builder = ir.IRBuilder(function.append_basic_block())
+    total, a, b = function.args
+    builder.ret(builder.add(total, narrow.pairs(builder, a, b)))
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=processor, opt=3)
+    assert wanted in machine.emit_assembly(llvm.parse_assembly(str(module)))
+
+
+@pytest.mark.skipif(not os.environ.get("ONNXLAB_LONG"), reason="every kernel is compiled anew: minutes")
+@pytest.mark.parametrize("width", ["avx512", "avx2", "portable"])
+def test_other_widths_of_vectors(width):
+    files = [f"tests/execution/compiled/test_{name}.py" for name in ("integers", "recurrent", "low_bits", "learning")]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]
+    environment = {name: value for name, value in os.environ.items() if name != "ONNXLAB_LONG"}
+    done = subprocess.run(command, env=environment | {"ONNXLAB_SIMD": width}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-3000:]

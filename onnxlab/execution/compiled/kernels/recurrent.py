@@ -34,18 +34,22 @@ from onnxlab.execution.compiled.cache import helper, kernel
 from onnxlab.execution.compiled.kernels import dot, gemm
 from onnxlab.execution.compiled.kernels.gates import gru_row, lstm_row, plane_of, reset_row, rnn_row
 from onnxlab.execution.compiled.kernels.lanes import (
+    BYTES,
     clear_bytes,
     copy_bytes,
     float_of_bits,
     get_i32,
+    load,
     put_i32,
     splat,
+    store,
     word,
 )
 from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS
+from onnxlab.execution.compiled.kernels.narrow import load_i32
 from onnxlab.execution.compiled.kernels.ranges import quantise_rows
 from onnxlab.execution.compiled.kernels.row import STREAMS, wide_row
-from onnxlab.execution.compiled.records import FLOAT, GRU, LSTM
+from onnxlab.execution.compiled.records import GRU, LSTM
 
 (
     PROJECTED, P_STEP, P_ROW, WEIGHTS, SCALES, H0, C0, Y, Y_STEP, Y_DIRECTION, Y_ROW, H_LAST, C_LAST, LENGTHS, FIRST,
@@ -55,7 +59,7 @@ from onnxlab.execution.compiled.records import FLOAT, GRU, LSTM
 _PANEL = COLUMNS * 4
 _LOWEST, _HIGHEST = np.float32(-inf), np.float32(inf)
 _full, _half, _single = gemm.full, gemm.half, gemm.single
-_tile_sums, _finish = dot.tile_sums, dot.finish
+_tile_sums = dot.tile_sums
 
 
 @helper
@@ -91,7 +95,6 @@ def _times_levels(narrow, levels, table, places, rows, hidden, weights, scales, 
     """As `_times`, of levels with their scale and weights that are pairs with theirs, all gates in a row."""
     pairs, panels = (hidden + 1) // 2, (hidden + COLUMNS - 1) // COLUMNS
     step, factor = pairs * _PANEL // (2 if narrow else 1), splat(scale)
-    low, high = splat(_LOWEST), splat(_HIGHEST)
     for gate in range(4):
         plane = y + gate * rows * panels * _PANEL
         for panel in range(panels):
@@ -101,9 +104,11 @@ def _times_levels(narrow, levels, table, places, rows, hidden, weights, scales, 
             while row < rows:
                 count = _tile_sums(narrow, rows - row, levels, table + row * 4, 0, 1, pairs, w, 0, scratch)
                 for m in range(row, min(row + count, rows)):
-                    behind = more + get_i32(sources + m * 4)
-                    _finish(scratch + (m - row) * _PANEL, line + get_i32(places + m * 4), behind, COLUMNS, 0,
-                            scales + at * _PANEL, 0, factor, low, high, FLOAT)  # fmt: skip
+                    at_row, behind = line + get_i32(places + m * 4), more + get_i32(sources + m * 4)
+                    sums = scratch + (m - row) * _PANEL
+                    for v in range(0, _PANEL, BYTES):
+                        value = load_i32(sums + v) * (load(scales + at * _PANEL + v) * factor)
+                        store(at_row + v, value + load(behind + v))
                 row += count
 
 
