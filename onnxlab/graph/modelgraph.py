@@ -86,6 +86,10 @@ class ModelGraph:
 
     def apply(self, *changes: Change, label: str = "edit", origin: Any = None) -> None:
         """Make changes as one edit, or as a part of the transaction that this thread has open."""
+        active = self.transaction
+        if active is not None and active.thread == threading.get_ident() and len(changes) == 1:
+            active.apply(changes[0])  # all or nothing by itself
+            return
         with self.edit(label, origin) as transaction:
             for change in changes:
                 transaction.apply(change)

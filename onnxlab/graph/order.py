@@ -30,7 +30,7 @@ class Order(Tables):
                 self.nodes[node_id].label = fresh
             label = self._label_at(scope, position)
         node.label = label
-        scope.node_ids.insert(position, node.id)
+        scope.node_ids[position:position] = (node.id,)  # a memmove; list.insert moves one by one
 
     def _label_at(self, scope: Scope, position: int) -> int:
         low, high = [

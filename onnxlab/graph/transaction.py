@@ -1,5 +1,6 @@
 """An edit in progress: changes applied one by one, judged together, kept or taken back as a whole."""
 
+import threading
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ class Transaction:
         self.inverses: list[Change] = []
         self._notes: list[Any] = []  # what the journal made of each change, in step with `inverses`
         self._deeds: list[Deed] = []  # what the script of the history needs of each change, likewise
+        self.thread = 0
         self._outer: Transaction | None = None
         self._savepoint = 0
         self.touch = Touch(graph)
@@ -39,6 +41,7 @@ class Transaction:
         try:
             with UNINTERRUPTED:
                 self._graph.lock.acquire()
+                self.thread = threading.get_ident()
                 self._outer = self._graph.transaction
                 if self._outer is None:
                     self.problems = validation.Problems(self._graph)

@@ -1,6 +1,5 @@
 """Take a node out and join what it read to what read it."""
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import onnx
@@ -34,7 +33,9 @@ def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
     if output.formal_outputs:
         _bypass_to_output(graph, node, source, output)
         return
-    graph.apply(*_read_instead(graph, output, source), RemoveNode(node.id))
+    for change in _read_instead(graph, output, source):
+        graph.apply(change)
+    graph.apply(RemoveNode(node.id))
 
 
 def _is_read(value: ValueRecord) -> bool:
@@ -58,10 +59,9 @@ def _data_input(graph: "ModelGraph", node: NodeRecord) -> ValueRecord | None:
     return inputs[0][1] if inputs and not node.bodies else None
 
 
-def _read_instead(graph: "ModelGraph", old: ValueRecord, new: ValueRecord) -> Iterable[SetInputs]:
+def _read_instead(graph: "ModelGraph", old: ValueRecord, new: ValueRecord) -> list[SetInputs]:
     """Let every reader of a value read another one."""
-    for reader in dict.fromkeys(node for node, _ in old.uses):
-        yield reading(graph, graph.nodes[reader], old, new)
+    return [reading(graph, graph.nodes[reader], old, new) for reader in dict.fromkeys(node for node, _ in old.uses)]
 
 
 def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
@@ -72,7 +72,7 @@ def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord
     """
     if source.producers and source.scope == node.scope and not source.formal_outputs:
         name = output.name
-        readers = list(_read_instead(graph, output, source))
+        readers = _read_instead(graph, output, source)
         position = graph.scopes[node.scope].position(node)
         graph.apply(*readers, RemoveNode(node.id))
         _adopt_name(graph, source, name, position)
