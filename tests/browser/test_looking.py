@@ -21,7 +21,9 @@ def shown(lab: Lab, name: str) -> Widget:
 
 def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget = shown(lab, "mobilenet_fp16")
-    names = lab.python("import json; print(json.dumps([node.outputs[0].name for node in model.nodes if node.op_type == 'Conv']))")
+    names = lab.python(
+        "import json; print(json.dumps([node.outputs[0].name for node in model.nodes if node.op_type == 'Conv']))"
+    )
     first, later = widget.node(names[2]), widget.node(names[6])
 
     # a file for the input: every value shows what it is, one can be looked into, kept, and seen by hovering
@@ -60,6 +62,20 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget.get("minimap").wait_for(state="visible")
     widget.press("Alt+ArrowLeft")
     widget.wait("(handle, node) => handle.app.selection[0] === node", first)
+
+    # the other way to read, and the page of keys
+    widget.get("toolbar-flow").click()
+    flow = """(handle, [first, later]) => {
+        const nodes = handle.view.debug().boxes.filter((box) => box.kind === 'node');
+        const x = (id) => nodes.find((box) => box.id === id)?.x;
+        return x(later) > x(first) + 100;
+    }"""
+    widget.wait(flow, [first, later])
+    assert lab.python("print(json.dumps(view.flow))") == "right"
+    widget.press("?")
+    widget.get("keys").get_by_text("back and forward").wait_for()
+    lab.page.keyboard.press("Escape")
+    widget.get("keys").wait_for(state="detached")
 
     # an edit: old and new shapes, who refuses, and why
     lab.add_cell(f"model.node({first}).attributes['strides'] = [2, 2]")
