@@ -405,6 +405,7 @@ def greedy_search(
     return like(ids, (batch, as_dim(ctx, _size(length), 0, 1))), TensorFact(dtypes.FLOAT, (batch, vocabulary))
 
 
+@rule("WhisperBeamSearch", domain=DOMAIN)
 @rule("BeamSearch", domain=DOMAIN)
 def beam_search(
     ctx: InferContext,
