@@ -8,12 +8,14 @@ Sources: docs/ContribOperators.md and the schemas of ONNX Runtime.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from onnxlab.limits import RunContext
 from onnxlab.ops.activation import gelu_tanh, sigmoid, softmax, swish
+from onnxlab.ops.attention import causal_conv_with_state, linear_attention
 from onnxlab.ops.contrib import DOMAIN, fast_gelu, group_norm
 from onnxlab.ops.matmul import mat_mul
 from onnxlab.ops.norm import standardise
@@ -140,3 +142,31 @@ def mixture_of_experts(
         outer = inner @ widen(fc2[expert]).T
         y[at] += (outer if fc2_bias is None else outer + widen(fc2_bias[expert])) * weights[at, rank][:, None]
     return narrow(y.reshape(*x.shape[:-1], -1), x.dtype)
+
+
+def _refused(op_type: str, default: Mapping[str, int], given: Mapping[str, Any]) -> None:
+    """Raise NotImplementedError for attributes that ONNX Runtime's form has and ai.onnx's has not."""
+    for name, value in default.items():
+        if given.get(name, value) != value:
+            raise NotImplementedError(f"{op_type} with {name} {given[name]} has no kernel here: expected {value}")
+
+
+@kernel("LinearAttention", domain=DOMAIN, context=True)
+def linear_attention_ms(ctx: RunContext, *inputs: Any, state_window: int = 0, **attributes: Any) -> tuple[Array, Array]:
+    """As LinearAttention-27 of ai.onnx."""
+    _refused("LinearAttention", {"state_window": 0}, {"state_window": state_window})
+    return linear_attention(ctx, *inputs, **attributes)
+
+
+@kernel("CausalConvWithState", domain=DOMAIN)
+def causal_conv_with_state_ms(
+    x: Array,
+    weight: Array,
+    bias: Array | None = None,
+    past_state: Array | None = None,
+    activation: str = "none",
+    **layout: int,
+) -> tuple[Array, Array]:
+    """As CausalConvWithState-27 of ai.onnx."""
+    _refused("CausalConvWithState", {"channels_last": 0, "dilation": 1, "ndim": 1, "state_window": 0}, layout)
+    return causal_conv_with_state(x, weight, bias, past_state, activation)

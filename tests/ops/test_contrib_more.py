@@ -31,6 +31,18 @@ def test_mixture_of_experts(activation, k):
     agree("MoE", x, router, *layers, activation_type=activation, k=k, normalize_routing_weights=k - 1, rtol=1e-4, **MS)
 
 
+@pytest.mark.parametrize("update_rule", ["linear", "gated_delta"])
+def test_recurrent_forms_of_ai_onnx(update_rule):
+    query, key, value = (floats(1, 4, 16, seed=seed) for seed in range(3))
+    gates = [-np.abs(floats(1, 4, 2, seed=3)), np.abs(floats(1, 4, 2, seed=4))] if "delta" in update_rule else []
+    agree("LinearAttention", query, key, value, None, *gates, q_num_heads=2, kv_num_heads=2, update_rule=update_rule,
+          outputs=2, rtol=1e-4, **MS)  # fmt: skip
+    x, weight, past = floats(2, 3, 5), floats(3, 1, 4), floats(2, 3, 3, seed=1)
+    agree("CausalConvWithState", x, weight, floats(3), past, activation="silu", outputs=2, rtol=1e-4, **MS)
+    with pytest.raises(NotImplementedError, match="with dilation 2 has no kernel here"):
+        run("CausalConvWithState", x, weight, outputs=2, dilation=2, **MS)
+
+
 def test_integers():
     agree("MatMulInteger16", ints(2, 3, dtype=np.int16), ints(3, 4, seed=1, dtype=np.int16), **MS)
     a, b = ints(2, 3, low=0, high=255, dtype=U8), ints(3, low=0, high=255, seed=1, dtype=U8)
