@@ -1,4 +1,4 @@
-"""Shape rules of operators of ONNX Runtime that carry a state along a sequence: linear attention, causal convolution."""
+"""Shape rules of ONNX Runtime's operators that carry a state along a sequence: linear attention, causal convolution."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def linear_attention(
 def causal_conv(
     ctx: InferContext, attributes: Attributes, x: Fact, weight: Fact, *_others: MaybeFact
 ) -> tuple[Fact, Fact]:
-    """The input's shape; the state holds what the next call's first window reaches back to: [batch, channels, reach]."""
+    """The input's shape; the state [batch, channels, reach] is what the next call's first window reaches back to."""
     if x.shape is None:
         return x.bare, like(x, None)
     rank_at_least(x, 3, "the input")
     reach: Dim = ctx.symbol(1, 2)
     if weight.shape is not None:
         reach = (weight.shape[-1] - 1) * attributes.get("dilation", 1)
-    state = (x.shape[0], x.shape[1], reach)
+    state: Shape = (x.shape[0], x.shape[1], reach)
     if attributes.get("channels_last") or attributes.get("ndim", 1) != 1:
         state = unknown_shape(ctx, len(x.shape), 1)
     return x.bare, like(x, _windowed(attributes, state))
