@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 INSPECTED = 20_000
 """Nodes of the largest model whose every node can be inspected in the page; larger ones are only drawn and searched."""
-SUMMARISED = 1 << 26
-"""Bytes of initializers that are read for their statistics; those beyond are listed without."""
+SUMMARISED, SUMMARIES = 1 << 26, 5_000
+"""Bytes and number of initializers that are read for their statistics; those beyond are listed without."""
 STATIC_BOXES = 120
 """Boxes of the picture that is there before the page's script has run, and where none may run."""
 
@@ -106,18 +106,27 @@ def record(hub: Hub) -> JSON:
 
 
 def _values(hub: Hub) -> JSON:
-    """Answers about all values; the data of initializers is read until SUMMARISED bytes are."""
-    left = SUMMARISED
+    """Answers about all values; the data of initializers is read until SUMMARISED bytes or SUMMARIES of them are."""
+    left, count = SUMMARISED, SUMMARIES
     found: JSON = {}
     for ident, value in hub.model.graph.values.items():
-        stored = value.initializer
-        size = nbytes(stored) if isinstance(stored, onnx.TensorProto) else 0
+        size = _size(value.initializer)
+        read = 0 <= size <= left and (count > 0 or not size)
         try:
-            found[str(ident)] = hub.inspector.value(ident, read=size <= left)
+            found[str(ident)] = hub.inspector.value(ident, read=read)
         except LoadError:  # external data that is not there
             found[str(ident)] = hub.inspector.value(ident, read=False)
-        left -= size if size <= left else 0
+        if read and size:
+            left, count = left - size, count - 1
     return found
+
+
+def _size(stored: object) -> int:
+    """Bytes of an initializer, 0 where there is none, -1 where type and shape make no tensor."""
+    try:
+        return nbytes(stored) if isinstance(stored, onnx.TensorProto) else 0
+    except LoadError:
+        return -1
 
 
 def _inert(script: str) -> str:

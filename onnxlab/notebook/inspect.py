@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from onnxlab.analysis.statistics import Statistics, statistics
-from onnxlab.errors import Diagnostic, NameLookupError
+from onnxlab.errors import Diagnostic, LoadError, NameLookupError
 from onnxlab.graph.attributes import AttributeRef, decode, kind_of
 from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.graph.index import function_key
@@ -252,10 +252,13 @@ def attribute_on_wire(name: str, given: onnx.AttributeProto | None, spec: Attrib
 
 
 def _decode(attribute: onnx.AttributeProto) -> Any:
-    """The value; of a graph its summary, since the body is a scope of its own."""
+    """The value; of a graph its summary, since the body is a scope of its own; a tensor that is broken as it stands."""
     if attribute.type == onnx.AttributeProto.GRAPH and not attribute.ref_attr_name:
         return attribute.g
-    return decode(attribute)
+    try:
+        return decode(attribute)
+    except LoadError:
+        return attribute.t if attribute.HasField("t") else list(attribute.tensors)
 
 
 def _is_long(value: Any) -> bool:

@@ -33,7 +33,9 @@ def on_wire(value: Any) -> Any:
         case list() | tuple():
             return [on_wire(item) for item in value[:MAX_ITEMS]]
         case onnx.TensorProto():
-            return {"dtype": dtypes.name(value.data_type), "shape": list(value.dims), "preview": ""}
+            known = value.data_type in dtypes.ELEM_TYPES
+            dtype = dtypes.name(value.data_type) if known else f"element type {value.data_type}"
+            return {"dtype": dtype, "shape": list(value.dims), "preview": ""}
         case onnx.GraphProto():
             return f"{value.name or 'graph'}: {len(value.node)} nodes"
         case BodyRef():

@@ -6,16 +6,17 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.lazy import LazyTensor
-from onnxlab.notebook import inspect
+from onnxlab.notebook import export, inspect
 from onnxlab.notebook.documents import first_sentence, unwrapped
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.protocol import from_wire, number
 from tests.corpus import Corpus
+from tests.notebook.conftest import Page
 
 MODELS = ["functions_ts", "script_control", "silero_vad_if", "skl_rf", "string_ops", "minilm_int8", "llama12_dyn_ext"]
 
@@ -132,3 +133,19 @@ def test_large_weights_in_files_are_read_at_their_ends(tmp_path: Path, monkeypat
     found = hub_of(model).inspector.value(model.value("w").id)
     assert found["initializer"]["preview"] == "[0., 1., 2., ..., 3997., 3998., 3999.]"
     assert (found["statistics"], sum(read)) == (None, 6)
+
+
+def test_a_broken_tensor_is_shown_as_it_stands() -> None:
+    """In an attribute and as an initializer; so is the page that is exported."""
+    broken = onnx.TensorProto(name="w", data_type=-3, dims=[2], raw_data=b"1234")
+    short = onnx.TensorProto(data_type=TensorProto.STRING, dims=[2], string_data=[b"one"])
+    nodes = [helper.make_node("Constant", [], ["c"]), helper.make_node("Custom", ["w"], ["y"], domain="my")]
+    nodes[0].attribute.add(name="value", type=onnx.AttributeProto.TENSOR, t=short)
+    nodes[1].attribute.add(name="value", type=onnx.AttributeProto.TENSOR, t=broken)
+    graph = helper.make_graph(nodes, "g", [], [onnx.ValueInfoProto(name="y")], [broken])
+    opened = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
+    page = Page(opened)
+    for ident, dtype in zip(opened.graph.main.node_ids, ("string", "element type -3"), strict=True):
+        (value,) = [each["value"] for each in page.ask("inspect", node=ident)["attributes"] if each["name"] == "value"]
+        assert value == {"dtype": dtype, "shape": [2], "preview": ""}
+    assert len(export.record(hub_of(opened))["values"]) == len(opened.graph.values)
