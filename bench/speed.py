@@ -101,19 +101,25 @@ def against(
     sides += [lambda made=made: made.run(None, feeds) for made in sessions]  # type: ignore[misc]
     for side in sides:
         side()
+    inner = [max(1, min(200, round(2e-3 / min(timed(side) for _ in range(3))))) for side in sides]
     best = [float("inf")] * len(sides)
     for _ in range(repeats):
         for number, side in enumerate(sides):
-            inner = max(1, min(50, round(1e-3 / max(best[number], 1e-5))))
-            best[number] = min(best[number], spent(side, inner, threads))
+            inner[number] = max(inner[number], min(200, round(2e-3 / min(best[number], 1.0))))
+            best[number] = min(best[number], spent(side, inner[number], threads))
     return Row(what, best[0], min(best[1:]), "onnxruntime, its better one", promise)
 
 
 def spent(side: Callable[[], Any], inner: int, threads: int) -> float:
-    """Seconds of one call: the processor's, where one thread does the work, so that a busy machine adds nothing."""
+    """Seconds of one call: the processor's, where one thread does the work, so that a busy machine adds nothing.
+
+    A short call is made once before: the first after a collection of garbage is not like those that follow.
+    """
+    gc.collect()
+    if inner > 1:
+        side()
     if threads > 1:
         return timed(side, inner)
-    gc.collect()
     start = time.process_time()
     for _ in range(inner):
         side()

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class ReadyProgram:
 
     Attributes:
         threads: of BLAS, 0 for a program that does not use it.
-        seconds: of the last run.
+        seconds: of the processor, for the last run.
         accepted: {signature: None} of feeds that were taken as they were.
     """
 
@@ -71,7 +71,7 @@ class ReadyProgram:
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         """Run on feeds of an accepted signature, in the caller's thread. Raises what the nodes raise."""
-        began = perf_counter()
+        began = thread_time()
         limits = Limits(int(SHARE_OF_MEMORY * available_memory()), stop=_NEVER)
         run, program = Run(limits), self.program
         with np.errstate(all="ignore"):
@@ -80,7 +80,7 @@ class ReadyProgram:
                     results = self._results(run, feeds)
             else:
                 results = self._results(run, feeds)
-        self.seconds = perf_counter() - began
+        self.seconds = thread_time() - began
         return owned(results, program.outputs, feeds)
 
     def _results(self, run: Run, feeds: Mapping[str, Any]) -> Sequence[Any]:
