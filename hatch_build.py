@@ -13,11 +13,11 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BUNDLE = ("widget.js", "widget.css")
+BUNDLE = ("widget.js", "loader.js", "widget.css")
 NOT_SOURCES = {"node_modules", "test", "tests", "dev", "bench", "dist"}
 
 NO_NPM = (
-    "{static} holds no widget.js and widget.css, and npm, which builds them from widgets/, is not on the "
+    "{static} holds no widget.js, loader.js and widget.css, and npm, which builds them from widgets/, is not on the "
     "PATH. Install Node.js 20 or newer (Debian: apt-get install nodejs npm), or install a wheel of onnxlab."
 )
 

@@ -14,7 +14,7 @@ import pytest
 import onnxlab
 
 ROOT = Path(__file__).resolve().parent.parent
-BUNDLE = ("onnxlab/notebook/static/widget.js", "onnxlab/notebook/static/widget.css")
+BUNDLE = tuple(f"onnxlab/notebook/static/{name}" for name in ("widget.js", "loader.js", "widget.css"))
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_the_package_in_use_has_its_bundle() -> None:
 def project(root: Path) -> tuple[Path, Path]:
     """Lay out a project, a widget source and its bundle of one age; return (source, static folder)."""
     source, static = root / "widgets" / "src" / "main.ts", root / "onnxlab" / "notebook" / "static"
-    for path in (root / "widgets" / "package.json", source, static / "widget.js", static / "widget.css"):
+    for path in (root / "widgets" / "package.json", source, *(root / name for name in BUNDLE)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
         os.utime(path, (1000, 1000))

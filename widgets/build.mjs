@@ -1,4 +1,4 @@
-// Builds the widget: widgets/src -> onnxlab/notebook/static/widget.js and widget.css.
+// Builds the widget: widgets/src -> onnxlab/notebook/static/widget.js, loader.js and widget.css.
 // `--watch` rebuilds on change, `--sourcemap` keeps the sources readable in the browser's debugger.
 
 import { mkdir, readFile } from "node:fs/promises";
@@ -13,7 +13,7 @@ const target = path.resolve(here, "../onnxlab/notebook/static");
 
 const options = {
   ...settings({ minify: !watch }),
-  entryPoints: { widget: "src/index.ts" },
+  entryPoints: { widget: "src/index.ts", loader: "src/loader.ts" },
   outdir: target,
   sourcemap,
   define: { "process.env.NODE_ENV": '"production"' },
@@ -26,7 +26,7 @@ if (watch) {
   for (const each of [options, styles]) await (await context({ ...each, logLevel: "info" })).watch();
 } else {
   await Promise.all([build(options), build(styles)]);
-  for (const name of ["widget.js", "widget.css"]) {
+  for (const name of ["widget.js", "loader.js", "widget.css"]) {
     const bytes = await readFile(path.join(target, name));
     const sizes = `${(bytes.length / 1000).toFixed(1)} kB, ${(gzipSync(bytes).length / 1000).toFixed(1)} kB gzipped`;
     console.log(`${name}: ${sizes}`);

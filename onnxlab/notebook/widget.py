@@ -1,5 +1,6 @@
 """The widget: a handful of synchronised traits, and a session to which every message goes."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -32,6 +33,11 @@ def _bundled(name: str) -> str:
             f"{STATIC / name} is missing: this checkout has no bundle of the widget yet; "
             "`pip install -e .` or `python hatch_build.py` builds it"
         ) from None
+
+
+def _digest(code: str) -> str:
+    """Names a bundle: a page that has it asks for no other of this name."""
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
 
 
 def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
@@ -83,7 +89,8 @@ class ModelWidget(anywidget.AnyWidget):
         model: the model that is shown.
     """
 
-    _esm = _bundled("widget.js")
+    _code = _bundled("widget.js")
+    _esm = _bundled("loader.js")
     _css = _bundled("widget.css")
 
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
@@ -92,6 +99,7 @@ class ModelWidget(anywidget.AnyWidget):
     height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)
+    bundle = traitlets.Unicode(_digest(_code), read_only=True).tag(sync=True)
 
     def __init__(self, model: "Model", **options: Any) -> None:
         self.model = model
@@ -109,7 +117,11 @@ class ModelWidget(anywidget.AnyWidget):
         self.send(content, buffers)
 
     def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
-        if self._session is not None:
+        if self._session is None:
+            return
+        if isinstance(content, dict) and content.keys() == {"bundle"}:  # the loader's question: see loader.ts
+            self.send({"bundle": self.bundle, "code": self._code})
+        else:
             self._session.receive(content)
 
     def _drop_removed(self, commit: "Commit") -> None:

@@ -99,3 +99,12 @@ def test_a_picture_reads_down_or_to_the_right(model: onnxlab.Model) -> None:
     assert view.flow == "down"
     with pytest.raises(traitlets.TraitError):
         view.flow = "up"
+
+
+def test_the_loader_is_small_and_asks_for_the_bundle(model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = model.view()
+    assert len(view._esm) < 3000, "every view brings it, and a page keeps it"
+    sent: list[dict[str, str]] = []
+    monkeypatch.setattr(view, "send", lambda content, buffers=None: sent.append(content))
+    view._receive(view, {"bundle": view.bundle}, [])
+    assert sent == [{"bundle": view.bundle, "code": (STATIC / "widget.js").read_text(encoding="utf-8")}]
