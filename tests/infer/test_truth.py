@@ -32,7 +32,10 @@ class Binding:
         if dim is VARIES:
             return ""
         if isinstance(dim, Expr):
-            dim = replace_symbols(dim, self.values.get)
+            try:
+                dim = replace_symbols(dim, self.values.get)
+            except ValueError as error:  # a broadcast of sizes that do not
+                return f"{dim} is {seen}, but {error}"
         atom = sole_atom(dim) if isinstance(dim, Expr) else None
         if atom is not None and not atom.function and atom.definition is None:
             self.values[atom] = seen
@@ -147,12 +150,13 @@ def test_no_fact_contradicts_a_run_of_an_optimised_model(
     assert corpus_contradictions(path, feeds(name), Oracle(), twice=True) == ([], 1 if name == "resnet101_qdq" else 2)
 
 
-def optimised(path: Path, folder: Path) -> Path:
-    """The model as ONNX Runtime's optimiser writes it, but for what is only for this processor."""
+def optimised(path: Path, folder: Path, everything: bool = False) -> Path:
+    """The model as ONNX Runtime's optimiser writes it; with `everything` also what is for this processor only."""
     import onnxruntime
 
+    levels = onnxruntime.GraphOptimizationLevel
     options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if everything else levels.ORT_ENABLE_EXTENDED
     options.optimized_model_filepath = str(folder / "optimised.onnx")
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
