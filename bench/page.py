@@ -25,7 +25,7 @@ from tests.browser.lab import FLAGS, Lab, Widget
 from tests.corpus import Corpus
 
 REPEATS = 3
-CYCLES, BATCH = 200, 20
+CYCLES, BATCH = 200, 5
 MB = 1 << 20
 
 _FRAME = """() => new Promise((resolve, reject) => {
