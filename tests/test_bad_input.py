@@ -185,3 +185,15 @@ def test_an_empty_tensor_with_dims_that_overflow() -> None:
     proto.graph.initializer[0].dims[:] = [-2, -3]
     proto.graph.initializer[0].float_data[:] = range(6)
     assert "tensor-shape" in {problem.code for problem in onnxlab.load(proto).check()}
+
+
+@pytest.mark.parametrize("dims", [[2**62] * 3, [0, 2**62, 2**62], [f"d{axis}" for axis in range(100)]], ids=str)
+def test_shapes_that_numpy_has_not_are_drawn_and_exported(dims: list[int | str], tmp_path: Path) -> None:
+    proto = one_node(helper.make_node("Neg", ["x"], ["y"]))
+    proto.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, dims))
+    if 0 in dims:
+        proto.graph.initializer.add(name="x", dims=dims, data_type=TensorProto.FLOAT)
+    model = onnxlab.load(proto)
+    assert model.to_html(tmp_path / "model.html").stat().st_size > 1000
+    assert "</svg>" in model.to_svg()
+    assert str(model.fact("y").dtype) == "float32"

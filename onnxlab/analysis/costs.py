@@ -46,7 +46,10 @@ def _array(fact: Fact) -> "np.ndarray[Any, Any] | None":
     """An array of the shape of a fact that takes no memory."""
     if fact.shape is None:
         return None
-    return np.broadcast_to(np.zeros((), np.bool_), tuple(map(_size, fact.shape)))
+    try:
+        return np.broadcast_to(np.zeros((), np.bool_), tuple(map(_size, fact.shape)))
+    except ValueError:  # more dims, or larger ones, than NumPy has
+        return None
 
 
 def _size(dim: Dim) -> int:

@@ -62,6 +62,8 @@ def _to_language(model: onnx.ModelProto) -> str:
         return onnx.printer.to_text(model) + "\n"
     except UnicodeDecodeError:
         raise ValueError("a string in an attribute or tensor is no UTF-8, which ONNX text cannot hold") from None
+    except onnx.shape_inference.InferenceError as error:
+        raise ValueError(f"ONNX text cannot hold a tensor that is broken: {error}") from None
 
 
 _FIELDS = (

@@ -48,7 +48,11 @@ def to_array(tensor: onnx.TensorProto | onnx.SparseTensorProto, base_dir: Path |
         array = _dense(tensor, base_dir)
     else:
         shape = _shape(tensor.dims, tensor.name)
-        array = _flat(tensor, math.prod(shape), base_dir).reshape(shape)
+        flat = _flat(tensor, math.prod(shape), base_dir)
+        try:
+            array = flat.reshape(shape)
+        except ValueError as error:  # more dims than NumPy has, or one of 0 beside others whose product overflows
+            raise LoadError(f"tensor {tensor.name!r}: NumPy has no array of {len(shape)} such dims: {error}") from None
     array.flags.writeable = False
     return array
 
