@@ -116,6 +116,8 @@ function Problems({ app }: { app: App }) {
 function Problem({ app, diagnostic }: { app: App; diagnostic: Diagnostic }) {
   const { severity, message, node, value, expected, found, hint } = diagnostic;
   const where = node ? nodeLabel(app.store, node) : value ? (app.store.values.get(value)?.name ?? "") : "";
+  // Messages begin with the node's name, which stands in a column of its own here.
+  const text = where && message.startsWith(`${where} (`) ? message.slice(where.length + 1) : message;
   const detail = [expected && `expected ${expected}`, found && `found ${found}`, hint].filter(Boolean).join(" · ");
   return (
     <li>
@@ -126,7 +128,7 @@ function Problem({ app, diagnostic }: { app: App; diagnostic: Diagnostic }) {
       >
         <Icon name={severity} />
         <span class="ol-problem-where ol-mono ol-elided">{where}</span>
-        <span class="ol-problem-text ol-elided">{message}{detail && <span class="ol-dim"> – {detail}</span>}</span>
+        <span class="ol-problem-text ol-elided">{text}{detail && <span class="ol-dim"> – {detail}</span>}</span>
       </button>
     </li>
   );
