@@ -1,4 +1,4 @@
-"""The map of the package, made from the docstrings of its modules: `python -m tests.readme` writes onnxlab/README.md."""
+"""The map of the package, from the docstrings of its modules: `python -m tests.readme` writes onnxlab/README.md."""
 
 import ast
 from pathlib import Path
