@@ -38,9 +38,11 @@ class Transaction:
         self.problems: validation.Problems
 
     def __enter__(self) -> "Transaction":
+        held = False
         try:
             with UNINTERRUPTED:
                 self._graph.lock.acquire()
+                held = True
                 self.thread = threading.get_ident()
                 self._outer = self._graph.transaction
                 if self._outer is None:
@@ -50,9 +52,10 @@ class Transaction:
                 else:
                     self._savepoint = len(self._outer.inverses)
         except KeyboardInterrupt:  # it was held back until here, and nobody will leave what was not entered
-            if self._outer is None:
-                self._graph.transaction = None
-            self._graph.lock.release()
+            if held:  # else it came before anything was held back
+                if self._outer is None:
+                    self._graph.transaction = None
+                self._graph.lock.release()
             raise
         return self
 
