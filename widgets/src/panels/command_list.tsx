@@ -1,6 +1,6 @@
 /** All edits that fit what is selected, to be found by a few letters: what the key E and "All edits…" open. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { type Command, type Target, commandsFor, targetLabel } from "../commands.ts";
 import { scoreWord } from "../search.ts";
@@ -29,7 +29,8 @@ function OpenList({ app, target }: { app: App; target: Target }) {
     close();
     command.act(app, target);
   };
-  useEffect(() => input.current?.focus(), []);
+  // Before the browser paints: who types on at once must not type into the picture.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => panel.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at, query]);
   useEffect(() => {
     const away = (event: PointerEvent) => {

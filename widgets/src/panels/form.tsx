@@ -1,6 +1,6 @@
 /** A dialog that asks for what an edit needs: fields in a column, the refusal under them, Enter to do it, Escape to leave. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import type { Form } from "../editing.ts";
 import { type Entry, type Field, initialEntry, readEntry } from "../fields.ts";
@@ -28,7 +28,7 @@ function OpenForm({ app, form }: { app: App; form: Form }) {
     app.editing.dialog.value = null;
     focusPicture(current);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     const first = panel.current?.querySelector<HTMLElement>("input, select, textarea");
     first?.focus();
     if (first instanceof HTMLInputElement) first.select();

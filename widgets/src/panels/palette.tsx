@@ -1,6 +1,6 @@
 /** All operators that the model can use, to search by name and meaning, with their documentation beside the list. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import type { Palette } from "../editing.ts";
 import { plural } from "../names.ts";
@@ -33,7 +33,8 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
     close();
     palette.choose(operator);
   };
-  useEffect(() => input.current?.focus(), []);
+  // Before the browser paints: who types on at once must not type into the picture.
+  useLayoutEffect(() => input.current?.focus(), []);
   useEffect(() => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at, query]);
   useEffect(() => {
     const away = (event: PointerEvent) => {
