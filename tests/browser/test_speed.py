@@ -25,7 +25,7 @@ _LATENCY = """(root) => new Promise((resolve, reject) => {
         const look = () => {
             const marks = performance.getEntriesByName('onnxlab:frame');
             if (marks.length === seen) requestAnimationFrame(look);
-            else resolve({milliseconds: marks.at(-1).startTime - pressed, labels: change.labels.length});
+            else resolve({milliseconds: marks.at(-1).startTime - pressed, labels: change.labels.size});
         };
         requestAnimationFrame(look);
     });
