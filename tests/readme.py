@@ -1,4 +1,4 @@
-"""The map of the package, from the docstrings of its modules: `python -m tests.readme` writes onnxlab/README.md."""
+"""README's list of modules, made from their docstrings: `python -m tests.readme` writes it."""
 
 import ast
 from pathlib import Path
@@ -7,7 +7,6 @@ from tests.test_layers import LAYERS
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
-MAP = ROOT / "onnxlab" / "README.md"
 START, END = "<!-- modules -->\n", "<!-- /modules -->\n"
 
 
@@ -38,10 +37,10 @@ def modules() -> str:
 
 
 def with_modules(text: str) -> str:
-    """The map with the list as it is now."""
+    """README with the list as it is now."""
     before, rest = text.split(START)
     return before + START + modules() + END + rest.split(END)[1]
 
 
 if __name__ == "__main__":
-    MAP.write_text(with_modules(MAP.read_text()))
+    README.write_text(with_modules(README.read_text()))

@@ -1,11 +1,11 @@
-"""README says what is true: its Python runs with the output shown; the map of the package is complete."""
+"""README says what is true: its Python runs with the output shown, its list of modules is complete."""
 
 import doctest
 from pathlib import Path
 
 import pytest
 
-from tests.readme import MAP, README, ROOT, with_modules
+from tests.readme import README, ROOT, with_modules
 
 
 def test_the_python_in_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +17,7 @@ def test_the_python_in_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_module_is_listed() -> None:
-    text = MAP.read_text()
+    text = README.read_text()
     assert with_modules(text) == text, "run `python -m tests.readme`"
 
 
