@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.ends import get, put
 from onnxlab.execution.compiled.kernels.lanes import (
     BYTES,
     WIDTH,
@@ -50,19 +51,6 @@ _LOWEST, _HIGHEST, _ZERO, _ONE = np.float32(-inf), np.float32(inf), np.float32(0
 
 
 @helper
-def _get(address, count):
-    return load(address) if count >= WIDTH else load_part(address, count)
-
-
-@helper
-def _put(address, value, count):
-    if count >= WIDTH:
-        store(address, value)
-    else:
-        store_part(address, value, count)
-
-
-@helper
 def top_of(x, length):
     """The largest of a row; NaN counts as nothing here, and comes back with the sum."""
     whole = length // (2 * WIDTH) * (2 * WIDTH)
@@ -71,7 +59,7 @@ def top_of(x, length):
         u, v = load(x + i * 4), load(x + i * 4 + BYTES)
         a, b = select(greater(u, a), u, a), select(greater(v, b), v, b)
     for i in range(whole, length, WIDTH):
-        value = part_select(_get(x + i * 4, length - i), length - i, _LOWEST)
+        value = part_select(get(x + i * 4, length - i), length - i, _LOWEST)
         a = select(greater(value, a), value, a)
     return largest(select(greater(a, b), a, b))
 
@@ -88,8 +76,8 @@ def exponentials(x, y, length, top):
         store(y + i * 4 + BYTES, v)
         a, b = a + u, b + v
     for i in range(whole, length, WIDTH):
-        u = exp_below(_get(x + i * 4, length - i) - shift)
-        _put(y + i * 4, u, length - i)
+        u = exp_below(get(x + i * 4, length - i) - shift)
+        put(y + i * 4, u, length - i)
         a = a + part_select(u, length - i, _ZERO)
     return sum_of(a + b)
 
@@ -117,20 +105,20 @@ def softmax(record: Any, unit: Any, scratch: Any) -> None:
             continue
         total = splat(_ZERO)
         for i in range(0, length, WIDTH):
-            value = exp_below(_get(x + i * 4, length - i) - splat(top))
+            value = exp_below(get(x + i * 4, length - i) - splat(top))
             total = total + part_select(value, length - i, _ZERO)
         shift = splat(top) + log(splat(sum_of(total)))
         for i in range(0, length, WIDTH):
-            _put(y + i * 4, _get(x + i * 4, length - i) - shift, length - i)
+            put(y + i * 4, get(x + i * 4, length - i) - shift, length - i)
 
 
 @helper
 def _norm_input(x, residual, y, i, count):
     """Elements of a row, with the residual added; the sum is kept in y."""
-    value = _get(x + i * 4, count)
+    value = get(x + i * 4, count)
     if residual:
-        value = value + _get(residual + i * 4, count)
-        _put(y + i * 4, value, count)
+        value = value + get(residual + i * 4, count)
+        put(y + i * 4, value, count)
     return value
 
 
@@ -152,17 +140,17 @@ def norm(record: Any, unit: Any, scratch: Any) -> None:
         mean = splat(sum_of(total) * share) if mode == 0 else splat(_ZERO)
         total = splat(_ZERO)
         for i in range(0, length, WIDTH):
-            value = part_select(_get(source + i * 4, length - i) - mean, length - i, _ZERO)
+            value = part_select(get(source + i * 4, length - i) - mean, length - i, _ZERO)
             total = fma(value, value, total)
         factor = splat(_ONE / np.float32(np.sqrt(sum_of(total) * share + epsilon)))
         for i in range(0, length, WIDTH):
             count = length - i
-            value = (_get(source + i * 4, count) - mean) * factor
+            value = (get(source + i * 4, count) - mean) * factor
             if scale:
-                value = value * _get(scale + i * 4, count)
+                value = value * get(scale + i * 4, count)
             if bias:
-                value = value + _get(bias + i * 4, count)
-            _put(y + i * 4, value, count)
+                value = value + get(bias + i * 4, count)
+            put(y + i * 4, value, count)
 
 
 @helper
@@ -192,7 +180,7 @@ def reduce_rows(record: Any, unit: Any, scratch: Any) -> None:
         x = word(record, 2) + row * word(record, 6)
         total = splat(start)
         for i in range(0, length, WIDTH):
-            value = part_select(_get(x + i * 4, length - i), length - i, start)
+            value = part_select(get(x + i * 4, length - i), length - i, start)
             total = _merge(total, value, mode)
         if mode == 1 or mode == 2:
             spoilt = sum_of(select(not_equal(total, total), splat(_ONE), splat(_ZERO)))
@@ -215,5 +203,5 @@ def reduce_columns(record: Any, unit: Any, scratch: Any) -> None:
         for i in range(0, columns, WIDTH):
             total = splat(_start(mode))
             for line in range(length):
-                total = _merge(total, _get(x + line * step + i * 4, columns - i), mode)
-            _put(y + i * 4, total / share, columns - i)
+                total = _merge(total, get(x + line * step + i * 4, columns - i), mode)
+            put(y + i * 4, total / share, columns - i)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.ends import put
 from onnxlab.execution.compiled.kernels.lanes import (
     WIDTH,
     float_of_bits,
@@ -31,8 +32,6 @@ from onnxlab.execution.compiled.kernels.lanes import (
     load_part,
     select,
     splat,
-    store,
-    store_part,
     vmax,
     word,
 )
@@ -84,18 +83,10 @@ def depthwise(record: Any, unit: Any, scratch: Any) -> None:
                     s2, s3 = fma(load_part(r2, left), v, s2), fma(load_part(r3, left), v, s3)
             s0, s1, s2, s3 = _clamp(s0, low, high), _clamp(s1, low, high), _clamp(s2, low, high), _clamp(s3, low, high)
             count = min(left, WIDTH)
-            _put(y + get_i32(place) + c, s0, count)
-            _put(y + get_i32(place + 4) + c, s1, count)
-            _put(y + get_i32(place + 8) + c, s2, count)
-            _put(y + get_i32(place + 12) + c, s3, count)
-
-
-@helper
-def _put(address, value, count):
-    if count == WIDTH:
-        store(address, value)
-    else:
-        store_part(address, value, count)
+            put(y + get_i32(place) + c, s0, count)
+            put(y + get_i32(place + 4) + c, s1, count)
+            put(y + get_i32(place + 8) + c, s2, count)
+            put(y + get_i32(place + 12) + c, s3, count)
 
 
 @kernel
@@ -113,7 +104,7 @@ def max_pool(record: Any, unit: Any, scratch: Any) -> None:
                 if offset >= 0:
                     where = x + offset + channel * 4
                     best = vmax(best, load(where) if count == WIDTH else load_part(where, count))
-            _put(place + channel * 4, best, count)
+            put(place + channel * 4, best, count)
 
 
 @kernel
@@ -132,4 +123,4 @@ def average_pool(record: Any, unit: Any, scratch: Any) -> None:
                 if offset >= 0:
                     where = x + offset + channel * 4
                     total = total + (load(where) if count == WIDTH else load_part(where, count))
-            _put(place + channel * 4, total / share, count)
+            put(place + channel * 4, total / share, count)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
+from onnxlab.execution.compiled.kernels.ends import get, put
 from onnxlab.execution.compiled.kernels.lanes import (
     BYTES,
     WIDTH,
@@ -23,28 +24,13 @@ from onnxlab.execution.compiled.kernels.lanes import (
     greater,
     less,
     load,
-    load_part,
     select,
     splat,
     store,
-    store_part,
     word,
 )
 
 f = np.float32
-
-
-@helper
-def _get(address, count):
-    return load(address) if count >= WIDTH else load_part(address, count)
-
-
-@helper
-def _put(address, value, count):
-    if count >= WIDTH:
-        store(address, value)
-    else:
-        store_part(address, value, count)
 
 
 @helper
@@ -55,12 +41,12 @@ def _forward(source, step, target, stride, count):
     four, five, two = splat(f(4.0)), splat(f(5.0)), splat(f(2.0))
     even, odd = e - four * c, d - four * b
     wide, narrow = e - c, two * (d - b)
-    _put(target, fma(four, a, e) - five * c, count)
-    _put(target + stride, even + odd, count)
-    _put(target + 2 * stride, even - odd, count)
-    _put(target + 3 * stride, wide + narrow, count)
-    _put(target + 4 * stride, wide - narrow, count)
-    _put(target + 5 * stride, fma(four, b, g) - five * d, count)
+    put(target, fma(four, a, e) - five * c, count)
+    put(target + stride, even + odd, count)
+    put(target + 2 * stride, even - odd, count)
+    put(target + 3 * stride, wide + narrow, count)
+    put(target + 4 * stride, wide - narrow, count)
+    put(target + 5 * stride, fma(four, b, g) - five * d, count)
 
 
 @kernel
@@ -81,7 +67,7 @@ def winograd_input(record: Any, unit: Any, scratch: Any) -> None:
                     y, x = top + i, left + j
                     value = splat(f(0.0))
                     if y >= 0 and y < height and x >= 0 and x < width:
-                        value = _get(base + y * word(record, 10) + x * word(record, 11) + channel * 4, count)
+                        value = get(base + y * word(record, 10) + x * word(record, 11) + channel * 4, count)
                     store(scratch + (i * 6 + j) * BYTES, value)
             for j in range(6):
                 _forward(scratch + j * BYTES, 6 * BYTES, scratch + (36 + j) * BYTES, 6 * BYTES, WIDTH)
@@ -118,21 +104,21 @@ def winograd_output(record: Any, unit: Any, scratch: Any) -> None:
             count = channels - channel
             source = planes + (tile * channels + channel) * 4
             for k in range(36):
-                store(scratch + k * BYTES, _get(source + k * plane_bytes, count))
+                store(scratch + k * BYTES, get(source + k * plane_bytes, count))
             for j in range(6):
                 _backward(scratch + j * BYTES, 6 * BYTES, scratch + (36 + j) * BYTES, 6 * BYTES)
             for i in range(4):
                 _backward(scratch + (36 + i * 6) * BYTES, BYTES, scratch + i * 4 * BYTES, BYTES)
             add = splat(f(0.0))
             if bias:
-                add = _get(bias + channel * 4, count)
+                add = get(bias + channel * 4, count)
             for i in range(min(4, height - top)):
                 for j in range(min(4, width - left)):
                     value = load(scratch + (i * 4 + j) * BYTES) + add
                     if residual:
                         where = residual + number * word(record, 19) + (top + i) * word(record, 20)
-                        value = value + _get(where + (left + j) * word(record, 21) + channel * 4, count)
+                        value = value + get(where + (left + j) * word(record, 21) + channel * 4, count)
                     value = select(less(value, low), low, value)
                     value = select(greater(value, high), high, value)
                     where = base + (top + i) * word(record, 10) + (left + j) * word(record, 11) + channel * 4
-                    _put(where, value, count)
+                    put(where, value, count)
