@@ -1,30 +1,34 @@
-"""Compiled kernels: how they are declared, and the folder on disk in which they are kept.
+"""Compiled kernels: how they are declared, and the folder on disk in which their object code is kept.
 
-The cache holds pickles, so it belongs to the user alone (mode 0700, checked) and is never beside a model. A folder is
-for one version of Numba, one processor and one set of kernel sources: any change of these begins a new one.
+What is kept is run, so the folder belongs to the user alone (mode 0700, checked) and is never beside a model. A file's
+name says what its code was made from: the sources that the kernel is compiled from, Numba, LLVM and the processor. A
+change of any of these means another file.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
+import platform
+import re
 import stat
 import sys
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import llvmlite.binding as llvm
-import numba
-from numba.core import caching
-
 from onnxlab.execution.compiled.host import host
+from onnxlab.execution.compiled.records import module_of
 
 FOLDER_VARIABLE = "ONNXLAB_CACHE"
-_OPTIONS: dict[str, Any] = {"nopython": True, "error_model": "numpy", "boundscheck": False}
-_SIGNATURE = "void(int64,int64,int64)"
+_HERE = Path(__file__).parent
+_IMPORT = re.compile(
+    r"^from onnxlab\.execution\.compiled(?:\.kernels)?(?:\.(\w+))? import (\([^)]*\)|.*)$", re.MULTILINE
+)
 
 
 @cache
@@ -35,15 +39,13 @@ def folder() -> Path:
     alone, a folder of this process that is lost with the machine's temporary files.
     """
     chosen = os.environ.get(FOLDER_VARIABLE)
-    base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onnxlab"
-    kernels = base / "kernels"
     try:
-        kernels.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not _is_private(kernels):
-            raise PermissionError(f"{kernels} is not ours alone")
-        own = kernels / version()
-        own.mkdir(mode=0o700, exist_ok=True)
-    except OSError:
+        base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onnxlab"
+        own = base / "kernels"
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(own):
+            raise PermissionError(f"{own} is not ours alone")
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
         own = Path(tempfile.mkdtemp(prefix="onnxlab-kernels-"))
     return own
 
@@ -63,92 +65,81 @@ def _is_private(path: Path) -> bool:
 
 
 @cache
-def version() -> str:
-    """A name for what compiled code depends on: sources of the kernels, Numba, Python, processor, vector width."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        if _is_kernel(file):
-            digest.update(file.name.encode() + file.read_bytes())
-    features = llvm.get_host_cpu_features().flatten()
-    about = (numba.__version__, sys.version, llvm.get_host_cpu_name(), features, host().name)
-    digest.update(repr(about).encode())
-    return f"{host().name}-{digest.hexdigest()[:20]}"
+def version(kernel: str) -> str:
+    """A name for what the code of a kernel depends on: its sources, Numba, LLVM, the processor, the vectors' width."""
+    digest = hashlib.sha256(repr(_about()).encode())
+    for source in sorted(_sources(module_of(kernel))):
+        digest.update(source.name.encode() + source.read_bytes())
+    return f"{kernel}-{host().name}-{digest.hexdigest()[:20]}"
 
 
-def _is_kernel(file: Path) -> bool:
-    return file.parent.name == "kernels" or file.name in ("cache.py", "host.py", "operations.py", "records.py")
+@cache
+def _about() -> tuple[object, ...]:
+    import llvmlite.binding as llvm
+
+    processor = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return metadata.version("numba"), llvm.llvm_version_info, sys.platform, platform.machine(), processor, host().name
 
 
-class _Locator(caching._CacheLocator):  # type: ignore[misc]
-    """Tells Numba where our files are. Sources need no stamp: the folder's name has it."""
-
-    def __init__(self, function: Any, file: str) -> None:
-        self._line = function.__code__.co_firstlineno
-
-    def get_cache_path(self) -> str:
-        return str(folder())
-
-    def get_source_stamp(self) -> str:
-        return version()
-
-    def get_disambiguator(self) -> str:
-        return str(self._line)
-
-    @classmethod
-    def from_function(cls, function: Any, file: str) -> _Locator:
-        return cls(function, file)
+def _sources(module: str) -> set[Path]:
+    """The files that a kernel module is compiled from: its own and, in turn, those of the package that it imports."""
+    found: set[Path] = set()
+    waiting = [_HERE / "kernels" / f"{module}.py", _HERE / "compiling.py"]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        if file.parent.name == "kernels":
+            for named, listed in _IMPORT.findall(file.read_text(encoding="utf-8")):
+                for name in [named] if named else re.findall(r"\w+", listed):
+                    places = (_HERE / "kernels" / f"{name}.py", _HERE / f"{name}.py")
+                    waiting += [place for place in places if place.exists()]
+    return found
 
 
-class _Implementation(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_Locator]  # noqa: RUF012 - as in the base class
+def read(kernel: str) -> bytes | None:
+    """The object code of a kernel, None where it is not there."""
+    try:
+        return (folder() / f"{version(kernel)}.o").read_bytes()
+    except OSError:
+        return None
 
 
-class _Cache(caching.FunctionCache):  # type: ignore[misc]
-    _impl_class = _Implementation
+def write(kernel: str, code: bytes) -> None:
+    """Keep the object code of a kernel. Other processes see all of it or nothing; a full disk is no reason to fail."""
+    with contextlib.suppress(OSError):
+        with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
+            file.write(code)
+        os.replace(file.name, folder() / f"{version(kernel)}.o")
 
 
 class Kernel:
-    """A function `(record, unit, scratch)` of addresses and a number, to be called from compiled code.
+    """A function of numbers (int64: addresses, counts), to be called from compiled code or by its address.
 
-    It is compiled, or read from the cache, when `address` is first asked for.
+    Attributes:
+        arity: how many it takes.
+        returns: whether it returns one.
     """
 
-    def __init__(self, function: Callable[[Any, Any, Any], None]) -> None:
-        self.name = function.__name__
-        self._function = function
-        self._compiled: Any = None
-
-    @property
-    def ready(self) -> bool:
-        return self._compiled is not None
-
-    @property
-    def address(self) -> int:
-        """Of the machine code. Compiling holds Numba's lock, so that several threads may ask."""
-        if self._compiled is None:
-            from numba.core.ccallback import CFunc
-            from numba.core.sigutils import normalize_signature
-
-            made = CFunc(self._function, normalize_signature(_SIGNATURE), locals={}, options=dict(_OPTIONS))
-            setattr(made, "_cache", _Cache(self._function))  # noqa: B010 - typed as if it had none
-            made.compile()
-            self._compiled = made
-        address: int = self._compiled.address
-        return address
+    def __init__(self, function: Callable[..., Any], arity: int, returns: bool) -> None:
+        self.function = function
+        self.arity = arity
+        self.returns = returns
 
 
 def kernel(function: Callable[[Any, Any, Any], None]) -> Kernel:
-    """Decorator: a kernel, which a record of a plan names and threads call once for each unit of its work."""
-    return Kernel(function)
+    """Decorator: `(record, unit, scratch)`, which a record of a plan names and threads call once for each unit."""
+    return Kernel(function, 3, returns=False)
+
+
+def entry(function: Callable[..., Any]) -> Kernel:
+    """Decorator: what Python calls."""
+    return Kernel(function, function.__code__.co_argcount, returns=True)
 
 
 def helper(function: Any) -> Any:
     """Decorator: a function that kernels call; compiled into them."""
-    return numba.njit(error_model="numpy", nogil=True)(function)
+    import numba
 
-
-def entry(function: Any) -> Any:
-    """Decorator: a function that Python calls, without the GIL; kept on disk like kernels."""
-    made = numba.njit(error_model="numpy", nogil=True)(function)
-    made._cache = _Cache(function)
-    return made
+    return numba.njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from onnxlab.execution.compiled.records import FIELDS, WORDS
+from onnxlab.execution.compiled.records import CALL, FIELDS, WORDS
 from onnxlab.execution.compiled.views import Array, Buffer, View, dense
 
 _ALIGNMENT = 64
@@ -166,31 +166,38 @@ Patches: TypeAlias = Mapping[tuple[str, int], tuple[Array, Array]]
 class Frame:
     """Memory of one run: arena, table with its addresses filled in, counters, stop flag and scratch of each thread."""
 
-    def __init__(self, plan: Plan, threads: int) -> None:
+    def __init__(self, plan: Plan) -> None:
         self.arena = aligned(plan.arena)
         self.table = plan.template.copy()
-        self.address = address(self.table)
-        for key, base in ((("arena", 0), address(self.arena)), (("table", 0), self.address)):
+        for key, base in ((("arena", 0), address(self.arena)), (("table", 0), address(self.table))):
             if key in plan.patches:
                 where, offsets = plan.patches[key]
                 self.table[where] = offsets + base
         self.shared = np.zeros(plan.records + 1, np.int64)
-        self.shared_address = address(self.shared)
         self._stop = np.zeros(1, np.int64)
-        self.stop_address = address(self._stop)
         self._scratch: list[Array] = []
-        self.scratch: list[int] = []
-        self.widen(threads)
+        self._words: list[Array] = []
+        self._calls: dict[int, list[int]] = {}
 
     def halt(self) -> None:
         """End the run before its next unit of work; the frame is not used again."""
         self._stop[0] = 1
 
-    def widen(self, threads: int) -> None:
-        """See to scratch memory for so many threads; `scratch` holds its addresses."""
-        while len(self.scratch) < threads:
+    def calls(self, threads: int) -> list[int]:
+        """For each of so many threads, the address of what it calls the interpreter with."""
+        found = self._calls.get(threads)
+        return self._made_calls(threads) if found is None else found
+
+    def _made_calls(self, threads: int) -> list[int]:
+        while len(self._scratch) < threads:
             self._scratch.append(aligned(SCRATCH))
-            self.scratch.append(address(self._scratch[-1]))
+        given = {"table": address(self.table), "threads": threads, "shared": address(self.shared),
+                 "stop": address(self._stop)}  # fmt: skip
+        rows = [given | {"scratch": address(memory)} for memory in self._scratch[:threads]]
+        words = [np.array([row[name] for name in CALL], np.int64) for row in rows]
+        self._words += words
+        self._calls[threads] = [address(row) for row in words]
+        return self._calls[threads]
 
 
 class Plan:
@@ -229,7 +236,7 @@ class Plan:
         """Run on contiguous arrays of the shapes that it was made for; may be called from many threads at once.
 
         Args:
-            interpret: `interpret(frame, records, first, last, threads)`.
+            interpret: `interpret(frame, first, last, threads)`.
             check: called every few milliseconds of work; may raise to end the run.
             listening: a context in which the callable that it is given is called when the run has to end: for
                 records that take long.
@@ -237,9 +244,8 @@ class Plan:
         outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in self._outputs]
         try:
             frame = self._idle.pop()
-            frame.widen(threads)
         except IndexError:
-            frame = Frame(self, threads)
+            frame = Frame(self)
         where, offsets, port = self._ports
         bases = np.array([*map(address, inputs), *map(address, outputs)], np.int64)
         frame.table[where] = bases[port] + offsets

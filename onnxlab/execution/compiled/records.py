@@ -8,6 +8,13 @@ from __future__ import annotations
 WORDS = 32
 """int64 words of a record; the first two are the address of the code and the number of units."""
 
+CALL = ("table", "threads", "shared", "scratch", "stop")
+"""Words that a call of the interpreter begins with: four addresses, and how many threads call with the same `shared`.
+
+`shared` is zero when the first of them begins, `scratch` is each thread's own, and once the word at `stop` is not 0, no
+more work is done.
+"""
+
 COPY_DIMS = 6
 
 TILE = 512
@@ -119,3 +126,10 @@ MODULES = {
     "winograd_output": "winograd",
 }
 """The module of `kernels` that a kernel is in."""
+INTERPRETER = "interpret"
+"""The entry that runs records: the one that is no kernel."""
+
+
+def module_of(name: str) -> str:
+    """The module of `kernels` that a kernel, or the interpreter, is in."""
+    return "interpreter" if name == INTERPRETER else MODULES[name]

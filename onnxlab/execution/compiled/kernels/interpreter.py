@@ -10,24 +10,20 @@ from typing import Any
 
 from onnxlab.execution.compiled.cache import entry
 from onnxlab.execution.compiled.kernels.lanes import atomic_add, atomic_load, call_kernel, relax, word
+from onnxlab.execution.compiled.records import CALL, WORDS
 
 _SPINS = 2000  # looks at a counter before the processor is given to others
+_TABLE, _THREADS, _SHARED, _SCRATCH, _STOP = range(len(CALL))
 
 
 @entry
-def interpret(
-    table: Any, width: Any, first: Any, last: Any, threads: Any, shared: Any, scratch: Any, stop: Any
-) -> Any:
-    """Run records first … last - 1 of a table of `width` words each, all addresses.
-
-    Args:
-        threads: how many call this with the same `shared`, which is zero when the first of them begins.
-        scratch: memory of this thread alone.
-        stop: address of a word that is looked at before each unit: once it is not 0, no more work is done.
-    """
+def interpret(call: Any, first: Any, last: Any) -> Any:
+    """Run records first … last - 1 of a table. `call` is the address of the words that CALL names."""
+    table, threads, stop = word(call, _TABLE), word(call, _THREADS), word(call, _STOP)
+    shared, scratch = word(call, _SHARED), word(call, _SCRATCH)
     arrived = 0
     for number in range(first, last):
-        record = table + number * width * 8
+        record = table + number * WORDS * 8
         kernel, units = word(record, 0), word(record, 1)
         if threads == 1:
             for unit in range(units):

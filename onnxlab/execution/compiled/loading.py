@@ -1,0 +1,46 @@
+"""Object code of kernels into memory that can be run. It takes LLVM's loader alone, neither Numba nor a compiler."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from onnxlab.execution.compiled.compiling import ENTRY
+
+_lock = threading.Lock()
+_loader: Any = None
+_kept: list[Any] = []
+
+
+def load(name: str, code: bytes) -> int:
+    """The address of the function that object code holds; a millisecond. It stays until the process ends.
+
+    Args:
+        name: of the kernel, for messages.
+
+    Raises:
+        RuntimeError: it cannot be loaded.
+    """
+    import llvmlite.binding as llvm
+
+    with _lock:
+        if not code:
+            raise RuntimeError(f"the object code of {name} is empty")
+        linked = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
+        tracker = linked.link(_made_loader(), f"{name}-{len(_kept)}")
+        _kept.append(tracker)
+        address: int = tracker[ENTRY]
+        # LLVM would take the code away with the interpreter's last objects, while threads may still be in it
+        tracker.detach()
+        return address
+
+
+def _made_loader() -> Any:
+    global _loader
+    if _loader is None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        _loader = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine())
+    return _loader
