@@ -1,7 +1,7 @@
 """Convolutions of float tensors: Conv, ConvTranspose.
 
-A convolution is a matrix product of the weights with patches of the input. Patches are gathered for a few output
-rows at a time into one bounded buffer; 1×1 kernels multiply the input itself; depthwise ones add shifted slices.
+A convolution is a matrix product of the weights with patches of the input. Patches are gathered for a few groups or
+output rows at a time into one bounded buffer; 1×1 kernels multiply the input itself.
 """
 
 # NumPy types the results of its ufuncs as Any
@@ -22,8 +22,8 @@ from onnxlab.ops.window import Window, window
 PATCHES = 1 << 20
 """Elements of the buffer that holds patches: large enough for BLAS, small enough to stay near the cache."""
 
-_SLAB = 1 << 14
-"""Elements of output that a depthwise convolution works on at a time."""
+_IN_VAIN = 2
+"""Outputs in vain, for each element of a patch, that cost as much as copying it in lines rather than in runs."""
 
 _FEW = 256
 """Outputs of an image below which several images are multiplied at once."""
@@ -57,12 +57,12 @@ def conv(
 
 def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
     """Convolve float arrays, by the way that suits the kernel's shape."""
-    if group > 1 and w.shape[1] == 1 and w.shape[0] == group:
-        return _depthwise(ctx, x, w, b, shape)
     if prod(shape.kernel) == 1 and not shape.padded:
         return _pointwise(ctx, x, w, b, shape, group)
     if len(x) > 1 and prod(shape.output) < _FEW:
         return _batched(ctx, x, w, b, shape, group)
+    if _suit_runs(shape, len(w) // group, prod(w.shape[1:])):
+        return _in_runs(ctx, x, w, b, shape, group)
     y = np.empty((len(x), len(w), *shape.output), x.dtype)
     weights = w.reshape(group, len(w) // group, -1)
     for image, result in zip(x, y, strict=True):
@@ -144,57 +144,47 @@ def _pointwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Wind
     return y.reshape(len(x), len(w), *shape.output)
 
 
-def _depthwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window) -> Array:
-    """One kernel per channel: shifted runs of the input times the weights, summed up.
+def _suit_runs(shape: Window, each: int, rows: int) -> bool:
+    """Whether runs are worth what they multiply in vain; `each` outputs a group, `rows` of a group's patches."""
+    lines = prod(shape.padded_size[1:])
+    in_vain = lines / max(1, prod(shape.output[1:])) - 1
+    return max(shape.strides) == 1 and each * in_vain <= _IN_VAIN and lines * rows <= PATCHES
 
-    With channels as the innermost axis, with its padding and by phases of the stride, what a tap reads for all
-    outputs is one contiguous run: NumPy is several times slower on runs of a line. The run goes over line ends; what
-    falls between the lines of the output is left out at the end.
+
+def _in_runs(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Patches copied in long runs: without strides, what a tap reads for all outputs lies in one, line ends and all.
+
+    What is made of line ends is left out at the end.
     """
-    count, lines, rank = x.shape[1], shape.phase_shape, len(shape.output)
-    inner = prod(lines[1:])
-    length = _flat([dim - 1 for dim in shape.output], lines) + 1
-    step = max(1, _SLAB // max(1, count))  # positions worked on at a time
-    taps = [(phase, _flat(offset, lines) * count) for _, phase, offset in shape.shifts()]
-    weights = np.ascontiguousarray(w.reshape(count, -1).T)  # [taps, channels]
-    tiled = np.tile(weights, (1, min(step, length)))
-    bias = None if b is None else np.tile(b, min(step, length))
-    y = np.empty((len(x), count, *shape.output), x.dtype)
-    total = np.empty((shape.output[0] * inner, count), x.dtype)
-    term = np.empty(tiled.shape[1], x.dtype)
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, -1, prod(w.shape[1:]))
+    each, lines, ones = weights.shape[1], shape.padded_size[1:], (1,) * len(shape.output)
     for image, result in zip(x, y, strict=True):
-        phases = shape.phases(image)
-        runs = [(phases[phase].reshape(-1), offset) for phase, offset in taps]
-        flat = total.reshape(-1)
-        for start in range(0, length * count, term.size):
+        runs = shape.runs(np.ascontiguousarray(shape.pad(image[None])[0])).reshape(group, w.shape[1], *shape.kernel, -1)
+        for chosen, part in _blocks(group, shape.output[0], weights.shape[2] * prod(lines)):
             ctx.check()
-            size = min(term.size, length * count - start)
-            _add_taps(runs, tiled, bias, start, flat[start : start + size], term[:size])
-        found = total.reshape(shape.output[0], *lines[1:], count)[at(*map(slice, shape.output))]
-        np.copyto(result, np.moveaxis(found, rank, 0))
+            count, height = chosen.stop - chosen.start, part.stop - part.start
+            start, size = part.start * prod(lines), shape.run(height)
+            columns = scratch((*runs[chosen].shape[:-1], size), x.dtype)
+            np.copyto(columns, runs[chosen][..., start : start + size])
+            made = np.empty((count, each, height * prod(lines)), x.dtype)
+            np.matmul(weights[chosen], columns.reshape(count, -1, size), out=made[:, :, :size])
+            found = made.reshape(count * each, height, *lines)[at(..., *map(slice, shape.output[1:]))]
+            channels = slice(chosen.start * each, chosen.stop * each)
+            if b is None:
+                np.copyto(result[channels, part], found)
+            else:
+                np.add(found, b[channels].reshape(-1, *ones), out=result[channels, part])
     return y
 
 
-def _add_taps(
-    runs: Sequence[tuple[Array, int]], weights: Array, bias: Array | None, start: int, out: Array, term: Array
-) -> None:
-    """The sum of all taps for one run of outputs."""
-    size = out.size
-    for number, (source, offset) in enumerate(runs):
-        read = source[start + offset : start + offset + size]
-        np.multiply(read, weights[number, :size], out=term if number else out)
-        if number:
-            np.add(out, term, out=out)
-    if bias is not None:
-        np.add(out, bias[:size], out=out)
-
-
-def _flat(index: Sequence[int], dims: Sequence[int]) -> int:
-    """Position of an index in row-major order."""
-    place = 0
-    for at_axis, dim in zip(index, dims, strict=True):
-        place = place * dim + at_axis
-    return place
+def _blocks(groups: int, lines: int, width: int) -> Iterator[tuple[slice, slice]]:
+    """Cut groups, or the lines of each, so that the patches of a block fit the buffer; `width` of a group's line."""
+    together = max(1, PATCHES // max(1, width * lines))
+    step = lines if width * lines <= PATCHES else max(1, PATCHES // width)
+    for group in range(0, groups, together):
+        for line in range(0, lines, step):
+            yield slice(group, min(groups, group + together)), slice(line, min(lines, line + step))
 
 
 @kernel("ConvTranspose", context=True)

@@ -58,15 +58,21 @@ class Window:
             pairs = [line[at] for line, at in zip(lines, position, strict=True)]
             yield position, tuple(pair[0] for pair in pairs), tuple(pair[1] for pair in pairs)
 
+    @property
+    def padded_size(self) -> tuple[int, ...]:
+        """The spatial dims of what `pad` returns."""
+        if not self.padded:
+            return self.size
+        return tuple(
+            max(1, (out - 1) * stride + (k - 1) * dilation + 1)
+            for out, stride, k, dilation in zip(self.output, self.strides, self.kernel, self.dilations, strict=True)
+        )
+
     def pad(self, x: Array, value: Any = 0) -> Array:
         """`x` [N, C, D1, …] with its padding around it, as large as the windows need; x itself where none do."""
-        spans = [
-            (out - 1) * stride + (k - 1) * dilation + 1
-            for out, stride, k, dilation in zip(self.output, self.strides, self.kernel, self.dilations, strict=True)
-        ]
         if not self.padded:
             return x
-        result = np.full((*x.shape[:2], *map(max, spans, (1,) * len(spans))), value, x.dtype)
+        result = np.full((*x.shape[:2], *self.padded_size), value, x.dtype)
         source, target = [slice(None)] * 2, [slice(None)] * 2
         for begin, size, span in zip(self.begin, self.size, result.shape[2:], strict=True):
             length = max(0, min(size, span - begin))
@@ -75,42 +81,18 @@ class Window:
         result[tuple(target)] = x[tuple(source)]
         return result
 
-    @property
-    def phase_shape(self) -> tuple[int, ...]:
-        """Spatial dims of each phase: room for every output and for the taps behind the last one."""
-        return tuple(
-            out + (k - 1) * dilation // stride
-            for out, k, dilation, stride in zip(self.output, self.kernel, self.dilations, self.strides, strict=True)
-        )
+    def run(self, lines: int) -> int:
+        """Elements from the first output to the last one of some lines of the output, padded line ends included."""
+        place = 0
+        for out, size in zip((lines, *self.output[1:]), self.padded_size, strict=True):
+            place = place * size + out - 1
+        return place + 1
 
-    def phases(self, x: Array) -> Array:
-        """[s1, …, q1, …, C]: an image [C, D1, …] with its padding, cut into phases of the strides, channels last.
-
-        Phase (p1, …) holds the padded elements q·s + p, so that what a tap reads for all outputs is one box of it.
-        """
-        lines = self.phase_shape
-        result = np.zeros((*self.strides, *lines, len(x)), x.dtype)
-        image = np.moveaxis(x, 0, -1)
-        for phase in product(*map(range, self.strides)):
-            source, target = [], []
-            for axis, (p, stride, begin) in enumerate(zip(phase, self.strides, self.begin, strict=True)):
-                first = max(0, -((p - begin) // stride))
-                stop = max(first, min(lines[axis], (self.size[axis] - 1 + begin - p) // stride + 1))
-                start = first * stride + p - begin
-                source.append(slice(start, start + (stop - first) * stride, stride))
-                target.append(slice(first, stop))
-            result[phase][tuple(target)] = image[tuple(source)]
-        return result
-
-    def shifts(self) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
-        """Every kernel position with the phase that it reads and the offset of its box there."""
-        for position in product(*map(range, self.kernel)):
-            reach = [k * dilation for k, dilation in zip(position, self.dilations, strict=True)]
-            yield (
-                position,
-                tuple(r % stride for r, stride in zip(reach, self.strides, strict=True)),
-                tuple(r // stride for r, stride in zip(reach, self.strides, strict=True)),
-            )
+    def runs(self, padded: Array) -> Array:
+        """A strided view [C, k1, …, run] of a C-contiguous padded image, for strides of 1: what each tap reads."""
+        steps = [step * dilation for step, dilation in zip(padded.strides[1:], self.dilations, strict=True)]
+        shape = (len(padded), *self.kernel, self.run(self.output[0]))
+        return as_strided(padded, shape, (padded.strides[0], *steps, padded.itemsize), writeable=False)
 
     def view(self, padded: Array) -> Array:
         """A strided view [N, C, k1, …, o1, …] of a padded input: what every window sees, nothing copied."""

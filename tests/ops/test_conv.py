@@ -38,7 +38,15 @@ def test_patches_of_a_large_image_are_gathered_in_parts(monkeypatch):
     from onnxlab.ops import conv
 
     monkeypatch.setattr(conv, "PATCHES", 500)
-    agree("Conv", floats(1, 3, 20, 17), floats(4, 3, 3, 3, seed=1), floats(4), opset=11, pads=[1, 1, 1, 1])
+    x, b = floats(1, 4, 20, 17), floats(4)
+    agree("Conv", x, floats(4, 4, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1])
+    agree("Conv", x, floats(4, 1, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1], group=4)
+
+
+def test_a_depthwise_convolution_of_a_transposed_image():
+    x, w = floats(2, 9, 8, 4).transpose(0, 3, 1, 2), floats(4, 1, 3, 3, seed=1)
+    (y,), (contiguous,) = run("Conv", x, w, opset=11, group=4), run("Conv", x.copy(), w, opset=11, group=4)
+    np.testing.assert_array_equal(y, contiguous)
 
 
 def test_a_long_dilated_convolution_takes_little_memory():
