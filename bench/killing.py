@@ -1,6 +1,7 @@
 """Processes that are killed while they save or edit a model: what is left of the file, and of the edits.
 
-`python -m bench.killing save onnxlab|onnx PATH COUNT` and `… edit PATH COUNT` print the number of losses.
+`python -m bench.killing save onnxlab|onnx PATH COUNT [SEED]` and `… edit PATH COUNT` print the number of losses;
+another seed draws other moments, so that many kills can be had in pieces.
 """
 
 import gc
@@ -43,7 +44,7 @@ def ignoring_pipe(action: Callable[[], object], _: int) -> object:
     return action()
 
 
-def saves_lost(tool: str, path: Path, count: int) -> int:
+def saves_lost(tool: str, path: Path, count: int, seed: int = 0) -> int:
     """How often a file was neither the old nor the new one after a kill at a random moment of saving it over itself."""
     model = onnxlab.load(path)
     proto = onnx.load(path)
@@ -59,7 +60,7 @@ def saves_lost(tool: str, path: Path, count: int) -> int:
     save()
     took = time.perf_counter() - start
     whole = {hashlib.sha256(data).digest() for data in (before, path.read_bytes())}
-    rng, lost = random.Random(0), 0
+    rng, lost = random.Random(seed), 0
     for _ in range(count):
         delay = rng.uniform(0, 1.2 * took)
         run_and_kill(partial(ignoring_pipe, save), partial(ignoring_pipe, partial(time.sleep, delay)))
@@ -105,6 +106,6 @@ def edits_lost(path: Path, count: int) -> int:
 if __name__ == "__main__":
     with scratch_state():
         if sys.argv[1] == "save":
-            print(saves_lost(sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])))
+            print(saves_lost(sys.argv[2], Path(sys.argv[3]), *map(int, sys.argv[4:6])))
         else:
             print(edits_lost(Path(sys.argv[2]), int(sys.argv[3])))

@@ -8,6 +8,7 @@ takes three times as long.
 from typing import Any
 
 from onnxlab.graph.bindings import Bindings
+from onnxlab.graph.file_order import FileOrder
 from onnxlab.graph.labels import spread
 from onnxlab.graph.records import (
     GRAPH_KINDS,
@@ -29,7 +30,7 @@ class Builder(Bindings):
         image: ScopeImage | None = None,
     ) -> Scope:  # fmt: skip
         """Index a graph or function and all that is in it, with the ids it had before if there is an image of it."""
-        scope = Scope(image.id if image else self.new_id(), kind, proto, owner, attribute, parent, records=self.nodes)
+        scope = Scope(image.id if image else self.new_id(), kind, proto, owner, attribute, parent)
         self.scopes[scope.id] = scope
         ids = image.values if image else {}
         self._declare_inputs(scope, ids)
@@ -81,8 +82,9 @@ class Builder(Bindings):
                     values[vid] = ValueRecord(vid, name, scope_id, [(ident, slot)], {}, ())
                     names[name] = vid
                     outputs.append(vid)
-        scope.node_ids = [record.id for record in records]
-        self.nodes.update(zip(scope.node_ids, records, strict=True))
+        made = [record.id for record in records]
+        scope.node_ids = FileOrder(made, labels)
+        self.nodes.update(zip(made, records, strict=True))
         return records
 
     def _declare_types(self, scope: Scope) -> None:

@@ -3,7 +3,6 @@
 Acyclicity is cheap this way: an edge that goes forward needs no search, and those that go backward are known.
 """
 
-from onnxlab.graph.labels import label_between, spread
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.graph.tables import Tables
 from onnxlab.graph.topology import topological_order
@@ -24,23 +23,15 @@ class Order(Tables):
 
     def _place(self, scope: Scope, position: int, node: NodeRecord) -> None:
         """Give a node a label between those of its new neighbours."""
-        label = self._label_at(scope, position)
+        label = scope.node_ids.insert(position, node.id)
         if not label:
-            for fresh, node_id in zip(spread(len(scope.node_ids)), scope.node_ids, strict=True):
-                self.nodes[node_id].label = fresh
-            label = self._label_at(scope, position)
+            for other, fresh in scope.node_ids.spread():
+                self.nodes[other].label = fresh
+            label = scope.node_ids.insert(position, node.id)
         node.label = label
-        scope.node_ids[position:position] = (node.id,)  # a memmove; list.insert moves one by one
-
-    def _label_at(self, scope: Scope, position: int) -> int:
-        low, high = [
-            self.nodes[scope.node_ids[at]].label if 0 <= at < len(scope.node_ids) else None
-            for at in (position - 1, position)
-        ]
-        return label_between(low or 0, high)
 
     def _take_out(self, scope: Scope, node: NodeRecord) -> None:
-        del scope.node_ids[scope.position(node)]
+        scope.node_ids.remove(node.label)
         scope.ranks = None
 
     # -- edges against the order ------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ Records hold the live protobuf messages; they are looked up by an integer id tha
 An id of 0 stands for "none" (an absent optional input, a scope without owner).
 """
 
-from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,6 +12,7 @@ from typing import Any, Literal
 import onnx
 
 from onnxlab.graph.entries import Entries
+from onnxlab.graph.file_order import FileOrder
 
 ScopeKind = Literal["graph", "subgraph", "function", "training"]
 
@@ -102,7 +102,6 @@ class Scope:
         parent: id of the scope whose names are visible inside, 0 for a main graph or function.
         names: value ids of the names defined here (and, in a root scope, of those that nobody defines).
         node_ids: the nodes in file order.
-        records: nodes by id, of all scopes.
         backward: (producer, consumer) node ids of edges that run against the file order; empty when it is sorted.
         entries: where initializers, value_info and quantization annotations stand, by field.
         ranks: topological positions while `backward` is not empty, None when they must be computed.
@@ -117,11 +116,10 @@ class Scope:
     names: dict[str, int] = field(default_factory=dict)
     inputs: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
-    node_ids: list[int] = field(default_factory=list)
+    node_ids: FileOrder = field(default_factory=FileOrder)
     backward: set[tuple[int, int]] = field(default_factory=set)
     entries: dict[str, Entries] = field(default_factory=dict)
     ranks: dict[int, int] | None = None
-    records: Mapping[int, NodeRecord] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -134,7 +132,7 @@ class Scope:
 
     def position(self, node: NodeRecord) -> int:
         """Index of a node in the file, by bisection of the order labels."""
-        return bisect_left(self.node_ids, node.label, key=lambda other: self.records[other].label)
+        return self.node_ids.position(node.label)
 
     def order(self) -> list[int]:
         """Ids of the nodes in file order."""
