@@ -11,7 +11,7 @@ import { Editing } from "./editing.ts";
 import { type Client, type RequestError, asRequestError } from "./client.ts";
 import type { Flow } from "./graph/flow.ts";
 import { type Heat, heatOf } from "./heat.ts";
-import { groupsAround, neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
+import { neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
 import { Numbers } from "./numbers.ts";
 import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./protocol.ts";
 import { type Hits, SearchIndex } from "./search.ts";
@@ -249,12 +249,8 @@ export class App {
 
   /** Selects a group and brings it into view, with what it is in open. */
   revealGroup(group: number): void {
-    const first = [...this.store.nodes.values()].find((node) => groupsAround(this.store, node.group).includes(group));
-    if (!first) return;
-    this.picture?.reveal(first.id);
-    this.picture?.fold(group);
+    this.picture?.revealGroup(group);
     if (this.selection.length) this.onSelect([]);
-    if (this.picture) this.picture.selectedGroup = group;
     this.subject.value = { kind: "group", group };
   }
 

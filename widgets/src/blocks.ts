@@ -37,7 +37,7 @@ export class Blocks {
 
   #take(blocks: number[][]): void {
     this.equal.value = new Map(blocks.flatMap((groups) => groups.map((group) => [group, groups] as const)));
-    this.#app.picture?.setCopies(new Map([...this.equal.value].map(([group, groups]) => [group, groups.length])));
+    this.#app.picture?.setEqual(this.equal.value);
   }
 
   dispose(): void {

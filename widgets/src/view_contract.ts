@@ -64,6 +64,12 @@ export interface Picture {
   fold(group: number): void;
   unfold(group: number): void;
   foldAll(): void;
+  /** Brings a group into view, with what is around it open, and marks it. */
+  revealGroup(group: number): void;
+  /** The groups of the run that a group is drawn in, and whether it shows all of them; null where it is drawn alone. */
+  runOf(group: number): { groups: number[]; all: boolean } | null;
+  /** Lets the run of a group show all its groups, or one for all. */
+  showAll(group: number, all: boolean): void;
   openScope(scope: number): void;
   setBadges(diagnostics: Diagnostic[]): void;
   setHighlights(nodes: number[]): void;
@@ -75,8 +81,8 @@ export interface Picture {
   setChanged(changed: ReadonlyMap<number, readonly [before: string, now: string]>, refusing: number): void;
   /** Draws all but these nodes and values faintly; none: everything as ever. */
   setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void;
-  /** How many equal groups there are of each. */
-  setCopies(counts: ReadonlyMap<number, number>): void;
+  /** The groups that each group is equal to, itself among them. */
+  setEqual(groups: ReadonlyMap<number, readonly number[]>): void;
   setBookmarks(nodes: readonly number[]): void;
   /** Shows or hides the small map of all. */
   toggleMinimap(): void;

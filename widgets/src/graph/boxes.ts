@@ -4,7 +4,7 @@ import { plural } from "../names.ts";
 import { INITIALIZER } from "../protocol.ts";
 import type { Store } from "../store.ts";
 import type { Hierarchy } from "./hierarchy.ts";
-import { GROUP, INPUT, NODE, OUTPUT, idOf, kindOf, type Kind } from "./keys.ts";
+import { BODY, GROUP, INPUT, NODE, OUTPUT, RUN, idOf, kindOf, type Kind } from "./keys.ts";
 import { nodeSubtitle, opTitle, parameterName } from "./names.ts";
 
 export type Font = "title" | "text" | "small";
@@ -23,9 +23,9 @@ export interface Box {
   hasFacts: boolean;
   /** Operator category of a node. */
   category: string;
-  /** Node that holds subgraphs or calls a function: it can be entered. */
-  enter: boolean;
-  /** Id of the function scope or subgraph to enter, 0: none. */
+  /** It can be opened to a frame. */
+  folds: boolean;
+  /** Id of the function that a node calls and that can be entered, 0: none. */
   scope: number;
   width: number;
   height: number;
@@ -38,49 +38,46 @@ export const PADDING = 12;
 export const TITLE_LINE = 16, TEXT_LINE = 14, MARGIN = 8;
 const TERMINAL_HEIGHT = 26;
 
-/** Scopes that can be entered from nodes: subgraphs by owner, functions by name. */
-export interface Entrances {
-  bodies: Map<number, number>;
-  functions: Map<string, number>;
-}
+/** Functions that can be entered from nodes, by name. */
+export type Entrances = ReadonlyMap<string, number>;
 
 export function entrances(store: Store): Entrances {
-  const bodies = new Map<number, number>(), functions = new Map<string, number>();
-  for (const scope of store.scopes.values()) {
-    if (scope.kind === "subgraph" && !bodies.has(scope.owner)) bodies.set(scope.owner, scope.id);
-    if (scope.kind === "function") functions.set(scope.name, scope.id);
-  }
-  return { bodies, functions };
+  const functions = new Map<string, number>();
+  for (const scope of store.scopes.values()) if (scope.kind === "function") functions.set(scope.name, scope.id);
+  return functions;
 }
 
-/** The box of an item; open groups are frames and get theirs from their content. */
+/** The box of an item; what is open is a frame and gets its size from its content. */
 export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
   const kind = kindOf(key), id = idOf(key);
-  if (kind === NODE) return nodeBox(store, doors, key, id, measure);
-  if (kind === GROUP) return groupBox(hierarchy, key, id, measure);
+  if (kind === NODE) return nodeBox(store, doors, key, id, hierarchy.nested && hierarchy.containers.has(key), measure);
+  if (kind === GROUP || kind === BODY || kind === RUN) return groupBox(hierarchy, key, measure);
   return terminalBox(store, key, kind, id, measure);
 }
 
-function nodeBox(store: Store, doors: Entrances, key: number, id: number, measure: Measure): Box {
+function nodeBox(store: Store, doors: Entrances, key: number, id: number, folds: boolean, measure: Measure): Box {
   const node = store.nodes.get(id)!;
   const title = opTitle(node.op), subtitle = nodeSubtitle(node.name, node.op);
   const hasFacts = parameterFacts(store, id).length > 0;
-  const called = node.category === "function" ? doors.functions.get(title) : undefined;
-  const scope = doors.bodies.get(id) ?? called ?? 0;
-  const text = Math.max(measure(title, "title") + (scope ? 20 : 0), measure(subtitle, "text"));
+  const scope = (node.category === "function" ? doors.get(title) : undefined) ?? 0;
+  const text = Math.max(measure(title, "title") + (scope || folds ? 20 : 0), measure(subtitle, "text"));
   const width = Math.max(hasFacts ? FACTS_WIDTH : MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + (subtitle ? TEXT_LINE : 0) + (hasFacts ? TEXT_LINE : 0);
-  return { key, kind: NODE, id, title, subtitle, hasFacts, category: node.category, enter: scope > 0, scope, width, height };
+  return { key, kind: NODE, id, title, subtitle, hasFacts, category: node.category, folds, scope, width, height };
 }
 
-function groupBox(hierarchy: Hierarchy, key: number, id: number, measure: Measure): Box {
-  const group = hierarchy.containers.get(id)!;
-  const subtitle = plural(group.size, "node");
-  const text = Math.max(measure(group.name, "title") + 18, measure(subtitle, "text"));
+/** Room behind the size of a run for how many there are. */
+const TIMES_WIDTH = 48;
+
+function groupBox(hierarchy: Hierarchy, key: number, measure: Measure): Box {
+  const group = hierarchy.containers.get(key)!, kind = kindOf(key);
+  const each = kind === RUN ? hierarchy.containers.get(group.groups[0]!)!.size : group.size;
+  const subtitle = plural(each, "node");
+  const text = Math.max(measure(group.name, "title") + 18, measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0));
   const width = Math.max(GROUP_MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + 4;
   return {
-    key, kind: GROUP, id, title: group.name, subtitle, hasFacts: false, category: "", enter: false, scope: 0, width, height,
+    key, kind, id: idOf(key), title: group.name, subtitle, hasFacts: false, category: "", folds: true, scope: 0, width, height,
   };
 }
 
@@ -89,7 +86,7 @@ function terminalBox(store: Store, key: number, kind: Kind, id: number, measure:
   const hasFacts = kind === INPUT || kind === OUTPUT;
   const width = clampWidth(Math.max(measure(title, "text"), hasFacts ? 72 : 40) + 2 * PADDING + 4);
   const height = TERMINAL_HEIGHT + (hasFacts ? TEXT_LINE - 2 : 0);
-  return { key, kind, id, title, subtitle: "", hasFacts, category: "", enter: false, scope: 0, width, height };
+  return { key, kind, id, title, subtitle: "", hasFacts, category: "", folds: false, scope: 0, width, height };
 }
 
 /** Widths in steps, so that columns of boxes line up and equal blocks get equal layouts. */

@@ -4,7 +4,7 @@ import type { Box, Measure } from "./boxes.ts";
 import type { Content } from "./content.ts";
 import { type Flow, inset, tail } from "./flow.ts";
 import type { Hierarchy } from "./hierarchy.ts";
-import { GROUP, NODE } from "./keys.ts";
+import { isTerminal } from "./keys.ts";
 import { ARROW_NONE, FREE, PORTAL, type LayoutInput, type LayoutResult } from "./layout/problem.ts";
 import type { Label, Portal, Scene } from "./scene.ts";
 
@@ -16,9 +16,9 @@ const TURNED_ROOM = 70;
 export interface Part {
   content: Content;
   boxes: Box[];
-  /** Open groups by item index. */
+  /** What is open, by item index. */
   open: Map<number, Part>;
-  /** Levels of open groups below, 0 for none. */
+  /** Levels of open ones below, 0 for none. */
   height: number;
   input: LayoutInput | null;
   result: LayoutResult | null;
@@ -43,6 +43,7 @@ class Composer {
   readonly #segments: number[] = [];
   readonly #values: number[] = [];
   readonly #arrows: number[] = [];
+  readonly #dashed: number[] = [];
   readonly #labels: Label[] = [];
   readonly #portals: Portal[] = [];
   #crossings = 0;
@@ -96,20 +97,20 @@ class Composer {
     }
   }
 
-  #line(value: number, x1: number, y1: number, x2: number, y2: number, arrow: number): void {
+  #line(value: number, x1: number, y1: number, x2: number, y2: number, arrow: number, dashed = false): void {
     if (this.#turned) this.#segments.push(y1, x1, y2, x2);
     else this.#segments.push(x1, y1, x2, y2);
     this.#values.push(value);
     this.#arrows.push(arrow);
+    this.#dashed.push(Number(dashed));
   }
 
   #addLines({ content, result }: Part, left: number, top: number): void {
     const { segments, segmentNet, segmentArrow } = result!;
     for (let s = 0; s < segmentNet.length; s++) {
-      const k = 4 * s;
+      const k = 4 * s, { value, capture } = content.nets[segmentNet[s]!]!;
       this.#line(
-        content.nets[segmentNet[s]!]!.value, left + segments[k]!, top + segments[k + 1]!, left + segments[k + 2]!,
-        top + segments[k + 3]!, segmentArrow[s]!,
+        value, left + segments[k]!, top + segments[k + 1]!, left + segments[k + 2]!, top + segments[k + 3]!, segmentArrow[s]!, capture,
       );
     }
   }
@@ -118,9 +119,10 @@ class Composer {
   #addPorts({ content, result }: Part, left: number, top: number, before: number, end: number): void {
     const { x, height } = result!;
     const items = content.items.length;
+    const direct = new Set(content.nets.filter(({ capture }) => !capture).map(({ value }) => value));
     content.top.forEach((value, i) => {
       const at = left + x[items + i]! + 1;
-      this.#line(value, at, top, at, top + before, ARROW_NONE);
+      this.#line(value, at, top, at, top + before, ARROW_NONE, !direct.has(value));
     });
     content.bottom.forEach((value, i) => {
       const at = left + x[items + content.top.length + i]! + 1;
@@ -146,16 +148,15 @@ class Composer {
       const x = left + sourceX[i]!, bottom = top + y[net.source]! + height[net.source]!;
       const isBox = pin[net.source] === FREE;
       const run = isBox ? tail(this.#flow, boxes[net.source]!, open.has(net.source)) : 0;
-      if (run) this.#line(net.value, x, bottom - run, x, bottom, ARROW_NONE);
+      if (run) this.#line(net.value, x, bottom - run, x, bottom, ARROW_NONE, net.capture);
       if (cut) {
         this.#portals.push({
           value: net.value, ...this.#at(x, bottom), room: this.#turned ? TURNED_ROOM : labelRoom[i]!, atSource: true, count: cut,
           box: isBox ? first + net.source : -1,
         });
       }
-      if (!isBox || open.has(net.source)) return;
-      const { kind } = boxes[net.source]!;
-      if (kind !== NODE && kind !== GROUP) return;
+      if (!isBox || open.has(net.source) || net.quiet) return;
+      if (isTerminal(boxes[net.source]!.kind)) return;
       if (this.#turned) this.#labels.push({ value: net.value, x: bottom - run + 8, y: x - 7, room: run - 4 });
       else this.#labels.push({ value: net.value, x: x + 6, y: bottom + 9, room: labelRoom[i]! - 10 });
     });
@@ -173,7 +174,7 @@ class Composer {
       flow: this.#flow, scope, ...size, boxes: this.#boxes, x: column(0), y: column(1), w: column(2),
       h: column(3), frame: Uint8Array.from(this.#frame), depth: Uint8Array.from(this.#depth), titleX: Float64Array.from(this.#titles),
       segments: Float64Array.from(this.#segments), segmentValue: Int32Array.from(this.#values),
-      segmentArrow: Uint8Array.from(this.#arrows), labels: this.#labels, portals: this.#portals,
+      segmentArrow: Uint8Array.from(this.#arrows), segmentDashed: Uint8Array.from(this.#dashed), labels: this.#labels, portals: this.#portals,
       indexOf: new Map(this.#boxes.map((box, i) => [box.key, i])), crossings: this.#crossings,
     };
   }

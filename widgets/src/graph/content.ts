@@ -1,19 +1,25 @@
 /**
  * What one container shows: its items, the values between them, and the values that cross its border.
  *
- * It is the same whether groups inside are folded or open, so folding computes none of it again.
+ * It is the same whether groups inside are folded or open, so folding computes none of it again. A value that a subgraph
+ * reads from outside of itself is a capture: a line of its own, from what makes it through the frames to what reads it.
  */
 
-import { INITIALIZER, type ScopeRecord } from "../protocol.ts";
+import { INITIALIZER } from "../protocol.ts";
 import type { Store } from "../store.ts";
-import type { Hierarchy } from "./hierarchy.ts";
-import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, keyOf } from "./keys.ts";
+import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
+import type { Container, Hierarchy } from "./hierarchy.ts";
+import { BODY, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf } from "./keys.ts";
 
 /** A value as a line: from an item or a port to items and ports, by index. */
 export interface Net {
   value: number;
   source: number;
   targets: number[];
+  /** Whether the targets are or hold subgraphs that read it from outside of themselves. */
+  capture: boolean;
+  /** Another line of the value says its shape. */
+  quiet: boolean;
 }
 
 /** Indices count the items first, then the ports at the top, then those at the bottom. */
@@ -25,6 +31,8 @@ export interface Content {
   top: number[];
   bottom: number[];
   nets: Net[];
+  /** Values that come or go where another one does that is drawn: those of the groups of a run that do not show. */
+  like: { top: ReadonlyMap<number, number>; bottom: ReadonlyMap<number, number> } | null;
 }
 
 /** Collects the content of a container. O(nodes inside and their inputs). */
@@ -32,94 +40,104 @@ export function contentOf(store: Store, hierarchy: Hierarchy, container: number)
   return new Collector(store, hierarchy, container).collect();
 }
 
+/** The content of a run that shows one of its groups for all: what comes and goes of the others does so there. */
+export function contentOfOne(store: Store, hierarchy: Hierarchy, run: number, shown: number): Content {
+  const top = new Map<number, number>(), bottom = new Map<number, number>();
+  const ours = hierarchy.membersOf(shown);
+  for (const group of hierarchy.containers.get(run)!.groups) {
+    if (group === shown) continue;
+    hierarchy.membersOf(group).forEach((id, i) => {
+      const theirs = store.nodes.get(id)!, here = store.nodes.get(ours[i]!)!;
+      theirs.inputs.forEach((value, slot) => top.set(value, here.inputs[slot]!));
+      theirs.outputs.forEach((value, slot) => bottom.set(value, here.outputs[slot]!));
+    });
+  }
+  return { ...contentOf(store, hierarchy, shown), container: run, like: { top, bottom } };
+}
+
 const MAX_ITEMS = 2 ** 22;
 
 class Collector {
   readonly #store: Store;
   readonly #hierarchy: Hierarchy;
-  readonly #container: number;
-  readonly #scope: ScopeRecord | undefined;
+  readonly #here: Container;
   readonly #content: Content;
   /** Item index of each container inside; of each node directly inside. */
   readonly #containerItem = new Map<number, number>();
   readonly #nodeItem = new Map<number, number>();
-  readonly #inputs: Set<number>;
   readonly #outputs: Set<number>;
-  readonly #nets = new Map<number, Net>();
-  readonly #top = new Map<number, Net>();
+  /** Bodies here and inside. */
+  readonly #bodies: number[];
+  /** Values that a subgraph elsewhere gives out without reading them in a node. */
+  readonly #passed = new Set<number>();
+  readonly #nets: Net[] = [];
+  /** By value: the line to what reads it directly, and the one of captures. */
+  readonly #plain = new Map<number, Net | null>();
+  readonly #captures = new Map<number, Net | null>();
+  /** Ports at the top by value. */
+  readonly #top = new Map<number, number>();
   /** Value and target of the lines so far. */
   readonly #pairs = new Set<number>();
 
   constructor(store: Store, hierarchy: Hierarchy, container: number) {
     this.#store = store;
     this.#hierarchy = hierarchy;
-    this.#container = container;
-    this.#scope = store.scopes.get(hierarchy.scope);
-    this.#content = { container, items: [], top: [], bottom: [], nets: [] };
-    this.#inputs = new Set(this.#scope?.inputs);
-    this.#outputs = new Set(this.#scope?.outputs);
+    this.#here = hierarchy.containers.get(container)!;
+    this.#content = { container, items: [], top: [], bottom: [], nets: [], like: null };
+    this.#outputs = new Set(store.scopes.get(this.#here.scope)?.outputs);
+    this.#bodies = hierarchy.nested ? hierarchy.below(container).filter((key) => hierarchy.containers.get(key)?.kind === "body") : [];
+    if (hierarchy.nested) this.#findPassed(new Set(this.#bodies));
+  }
+
+  #findPassed(inside: ReadonlySet<number>): void {
+    for (const { id, kind, outputs } of this.#store.scopes.values()) {
+      if (kind !== "subgraph" || inside.has(keyOf(BODY, id))) continue;
+      for (const value of outputs) if (this.#store.values.get(value)?.scope !== id) this.#passed.add(value);
+    }
   }
 
   collect(): Content {
-    if (this.#container === 0) this.#addInputs();
+    const { key, kind } = this.#here, content = this.#content;
+    const scope = key === 0 || kind === "body" ? this.#store.scopes.get(this.#here.scope) : undefined;
+    for (const value of scope?.inputs ?? []) {
+      if (!((this.#store.values.get(value)?.flags ?? 0) & INITIALIZER)) this.#terminal(INPUT, value);
+    }
     this.#addItems();
-    const nodes = this.#hierarchy.nodesInside(this.#container);
-    for (const node of nodes) for (const value of this.#reads(node)) this.#connect(value, this.#itemOf(node)!);
-    const content = this.#content;
-    content.nets = [...this.#nets.values()];
-    if (this.#container === 0) this.#addOutputs();
-    else this.#addBottom(nodes);
+    const nodes = this.#hierarchy.nodesInside(key);
+    for (const node of nodes) this.#addReads(node);
+    for (const body of this.#bodies) this.#addFormals(body);
+    const outputs = scope ? this.#addOutputs(new Set(scope.outputs)) : new Map<number, number>();
+    content.nets = this.#nets;
+    if (kind === "body") this.#addGiven(outputs);
+    else if (kind === "node") this.#addResults();
+    else if (key) this.#addBottom(nodes);
     // Ports were numbered from -1 downwards while the number of items was not known.
     const items = content.items.length;
     for (const net of content.nets) if (net.source < 0) net.source = items - 1 - net.source;
     content.nets = content.nets.filter((net) => net.targets.length > 0);
+    for (const [value, net] of this.#captures) if (net) net.quiet = (this.#plain.get(value)?.targets.length ?? 0) > 0;
     return content;
   }
 
-  /** Values that a node and its subgraphs read, each once. */
-  #reads(node: number): Set<number> {
-    const values = new Set(this.#store.nodes.get(node)!.inputs);
-    for (const value of this.#hierarchy.captures.get(node) ?? []) values.add(value);
-    values.delete(0);
-    return values;
-  }
-
-  #addInputs(): void {
-    for (const value of this.#inputs) {
-      const flags = this.#store.values.get(value)?.flags ?? 0;
-      if (!(flags & INITIALIZER)) this.#terminal(INPUT, value);
-    }
-  }
+  // --------------------------------------------------------------------------------------------------------------- items
 
   #terminal(kind: typeof INPUT | typeof OUTSIDE, value: number): Net {
-    const net = { value, source: this.#content.items.length, targets: [] };
+    const net = this.#net(value, this.#content.items.length, false);
     this.#content.items.push(keyOf(kind, value));
-    this.#nets.set(value, net);
+    this.#plain.set(value, net);
     return net;
   }
 
-  /** Groups and nodes directly inside, in file order. */
+  /** What is directly inside, in file order. */
   #addItems(): void {
     const { containers } = this.#hierarchy;
-    const here = containers.get(this.#container)!;
     const members = [
-      ...here.groups.map((id) => ({ id, group: true, first: containers.get(id)!.first })),
-      ...here.nodes.map((id) => ({ id, group: false, first: this.#hierarchy.placeOf(id) })),
+      ...this.#here.groups.map((key) => ({ key, first: containers.get(key)!.first })),
+      ...this.#here.nodes.map((id) => ({ key: keyOf(NODE, id), first: this.#hierarchy.placeOf(id) })),
     ].sort((a, b) => a.first - b.first);
-    for (const { id, group } of members) {
-      const index = this.#content.items.length;
-      this.#content.items.push(keyOf(group ? GROUP : NODE, id));
-      if (!group) this.#nodeItem.set(id, index);
-      else this.#claim(id, index);
-    }
-  }
-
-  #claim(group: number, index: number): void {
-    const stack = [group];
-    while (stack.length) {
-      const id = stack.pop()!;
-      this.#containerItem.set(id, index);
-      stack.push(...this.#hierarchy.containers.get(id)!.groups);
+    for (const { key } of members) this.#nodeItem.set(key, this.#content.items.push(key) - 1);
+    for (const key of [...this.#here.groups, ...this.#here.hosts]) {
+      for (const inner of this.#hierarchy.below(key)) this.#containerItem.set(inner, this.#nodeItem.get(key)!);
     }
   }
 
@@ -127,81 +145,146 @@ class Collector {
   #itemOf(node: number): number | undefined {
     const home = this.#hierarchy.containerOf(node);
     if (home === undefined) return undefined;
-    return home === this.#container ? this.#nodeItem.get(node) : this.#containerItem.get(home);
+    return home === this.#here.key ? this.#nodeItem.get(keyOf(NODE, node)) : this.#containerItem.get(home);
   }
 
-  #connect(value: number, target: number): void {
-    const net = this.#netOf(value);
+  /** In this picture, but not in this container. */
+  #elsewhere(node: number): boolean {
+    return this.#hierarchy.containerOf(node) !== undefined && this.#itemOf(node) === undefined;
+  }
+
+  // --------------------------------------------------------------------------------------------------------------- lines
+
+  #net(value: number, source: number, capture: boolean): Net {
+    const net = { value, source, targets: [], capture, quiet: false };
+    this.#nets.push(net);
+    return net;
+  }
+
+  #addReads(node: number): void {
+    const { inputs, scope } = this.#store.nodes.get(node)!, target = this.#itemOf(node)!;
+    for (const value of inputs) {
+      if (value) this.#connect(value, target, this.#hierarchy.nested && this.#store.values.get(value)?.scope !== scope);
+    }
+  }
+
+  #connect(value: number, target: number, capture: boolean): void {
+    const net = this.#netOf(value, capture);
     if (!net || net.source === target) return;
-    const pair = value * MAX_ITEMS + target;
+    const pair = (2 * value + Number(capture)) * MAX_ITEMS + target;
     if (this.#pairs.has(pair)) return;
     this.#pairs.add(pair);
     net.targets.push(target);
   }
 
-  /** The line of a value in this container; null for initializers and constants drawn inside their consumers. */
-  #netOf(value: number): Net | null {
-    const known = this.#nets.get(value);
-    if (known) return known;
-    const producer = this.#store.producer(value);
-    if (producer && this.#hierarchy.inlined.has(producer.node)) return null;
-    const source = producer ? this.#itemOf(producer.node) : undefined;
-    if (source !== undefined) {
-      const net = { value, source, targets: [] };
-      this.#nets.set(value, net);
-      return net;
+  /** The line of a value in this container; null for initializers, constants drawn inside their consumers, and what is deeper inside. */
+  #netOf(value: number, capture: boolean): Net | null {
+    const known = capture ? this.#captures : this.#plain;
+    let net = known.get(value);
+    if (net === undefined) {
+      const source = this.#sourceOf(value);
+      net = source === null ? null : (known.get(value) ?? this.#net(value, source, capture));
+      known.set(value, net);
     }
-    const record = this.#store.values.get(value);
-    if (!record || record.flags & INITIALIZER) return null;
-    return this.#container === 0 ? this.#terminal(OUTSIDE, value) : this.#topPort(value);
-  }
-
-  #topPort(value: number): Net {
-    const known = this.#top.get(value);
-    if (known) return known;
-    this.#content.top.push(value);
-    const net = { value, source: -this.#content.top.length, targets: [] };
-    this.#top.set(value, net);
-    this.#nets.set(value, net);
     return net;
   }
 
-  #addOutputs(): void {
-    const { items, nets } = this.#content;
-    for (const value of this.#outputs) {
-      const net = this.#netOf(value);
-      const index = items.length;
-      items.push(keyOf(OUTPUT, value));
-      if (!net) continue;
-      net.targets.push(index);
-      if (!nets.includes(net)) nets.push(net);
+  /** Item or port that a value comes from: see #netOf. */
+  #sourceOf(value: number): number | null {
+    const drawn = this.#plain.get(value) ?? this.#captures.get(value);
+    if (drawn) return drawn.source;
+    const producer = this.#store.producer(value);
+    if (producer && this.#hierarchy.inlined.has(producer.node)) return null;
+    const source = producer ? this.#itemOf(producer.node) : undefined;
+    if (source !== undefined) return source;
+    const record = this.#store.values.get(value);
+    if (!record || record.flags & INITIALIZER) return null;
+    if (!producer && this.#containerItem.has(keyOf(BODY, record.scope))) return null;
+    return this.#here.key === 0 ? this.#terminal(OUTSIDE, value).source : this.#topPort(value);
+  }
+
+  #topPort(value: number): number {
+    let port = this.#top.get(value);
+    if (port === undefined) this.#top.set(value, (port = -this.#content.top.push(value)));
+    return port;
+  }
+
+  #bottomPort(value: number): number {
+    const { items, top, bottom } = this.#content;
+    return items.length + top.length + bottom.push(value) - 1;
+  }
+
+  // ---------------------------------------------------------------------------------------------------- scopes and bodies
+
+  /** What a body inside is handed by its node, and what it gives out of what it captured. */
+  #addFormals(key: number): void {
+    const body = this.#store.scopes.get(idOf(key))!, node = this.#store.nodes.get(body.owner)!;
+    const own = key === this.#here.key, target = own ? -1 : this.#containerItem.get(key)!;
+    if (!own) {
+      for (const value of body.outputs) if (value && this.#store.values.get(value)?.scope !== body.id) this.#connect(value, target, true);
+    }
+    if (!own && this.#here.key !== keyOf(NODE, node.id)) return;
+    for (const { outer, inner } of boundInputs(node, body)) {
+      const item = own ? this.#content.items.indexOf(keyOf(INPUT, inner)) : target;
+      if (item >= 0) this.#connect(outer, item, false);
     }
   }
 
-  /** Values made inside that something outside reads, or that the scope gives out. */
-  #addBottom(nodes: number[]): void {
-    const { bottom, items, top, nets } = this.#content;
-    const leaves = (value: number): boolean =>
-      this.#outputs.has(value)
-      || this.#store.uses(value).some(({ node }) => this.#elsewhere(node))
-      || (this.#hierarchy.capturers.get(value) ?? []).some((node) => this.#elsewhere(node));
-    for (const node of nodes) {
-      for (const value of this.#store.nodes.get(node)!.outputs) {
-        if (!value || !leaves(value)) continue;
-        let net = this.#nets.get(value);
-        if (!net) {
-          net = { value, source: this.#itemOf(node)!, targets: [] };
-          this.#nets.set(value, net);
-          nets.push(net);
-        }
-        net.targets.push(items.length + top.length + bottom.length);
-        bottom.push(value);
+  /** Boxes for what the scope gives; the item of each value. */
+  #addOutputs(outputs: Iterable<number>): Map<number, number> {
+    const { items } = this.#content, at = new Map<number, number>();
+    const ports: number[] = [];
+    for (const value of outputs) {
+      const capture = this.#here.kind === "body" && this.#store.values.get(value)?.scope !== this.#here.scope;
+      const net = this.#netOf(value, capture);
+      ports.push(items.push(keyOf(OUTPUT, value)) - 1);
+      at.set(value, ports.at(-1)!);
+      if (net) net.targets.push(ports.at(-1)!);
+    }
+    return at;
+  }
+
+  /** From the outputs of this body to what they are outside. */
+  #addGiven(outputs: ReadonlyMap<number, number>): void {
+    for (const { outer, inner } of this.#results(this.#here.key)) {
+      const source = outputs.get(inner);
+      if (source !== undefined) this.#net(outer, source, false).targets.push(this.#bottomPort(outer));
+    }
+  }
+
+  /** From the bodies of this node to what they give. */
+  #addResults(): void {
+    const ports = new Map<number, number>();
+    for (const body of this.#here.groups) {
+      for (const { outer } of this.#results(body)) {
+        let port = ports.get(outer);
+        if (port === undefined) ports.set(outer, (port = this.#bottomPort(outer)));
+        const source = this.#containerItem.get(body)!;
+        this.#net(outer, source, false).targets.push(port);
       }
     }
   }
 
-  /** In this scope, but not in this container. */
-  #elsewhere(node: number): boolean {
-    return this.#hierarchy.containerOf(node) !== undefined && this.#itemOf(node) === undefined;
+  /** What a body gives, as far as somebody takes it, each value once. */
+  #results(key: number): Binding[] {
+    const body = this.#store.scopes.get(idOf(key))!, node = this.#store.nodes.get(body.owner)!;
+    const taken = this.#store.scopes.get(node.scope)?.outputs ?? [];
+    const bound = new Map(boundOutputs(node, body).map((each) => [each.outer, each]));
+    return [...bound.values()].filter(({ outer }) => this.#store.uses(outer).length > 0 || taken.includes(outer));
+  }
+
+  /** Values made inside that something outside reads, or that the scope gives out. */
+  #addBottom(nodes: number[]): void {
+    const leaves = (value: number): boolean => this.#outputs.has(value) || this.#passed.has(value) || this.#store.uses(value).some(({ node }) => this.#elsewhere(node));
+    for (const node of nodes) {
+      const { scope, outputs } = this.#store.nodes.get(node)!;
+      if (scope !== this.#here.scope) continue;
+      for (const value of outputs) {
+        if (!value || !leaves(value)) continue;
+        let net = this.#plain.get(value);
+        if (!net) this.#plain.set(value, (net = this.#net(value, this.#itemOf(node)!, false)));
+        net.targets.push(this.#bottomPort(value));
+      }
+    }
   }
 }

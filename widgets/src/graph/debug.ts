@@ -1,13 +1,15 @@
 /** The picture in words and numbers, for tests in a browser. */
 
 import type { Camera } from "./canvas/camera.ts";
-import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, type Kind } from "./keys.ts";
+import { ALL, BODY, GROUP, INPUT, NODE, OUTPUT, OUTSIDE, RUN, type Kind } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 export interface DebugBox {
-  /** Node, group or value id. */
+  /** Of the node, group, value or scope; of a run that of its first group. */
   id: number;
-  kind: "node" | "group" | "frame" | "input" | "output" | "outside";
+  kind: "node" | "group" | "body" | "run" | "frame" | "input" | "output" | "outside";
+  /** Frames around it. */
+  depth: number;
   label: string;
   x: number;
   y: number;
@@ -27,7 +29,7 @@ export interface DebugState {
 }
 
 const KINDS: Record<Kind, DebugBox["kind"]> = {
-  [NODE]: "node", [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [OUTSIDE]: "outside",
+  [NODE]: "node", [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [OUTSIDE]: "outside", [BODY]: "body", [RUN]: "run", [ALL]: "run",
 };
 
 export interface Shown {
@@ -49,7 +51,7 @@ export function describe({ scene, camera, place, scope, frames, layoutMs, label 
     scope,
     zoom: camera.zoom,
     boxes: (scene?.boxes ?? []).map((box, i) => ({
-      id: box.id, kind: scene!.frame[i] ? "frame" : KINDS[box.kind], label: box.title, x: x(scene!.x[i]!),
+      id: box.id, depth: scene!.depth[i]!, kind: scene!.frame[i] ? "frame" : KINDS[box.kind], label: box.title, x: x(scene!.x[i]!),
       y: y(scene!.y[i]!), w: scene!.w[i]! * camera.zoom, h: scene!.h[i]! * camera.zoom,
     })),
     labels: (scene?.labels ?? []).map((each) => ({

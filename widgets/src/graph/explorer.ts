@@ -9,16 +9,16 @@ import type { Store } from "../store.ts";
 import type { Measure } from "./boxes.ts";
 import type { Camera } from "./canvas/camera.ts";
 import { SceneIndex } from "./canvas/visible.ts";
-import { below, firstLook } from "./fold.ts";
+import { firstLook, shownOf, withAll, withFolded, withOpen } from "./fold.ts";
 import type { Flow } from "./flow.ts";
 import { Hierarchy } from "./hierarchy.ts";
-import { GROUP, NODE, keyOf } from "./keys.ts";
+import { GROUP, NODE, RUN, keyOf, kindOf } from "./keys.ts";
 import { Layouter, Superseded } from "./layouter.ts";
 import type { Place } from "../view_contract.ts";
 import type { Scene } from "./scene.ts";
 import { SceneBuilder } from "./scene_builder.ts";
 import { Viewpoint, anchorsOf, home, type Anchor } from "./viewpoint.ts";
-import type { Ground } from "./walk.ts";
+import { type Ground, boxOfContainer } from "./walk.ts";
 
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
@@ -200,26 +200,38 @@ export class Explorer {
     if (this.index && !this.viewpoint.moved) home(this.#camera, this.index.scene);
   }
 
-  isOpen(group: number): boolean {
-    return this.viewpoint.open.has(group);
+  isOpen(key: number): boolean {
+    return this.viewpoint.open.has(key);
   }
 
-  /** Folds or unfolds a group (`all`: and all below it), which stays in place. */
-  setOpen(group: number, open: boolean, all = false): void {
-    const { viewpoint } = this;
-    const groups = all && this.#hierarchy ? below(this.#hierarchy, group) : [group];
-    const changed = groups.filter((id) => viewpoint.open.has(id) !== open && this.#hierarchy?.containers.has(id));
-    if (!changed.length) return;
-    const now = new Set(viewpoint.open);
-    for (const id of changed) {
-      if (open) now.add(id);
-      else now.delete(id);
-    }
-    viewpoint.open = now;
+  /** Folds or unfolds what has a key (`all`: and all below it), which stays in place. */
+  setOpen(key: number, open: boolean, all = false): void {
+    const hierarchy = this.#hierarchy;
+    if (!hierarchy?.containers.has(key)) return;
+    const change = open ? withOpen : withFolded;
+    this.#unfold(change(hierarchy, this.viewpoint.open, key, all), key);
+  }
+
+  /** The groups of the run around a group, and whether it shows all of them; null for other groups. */
+  runOf(group: number): { key: number; groups: readonly number[]; all: boolean } | null {
+    const hierarchy = this.#hierarchy, key = hierarchy?.containers.get(keyOf(GROUP, group))?.parent ?? 0;
+    if (!hierarchy || kindOf(key) !== RUN) return null;
+    return { key, groups: hierarchy.containers.get(key)!.groups, all: this.isOpen(key) && shownOf(hierarchy, this.viewpoint.open, key) === 0 };
+  }
+
+  /** Lets a run show all its groups, or one for all. */
+  setAll(run: number, all: boolean): void {
+    if (this.#hierarchy?.containers.has(run)) this.#unfold(withAll(this.#hierarchy, this.viewpoint.open, run, all), run);
+  }
+
+  /** Shows the scope with other things open; what has a key stays in place. */
+  #unfold(open: ReadonlySet<number>, key: number): void {
+    const { viewpoint, ground } = this;
+    if (open.size === viewpoint.open.size && [...open].every((each) => viewpoint.open.has(each))) return;
+    const at = ground ? boxOfContainer(ground, key) : -1;
+    viewpoint.open = open;
     viewpoint.moved = true;
-    const scene = this.index?.scene;
-    const at = scene?.indexOf.get(keyOf(GROUP, group));
-    this.#rebuild(scene && at !== undefined ? anchorsOf(this.#camera, scene, [at]) : this.#anchors());
+    this.#rebuild(ground && at >= 0 ? anchorsOf(this.#camera, ground.scene, [at]) : this.#anchors());
   }
 
   foldAll(): void {
@@ -252,22 +264,52 @@ export class Explorer {
   #reveal(node: number): number {
     const record = this.#store.nodes.get(node);
     if (!record) return 0;
-    if (record.scope !== this.scope) this.#goTo(record.scope);
+    if (this.#look().hierarchy.homeOf(record.scope) === undefined) this.#goTo(this.#outermost(record.scope));
+    const { hierarchy } = this.#look();
+    const shown = hierarchy.inlined.get(node) ?? node, key = keyOf(NODE, shown);
+    this.#bring(hierarchy.containerOf(shown) ?? 0, () => this.index!.scene.indexOf.get(key));
+    return key;
+  }
+
+  /** Brings the box or frame of a group into view, with what is around it open; false where it has none. */
+  revealGroup(group: number): boolean {
+    const scope = this.#store.groups.get(group)?.scope ?? 0, key = keyOf(GROUP, group);
+    if (!this.#store.scopes.has(scope)) return false;
+    this.#options.leaving();
+    if (this.#look().hierarchy.homeOf(scope) === undefined) this.#goTo(this.#outermost(scope));
+    const { containers } = this.#look().hierarchy;
+    if (!containers.has(key)) return false;
+    const { parent } = containers.get(key)!;
+    // In a run it becomes the one that shows for all.
+    this.#bring(kindOf(parent) === RUN ? key : parent, () => boxOfContainer(this.ground!, key));
+    return true;
+  }
+
+  /** The scope that shows another one: a subgraph is drawn inside its node. */
+  #outermost(scope: number): number {
+    let outer = scope;
+    for (let steps = 0; steps < 100; steps++) {
+      const owner = this.#store.nodes.get(this.#store.scopes.get(outer)?.owner ?? 0);
+      if (!owner) break;
+      outer = owner.scope;
+    }
+    return outer;
+  }
+
+  /** Opens a container and what is around it, and moves the camera to a box inside. */
+  #bring(container: number, box: () => number | undefined): void {
     const { hierarchy, viewpoint } = this.#look();
-    const shown = hierarchy.inlined.get(node) ?? node;
-    const key = keyOf(NODE, shown);
+    const open = container > 0 ? withOpen(hierarchy, viewpoint.open, container) : viewpoint.open;
     const centre = (): void => {
-      const box = this.index!.scene.indexOf.get(key);
-      if (box !== undefined) viewpoint.bringIntoView(this.#camera, this.index!.scene, box, READING_ZOOM);
+      const at = box() ?? -1;
+      if (at >= 0) viewpoint.bringIntoView(this.#camera, this.index!.scene, at, READING_ZOOM);
     };
-    const closed = hierarchy.around(hierarchy.containerOf(shown) ?? 0).filter((id) => id && !viewpoint.open.has(id));
-    if (!closed.length && this.index?.scene.scope === this.scope) {
+    if ([...open].every((key) => viewpoint.open.has(key)) && open.size === viewpoint.open.size && this.index?.scene.scope === this.scope) {
       centre();
       this.#options.shown();
     } else {
-      viewpoint.open = new Set([...viewpoint.open, ...closed]);
+      viewpoint.open = open;
       this.#rebuild(this.#anchors(), centre);
     }
-    return key;
   }
 }

@@ -4,7 +4,7 @@
  */
 
 import type { Box } from "./boxes.ts";
-import { GROUP, NODE } from "./keys.ts";
+import { isTerminal } from "./keys.ts";
 import type { LayoutResult } from "./layout/problem.ts";
 import { FRAME_HEADER, FRAME_PADDING } from "./scene.ts";
 
@@ -21,7 +21,7 @@ export function extent(flow: Flow, box: Box, open: boolean): { across: number; a
 
 /** How far the line of a box runs within what layouts take for the box. */
 export function tail(flow: Flow, { kind }: Box, open: boolean): number {
-  return flow === "right" && !open && (kind === NODE || kind === GROUP) ? LABEL_ROOM : 0;
+  return flow === "right" && !open && !isTerminal(kind) ? LABEL_ROOM : 0;
 }
 
 /** Where the content of a frame begins, its title bar being at the top either way. */

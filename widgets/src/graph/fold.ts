@@ -1,14 +1,20 @@
-/** Which groups are open. Pure: a set of container ids per scope, and the choice that a first look starts with. */
+/**
+ * What is open: a set of keys of containers per scope. Pure functions of such sets, and the choice that a first look starts with.
+ *
+ * An open run shows one of its groups for all, the first that is open itself, without a frame around it; with keyOf(ALL) in
+ * the set it shows all of them.
+ */
 
 import type { Store } from "../store.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
+import { ALL, RUN, idOf, keyOf, kindOf } from "./keys.ts";
 
 /** Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read it. */
 export const FIRST_LOOK = 100;
 
 /**
  * Opens groups from the top down while no more than `limit` boxes show. Groups that look alike (of one parent or of alike
- * parents, with the same operators) open together or not at all, small ones first.
+ * parents, with the same operators) open together or not at all, small ones first; subgraphs with their node.
  */
 export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK): Set<number> {
   const open = new Set<number>();
@@ -17,56 +23,128 @@ export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK
   let level = new Map([["", [top]]]);
   while (level.size) {
     const next = new Map<string, Container[]>();
-    for (const { looks, groups, added } of alike(store, hierarchy, level)) {
+    for (const { looks, containers, added } of alike(store, hierarchy, level)) {
       if (shown + added > limit) continue;
       shown += added;
-      for (const group of groups) open.add(group.id);
-      next.set(looks, groups);
+      for (const { key } of containers) open.add(key);
+      const inside = containers.flatMap((container) => partsOf(hierarchy, container));
+      for (const { key, kind } of inside) if (kind === "body") open.add(key);
+      next.set(looks, inside);
     }
     level = next;
   }
   return open;
 }
 
+/** What shows when a container is opened: itself, of a node its bodies, of a run its first group. */
+function partsOf(hierarchy: Hierarchy, container: Container): Container[] {
+  const get = (key: number): Container => hierarchy.containers.get(key)!;
+  if (container.kind === "node") return container.groups.map(get);
+  return container.kind === "run" ? [get(container.groups[0]!)] : [container];
+}
+
 interface Class {
   looks: string;
-  groups: Container[];
+  containers: Container[];
   /** Boxes that opening the whole class adds. */
   added: number;
 }
 
-/** Classes of groups inside the classes of a level. */
+/** Classes of containers inside the classes of a level. */
 function alike(store: Store, hierarchy: Hierarchy, level: Map<string, Container[]>): Class[] {
   const classes = new Map<string, Class>();
   for (const [around, containers] of level) {
     for (const container of containers) {
-      for (const id of container.groups) {
-        const group = hierarchy.containers.get(id)!;
-        const ops = group.nodes.map((node) => store.nodes.get(node)!.op).sort().join(" ");
+      for (const key of [...container.groups, ...container.hosts]) {
+        const each = hierarchy.containers.get(key)!, parts = partsOf(hierarchy, each);
+        const ops = parts.flatMap(({ nodes }) => nodes).map((node) => store.nodes.get(node)!.op).sort().join(" ");
         // the parts that a model without names was cut into are one list: all open or all folded
-        const looks = group.kind === "cut" ? `${around}/cut` : `${around}/${group.size} ${group.groups.length} ${ops}`;
+        const looks = each.kind === "cut" ? `${around}/cut` : `${around}/${each.size} ${each.groups.length} ${ops}`;
         let same = classes.get(looks);
-        if (!same) classes.set(looks, (same = { looks, groups: [], added: 0 }));
-        same.groups.push(group);
-        same.added += group.nodes.length + group.groups.length - 1;
+        if (!same) classes.set(looks, (same = { looks, containers: [], added: 0 }));
+        same.containers.push(each);
+        for (const part of parts) same.added += part.nodes.length + part.groups.length + terminalsOf(store, part);
+        same.added--;
       }
     }
   }
   return [...classes.values()].sort((a, b) => a.added - b.added);
 }
 
-/** A group and all groups inside it. */
-export function below(hierarchy: Hierarchy, group: number): number[] {
-  const found = [group];
-  for (let i = 0; i < found.length; i++) found.push(...(hierarchy.containers.get(found[i]!)?.groups ?? []));
-  return found;
+function terminalsOf(store: Store, { kind, scope }: Container): number {
+  const body = kind === "body" ? store.scopes.get(scope) : undefined;
+  return body ? body.inputs.length + body.outputs.length : 0;
 }
 
-/** The outermost folded group around a node, 0 when the node's own box shows. */
+/** The group that an open run shows for all; 0: it shows all of them. */
+export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number): number {
+  const groups = hierarchy.containers.get(run)?.groups ?? [];
+  if (open.has(keyOf(ALL, idOf(run)))) return 0;
+  return groups.find((group) => open.has(group)) ?? groups[0] ?? 0;
+}
+
+/** Opens a container (`all`: and all inside it) and what is around it. A group of a run becomes the one that shows. */
+export function withOpen(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number, all = false): Set<number> {
+  const now = new Set(open);
+  const opened = all ? hierarchy.below(key) : [key, ...(hierarchy.containers.get(key)?.groups ?? []).filter((inner) => hierarchy.containers.get(inner)!.kind === "body")];
+  for (const each of opened) {
+    now.add(each);
+    if (all && kindOf(each) === RUN) now.add(keyOf(ALL, idOf(each)));
+  }
+  let inner = key;
+  for (const each of hierarchy.around(key).slice(1)) {
+    if (each > 0) now.add(each);
+    if (kindOf(each) === RUN && shownOf(hierarchy, now, each)) {
+      for (const group of hierarchy.containers.get(each)!.groups) if (group !== inner) now.delete(group);
+      now.add(inner);
+    }
+    inner = each;
+  }
+  return now;
+}
+
+/** Folds a container (`all`: and all inside it); the group that a run shows for all with its run. */
+export function withFolded(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number, all = false): Set<number> {
+  const now = new Set(open);
+  const parent = hierarchy.containers.get(key)?.parent ?? 0;
+  const alone = kindOf(parent) === RUN && shownOf(hierarchy, open, parent) === key;
+  for (const each of all ? hierarchy.below(key) : [key]) now.delete(each);
+  if (alone) now.delete(parent);
+  return now;
+}
+
+/** Lets an open run show all its groups, or one for all. */
+export function withAll(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number, all: boolean): Set<number> {
+  const now = new Set(open).add(run), sign = keyOf(ALL, idOf(run));
+  const shown = shownOf(hierarchy, open, run);
+  if (all) {
+    now.add(sign);
+    if (shown) now.add(shown);
+  } else now.delete(sign);
+  return now;
+}
+
+/** Key of the outermost container in whose place a node shows, 0 when its own box does. */
 export function hiddenIn(hierarchy: Hierarchy, open: ReadonlySet<number>, node: number): number {
   const home = hierarchy.containerOf(node);
-  if (home === undefined) return 0;
-  let hidden = 0;
-  for (const id of hierarchy.around(home)) if (id && !open.has(id)) hidden = id;
-  return hidden;
+  return home === undefined ? 0 : hiding(hierarchy, open, hierarchy.around(home));
+}
+
+/** Key of the box or frame that shows a container. */
+export function frameOf(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number): number {
+  return hiding(hierarchy, open, hierarchy.around(container).slice(1)) || container;
+}
+
+/** `path`: containers from the innermost outwards. What a run shows for all its groups has no frame but the run's. */
+function hiding(hierarchy: Hierarchy, open: ReadonlySet<number>, path: readonly number[]): number {
+  for (let i = path.length - 1; i >= 0; i--) {
+    const key = path[i]!;
+    if (key <= 0) continue;
+    if (!open.has(key)) return key;
+    const shown = kindOf(key) === RUN ? shownOf(hierarchy, open, key) : 0;
+    if (!shown) continue;
+    if (path[i - 1] !== shown) return key;
+    i--;
+  }
+  return 0;
 }

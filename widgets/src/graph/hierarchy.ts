@@ -1,21 +1,30 @@
 /**
- * The tree of groups of one scope, without the groups that would frame a single thing; what subgraphs capture; and which
- * Constant nodes are drawn inside the nodes that read them.
+ * The tree of what is inside what in one scope: groups, runs of equal groups, nodes with subgraphs, and those subgraphs,
+ * without the groups that would frame a single thing; and which Constant nodes are drawn inside the nodes that read them.
  */
 
-import type { GroupRecord, NodeRecord, Store } from "../store.ts";
+import type { GroupRecord, NodeRecord, ScopeRecord, Store } from "../store.ts";
+import { BODY, GROUP, NODE, RUN, idOf, keyOf } from "./keys.ts";
 import { relativeName } from "./names.ts";
+import { findRuns } from "./runs.ts";
 
-/** A group, or (id 0) the scope itself, with what is directly inside. */
+/** What can be open: something with boxes inside; or (key 0) the scope itself. */
 export interface Container {
-  id: number;
+  /** Of its box or frame (keys.ts). */
+  key: number;
   /** Container that this one is in; -1 for the scope. */
   parent: number;
   /** Relative to the parent's name. */
   name: string;
+  /** As the kernel says of groups; "node", "body" or "run" of the others. */
   kind: string;
+  /** The scope of what is directly inside; of a node its own. */
+  scope: number;
+  /** Keys of what is directly inside and no node: groups, runs, of a node its bodies. */
   groups: number[];
   nodes: number[];
+  /** Keys of those nodes that are containers too. */
+  hosts: number[];
   /** Nodes inside, at any depth; those that are drawn inside others count. */
   size: number;
   /** Place in file order of its first node. */
@@ -24,34 +33,39 @@ export interface Container {
 
 export class Hierarchy {
   readonly scope: number;
-  /** Ids of the nodes with boxes, in file order. */
+  /** Ids of the nodes with boxes, in file order, scope by scope. */
   readonly nodes: number[] = [];
   /** Constant nodes without a box of their own, and the first node that reads each. */
   readonly inlined = new Map<number, number>();
   readonly containers = new Map<number, Container>();
-  /** Outer values that a node's subgraphs read, per node of this scope. */
-  readonly captures = new Map<number, number[]>();
-  /** The same by value. */
-  readonly capturers = new Map<number, number[]>();
+  /** Whether subgraphs are part of it. */
+  readonly nested: boolean;
+  readonly #store: Store;
+  /** Key of the container that a scope is shown in. */
+  readonly #homes: ReadonlyMap<number, number>;
   readonly #containerOf = new Map<number, number>();
   readonly #place = new Map<number, number>();
 
   constructor(store: Store, scope: number) {
     this.scope = scope;
-    this.#findCaptures(store);
+    this.#store = store;
+    this.#homes = homesOf(store, scope);
+    this.nested = this.#homes.size > 1;
     const records: NodeRecord[] = [];
-    const outputs = new Set(store.scopes.get(scope)?.outputs);
+    const captured = this.#captured();
     for (const node of store.nodes.values()) {
-      if (node.scope !== scope) continue;
+      if (!this.#homes.has(node.scope)) continue;
       records.push(node);
-      const reader = node.op === "Constant" ? this.#reader(store, node, outputs) : 0;
+      const reader = node.op === "Constant" ? this.#reader(node, captured) : 0;
       if (reader) this.inlined.set(node.id, reader);
       else {
         this.#place.set(node.id, this.nodes.length);
         this.nodes.push(node.id);
       }
     }
-    this.#buildTree(store, records);
+    this.#buildTree(records);
+    for (const each of this.containers.values()) for (const node of each.nodes) this.#containerOf.set(node, each.key);
+    for (const key of bottomUp(this.containers)) this.#fold(key);
   }
 
   /** The container that holds a node directly. Undefined for nodes of other scopes. */
@@ -59,125 +73,183 @@ export class Hierarchy {
     return this.#containerOf.get(node);
   }
 
+  /** The container that shows a scope; undefined for scopes that are elsewhere. */
+  homeOf(scope: number): number | undefined {
+    return this.#homes.get(scope);
+  }
+
   /** A node's place in file order. */
   placeOf(node: number): number {
     return this.#place.get(node) ?? -1;
   }
 
-  /** Ids of the containers around a node or container, innermost first, the scope (0) last. */
+  /** Keys of the containers around a node or container, innermost first, the scope (0) last. */
   around(container: number): number[] {
     const path: number[] = [];
-    for (let id: number = container; id >= 0; id = this.containers.get(id)?.parent ?? -1) path.push(id);
+    for (let key: number = container; key >= 0; key = this.containers.get(key)?.parent ?? -1) path.push(key);
     return path;
   }
 
-  /** Every node inside a container, at any depth. */
+  /** Keys of a container and of all containers inside it, outer ones first. */
+  below(container: number): number[] {
+    const found = [container];
+    for (const key of found) {
+      const each = this.containers.get(key);
+      if (each) found.push(...each.groups, ...each.hosts);
+    }
+    return found;
+  }
+
+  /** Every node inside a container, at any depth; a node with subgraphs is not inside itself. */
   nodesInside(container: number): number[] {
     const nodes: number[] = [];
-    const stack = [container];
-    while (stack.length) {
-      const each = this.containers.get(stack.pop()!);
-      if (!each) continue;
-      for (const node of each.nodes) nodes.push(node);
-      stack.push(...each.groups);
-    }
+    for (const key of this.below(container)) for (const node of this.containers.get(key)?.nodes ?? []) nodes.push(node);
     return nodes;
   }
 
-  /** The node that a Constant can be drawn inside of; 0 when something else than nodes of this scope reads it. */
-  #reader(store: Store, { outputs: [value = 0] }: NodeRecord, outputs: ReadonlySet<number>): number {
-    if (!value || outputs.has(value) || this.capturers.has(value)) return 0;
-    return store.uses(value).find(({ node }) => store.nodes.get(node)?.scope === this.scope)?.node ?? 0;
+  /** The same in file order. */
+  membersOf(container: number): number[] {
+    return this.nodesInside(container).sort((a, b) => this.placeOf(a) - this.placeOf(b));
   }
 
-  #findCaptures(store: Store): void {
-    const note = (scope: number, value: number): void => {
-      const owner = this.#capturer(store, scope, value);
-      if (!owner) return;
-      push(this.captures, owner, value);
-      push(this.capturers, value, owner);
-    };
-    if (store.scopes.size < 2) return;
+  /** Values that subgraphs read from outside of themselves. */
+  #captured(): Set<number> {
+    const captured = new Set<number>(), store = this.#store;
+    if (!this.nested) return captured;
     for (const node of store.nodes.values()) {
-      if (node.scope === this.scope) continue;
-      for (const value of node.inputs) if (value && store.values.get(value)?.scope !== node.scope) note(node.scope, value);
+      if (!this.#homes.has(node.scope)) continue;
+      for (const value of node.inputs) if (value && store.values.get(value)?.scope !== node.scope) captured.add(value);
     }
-    for (const scope of store.scopes.values()) {
-      if (scope.kind !== "subgraph") continue;
-      for (const value of scope.outputs) if (store.values.get(value)?.scope !== scope.id) note(scope.id, value);
-    }
+    return captured;
   }
 
-  /** The node of this scope whose subgraphs (at any depth) hold `scope`, if `value` comes from outside of it. */
-  #capturer(store: Store, scope: number, value: number): number {
-    const home = store.values.get(value)?.scope;
-    for (let inner = scope, steps = 0; steps < 100; steps++) {
-      if (inner === home) return 0;
-      const owner = store.nodes.get(store.scopes.get(inner)?.owner ?? 0);
-      if (!owner) return 0;
-      if (owner.scope === this.scope) return owner.id;
-      inner = owner.scope;
-    }
-    return 0;
+  /** The node that a Constant can be drawn inside of; 0 when something else than nodes of its scope reads it. */
+  #reader({ scope, outputs: [value = 0] }: NodeRecord, captured: ReadonlySet<number>): number {
+    const store = this.#store;
+    if (!value || captured.has(value) || store.scopes.get(scope)?.outputs.includes(value)) return 0;
+    return store.uses(value).find(({ node }) => store.nodes.get(node)?.scope === scope)?.node ?? 0;
   }
 
-  #buildTree(store: Store, records: NodeRecord[]): void {
-    const containers = this.containers;
-    containers.set(0, { id: 0, parent: -1, name: "", kind: "", groups: [], nodes: [], size: 0, first: 0 });
-    const parentOf = (group: GroupRecord): number => {
-      const parent = store.groups.get(group.parent);
-      return parent && parent.scope === this.scope ? parent.id : 0;
-    };
-    const ensure = (id: number, first: number): void => {
-      for (let inner = id, steps = 0; steps < 1000 && !containers.has(inner); steps++) {
-        const group = store.groups.get(inner)!;
-        const parent = parentOf(group);
-        const name = relativeName(group.name, store.groups.get(parent)?.name ?? "");
-        containers.set(inner, { id: inner, parent, name, kind: group.kind, groups: [], nodes: [], size: 0, first });
+  #add(key: number, parent: number, scope: number, first: number, name = "", kind = ""): Container {
+    const container = { key, parent, name, kind, scope, groups: [], nodes: [], hosts: [], size: 0, first };
+    this.containers.set(key, container);
+    return container;
+  }
+
+  #buildTree(records: NodeRecord[]): void {
+    const store = this.#store;
+    this.#add(0, -1, this.scope, 0);
+    const keyOfGroup = (group: GroupRecord | undefined, scope: number): number =>
+      group && group.scope === scope ? keyOf(GROUP, group.id) : this.#homes.get(scope)!;
+    const ensure = (group: GroupRecord, first: number): void => {
+      for (let inner = group, steps = 0; steps < 1000 && !this.containers.has(keyOf(GROUP, inner.id)); steps++) {
+        const parent = store.groups.get(inner.parent);
+        const name = relativeName(inner.name, parent?.name ?? "");
+        this.#add(keyOf(GROUP, inner.id), keyOfGroup(parent, inner.scope), inner.scope, first, name, inner.kind);
+        if (!parent || parent.scope !== inner.scope) return;
         inner = parent;
       }
     };
+    const bodies = this.#bodies();
+    for (const scopes of bodies.values()) for (const { id, attribute, name } of scopes) this.#add(keyOf(BODY, id), -1, id, 0, attribute || name, "body");
     records.forEach((node, first) => {
-      const group = store.groups.get(node.group);
-      const home = group && group.scope === this.scope ? group.id : 0;
-      ensure(home, first);
-      const container = containers.get(home)!;
+      const group = store.groups.get(node.group), home = keyOfGroup(group, node.scope);
+      if (home !== this.#homes.get(node.scope)) ensure(group!, first);
+      const container = this.containers.get(home)!;
       if (this.inlined.has(node.id)) container.size++;
       else container.nodes.push(node.id);
+      const inside = bodies.get(node.id);
+      if (inside) this.#host(node, inside, container, first);
     });
-    for (const each of containers.values()) if (each.id) containers.get(each.parent)?.groups.push(each.id);
-    for (const id of bottomUp(containers)) this.#simplify(id);
-    for (const each of containers.values()) for (const node of each.nodes) this.#containerOf.set(node, each.id);
+    for (const each of this.containers.values()) {
+      if (each.key && each.kind !== "node" && each.kind !== "body") this.containers.get(each.parent)?.groups.push(each.key);
+    }
   }
 
-  /** Sums up a container whose children are done, and dissolves it if it holds a single thing. */
-  #simplify(id: number): void {
-    const container = this.containers.get(id)!;
-    container.size += container.nodes.length;
-    for (const group of container.groups) container.size += this.containers.get(group)!.size;
-    if (!id || container.nodes.length + container.groups.length > 1) return;
-    const parent = this.containers.get(container.parent)!;
-    parent.size += container.size - container.groups.reduce((sum, only) => sum + this.containers.get(only)!.size, 0) - container.nodes.length;
-    parent.groups.splice(parent.groups.indexOf(id), 1, ...container.groups);
-    parent.nodes.push(...container.nodes);
-    for (const only of container.groups) {
-      const child = this.containers.get(only)!;
-      child.parent = parent.id;
-      child.name = `${container.name}/${child.name}`;
+  /** Makes a container of a node with subgraphs. */
+  #host(node: NodeRecord, bodies: readonly ScopeRecord[], around: Container, first: number): void {
+    const host = this.#add(keyOf(NODE, node.id), around.key, node.scope, first, node.name, "node");
+    around.hosts.push(host.key);
+    for (const { id } of bodies) {
+      const body = this.containers.get(keyOf(BODY, id))!;
+      body.parent = host.key;
+      host.groups.push(body.key);
     }
-    this.containers.delete(id);
   }
+
+  /** Subgraphs by the node that they belong to, `then_branch` before `else_branch`. */
+  #bodies(): Map<number, ScopeRecord[]> {
+    const bodies = new Map<number, ScopeRecord[]>();
+    if (!this.nested) return bodies;
+    for (const scope of this.#store.scopes.values()) {
+      if (scope.id === this.scope || !this.#homes.has(scope.id)) continue;
+      const same = bodies.get(scope.owner);
+      if (same) same.push(scope);
+      else bodies.set(scope.owner, [scope]);
+    }
+    for (const scopes of bodies.values()) scopes.sort((a, b) => b.attribute.localeCompare(a.attribute));
+    return bodies;
+  }
+
+  /** Finds runs among the groups of a container, sums it up, and dissolves it if it is a group of a single thing. */
+  #fold(key: number): void {
+    const container = this.containers.get(key)!;
+    this.#findRuns(container);
+    container.size += container.nodes.length;
+    for (const inner of [...container.groups, ...container.hosts]) container.size += this.containers.get(inner)!.size;
+    const dissolves = container.kind !== "" && container.kind !== "node" && container.kind !== "body";
+    if (dissolves && container.nodes.length + container.groups.length === 1) this.#dissolve(container);
+  }
+
+  #dissolve(container: Container): void {
+    const parent = this.containers.get(container.parent)!;
+    // what was counted without a box is the parent's to count now
+    parent.size += container.size - container.nodes.length;
+    for (const only of [...container.groups, ...container.hosts]) parent.size -= this.containers.get(only)!.size;
+    parent.groups.splice(parent.groups.indexOf(container.key), 1, ...container.groups);
+    parent.nodes.push(...container.nodes);
+    parent.hosts.push(...container.hosts);
+    for (const node of container.nodes) this.#containerOf.set(node, parent.key);
+    for (const only of [...container.groups, ...container.hosts]) {
+      const child = this.containers.get(only)!;
+      child.parent = parent.key;
+      if (child.kind !== "node") child.name = `${container.name}/${child.name}`;
+    }
+    this.containers.delete(container.key);
+  }
+
+  #findRuns(container: Container): void {
+    for (const { groups, name } of findRuns(this.#store, this, container)) {
+      const [first = 0] = groups, members = groups.map((group) => this.containers.get(group)!);
+      const run = this.#add(keyOf(RUN, idOf(first)), container.key, container.scope, members[0]!.first, name, "run");
+      run.groups = groups;
+      for (const member of members) {
+        member.parent = run.key;
+        run.size += member.size;
+      }
+      container.groups.splice(container.groups.indexOf(first), 1, run.key);
+      container.groups = container.groups.filter((group) => !groups.includes(group));
+    }
+  }
+}
+
+/** The scope itself and the subgraphs inside it at any depth, with the key of the container of each. */
+function homesOf(store: Store, scope: number): Map<number, number> {
+  const homes = new Map([[scope, 0]]);
+  const inside = (id: number, steps: number): boolean => {
+    const owner = steps < 100 ? store.nodes.get(store.scopes.get(id)?.owner ?? 0) : undefined;
+    return owner !== undefined && (homes.has(owner.scope) || inside(owner.scope, steps + 1));
+  };
+  for (const { id, kind } of store.scopes.values()) if (kind === "subgraph" && id !== scope && inside(id, 0)) homes.set(id, keyOf(BODY, id));
+  return homes;
 }
 
 /** Children before parents. */
 function bottomUp(containers: Map<number, Container>): number[] {
   const order = [0];
-  for (const id of order) for (const group of containers.get(id)!.groups) order.push(group);
+  for (const key of order) {
+    const { groups, hosts } = containers.get(key)!;
+    order.push(...groups, ...hosts);
+  }
   return order.reverse();
-}
-
-function push(map: Map<number, number[]>, key: number, value: number): void {
-  const list = map.get(key);
-  if (!list) map.set(key, [value]);
-  else if (!list.includes(value)) list.push(value);
 }

@@ -7,7 +7,8 @@ import type { Camera } from "./canvas/camera.ts";
 import type { SceneIndex } from "./canvas/visible.ts";
 import type { GestureHandler } from "./gestures.ts";
 import type { KeyboardTarget } from "./keyboard.ts";
-import { GROUP, NODE } from "./keys.ts";
+import { shownOf } from "./fold.ts";
+import { BODY, GROUP, NODE, RUN, idOf } from "./keys.ts";
 import type { Overlay } from "./overlay.ts";
 import { pickAt, type Pick } from "./pick.ts";
 import type { Viewpoint } from "./viewpoint.ts";
@@ -26,7 +27,10 @@ export interface Stage {
   fit(): void;
   /** Selects one kind of thing (or nothing) and says so. */
   choose(nodes: readonly number[], group?: number, value?: number): void;
-  toggle(group: number, all?: boolean): void;
+  /** Folds or unfolds what has a key (keys.ts); `all`: with all below it. */
+  toggle(key: number, all?: boolean): void;
+  /** Lets a run show all its groups, or one for all. */
+  turnRun(key: number): void;
   openScope(scope: number): void;
   reveal(node: number): void;
   /** The overlay changed; `spoken`: in a way that the outline tells too. */
@@ -95,10 +99,18 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     const target: PointerTarget = { node: 0, value: 0, group: 0, x, y };
     const box = this.#boxOf(pick);
     if (pick.what === "value") target.value = pick.value;
-    else if (box?.kind === NODE) target.node = box.id;
-    else if (box?.kind === GROUP) target.group = box.id;
-    else if (box) target.value = box.id;
+    else if (box) Object.assign(target, this.#standsFor(box));
     return target;
+  }
+
+  /** The thing of the model that a box is about: a subgraph for its node, a run for the group that it shows. */
+  #standsFor(box: Box): { node: number } | { group: number } | { value: number } {
+    if (box.kind === NODE) return { node: box.id };
+    if (box.kind === BODY) return { node: this.#stage.store.scopes.get(box.id)?.owner ?? 0 };
+    if (box.kind === GROUP) return { group: box.id };
+    const ground = box.kind === RUN ? this.#stage.ground : null;
+    if (ground) return { group: idOf(shownOf(ground.hierarchy, ground.open, box.key)) || box.id };
+    return { value: box.id };
   }
 
   hover(x: number, y: number): void {
@@ -128,7 +140,8 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     if (pick.what === "value") stage.choose([], 0, pick.value);
     else if (pick.what === "ground") {
       if (!add) stage.choose([]);
-    } else if (pick.fold) stage.toggle(box!.id);
+    } else if (pick.fold) stage.toggle(box!.key);
+    else if (pick.what === "frame" && pick.all) stage.turnRun(box!.key);
     else if (pick.what === "box" && pick.enter) stage.openScope(box!.scope);
     else this.#select(box!, add);
   }
@@ -137,12 +150,12 @@ export class Interaction implements GestureHandler, KeyboardTarget {
   #select(box: Box, add: boolean): void {
     const { overlay } = this.#stage;
     overlay.focusKey = box.key;
-    if (box.kind === GROUP) this.#stage.choose([], box.id);
-    else if (box.kind !== NODE) this.#stage.choose([], 0, box.id);
-    else if (!add) this.#stage.choose([box.id]);
+    const { node = 0, group = 0, value = 0 } = this.#standsFor(box) as { node?: number; group?: number; value?: number };
+    if (!node) this.#stage.choose([], group, value);
+    else if (!add) this.#stage.choose([node]);
     else {
-      const without = overlay.nodes.filter((id) => id !== box.id);
-      this.#stage.choose(without.length < overlay.nodes.length ? without : [...without, box.id]);
+      const without = overlay.nodes.filter((id) => id !== node);
+      this.#stage.choose(without.length < overlay.nodes.length ? without : [...without, node]);
     }
   }
 
@@ -152,7 +165,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     if (!pick || !index || pick.what === "ground") return;
     if (pick.what !== "value") {
       // The sign has done its work with the first click.
-      if (!pick.fold) this.#enter(pick.index, all);
+      if (!pick.fold && !(pick.what === "frame" && pick.all)) this.#enter(pick.index, all);
       return;
     }
     const producer = store.producer(pick.value);
@@ -162,8 +175,8 @@ export class Interaction implements GestureHandler, KeyboardTarget {
   /** Folds, unfolds or enters what a box stands for. */
   #enter(index: number, all: boolean): void {
     const box = this.#stage.index!.scene.boxes[index]!;
-    if (box.kind === GROUP) this.#stage.toggle(box.id, all);
-    else if (box.enter) this.#stage.openScope(box.scope);
+    if (box.folds) this.#stage.toggle(box.key, all);
+    else if (box.scope) this.#stage.openScope(box.scope);
   }
 
   menu(x: number, y: number): void {

@@ -12,8 +12,19 @@ export const INPUT = 2;
 export const OUTPUT = 3;
 /** A value that comes from an outer scope, or that nothing makes; the id is the value's. */
 export const OUTSIDE = 4;
+/** A subgraph inside its node; the id is the scope's. */
+export const BODY = 5;
+/** Equal groups one after the other as one; the id is that of the first group. */
+export const RUN = 6;
+/** Not drawn: in a set of what is open it says that a run shows all its groups instead of one. */
+export const ALL = 7;
 
-export type Kind = typeof NODE | typeof GROUP | typeof INPUT | typeof OUTPUT | typeof OUTSIDE;
+export type Kind = typeof NODE | typeof GROUP | typeof INPUT | typeof OUTPUT | typeof OUTSIDE | typeof BODY | typeof RUN | typeof ALL;
+
+/** Inputs and outputs of a scope, and what it takes from elsewhere: round boxes. */
+export function isTerminal(kind: Kind): boolean {
+  return kind === INPUT || kind === OUTPUT || kind === OUTSIDE;
+}
 
 const KINDS = 8;
 

@@ -6,7 +6,7 @@ import { type Diagnostic, type Statistics, type WireNumber, fromWire } from "../
 import type { Store } from "../store.ts";
 import type { Badge, Mark } from "./canvas/painter.ts";
 import { GROUP, INPUT, NODE, OUTPUT, keyOf } from "./keys.ts";
-import { boxOfNode, type Ground } from "./walk.ts";
+import { boxOfContainer, boxOfNode, type Ground } from "./walk.ts";
 
 /** Errors and warnings on the boxes that show their nodes; those of a value are on the node that makes it. */
 export function badgesOf(ground: Ground, diagnostics: readonly Diagnostic[]): Map<number, Badge> {
@@ -57,7 +57,7 @@ export function boxesOfValues(ground: Ground, values: Iterable<number>): Set<num
   for (const value of values) {
     const producer = store.producer(value);
     const inside = producer ? boxOfNode(ground, producer.node) : -1;
-    if (inside >= 0 && scene.boxes[inside]!.kind === GROUP) boxes.add(inside);
+    if (inside >= 0 && scene.boxes[inside]!.folds && store.producer(value)!.node !== nodeOf(ground, inside)) boxes.add(inside);
     for (const kind of [INPUT, OUTPUT] as const) {
       const terminal = scene.indexOf.get(keyOf(kind, value));
       if (terminal !== undefined) boxes.add(terminal);
@@ -122,8 +122,8 @@ function short(number: WireNumber): string {
 /** Boxes that are selected: those of nodes, or the one of a group. */
 export function selectedBoxes(ground: Ground, nodes: Iterable<number>, group: number): Set<number> {
   const boxes = new Set(countsOf(ground, nodes).keys());
-  const index = group ? ground.scene.indexOf.get(keyOf(GROUP, group)) : undefined;
-  if (index !== undefined) boxes.add(index);
+  const index = group ? boxOfContainer(ground, keyOf(GROUP, group)) : -1;
+  if (index >= 0) boxes.add(index);
   return boxes;
 }
 

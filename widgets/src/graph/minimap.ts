@@ -2,7 +2,7 @@
 
 import type { Camera } from "./canvas/camera.ts";
 import { type Palette, readPalette } from "./canvas/theme.ts";
-import { GROUP, NODE } from "./keys.ts";
+import { NODE, isTerminal } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 const WIDEST = 140, TALLEST = 210, LEAST = 34, INSET = 4;
@@ -118,7 +118,7 @@ export class Minimap {
     for (let i = 0; i < scene.boxes.length; i += step) {
       const box = scene.boxes[i]!;
       const w = Math.max(least, scene.w[i]! * sx), h = Math.max(least, scene.h[i]! * sy);
-      const colors = box.kind === NODE ? palette.category(box.category) : box.kind === GROUP ? palette.group : palette.terminal;
+      const colors = box.kind === NODE ? palette.category(box.category) : isTerminal(box.kind) ? palette.terminal : palette.group;
       context.fillStyle = scene.frame[i] ? palette.frames[scene.depth[i]! % 2 ? 1 : 0] : colors.far;
       context.fillRect(scene.x[i]! * sx, scene.y[i]! * sy, w, h);
     }

@@ -4,7 +4,7 @@
  * The tree lies invisibly over the canvas and holds only the items around the current one: a window that moves along.
  */
 
-import { GROUP, INPUT, OUTPUT } from "./keys.ts";
+import { BODY, GROUP, INPUT, type Kind, OUTPUT, RUN } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 const WINDOW = 20;
@@ -17,6 +17,9 @@ export interface Spoken {
   /** "2 errors", "" for none. */
   problems(index: number): string;
 }
+
+/** What a box is, where its words do not say it. */
+const KINDS: Partial<Record<Kind, string>> = { [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [BODY]: "subgraph", [RUN]: "run of equal groups" };
 
 let outlines = 0;
 
@@ -64,9 +67,8 @@ export class Outline {
     item.setAttribute("role", "treeitem");
     item.setAttribute("aria-level", String(scene.depth[i]! + 1));
     item.setAttribute("aria-selected", String(selected));
-    if (box.kind === GROUP) item.setAttribute("aria-expanded", String(scene.frame[i] === 1));
-    const kind = box.kind === GROUP ? "group" : box.kind === INPUT ? "input" : box.kind === OUTPUT ? "output" : "";
-    const words = [kind, box.title, box.subtitle, spoken.facts(i), spoken.problems(i)];
+    if (box.folds) item.setAttribute("aria-expanded", String(scene.frame[i] === 1));
+    const words = [KINDS[box.kind] ?? "", box.title, box.subtitle, spoken.facts(i), spoken.problems(i)];
     item.textContent = words.filter(Boolean).join(", ");
     return item;
   }

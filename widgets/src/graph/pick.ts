@@ -1,17 +1,19 @@
 /** What is at a point of the scene. Pure: from a scene's index, no canvas needed. */
 
 import { FRAME_HEADER, type Scene } from "./scene.ts";
-import { GROUP } from "./keys.ts";
+import { RUN } from "./keys.ts";
 import type { SceneIndex } from "./canvas/visible.ts";
 
 export type Pick =
   | { what: "box"; index: number; fold: boolean; enter: boolean }
-  /** Title bar of an open group. */
-  | { what: "frame"; index: number; fold: boolean }
+  /** Title bar of what is open; `all`: on the words that let a run show all its groups, or one for all. */
+  | { what: "frame"; index: number; fold: boolean; all: boolean }
   | { what: "value"; value: number; portal: number }
   /** Nothing; `frame` is the innermost open group around the point, -1 for none. */
   | { what: "ground"; frame: number };
 
+/** Width of the words in a run's title bar that let it show all its groups, or one for all. */
+export const ALL_WORDS = 62;
 /** Width of the fold sign at the right of a group's title, and of the sign of a node that can be entered. */
 export const SIGN = 22;
 
@@ -26,12 +28,13 @@ export function pickAt(index: SceneIndex, x: number, y: number, slack: number): 
     }
     const right = scene.x[i]! + scene.w[i]!, inSign = x > right - SIGN && y < scene.y[i]! + SIGN + 4;
     const box = scene.boxes[i]!;
-    return { what: "box", index: i, fold: box.kind === GROUP && inSign, enter: box.enter && inSign };
+    return { what: "box", index: i, fold: box.folds && inSign, enter: box.scope > 0 && inSign };
   }
   const portal = portalAt(index, x, y);
   if (portal >= 0) return { what: "value", value: scene.portals[portal]!.value, portal };
   if (frame >= 0 && y < scene.y[frame]! + FRAME_HEADER) {
-    return { what: "frame", index: frame, fold: x > scene.x[frame]! + scene.w[frame]! - SIGN - 4 };
+    const sign = scene.x[frame]! + scene.w[frame]! - SIGN - 4;
+    return { what: "frame", index: frame, fold: x > sign, all: x <= sign && x > sign - ALL_WORDS && scene.boxes[frame]!.kind === RUN };
   }
   for (const i of index.labelsNear(x, y)) {
     const label = scene.labels[i]!;

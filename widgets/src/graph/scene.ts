@@ -40,7 +40,7 @@ export interface Scene {
   y: Float64Array;
   w: Float64Array;
   h: Float64Array;
-  /** 1 for open groups. */
+  /** 1 for what is open. */
   frame: Uint8Array;
   /** Frames around a frame or box. */
   depth: Uint8Array;
@@ -50,6 +50,8 @@ export interface Scene {
   segments: Float64Array;
   segmentValue: Int32Array;
   segmentArrow: Uint8Array;
+  /** 1 for what leads a subgraph what it reads from outside of itself. */
+  segmentDashed: Uint8Array;
   labels: Label[];
   portals: Portal[];
   indexOf: Map<number, number>;

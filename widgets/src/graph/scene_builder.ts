@@ -8,10 +8,11 @@
 import type { Store } from "../store.ts";
 import { GROUP_MIN_WIDTH, boxOf, entrances, type Box, type Measure } from "./boxes.ts";
 import { compose, type Part } from "./compose.ts";
-import { contentOf, type Content } from "./content.ts";
+import { contentOf, contentOfOne, type Content } from "./content.ts";
+import { shownOf } from "./fold.ts";
 import { type Flow, extent, frameSize, inset } from "./flow.ts";
 import type { Hierarchy } from "./hierarchy.ts";
-import { GROUP, idOf, kindOf } from "./keys.ts";
+import { NODE, RUN, kindOf } from "./keys.ts";
 import { BOTTOM, TOP, type LayoutInput, type LayoutResult } from "./layout/problem.ts";
 import type { Scene } from "./scene.ts";
 
@@ -68,18 +69,28 @@ export class SceneBuilder {
     hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, levels: Part[][],
     doors: ReturnType<typeof entrances>,
   ): Part {
-    let content = this.#contents.get(container);
-    if (!content) this.#contents.set(container, (content = contentOf(this.#store, hierarchy, container)));
+    const content = this.#content(hierarchy, open, container);
     const boxes = content.items.map((key) => boxOf(this.#store, hierarchy, doors, key, this.#measure));
     const part: Part = { content, boxes, open: new Map(), height: 0, input: null, result: null };
     content.items.forEach((key, i) => {
-      if (kindOf(key) !== GROUP || !open.has(idOf(key))) return;
-      const inner = this.#part(hierarchy, open, idOf(key), levels, doors);
+      if (!boxes[i]!.folds || !open.has(key)) return;
+      const inner = this.#part(hierarchy, open, key, levels, doors);
       part.open.set(i, inner);
       part.height = Math.max(part.height, inner.height + 1);
     });
     (levels[part.height] ??= []).push(part);
     return part;
+  }
+
+  /** Kept by container; of a run by the group that it shows for all. */
+  #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number): Content {
+    const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : 0, kept = shown ? -shown : container;
+    let content = this.#contents.get(kept);
+    if (!content) {
+      content = shown ? contentOfOne(this.#store, hierarchy, container, shown) : contentOf(this.#store, hierarchy, container);
+      this.#contents.set(kept, content);
+    }
+    return content;
   }
 
   /** Solves innermost parts first, each level in one batch; a promise only where the solver needs one. */
@@ -176,15 +187,18 @@ function busiestSides({ items, nets }: Content): Int32Array {
   return entering.map((count, i) => Math.max(count, leaving[i]!));
 }
 
-/** The frame of an open group: around its content, wide enough for its title. */
+/** The frame of what is open: around its content, wide enough for its title. */
 function sizeFrame(flow: Flow, box: Box, inner: LayoutResult, measure: Measure): void {
-  Object.assign(box, frameSize(flow, inner, Math.min(measure(box.title, "title") + 96, 2 * GROUP_MIN_WIDTH)));
+  if (box.kind === NODE && box.subtitle) box.title = `${box.title}  ${box.subtitle}`;
+  const most = (box.kind === RUN ? 3 : 2) * GROUP_MIN_WIDTH;
+  Object.assign(box, frameSize(flow, inner, Math.min(measure(box.title, "title") + (box.kind === RUN ? 200 : 96), most)));
 }
 
 /** Where the port of a value is on a frame, across the flow; NaN where the value has none. */
 function portX(flow: Flow, box: Box, inner: Part, value: number, side: typeof TOP | typeof BOTTOM): number {
-  const { items, top, bottom } = inner.content;
-  const place = side === TOP ? top.indexOf(value) : bottom.indexOf(value);
+  const { items, top, bottom, like } = inner.content;
+  const at = (side === TOP ? top : bottom).indexOf(value), other = (side === TOP ? like?.top : like?.bottom)?.get(value);
+  const place = at < 0 && other !== undefined ? (side === TOP ? top : bottom).indexOf(other) : at;
   if (place < 0) return NaN;
   const port = items.length + (side === TOP ? place : top.length + place);
   return inset(flow, box, inner.result!).across + inner.result!.x[port]! + 1;

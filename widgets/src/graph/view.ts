@@ -10,7 +10,7 @@ import type { Heat } from "../heat.ts";
 import type { CommitChange, Store } from "../store.ts";
 import type { Theme } from "../theme.ts";
 import type { Picture, PictureEvents, Place, PointerTarget } from "../view_contract.ts";
-import { facts } from "./boxes.ts";
+import { type Box, facts } from "./boxes.ts";
 import type { Marks } from "./canvas/painter.ts";
 import { Renderer } from "./canvas/renderer.ts";
 import type { SceneIndex } from "./canvas/visible.ts";
@@ -22,7 +22,7 @@ import { Gestures } from "./gestures.ts";
 import { Interaction, type Stage } from "./interaction.ts";
 import { Flash } from "./flash.ts";
 import { handleCanvasKey } from "./keyboard.ts";
-import { GROUP, NODE } from "./keys.ts";
+import { GROUP, NODE, RUN, keyOf, idOf } from "./keys.ts";
 import { Minimap } from "./minimap.ts";
 import { ranValues } from "./marks.ts";
 import { opTitle } from "./names.ts";
@@ -73,7 +73,7 @@ export class GraphView implements Picture {
   readonly #minimap: Minimap;
   readonly #motion = new Motion(calm);
   #marks: Marks | null = null;
-  #copies: ReadonlyMap<number, number> = new Map();
+  #equal: ReadonlyMap<number, readonly number[]> = new Map();
   #ready = false;
 
   constructor(element: HTMLElement, store: Store, _options: GraphViewOptions = {}) {
@@ -82,7 +82,8 @@ export class GraphView implements Picture {
       texts: {
         facts: (box) => facts(store, box),
         label: (value) => store.values.get(value)?.label ?? "",
-        copies: (box) => (box.kind === GROUP ? (this.#copies.get(box.id) ?? 1) : 1),
+        times: (box) => this.#times(box),
+        turns: (box) => this.#turns(box),
         origin: (value) => this.#origin(value),
       },
       current: () => this.#current(),
@@ -149,6 +150,22 @@ export class GraphView implements Picture {
     const name = this.#store.values.get(value)?.name ?? "";
     const producer = this.#store.nodes.get(this.#store.producer(value)?.node ?? 0);
     return producer && name.length > 16 ? opTitle(producer.op) : name;
+  }
+
+  /** " ×12" of equal groups; of a run whose groups the kernel has not found to be equal how many they are. */
+  #times(box: Box): string {
+    const equal = this.#equal.get(box.id) ?? [];
+    if (box.kind === GROUP) return equal.length > 1 ? ` ×${equal.length}` : "";
+    const run = box.kind === RUN ? this.runOf(box.id) : null;
+    if (!run) return "";
+    return run.groups.every((group) => equal.includes(group)) ? ` ×${run.groups.length}` : ` · ${run.groups.length} alike`;
+  }
+
+  /** What a click on a run's title bar makes of it. */
+  #turns(box: Box): string {
+    const run = box.kind === RUN ? this.#explorer.runOf(box.id) : null;
+    if (!run) return "";
+    return run.all ? "show one" : `show all ${run.groups.length}`;
   }
 
   #current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null {
@@ -221,11 +238,25 @@ export class GraphView implements Picture {
   }
 
   fold(group: number): void {
-    this.#explorer.setOpen(group, false);
+    this.#explorer.setOpen(keyOf(GROUP, group), false);
   }
 
   unfold(group: number): void {
-    this.#explorer.setOpen(group, true);
+    this.#explorer.setOpen(keyOf(GROUP, group), true);
+  }
+
+  runOf(group: number): { groups: number[]; all: boolean } | null {
+    const run = this.#explorer.runOf(group);
+    return run && { groups: run.groups.map(idOf), all: run.all };
+  }
+
+  showAll(group: number, all: boolean): void {
+    const run = this.#explorer.runOf(group);
+    if (run) this.#explorer.setAll(run.key, all);
+  }
+
+  revealGroup(group: number): void {
+    if (this.#explorer.revealGroup(group)) this.selectedGroup = group;
   }
 
   foldAll(): void {
@@ -318,8 +349,8 @@ export class GraphView implements Picture {
     this.#overlayChanged(false);
   }
 
-  setCopies(counts: ReadonlyMap<number, number>): void {
-    this.#copies = counts;
+  setEqual(groups: ReadonlyMap<number, readonly number[]>): void {
+    this.#equal = groups;
     this.#renderer.invalidate();
   }
 
@@ -395,7 +426,8 @@ export class GraphView implements Picture {
       focus: () => this.focus(),
       fit: () => this.fit(),
       choose: (nodes, group, value) => this.#choose(nodes, group, value),
-      toggle: (group, all) => explorer.setOpen(group, !explorer.isOpen(group), all),
+      toggle: (key, all) => explorer.setOpen(key, !explorer.isOpen(key), all),
+      turnRun: (key) => explorer.setAll(key, !explorer.runOf(idOf(key))?.all),
       openScope: (scope) => this.openScope(scope),
       reveal: (node) => this.reveal(node),
       overlayChanged: (spoken) => this.#overlayChanged(spoken),

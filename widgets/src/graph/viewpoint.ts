@@ -1,7 +1,7 @@
 /** How one scope is looked at: which groups are open, and rules for where the camera goes. */
 
 import type { Camera } from "./canvas/camera.ts";
-import { GROUP, INPUT } from "./keys.ts";
+import { INPUT } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 /** A box by key and where the middle of its top edge is on the screen. */
@@ -51,7 +51,7 @@ export class Viewpoint {
     const i = scene.indexOf.get(anchor.key)!;
     camera.x = scene.x[i]! + scene.w[i]! / 2 - anchor.x / camera.zoom;
     // A group folded while its title was out of sight comes back into it.
-    const folded = scene.boxes[i]!.kind === GROUP && !scene.frame[i];
+    const folded = scene.boxes[i]!.folds && !scene.frame[i];
     const y = folded ? Math.min(Math.max(anchor.y, MARGIN), camera.height - MARGIN) : anchor.y;
     camera.y = scene.y[i]! - y / camera.zoom;
     camera.clampTo(scene);

@@ -1,9 +1,10 @@
 /** Steps from box to box, along values and along rows: what the arrow keys do. Pure. */
 
 import type { Store } from "../store.ts";
-import { hiddenIn } from "./fold.ts";
+import { frameOf, hiddenIn } from "./fold.ts";
 import type { Hierarchy } from "./hierarchy.ts";
-import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "./keys.ts";
+import { boundInputs, boundOutputs } from "./bodies.ts";
+import { INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 export type Direction = "up" | "down" | "left" | "right";
@@ -36,7 +37,12 @@ export function step(ground: Ground, from: number, direction: Direction): number
 export function boxOfNode({ hierarchy, open, scene }: Omit<Ground, "store">, node: number): number {
   const shown = hierarchy.inlined.get(node) ?? node;
   const hidden = hiddenIn(hierarchy, open, shown);
-  return scene.indexOf.get(hidden ? keyOf(GROUP, hidden) : keyOf(NODE, shown)) ?? -1;
+  return scene.indexOf.get(hidden || keyOf(NODE, shown)) ?? -1;
+}
+
+/** The box or frame that shows a group, a run, a subgraph; -1 in another scope. */
+export function boxOfContainer({ hierarchy, open, scene }: Omit<Ground, "store">, container: number): number {
+  return scene.indexOf.get(frameOf(hierarchy, open, container)) ?? -1;
 }
 
 /** Boxes that values lead to (or, upwards, come from). */
@@ -54,19 +60,24 @@ function linked(ground: Ground, from: number, upwards: boolean): number[] {
   };
   const consumers = (value: number): void => {
     for (const use of store.uses(value)) add(boxOfNode(ground, use.node));
-    for (const node of hierarchy.capturers.get(value) ?? []) add(boxOfNode(ground, node));
     add(scene.indexOf.get(keyOf(OUTPUT, value)) ?? -1);
   };
-  const nodes = kind === NODE ? [id] : kind === GROUP ? hierarchy.nodesInside(id) : [];
-  for (const node of nodes) {
+  const inside = scene.boxes[from]!.folds ? hierarchy.nodesInside(key) : [];
+  for (const node of kind === NODE ? [id, ...inside] : inside) {
     const record = store.nodes.get(node);
-    if (!record) continue;
-    if (upwards) [...record.inputs, ...(hierarchy.captures.get(node) ?? [])].forEach((value) => value && producers(value));
-    else record.outputs.forEach((value) => value && consumers(value));
+    (upwards ? record?.inputs : record?.outputs)?.forEach((value) => value && (upwards ? producers(value) : consumers(value)));
   }
-  if (kind === OUTPUT && upwards) producers(id);
-  if ((kind === INPUT || kind === OUTSIDE) && !upwards) consumers(id);
+  if (kind === OUTPUT) (upwards ? [id] : outerValues(ground, id, OUTPUT)).forEach(upwards ? producers : consumers);
+  if (kind === INPUT || kind === OUTSIDE) (upwards ? outerValues(ground, id, INPUT) : [id]).forEach(upwards ? producers : consumers);
   return [...found];
+}
+
+/** What an input or output of a subgraph is outside of it. */
+function outerValues({ store, hierarchy }: Ground, value: number, kind: typeof INPUT | typeof OUTPUT): number[] {
+  const body = store.scopes.get(store.values.get(value)?.scope ?? 0), node = store.nodes.get(body?.owner ?? 0);
+  if (!body || !node || !hierarchy.homeOf(body.id)) return [];
+  const bound = kind === INPUT ? boundInputs(node, body) : boundOutputs(node, body);
+  return bound.filter(({ inner }) => inner === value).map(({ outer }) => outer);
 }
 
 function nearest(scene: Scene, from: number, boxes: number[]): number {

@@ -4,10 +4,9 @@ import type { Store } from "../../src/store.ts";
 import { SceneIndex } from "../../src/graph/canvas/visible.ts";
 import { facts } from "../../src/graph/boxes.ts";
 import { contentOf } from "../../src/graph/content.ts";
-import { below, firstLook, hiddenIn } from "../../src/graph/fold.ts";
+import { firstLook, hiddenIn } from "../../src/graph/fold.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
-import { GROUP, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
-import { layout } from "../../src/graph/layout/layout.ts";
+import { GROUP, INPUT, NODE, OUTPUT, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
 import { ARROW_DOWN } from "../../src/graph/layout/problem.ts";
 import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, trailBoxes } from "../../src/graph/marks.ts";
 import { pickAt } from "../../src/graph/pick.ts";
@@ -15,16 +14,8 @@ import type { Scene } from "../../src/graph/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene_builder.ts";
 import { boxOfNode, step } from "../../src/graph/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
+import { measure, overlaps, sceneOf, solver } from "../fixtures/scenes.ts";
 import { control, mesh, residualChain, swin, transformer } from "../fixtures/networks.ts";
-
-const measure = (text: string): number => 6.2 * text.length;
-const solver = { solve: (inputs: Parameters<typeof layout>[0][]) => inputs.map(layout) };
-
-function sceneOf(store: Store, hierarchy: Hierarchy, open: ReadonlySet<number>): Scene {
-  const scene = new SceneBuilder(store, solver, measure).build(hierarchy, open);
-  assert.ok(!(scene instanceof Promise));
-  return scene;
-}
 
 function firstScene(model: ModelBuilder, scope = 1): { store: Store; hierarchy: Hierarchy; open: Set<number>; scene: Scene } {
   const store = model.store();
@@ -38,27 +29,13 @@ function center(scene: Scene, key: number): [number, number] {
   return [scene.x[i]! + scene.w[i]! / 2, scene.y[i]! + scene.h[i]! / 2];
 }
 
-/** Pairs of boxes that overlap although neither is a frame around the other. */
-function overlaps(scene: Scene): string[] {
-  const found: string[] = [];
-  const { x, y, w, h } = scene;
-  for (let a = 0; a < x.length; a++) {
-    for (let b = a + 1; b < x.length; b++) {
-      if (x[a]! >= x[b]! + w[b]! || x[b]! >= x[a]! + w[a]! || y[a]! >= y[b]! + h[b]! || y[b]! >= y[a]! + h[a]!) continue;
-      const inside = x[b]! >= x[a]! && y[b]! >= y[a]! && x[b]! + w[b]! <= x[a]! + w[a]! && y[b]! + h[b]! <= y[a]! + h[a]!;
-      if (!(scene.frame[a] && inside)) found.push(`${scene.boxes[a]!.title} and ${scene.boxes[b]!.title}`);
-    }
-  }
-  return found;
-}
-
 test("a first look opens groups up to about 100 boxes, alike ones together", () => {
   const { scene, store, hierarchy } = firstScene(swin());
   const shown = scene.boxes.filter((_, i) => !scene.frame[i]).length;
   assert.ok(shown > 5 && shown <= 110, `${shown} boxes`);
   const blocks = [...hierarchy.containers.values()].filter((each) => each.name === "mlp");
   const roomy = firstLook(store, hierarchy, 300);
-  assert.equal(new Set(blocks.map((each) => roomy.has(each.id))).size, 1);
+  assert.equal(new Set(blocks.map((each) => roomy.has(each.key))).size, 1);
 });
 
 test("boxes lie beside or inside one another, never across", () => {
@@ -81,11 +58,11 @@ test("folding changes only which boxes show: contents are the same", () => {
 test("values cross the border of a group through ports that the outer lines meet", () => {
   const { store, hierarchy } = firstScene(transformer(2));
   const bert = [...hierarchy.containers.values()].find((each) => each.name === "bert")!;
-  const content = contentOf(store, hierarchy, bert.id);
+  const content = contentOf(store, hierarchy, bert.key);
   assert.deepEqual(content.top.map((id) => store.values.get(id)!.name).sort(), ["attention_mask", "input_ids"]);
   assert.equal(content.bottom.length, 1);
-  const scene = sceneOf(store, hierarchy, new Set([bert.id]));
-  const frame = scene.indexOf.get(keyOf(GROUP, bert.id))!;
+  const scene = sceneOf(store, hierarchy, new Set([bert.key]));
+  const frame = scene.indexOf.get(bert.key)!;
   const at = (y: number): Set<string> => new Set(
     [...scene.segmentValue.keys()].flatMap((s) => [
       `${scene.segmentValue[s]} ${Math.round(scene.segments[4 * s]!)} ${scene.segments[4 * s + 1]!.toFixed(1) === y.toFixed(1)}`,
@@ -111,16 +88,6 @@ test("groups of one thing are dissolved, and name scopes that are not convex dra
   assert.deepEqual(overlaps(scene), []);
   const folded = sceneOf(model.store(), hierarchy, new Set());
   assert.deepEqual(folded.boxes.map(({ title }) => title), ["x", "Relu", "scope", "Exp", "again"]);
-});
-
-test("subgraphs: what they capture is a line to their node, and inside a box of its own", () => {
-  const { scene, store } = firstScene(control());
-  const mul = [...store.nodes.values()].find(({ op }) => op === "Mul")!;
-  const branch = [...store.nodes.values()].find(({ op }) => op === "If")!;
-  assert.ok([...scene.segmentValue].includes(mul.outputs[0]!));
-  assert.equal(scene.boxes[scene.indexOf.get(keyOf(NODE, branch.id))!]!.enter, true);
-  const inner = firstScene(control(), 2).scene;
-  assert.ok(inner.indexOf.has(keyOf(OUTSIDE, mul.outputs[0]!)));
 });
 
 test("initializers are facts of their consumer, not boxes", () => {
@@ -175,8 +142,8 @@ test("picking finds boxes before lines, signs, title bars, labels and lines", ()
   const index = new SceneIndex(scene);
   scene.boxes.forEach((box, i) => {
     if (scene.frame[i]) {
-      assert.deepEqual(pickAt(index, scene.x[i]! + 3, scene.y[i]! + 8, 1), { what: "frame", index: i, fold: false });
-      assert.deepEqual(pickAt(index, scene.x[i]! + scene.w[i]! - 8, scene.y[i]! + 12, 1), { what: "frame", index: i, fold: true });
+      assert.deepEqual(pickAt(index, scene.x[i]! + 3, scene.y[i]! + 8, 1), { what: "frame", index: i, fold: false, all: false });
+      assert.deepEqual(pickAt(index, scene.x[i]! + scene.w[i]! - 8, scene.y[i]! + 12, 1), { what: "frame", index: i, fold: true, all: false });
     } else {
       const [x, y] = center(scene, box.key);
       assert.deepEqual(pickAt(index, x, y, 4), { what: "box", index: i, fold: false, enter: false });
@@ -247,7 +214,7 @@ test("numbers of a folded group add up, kinds are counted, and what flashes or l
   const scene = sceneOf(store, hierarchy, new Set());
   const ground = { store, hierarchy, open: new Set<number>(), scene };
   const inside = [...store.nodes.values()].filter(({ op }) => op === "MatMul").map(({ id }) => id);
-  const bert = scene.indexOf.get(keyOf(GROUP, [...hierarchy.containers.values()].find(({ name }) => name === "bert")!.id))!;
+  const bert = scene.indexOf.get([...hierarchy.containers.values()].find(({ name }) => name === "bert")!.key)!;
   const numbers = new Map(inside.map((node, i) => [node, i % 3 ? 1 : 0]));
   const most = inside.filter((_, i) => i % 3).length;
   assert.deepEqual(heatOfBoxes(ground, { title: "", unit: "", kinds: [], numbers }).get(bert), { share: 1, text: String(most) });
@@ -268,7 +235,7 @@ test("badges and counts go to the folded group that hides their node", () => {
   const ground = { store, hierarchy, open: new Set<number>(), scene: folded };
   const inside = [...store.nodes.values()].filter(({ op }) => op === "MatMul").map(({ id }) => id);
   const bert = [...hierarchy.containers.values()].find(({ name }) => name === "bert")!;
-  const box = folded.indexOf.get(keyOf(GROUP, bert.id))!;
+  const box = folded.indexOf.get(bert.key)!;
   assert.deepEqual(countsOf(ground, inside), new Map([[box, inside.length]]));
   const problem = { code: "shape", message: "", value: 0, expected: "", found: "", hint: "" };
   const badges = badgesOf(ground, [
@@ -276,9 +243,9 @@ test("badges and counts go to the folded group that hides their node", () => {
     { ...problem, severity: "info", node: inside[2]! },
   ]);
   assert.deepEqual(badges, new Map([[box, { severity: "error", count: 2 }]]));
-  assert.equal(hiddenIn(hierarchy, new Set(), inside[0]!), bert.id);
+  assert.equal(hiddenIn(hierarchy, new Set(), inside[0]!), bert.key);
   assert.equal(hiddenIn(hierarchy, open, inside[0]!), 0);
-  assert.ok(below(hierarchy, bert.id).length > 5);
+  assert.ok(hierarchy.below(bert.key).length > 5);
 });
 
 test("time of a folded scene of 8,000 nodes", (t) => {

@@ -1,7 +1,7 @@
 /** Draws boxes at three levels of detail: blocks of colour, titles, all their words. */
 
 import { MARGIN, PADDING, TEXT_LINE, TITLE_LINE, type Box } from "../boxes.ts";
-import { GROUP, NODE, OUTSIDE } from "../keys.ts";
+import { NODE, OUTSIDE, RUN, isTerminal } from "../keys.ts";
 import { SIGN } from "../pick.ts";
 import type { Scene } from "../scene.ts";
 import type { Camera } from "./camera.ts";
@@ -35,7 +35,7 @@ export class BoxPainter {
 
   #colors(box: Box): BoxColors {
     if (box.kind === NODE) return this.#palette.category(box.category);
-    return box.kind === GROUP ? this.#palette.group : this.#palette.terminal;
+    return isTerminal(box.kind) ? this.#palette.terminal : this.#palette.group;
   }
 
   /** Plain blocks of colour, one path per colour. */
@@ -68,9 +68,10 @@ export class BoxPainter {
     const ctx = this.#ctx, palette = this.#palette;
     const box = scene.boxes[i]!, colors = this.#colors(box);
     const x = scene.x[i]!, y = scene.y[i]!, w = scene.w[i]!, h = scene.h[i]!;
-    const terminal = box.kind !== NODE && box.kind !== GROUP;
+    const terminal = isTerminal(box.kind);
     const radius = terminal ? h / 2 : RADIUS;
-    if (box.kind === GROUP) this.#stack(x, y, w, h, colors);
+    if (box.kind === RUN) this.#stack(x + 4, y + 4, w - 8, h, colors);
+    if (box.folds) this.#stack(x, y, w, h, colors);
     if (marks.matches.has(i)) this.#halo(x, y, w, h, radius, palette.matchSoft, 5);
     ctx.fillStyle = palette.box;
     ctx.strokeStyle = marks.hover === i ? colors.strong : colors.border;
@@ -129,7 +130,7 @@ export class BoxPainter {
 
   #words(box: Box, colors: BoxColors, x: number, y: number, w: number, h: number): void {
     const ctx = this.#ctx, text = this.#text, palette = this.#palette;
-    const terminal = box.kind !== NODE && box.kind !== GROUP;
+    const terminal = isTerminal(box.kind);
     const left = x + PADDING + (box.kind === NODE ? 2 : 0), room = w - (left - x) - PADDING + 4;
     const facts = box.hasFacts ? this.#fitFacts(this.#texts.facts(box), terminal ? w - 22 : room) : "";
     ctx.textBaseline = "middle";
@@ -149,14 +150,14 @@ export class BoxPainter {
     ctx.textAlign = "left";
     ctx.font = text.css("title");
     ctx.fillStyle = colors.strong;
-    const sign = box.kind === GROUP || box.enter ? SIGN - 6 : 0;
+    const sign = box.folds || box.scope ? SIGN - 6 : 0;
     let line = y + MARGIN + TITLE_LINE / 2;
     ctx.fillText(text.fit(box.title, "title", room - sign), left, line);
     line += TITLE_LINE / 2 + TEXT_LINE / 2;
     if (box.subtitle) {
       ctx.font = text.css("text");
       ctx.fillStyle = palette.dim;
-      const copies = this.#texts.copies(box), times = copies > 1 ? ` ×${copies}` : "";
+      const times = this.#texts.times(box);
       const subtitle = text.fit(box.subtitle, "text", room - text.measure(times, "text"));
       ctx.fillText(subtitle, left, line);
       ctx.fillStyle = palette.accent;
@@ -168,8 +169,8 @@ export class BoxPainter {
       ctx.fillStyle = palette.dim;
       ctx.fillText(facts, left, line);
     }
-    if (box.kind === GROUP) this.foldSign(x + w - SIGN / 2 - 3, y + MARGIN + TITLE_LINE / 2, false);
-    if (box.enter) this.#enterSign(x + w - SIGN / 2 - 2, y + MARGIN + TITLE_LINE / 2, colors);
+    if (box.folds) this.foldSign(x + w - SIGN / 2 - 3, y + MARGIN + TITLE_LINE / 2, false);
+    if (box.scope) this.#enterSign(x + w - SIGN / 2 - 2, y + MARGIN + TITLE_LINE / 2, colors);
   }
 
   /** As many facts as there is room for, and how many are left out. */
@@ -183,7 +184,7 @@ export class BoxPainter {
     return parts.length ? text.fit(parts[0]!, "small", room - text.measure(more, "small"), false) + more : "";
   }
 
-  /** A small frame within a frame: this node has a graph inside. */
+  /** A small frame within a frame: this node calls a function. */
   #enterSign(x: number, y: number, colors: BoxColors): void {
     const ctx = this.#ctx;
     ctx.strokeStyle = colors.strong;

@@ -1,6 +1,6 @@
 /** Draws what marks boxes: matches, selection, focus, badges, and the rectangle being drawn to select. */
 
-import { GROUP, NODE } from "../keys.ts";
+import { isTerminal } from "../keys.ts";
 import type { Scene } from "../scene.ts";
 import { RADIUS } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";
@@ -60,7 +60,7 @@ export class MarkPainter {
   #radiusOf(scene: Scene, i: number): number {
     const { kind } = scene.boxes[i]!;
     if (scene.frame[i]) return 10;
-    return kind === NODE || kind === GROUP ? RADIUS : scene.h[i]! / 2;
+    return isTerminal(kind) ? scene.h[i]! / 2 : RADIUS;
   }
 
   #outlines(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
@@ -99,7 +99,7 @@ export class MarkPainter {
     if (list.detail === FAR) return;
     for (const i of list.boxes) {
       const count = marks.matches.get(i);
-      if (count && scene.boxes[i]!.kind === GROUP) this.#pill(scene.x[i]! + scene.w[i]!, scene.y[i]!, String(count), palette.match, "#1b1200");
+      if (count && scene.boxes[i]!.folds) this.#pill(scene.x[i]! + scene.w[i]!, scene.y[i]!, String(count), palette.match, "#1b1200");
     }
   }
 

@@ -2,7 +2,8 @@
 
 import { PADDING, type Box } from "../boxes.ts";
 import { ARROW_DOWN, ARROW_NONE } from "../layout/problem.ts";
-import { SIGN } from "../pick.ts";
+import { ALL_WORDS, SIGN } from "../pick.ts";
+import { NODE } from "../keys.ts";
 import { FRAME_HEADER, type Scene } from "../scene.ts";
 import type { Frame } from "../motion.ts";
 import { BoxPainter } from "./box_painter.ts";
@@ -67,8 +68,10 @@ export interface Texts {
   /** Parts of the line of facts. */
   facts(box: Box): string[];
   label(value: number): string;
-  /** How many equal ones there are of a group, 1 of anything else. */
-  copies(box: Box): number;
+  /** How many equal ones there are of a group or in a run, "" of anything else. */
+  times(box: Box): string;
+  /** What a click in the title bar of a run makes of it, "" for other frames. */
+  turns(box: Box): string;
   /** Name of what makes a value, for portals. */
   origin(value: number): string;
 }
@@ -113,10 +116,11 @@ export class Painter {
   // ---------------------------------------------------------------------------------------------------------- frames
 
   #frames(scene: Scene, list: DrawList, camera: Camera): void {
-    const ctx = this.#ctx;
-    ctx.strokeStyle = this.#palette.frameBorder;
+    const ctx = this.#ctx, palette = this.#palette;
     ctx.lineWidth = 1 / Math.min(1, camera.zoom);
     for (const i of list.frames) {
+      const box = scene.boxes[i]!;
+      ctx.strokeStyle = box.kind === NODE ? palette.category(box.category).border : palette.frameBorder;
       ctx.fillStyle = this.#frameColor(scene, i);
       ctx.beginPath();
       ctx.roundRect(scene.x[i]!, scene.y[i]!, scene.w[i]!, scene.h[i]!, 10);
@@ -138,16 +142,25 @@ export class Painter {
       const grow = Math.min(Math.max(1, 10 / (12.5 * camera.zoom)), FRAME_HEADER / 15);
       if (12.5 * grow * camera.zoom < 7) continue;
       const x = scene.titleX[i]!, right = scene.x[i]! + scene.w[i]!;
-      const copies = this.#texts.copies(scene.boxes[i]!), times = copies > 1 ? `  ×${copies}` : "";
-      const title = text.fit(scene.boxes[i]!.title, "title", (right - x - PADDING - SIGN) / grow - text.measure(times, "title")) + times;
+      const times = this.#texts.times(scene.boxes[i]!), turns = camera.zoom > 0.4 ? this.#texts.turns(scene.boxes[i]!) : "";
+      const room = right - x - PADDING - SIGN - (turns ? ALL_WORDS : 0);
+      const title = text.fit(scene.boxes[i]!.title, "title", room / grow - text.measure(times, "title")) + times;
       if (!title) continue;
       const y = scene.y[i]! + FRAME_HEADER / 2 + 1;
       const width = text.measure(title, "title") * grow;
       ctx.fillStyle = this.#frameColor(scene, i);
       ctx.fillRect(x - 3, y - 8 * grow, width + 6, 16 * grow);
       ctx.font = text.css("title", grow);
-      ctx.fillStyle = marks.hover === i ? palette.text : palette.dim;
+      const box = scene.boxes[i]!;
+      ctx.fillStyle = box.kind === NODE ? palette.category(box.category).strong : marks.hover === i ? palette.text : palette.dim;
       ctx.fillText(title, x, y);
+      if (turns) {
+        ctx.font = text.css("small");
+        ctx.fillStyle = palette.accent;
+        ctx.textAlign = "right";
+        ctx.fillText(turns, right - SIGN - 8, y);
+        ctx.textAlign = "left";
+      }
       if (camera.zoom > 0.4) this.#boxes.foldSign(scene.x[i]! + scene.w[i]! - SIGN / 2 - 6, y, true);
     }
   }
@@ -159,12 +172,22 @@ export class Painter {
     ctx.strokeStyle = this.#palette.edge;
     ctx.lineWidth = Math.max(1.15, 0.75 / camera.zoom);
     ctx.globalAlpha = strength * (list.detail === FAR ? 0.7 : 1);
-    this.#trace(scene, list.segments, camera.zoom);
+    const dashed = list.segments.filter((i) => scene.segmentDashed[i]);
+    this.#trace(scene, dashed.length ? list.segments.filter((i) => !scene.segmentDashed[i]) : list.segments, camera.zoom);
     ctx.stroke();
+    if (dashed.length) this.#dashes(scene, dashed, camera);
     ctx.globalAlpha = strength;
     ctx.fillStyle = this.#palette.edge;
     if (list.detail !== FAR) this.#arrows(scene, list.segments, 1);
     ctx.globalAlpha = 1;
+  }
+
+  #dashes(scene: Scene, segments: readonly number[], camera: Camera): void {
+    const ctx = this.#ctx, pixel = 1 / Math.min(1, camera.zoom);
+    ctx.setLineDash([5 * pixel, 4 * pixel]);
+    this.#trace(scene, segments, camera.zoom);
+    ctx.stroke();
+    ctx.setLineDash([]);
   }
 
   /** Puts segments into the current path: curves with vertical ends, plain lines where nobody could tell. */

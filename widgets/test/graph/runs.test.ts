@@ -1,0 +1,89 @@
+/** Runs of equal groups as one box. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { shownOf, withAll, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/fold.ts";
+import { Hierarchy } from "../../src/graph/hierarchy.ts";
+import { GROUP, NODE, RUN, keyOf, kindOf } from "../../src/graph/keys.ts";
+import { boxOfNode } from "../../src/graph/walk.ts";
+import { ModelBuilder } from "../fixtures/model.ts";
+import { transformer } from "../fixtures/networks.ts";
+import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";
+
+function runsOf(hierarchy: Hierarchy): number[] {
+  return [...hierarchy.containers.keys()].filter((key) => kindOf(key) === RUN);
+}
+
+test("twelve layers are one box, that opens to one of them or to all", () => {
+  const store = transformer(12).store(), hierarchy = new Hierarchy(store, 1);
+  const [run = 0, ...others] = runsOf(hierarchy);
+  assert.deepEqual(others, []);
+  const { name, groups, size } = hierarchy.containers.get(run)!;
+  assert.match(name, /layer\.0…11$/);
+  assert.equal(groups.length, 12);
+  assert.equal(size, 12 * hierarchy.containers.get(groups[0]!)!.size);
+  const around = hierarchy.around(run).slice(1);
+  const folded = sceneOf(store, hierarchy, new Set(around));
+  const one = sceneOf(store, hierarchy, new Set([...around, run]));
+  const all = sceneOf(store, hierarchy, withAll(hierarchy, new Set(around), run, true));
+  const boxes = (scene: typeof one): number => scene.boxes.filter((_, i) => !scene.frame[i]).length;
+  const inside = hierarchy.containers.get(groups[0]!)!;
+  assert.equal(boxes(one), boxes(folded) - 1 + inside.groups.length + inside.nodes.length);
+  // all twelve side by side; the one that showed is still open
+  assert.equal(boxes(all), boxes(folded) - 1 + 11 + inside.groups.length + inside.nodes.length);
+  for (const scene of [folded, one, all]) {
+    assert.deepEqual(overlaps(scene), []);
+    assert.deepEqual(looseEnds(scene, store), []);
+  }
+});
+
+test("the one that shows is the one that is asked for; nodes of the others are found at the run's frame", () => {
+  const store = transformer(5).store(), hierarchy = new Hierarchy(store, 1);
+  const run = runsOf(hierarchy)[0]!, { groups } = hierarchy.containers.get(run)!;
+  const member = (k: number): number => hierarchy.membersOf(groups[k]!)[0]!;
+  let open = withOpen(hierarchy, new Set(), hierarchy.containerOf(member(3))!);
+  assert.equal(shownOf(hierarchy, open, run), groups[3]);
+  const scene = sceneOf(store, hierarchy, open), ground = { hierarchy, open, scene };
+  assert.equal(scene.boxes[boxOfNode(ground, member(3))]!.key, keyOf(NODE, member(3)));
+  assert.equal(scene.boxes[boxOfNode(ground, member(1))]!.key, run);
+  assert.equal(frameOf(hierarchy, open, groups[3]!), run);
+  open = withOpen(hierarchy, open, hierarchy.containerOf(member(1))!);
+  assert.equal(shownOf(hierarchy, open, run), groups[1]);
+  assert.equal(hiddenIn(hierarchy, open, member(3)), run);
+  open = withAll(hierarchy, open, run, true);
+  assert.equal(shownOf(hierarchy, open, run), 0);
+  assert.equal(hiddenIn(hierarchy, open, member(3)), groups[3]);
+  assert.ok(!withFolded(hierarchy, withAll(hierarchy, open, run, false), groups[1]!).has(run), "folding the one folds the run");
+});
+
+/** Groups of a Relu and an operator each, one after the other; `skip` leads out of the k-th and into a later one. */
+function chain(ops: readonly string[], skip = -1): ModelBuilder {
+  const model = new ModelBuilder();
+  let x = model.input("x", "8"), aside = 0;
+  ops.forEach((op, k) => {
+    x = model.within(`block.${k}`, () => model.node(op, [model.node("Relu", [aside && k === skip + 2 ? aside : x], "8")], "8"));
+    aside = k === skip ? model.node("Neg", [x], "8") : aside;
+  });
+  model.output(x);
+  return model;
+}
+
+test("other operators, other wires, fewer than three, or a way around: no run", () => {
+  const found = (model: ModelBuilder): string[] => {
+    const hierarchy = new Hierarchy(model.store(), 1);
+    return runsOf(hierarchy).map((run) => hierarchy.containers.get(run)!.name);
+  };
+  assert.deepEqual(found(chain(["Exp", "Exp", "Exp", "Exp"])), ["block.0…3"]);
+  assert.deepEqual(found(chain(["Exp", "Exp", "Sin", "Exp", "Exp"])), []);
+  assert.deepEqual(found(chain(["Sin", "Exp", "Exp", "Exp", "Sin"])), ["block.1…3"]);
+  assert.deepEqual(found(chain(["Exp", "Exp"])), []);
+  const crossed = transformer(3);
+  crossed.nodes.find(({ name }) => name.includes("layer.1") && name.endsWith("Erf_" + name.split("_").at(-1)))!.op = "Tanh";
+  assert.deepEqual(found(crossed), []);
+});
+
+test("a way out of a run and back into it splits the run there", () => {
+  const hierarchy = new Hierarchy(chain(Array(8).fill("Exp"), 2).store(), 1);
+  const groups = runsOf(hierarchy).map((run) => hierarchy.containers.get(run)!.groups.map((key) => (key - GROUP) / 8));
+  for (const run of groups) assert.ok(!(run.includes(3) && run.includes(5)), `${run}`);
+});
