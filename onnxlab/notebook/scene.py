@@ -5,6 +5,7 @@ connections changed, and nothing else: names and wires are read from the graph, 
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate, chain
 
 import numpy as np
 
@@ -39,41 +40,36 @@ class Scene:
     def snapshot(self) -> tuple[JSON, bytes]:
         """The nodes, values, groups and scopes; the sections of the buffer are listed in protocol.ts."""
         graph = self._graph
-        scopes = graph.scopes.values()
-        nodes = [graph.nodes[node] for scope in scopes for node in graph.index.topological(scope)]
+        records = graph.nodes
+        nodes = [records[node] for scope in graph.scopes.values() for node in graph.index.topological(scope)]
         values = list(graph.values.values())
-        ops: dict[tuple[str, str], int] = {}
-        first: list[NodeRecord] = []
-        op_numbers = []
-        for node in nodes:
-            key = (node.proto.domain, node.proto.op_type)
-            number = ops.setdefault(key, len(ops))
-            if number == len(first):
-                first.append(node)
-            op_numbers.append(number)
+        protos = [node.proto for node in nodes]
+        kinds = [(proto.domain, proto.op_type) for proto in protos]
+        first = dict(zip(reversed(kinds), reversed(nodes), strict=True))
+        ops = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
         of_group = self.hierarchy.group_of
         label_numbers, labels, types = self._labels(values)
         buffer, sections = _pack(
             {
                 "node_id": [node.id for node in nodes],
-                "node_op": op_numbers,
+                "node_op": [ops[kind] for kind in kinds],
                 "node_group": [of_group.get(node.id, 0) for node in nodes],
                 "node_scope": [node.scope for node in nodes],
                 **_ragged("in", [node.inputs for node in nodes]),
                 **_ragged("out", [node.outputs for node in nodes]),
                 "value_id": [value.id for value in values],
-                "value_flags": [self._flags(value) for value in values],
+                "value_flags": [_is_special(value) and self._flags(value) for value in values],
                 "value_scope": [value.scope for value in values],
                 "value_label": label_numbers,
             }
         )
         content: JSON = {
-            "ops": [op_name(node) for node in first],
-            "categories": [self._category(node) for node in first],
+            "ops": [op_name(first[kind]) for kind in ops],
+            "categories": [self._category(first[kind]) for kind in ops],
             "n": len(nodes),
             "m": len(values),
-            "names": _front_coded([node.proto.name for node in nodes]),
-            "value_names": _front_coded([value.name for value in values]),
+            "names": front_coded([proto.name for proto in protos]),
+            "value_names": front_coded([value.name for value in values]),
             "coded": True,
             "labels": labels,
             "types": types,
@@ -108,26 +104,21 @@ class Scene:
 
     def label(self, value: int) -> str:
         """What the picture writes at a value: its shape in short, "" where nothing is known."""
-        text = self._fact_of(value).label()
-        return "" if text == "?" else text
+        return _label(self._fact_of(value))
 
     def type(self, value: int) -> str:
         """The element type of a value, "float32"; "" where none is known."""
         return type_name(self._fact_of(value))
 
-    def _labels(self, values: Iterable[ValueRecord]) -> tuple[list[int], list[str], list[str]]:
+    def _labels(self, values: list[ValueRecord]) -> tuple[list[int], list[str], list[str]]:
         """The place of each value's label and type, and the distinct ones; each fact is put into words once."""
-        known: dict[Fact, int] = {}
+        facts = list(map(self._fact_of, [value.id for value in values]))
         places: dict[tuple[str, str], int] = {}
-        numbers = []
-        for value in values:
-            fact = self._fact_of(value.id)
-            place = known.get(fact)
-            if place is None:
-                pair = self.label(value.id), type_name(fact)
-                place = known[fact] = places.setdefault(pair, len(places))
-            numbers.append(place)
-        return numbers, [label for label, _ in places], [name for _, name in places]
+        known: dict[int, int] = {}  # by the fact's own id: facts are interned, and hashing one takes longer
+        for fact in facts:
+            if id(fact) not in known:
+                known[id(fact)] = places.setdefault((_label(fact), type_name(fact)), len(places))
+        return [known[id(fact)] for fact in facts], [label for label, _ in places], [name for _, name in places]
 
     def groups(self) -> list[JSON]:
         """Every group, inner ones first."""
@@ -208,30 +199,51 @@ def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str]]:
     return {(group.id, group.parent, group.name) for group in groups}
 
 
+def _label(fact: Fact) -> str:
+    text = fact.label()
+    return "" if text == "?" else text
+
+
+def _is_special(value: ValueRecord) -> bool:
+    """Whether a value may have flags; few do."""
+    return value.is_input or value.initializer is not None or bool(value.formal_outputs)
+
+
 SHARED = "0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Digits that say how many characters a name shares with the one before."""
 
 
-def _front_coded(names: list[str]) -> list[str]:
+def front_coded(names: list[str]) -> list[str]:
     """Each name without what it shares with the one before, behind a digit of SHARED that says how much that is."""
-    coded, before = [], ""
-    for name in names:
-        common, most = 0, min(len(name), len(before), len(SHARED) - 1)
-        # what is not ASCII may count twice in JavaScript
-        while common < most and name[common] == before[common] and name[common] < "\x80":
-            common += 1
-        coded.append(SHARED[common] + name[common:])
-        before = name
-    return coded
+    return [SHARED[common] + name[common:] for name, common in zip(names, _shared(names), strict=True)]
+
+
+def _shared(names: list[str]) -> list[int]:
+    """How many characters each name shares with the one before: all are compared at once, a character at a time.
+
+    Characters beyond ASCII are never shared, since they may count twice in JavaScript; nor is "?", their stand-in.
+    """
+    text = np.frombuffer("".join(names).encode("ascii", "replace"), np.uint8)
+    shareable = text != ord("?")
+    lengths = np.fromiter(map(len, names), np.int64, len(names))
+    starts = np.cumsum(lengths) - lengths
+    common = np.zeros(len(names), np.int64)
+    most = np.minimum(lengths[1:], lengths[:-1]).clip(0, len(SHARED) - 1)
+    going = np.arange(1, len(names))
+    for column in range(len(SHARED) - 1):
+        going = going[most[going - 1] > column]
+        here, before = starts[going] + column, starts[going - 1] + column
+        going = going[(text[here] == text[before]) & shareable[here]]
+        if not going.size:
+            break
+        common[going] += 1
+    return common.tolist()
 
 
 def _ragged(name: str, rows: list[list[int]]) -> dict[str, list[int]]:
     """Rows of different lengths as where each starts, and one list."""
-    starts, flat = [0], []
-    for row in rows:
-        flat.extend(row)
-        starts.append(len(flat))
-    return {f"{name}_ptr": starts, f"{name}_val": flat}
+    starts = accumulate(map(len, rows), initial=0)
+    return {f"{name}_ptr": list(starts), f"{name}_val": list(chain.from_iterable(rows))}
 
 
 def _pack(columns: Mapping[str, list[int]]) -> tuple[bytes, dict[str, list[int]]]:

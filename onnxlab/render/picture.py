@@ -97,9 +97,10 @@ class _Painter:
         self._scope: Scope = model.graph.main
         self._hierarchy = hierarchy
         self._fixed: set[int] = set()
-        order = model.graph.index.topological(self._scope)
-        self._order = [node for node in order if not self._is_constant(model.graph.nodes[node])]
+        order = map(model.graph.nodes.__getitem__, model.graph.index.topological(self._scope))
+        self._order = [node for node in order if not self._is_constant(node)]
         self._open = dict.fromkeys(self._unfold(max_boxes))
+        self._folded = self._folded_groups()
         self._keys: dict[tuple[str, int], int] = {}
         self._picture = Picture()
 
@@ -108,27 +109,29 @@ class _Painter:
 
         Producers are asked before their readers.
         """
-        values = self._graph.values
-        made = [values[value] for value in node.outputs if value]
-        reads = [values[value] for value in node.inputs if value]
-        is_fixed = all(value.initializer is not None or value.id in self._fixed for value in reads)
-        if not is_fixed or node.bodies or any(value.is_output for value in made):
+        values, fixed = self._graph.values, self._fixed
+        for value in node.inputs:
+            if value and value not in fixed and values[value].initializer is None:
+                return False
+        made = [value for value in node.outputs if value]
+        if node.bodies or any(values[value].is_output for value in made):
             return False
-        self._fixed.update(value.id for value in made)
+        fixed.update(made)
         return True
 
     def paint(self) -> Picture:
         box_of: dict[int, int] = {}
         self._terminals("input", self._scope.inputs, box_of)
-        for node in self._order:
-            kind, ident = self._shown(node)
-            key = self._keys.get((kind, ident))
-            if key is None:
-                key = self._key(kind, ident)
-                self._picture.boxes.append(self._node(key, node) if kind == "node" else self._group(key, ident))
-            for value in self._graph.nodes[node].outputs:
+        homes = [self._shown(node.id) for node in self._order]
+        for kind, ident in dict.fromkeys(homes):
+            key = self._key(kind, ident)
+            self._picture.boxes.append(self._node(key, ident) if kind == "node" else self._group(key, ident))
+        keys = [self._keys[home] for home in homes]
+        for node, key in zip(self._order, keys, strict=True):
+            for value in node.outputs:
                 box_of[value] = key
-        self._connect(box_of)
+        box_of.pop(0, None)  # outputs that are left out
+        self._connect(keys, box_of)
         self._terminals("output", self._scope.outputs, box_of)
         groups = self._hierarchy.groups
         frames = [groups[group] for group in self._open]
@@ -150,7 +153,7 @@ class _Painter:
             inner.setdefault(group.parent, []).append(group.id)
         direct: dict[int, int] = {}
         for node in self._order:
-            home = self._hierarchy.group_of[node]
+            home = self._hierarchy.group_of[node.id]
             direct[home] = direct.get(home, 0) + 1
         added = {ident: direct.get(ident, 0) + len(inner.get(ident, ())) - 1 for ident in groups}
         shown = direct.get(0, 0) + len(inner.get(0, ()))
@@ -168,15 +171,19 @@ class _Painter:
             level = following
         return opened
 
+    def _folded_groups(self) -> dict[int, tuple[str, int]]:
+        """The outermost folded group around what is directly in each group, where one is."""
+        found: dict[int, tuple[str, int]] = {}
+        for group in reversed(self._hierarchy.groups.values()):  # outer groups first
+            if group.parent in found:
+                found[group.id] = found[group.parent]
+            elif group.id not in self._open:
+                found[group.id] = ("group", group.id)
+        return found
+
     def _shown(self, node: int) -> tuple[str, int]:
         """The box that a node is drawn in: its own, or that of the outermost folded group around it."""
-        kind, ident = "node", node
-        group = self._hierarchy.group_of[node]
-        while group:
-            if group not in self._open:
-                kind, ident = "group", group
-            group = self._hierarchy.groups[group].parent
-        return kind, ident
+        return self._folded.get(self._hierarchy.group_of[node]) or ("node", node)
 
     # -- boxes --------------------------------------------------------------------------------------------
 
@@ -222,21 +229,25 @@ class _Painter:
                 edges[box_of[record.id], key] = None
         self._picture.edges += [Edge(source, target, "") for source, target in edges]
 
-    def _connect(self, box_of: Mapping[int, int]) -> None:
-        """One edge for all values between two boxes; a body's reads count as its owner's."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for node in self._order:
-            record = self._graph.nodes[node]
-            target = self._keys[self._shown(node)]
-            for value in dict.fromkeys([*record.inputs, *self._graph.index.captures(record)]):
+    def _connect(self, keys: list[int], box_of: Mapping[int, int]) -> None:
+        """One edge for all values between two boxes; a body's reads count as its owner's.
+
+        Args:
+            keys: the box of each node, in order.
+            box_of: the box that makes each value.
+        """
+        found: dict[tuple[int, int], dict[int, None]] = {}
+        for node, target in zip(self._order, keys, strict=True):
+            for value in [*node.inputs, *self._graph.index.captures(node)] if node.bodies else node.inputs:
                 source = box_of.get(value)
                 if source and source != target:
-                    found.setdefault((source, target), []).append(value)
+                    found.setdefault((source, target), {})[value] = None
         told: set[tuple[int, int]] = set()
         for (source, target), values in found.items():
-            label = shorten(self._model.fact(values[0]).label(), MAX_LABEL)
-            is_news = label != "?" and (source, values[0]) not in told
-            told.add((source, values[0]))
+            first = next(iter(values))
+            label = shorten(self._model.fact(first).label(), MAX_LABEL)
+            is_news = label != "?" and (source, first) not in told
+            told.add((source, first))
             self._picture.edges.append(Edge(source, target, label if is_news else ""))
 
 
