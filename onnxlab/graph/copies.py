@@ -47,9 +47,10 @@ def find_copies(graph: "ModelGraph", nodes: Sequence[NodeRecord]) -> list[dict[i
 def signature(node: NodeRecord) -> tuple[object, ...]:
     """What must be equal of two nodes that match, names and wires apart."""
     proto = node.proto
-    attributes = tuple(sorted(attribute.SerializeToString(deterministic=True) for attribute in proto.attribute))
-    shape = (tuple(map(bool, proto.input)), tuple(map(bool, proto.output)))
-    return (node.domain, proto.op_type, proto.overload, shape, attributes)
+    given = proto.attribute
+    attributes = sorted([attribute.SerializeToString(deterministic=True) for attribute in given]) if given else ()
+    shape = (tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
+    return (node.domain, proto.op_type, proto.overload, shape, *attributes)
 
 
 def _rarest(

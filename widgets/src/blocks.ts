@@ -3,8 +3,8 @@
 import type { App } from "./app.ts";
 import { Cell } from "./state.ts";
 
-/** Milliseconds that nothing changed for. */
-const QUIET_MS = 600;
+/** Milliseconds that nothing changed for: the kernel takes a second for 100,000 nodes, which nobody shall wait for. */
+const QUIET_MS = 600, QUIET_MS_PER_NODE = 0.05;
 
 export class Blocks {
   /** The groups that each group is equal to, itself among them. */
@@ -20,7 +20,8 @@ export class Blocks {
   /** Asks soon. */
   refresh(): void {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#ask(), QUIET_MS);
+    const quiet = Math.max(QUIET_MS, QUIET_MS_PER_NODE * this.#app.store.nodes.size);
+    this.#timer = setTimeout(() => void this.#ask(), quiet);
   }
 
   async #ask(): Promise<void> {
