@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import onnx
 
 from onnxlab import schemas
@@ -15,6 +13,7 @@ from onnxlab.infer.context import ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Problem
 from onnxlab.infer.policy import Policy
+from onnxlab.infer.signature import signature
 from onnxlab.infer.sources import Sources
 from onnxlab.infer.symbols import token_of
 from onnxlab.shapes import UNKNOWN, Fact
@@ -27,7 +26,7 @@ _REFERENCE = b"\xaa\x01"
 _SPARE = 1000
 """Operators that may be kept beyond one for each node."""
 
-_MAX_TAIL = 4096
+_MAX_SIGNATURE = 4096
 """Bytes up to which a node is recognised by its serialised operator and attributes."""
 
 
@@ -62,7 +61,7 @@ class Catalogue:
         self.tensors: dict[int, Fact] = {}
         self._bound: dict[int, dict[bytes, Found]] = {}
         self._shared: dict[object, Operator] = {}
-        self._by_tail: dict[object, Operator] = {}
+        self._by_key: dict[object, Operator] = {}
         self._annotated = False
         self._roots: dict[int, int] = {}
 
@@ -92,13 +91,13 @@ class Catalogue:
         """Forget operators that nobody knew: onnx.defs may have learnt of them."""
         unknown = {
             id(operator): (key, operator)
-            for table in (self._shared, self._by_tail)
+            for table in (self._shared, self._by_key)
             for key, operator in table.items()
             if operator.schema is None and not operator.function
         }
         if unknown:
             self._shared = {key: found for key, found in self._shared.items() if id(found) not in unknown}
-            self._by_tail = {key: found for key, found in self._by_tail.items() if id(found) not in unknown}
+            self._by_key = {key: found for key, found in self._by_key.items() if id(found) not in unknown}
             for node in [node for node, found in self.by_node.items() if id(found) in unknown]:
                 self.forget_node(node)
 
@@ -111,54 +110,61 @@ class Catalogue:
 
     def _identify(self, frame: Frame, node: NodeRecord) -> Found:
         proto = node.proto
-        op_type, domain = proto.op_type, node.domain
+        op_type = proto.op_type
         functions = self._graph.index.functions
-        function = functions.get((domain, op_type, proto.overload), 0) if functions else 0
+        function = functions.get((node.domain, op_type, proto.overload), 0) if functions else 0
+        if op_type == "Constant" and not function and not node.domain:
+            return self._identify_constant(frame, node)
         key = None
-        if op_type != "Constant" and not function and not node.bodies and not self._annotated:
-            key = self._tail(node, op_type, frame.call is not None)
-            shared = self._by_tail.get(key)
+        if not function and not node.bodies:
+            key = self._key(node, proto.SerializeToString(), frame.call is not None)
+            shared = self._by_key.get(key)
             if shared is not None:
                 self.by_node[node.id] = shared
                 return shared
-        attributes: operators.Attributes = proto.attribute
-        refers = False
-        if frame.call is not None:
-            attributes, refers = operators.bound_attributes(proto, frame.attributes)
-        found: Found
-        if op_type == "Constant" and not domain and not function:
-            found = self._constant(frame, node, attributes)
-            if node.id in frame.problems:
-                return found
-        else:
-            found = self._operator(node, attributes, op_type, domain, function)
+        attributes, refers = self._attributes(frame, proto)
+        found = self._operator(node, attributes, op_type, node.domain, function)
         if refers:
             self._bound.setdefault(node.id, {})[frame.attribute_key] = found
             return found
         self.by_node[node.id] = found
-        if key is not None and isinstance(found, Operator):
-            self._by_tail[key] = found
-            self._annotated = bool(proto.doc_string or proto.metadata_props)
+        if key is not None:
+            self._by_key[key] = found
+            self._annotated = self._annotated or bool(proto.doc_string or proto.metadata_props)
         return found
 
-    def _tail(self, node: NodeRecord, op_type: str, in_call: bool) -> object:
-        """What decides a node's operator, without looking at each attribute: the bytes that follow its names.
+    def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
+        attributes, refers = self._attributes(frame, node.proto)
+        found = self._constant(frame, node, attributes)
+        if node.id in frame.problems:
+            return found
+        if refers:
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = found
+        else:
+            self.by_node[node.id] = found
+        return found
 
-        Fields are serialised in the order of their numbers, so that operator, attributes and domain come last. None
-        where that end cannot be told for certain, is long, or, in a call, may refer to the function's attributes.
+    def _attributes(self, frame: Frame, proto: onnx.NodeProto) -> tuple[operators.Attributes, bool]:
+        """A node's attributes in a frame, and whether they are others in another call."""
+        if frame.call is None:
+            return proto.attribute, False
+        return operators.bound_attributes(proto, frame.attributes)
+
+    def _key(self, node: NodeRecord, data: bytes, in_call: bool) -> object:
+        """What decides the operator of a serialised node: its signature, and which inputs and outputs it names.
+
+        None for one that is long, or, in a call, may refer to the function's attributes.
         """
-        data = node.proto.SerializeToString()
-        if len(data) > _MAX_TAIL:
+        if len(data) > _MAX_SIGNATURE:
             return None
-        mark = _mark(op_type)
-        start = data.find(mark)
-        if start < 0 or mark in data[start + 1 :] or (in_call and data.find(_REFERENCE, start) >= 0):
+        tail = signature(data, self._annotated)
+        if in_call and _REFERENCE in tail:
             return None
         inputs, outputs = node.inputs, node.outputs
         root = self._roots.get(node.scope) or self._root(node.scope)
         if 0 in inputs or 0 in outputs:
-            return (root, len(outputs), data[start:], tuple(map(bool, inputs)), tuple(map(bool, outputs)))
-        return (root, len(inputs), len(outputs), data[start:])
+            return (root, tail, tuple(map(bool, inputs)), tuple(map(bool, outputs)))
+        return (root, tail, len(inputs), len(outputs))
 
     def _operator(
         self, node: NodeRecord, attributes: operators.Attributes, op_type: str, domain: str, function: int
@@ -177,7 +183,7 @@ class Catalogue:
         if not node.bodies:
             if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
                 self._shared.clear()
-                self._by_tail.clear()
+                self._by_key.clear()
             self._shared[key] = made
         return made
 
@@ -218,9 +224,3 @@ class Catalogue:
             tuple(values[vid].name for vid in scope.outputs),
             tuple(self._sources.declared(values[vid]) for vid in scope.outputs),
         )
-
-
-@lru_cache(1024)
-def _mark(op_type: str) -> bytes:
-    """How the field `op_type` of a NodeProto begins when serialised: its tag, its length, its text."""
-    return onnx.NodeProto(op_type=op_type).SerializeToString()

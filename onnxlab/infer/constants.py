@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,20 +10,20 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.graph import tensors
-from onnxlab.infer.types import fact_of_initializer
+from onnxlab.infer.types import fact_of_tensor
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact, known
 
 
-def constant_fact(attributes: Iterable[onnx.AttributeProto]) -> Fact:
+def constant_fact(attributes: Sequence[onnx.AttributeProto]) -> Fact:
     """The fact of a Constant's output; UNKNOWN where it has no value.
 
     Raises:
         ValueError, TypeError: the tensor's data does not fit its dims or type.
     """
-    for attribute in attributes:
+    for attribute in attributes[:]:  # a list: iterating over a field of a message takes three times as long
         match attribute.name:
             case "value":
-                return fact_of_initializer(attribute.t, partial(tensors.to_array, attribute.t))
+                return fact_of_tensor(attribute.t, tensors.to_array)
             case "sparse_value":
                 sparse = attribute.sparse_tensor
                 return TensorFact(sparse.values.data_type, tuple(sparse.dims))

@@ -18,6 +18,7 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import Diagnostic
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.commits import GraphCommit, Touched
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
@@ -133,6 +134,10 @@ class Inference:
 
     def _start(self) -> None:
         self._generation = schemas.generation()
+        with no_collection():
+            self._infer_all()
+
+    def _infer_all(self) -> None:
         self._walker = Walker(self._graph, self._policy)
         self._frame = Frame()
         self._view = MappingProxyType(self._frame.facts)

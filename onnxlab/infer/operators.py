@@ -38,7 +38,6 @@ class Problem:
     hint: str = ""
 
 
-@dataclass(slots=True, eq=False)
 class Outcome:
     """What inference found for some input facts; never changed once it is made.
 
@@ -49,13 +48,13 @@ class Outcome:
         plain: whether there is neither: the facts are those of every node that has them.
     """
 
-    facts: tuple[Fact, ...]
-    holes: bool = False
-    problems: tuple[Problem, ...] = ()
-    plain: bool = field(init=False)
+    __slots__ = ("facts", "holes", "plain", "problems")
 
-    def __post_init__(self) -> None:
-        self.plain = not self.holes and not self.problems
+    def __init__(self, facts: tuple[Fact, ...], holes: bool = False, problems: tuple[Problem, ...] = ()) -> None:
+        self.facts = facts
+        self.holes = holes
+        self.problems = problems
+        self.plain = not holes and not problems
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +73,7 @@ class Operator:
         arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
         faults: what is wrong with its attributes, found at the same time.
         given: the attributes as they were read, serialised; graphs left out.
+        memo: outcomes by the facts of the inputs.
     """
 
     domain: str

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import ValueRecord
@@ -60,11 +56,8 @@ class Sources:
         return fact
 
     def _initializer(self, value: ValueRecord) -> Fact:
-        def decode() -> np.ndarray[Any, Any] | None:
-            return self._graph.array(value.id)
-
         try:
-            return fact_of_initializer(value.initializer, decode)
+            return fact_of_initializer(value.initializer, lambda _: self._graph.array(value.id))
         except (ValueError, TypeError, OSError, RuntimeError) as error:
             message = f"the data of initializer {value.name!r} cannot be read: {error}"
             self.problems[value.id] = Diagnostic("error", "bad-tensor", message, 0, value.id, value.scope)

@@ -6,8 +6,9 @@ caller's `unknown(axis)` gives. Writing: ints become `dim_value`, expressions `d
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from struct import calcsize, unpack
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import onnx
 
 from onnxlab import dtypes
+from onnxlab.graph.tensors import field_of
 from onnxlab.shapes import (
     UNKNOWN,
     VARIES,
@@ -34,6 +36,7 @@ from onnxlab.shapes.values import is_addressable
 
 Unknown = Callable[[int], Dim]
 Named = Callable[[str], Dim]
+Decode = Callable[[onnx.TensorProto], "np.ndarray[Any, Any] | None"]
 WriteDim = Callable[[Expr], "str | None"]
 
 _NAMELESS = frozenset(("", "?", "-1", "None"))
@@ -138,35 +141,56 @@ def _fill_tensor(tensor_type: Any, elem_type: int, shape: Shape | None, write: W
             entry.dim_param = text
 
 
-def fact_of_initializer(proto: Any, decode: Callable[[], np.ndarray[Any, Any] | None]) -> Fact:
-    """The fact of a TensorProto or SparseTensorProto; `decode` is called for small ones whose elements matter.
+def fact_of_initializer(proto: Any, decode: Decode) -> Fact:
+    """The fact of a TensorProto or SparseTensorProto; see `fact_of_tensor`."""
+    if isinstance(proto, onnx.SparseTensorProto):
+        return SparseTensorFact(proto.values.data_type, tuple(proto.dims))
+    return fact_of_tensor(proto, decode)
+
+
+def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
+    """The fact of a stored tensor; `decode` is asked for the elements of small ones that matter and are not at hand.
 
     What `decode` raises is the caller's to handle.
     """
-    if isinstance(proto, onnx.SparseTensorProto):
-        return SparseTensorFact(proto.values.data_type, tuple(proto.dims))
-    shape = tuple(proto.dims)
-    elem_type = proto.data_type
-    count = 1
-    for dim in shape:
-        count *= dim
-    kind = value_kind(elem_type)
-    if not kind or count > (MAX_FLOATS if kind == "f" else MAX_INTEGERS) or not is_addressable(shape):
+    shape = tuple(tensor.dims[:])
+    elem_type = tensor.data_type
+    count = prod(shape)
+    if count > _FOLLOWED.get(elem_type, -1) or not is_addressable(shape):
         return TensorFact(elem_type, shape)
-    if raw := proto.raw_data:
-        if len(raw) == count * _WIDTHS.get(elem_type, 0):
+    if raw := tensor.raw_data:
+        if len(raw) == count * _WIDTHS[elem_type]:
             return _of_raw(elem_type, shape, count, raw)
-    elif len(items := getattr(proto, _FIELDS.get(elem_type, "double_data"))) == count:
+    elif len(items := getattr(tensor, _FIELDS[elem_type])[:]) == count and _are_held(items, elem_type):
         return _of_items(elem_type, shape, tuple(items))
-    array = decode()
+    array = decode(tensor)
     if array is None:
         return TensorFact(elem_type, shape)
-    return TensorFact(elem_type, shape, KnownValue(kind, shape, tuple(array.ravel().tolist())))
+    return TensorFact(elem_type, shape, KnownValue(value_kind(elem_type), shape, tuple(array.ravel().tolist())))
 
 
-_FORMATS = {dtypes.INT64: "q", dtypes.INT32: "i", dtypes.FLOAT: "f", dtypes.DOUBLE: "d"}
+_FORMATS = {
+    dtypes.INT64: "q", dtypes.INT32: "i", dtypes.INT16: "h", dtypes.INT8: "b", dtypes.UINT8: "B", dtypes.UINT16: "H",
+    dtypes.UINT32: "I", dtypes.UINT64: "Q", dtypes.BOOL: "?", dtypes.FLOAT: "f", dtypes.DOUBLE: "d",
+    dtypes.FLOAT16: "e",
+}  # fmt: skip
+"""How `struct` spells the element types whose elements are followed."""
+
 _WIDTHS = {elem_type: calcsize(f"<{letter}") for elem_type, letter in _FORMATS.items()}
-_FIELDS = {dtypes.INT64: "int64_data", dtypes.INT32: "int32_data", dtypes.FLOAT: "float_data"}
+_FIELDS = {elem_type: field_of(elem_type) for elem_type in _FORMATS}
+_AS_STORED = frozenset((dtypes.INT64, dtypes.INT32, dtypes.UINT64, dtypes.FLOAT, dtypes.DOUBLE))
+_NARROW = {
+    dtypes.INT16: range(-(1 << 15), 1 << 15), dtypes.INT8: range(-(1 << 7), 1 << 7),
+    dtypes.UINT8: range(1 << 8), dtypes.UINT16: range(1 << 16), dtypes.UINT32: range(1 << 32),
+}  # fmt: skip
+
+
+def _are_held(items: Sequence[Any], elem_type: int) -> bool:
+    """Whether the items of a typed field are the elements: those of narrow types are kept in a wider one."""
+    if elem_type in _AS_STORED:
+        return True
+    held = _NARROW.get(elem_type)
+    return held is not None and (not items or (min(items) in held and max(items) in held))
 
 
 # Axes, scales and shapes are few different ones.
@@ -185,6 +209,8 @@ _VALUE_KINDS = {
     dtypes.UINT16: "i", dtypes.UINT32: "i", dtypes.UINT64: "i", dtypes.BOOL: "b",
     dtypes.FLOAT: "f", dtypes.DOUBLE: "f", dtypes.FLOAT16: "f",
 }  # fmt: skip
+_FOLLOWED = {elem_type: MAX_FLOATS if kind == "f" else MAX_INTEGERS for elem_type, kind in _VALUE_KINDS.items()}
+"""How many elements a stored tensor may have to be a known value."""
 
 
 def value_kind(elem_type: int) -> str:

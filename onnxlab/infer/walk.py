@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from functools import partial
-from typing import cast
 
 from onnxlab import schemas
 from onnxlab.errors import Diagnostic
@@ -26,7 +25,7 @@ from onnxlab.infer.operators import Operator, Outcome, Problem
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy, refined
 from onnxlab.infer.sources import Sources
 from onnxlab.infer.symbols import NAMED_TYPES, has_holes, settle, settle_inside, token_of
-from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, FactError, TensorFact
+from onnxlab.shapes import UNKNOWN, Dim, Fact, FactError, TensorFact
 
 Inputs = tuple["Fact | None", ...]
 
@@ -56,30 +55,34 @@ class Walker:
 
     def walk_scope(self, frame: Frame, scope: Scope) -> None:
         """Infer initializers and all nodes of a scope; its inputs have facts already."""
-        values, known = self.graph.values, self.sources.fact
-        for vid in scope.names.values() if not scope.is_function else ():
-            value = values[vid]
-            if value.initializer is not None:
-                frame.set(vid, known(value))
-        nodes, infer_node, find, facts = self.graph.nodes, self.infer_node, self._by_node.get, frame.facts
-        plain = frame.changed is None and not self._adjusts
+        if not scope.is_function:
+            self._walk_initializers(frame, scope)
+        nodes, facts, known_operator, find = self.graph.nodes, frame.facts, self._by_node.get, self.catalogue.find
+        plain, problems = not self._adjusts, frame.problems
+        keep = facts.__setitem__ if frame.changed is None else frame.set
         for ident in self.graph.index.topological(scope):
-            node, operator = nodes[ident], find(ident)
-            if not plain or operator is None or ident in frame.problems:
-                infer_node(frame, node)
-                continue
-            if type(operator) is Operator:
-                outcome = operator.memo.get(tuple([facts.get(vid) for vid in node.inputs]))
-                if outcome is None or not outcome.plain:
-                    infer_node(frame, node)
+            node = nodes[ident]
+            operator = known_operator(ident) or find(frame, node)
+            if isinstance(operator, Operator):
+                inputs = tuple([facts.get(vid) for vid in node.inputs])
+                outcome = operator.memo.get(inputs)
+                if outcome is None or not plain or not outcome.plain or ident in problems:
+                    self._infer_from(frame, node, operator, inputs)
                     continue
-                found = outcome.facts
+                found = outcome.facts  # inputs that were met before: nothing but facts to keep
             else:
-                found = (cast("Fact", operator),)
-            frame.evaluated += 1  # a constant, or inputs that were met before: nothing but facts to keep
+                found = (operator,)
             for vid, fact in zip(node.outputs, found, strict=False):
                 if vid:
-                    facts[vid] = fact
+                    keep(vid, fact)
+        frame.evaluated += len(scope.node_ids)
+
+    def _walk_initializers(self, frame: Frame, scope: Scope) -> None:
+        values, facts, known = self.graph.values, frame.facts, self.sources.fact
+        for vid in scope.names.values():
+            value = values[vid]
+            if value.initializer is not None and facts.get(vid) is not (fact := known(value)):
+                frame.set(vid, fact)
 
     def walk_body(self, frame: Frame, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs for these facts of its inputs; where one is UNKNOWN, its declared type counts."""
@@ -111,11 +114,15 @@ class Walker:
     def infer_node(self, frame: Frame, node: NodeRecord) -> Sequence[int]:
         """Infer a node into the frame; return the ids of its outputs whose fact is another one than before."""
         frame.evaluated += 1
-        facts, ident = frame.facts, node.id
-        operator = self._by_node.get(ident) or self.catalogue.find(frame, node)
+        operator = self._by_node.get(node.id) or self.catalogue.find(frame, node)
         if not isinstance(operator, Operator):
             return [vid for vid in node.outputs if vid and frame.set(vid, operator)]
-        inputs: Inputs = tuple([facts.get(vid) for vid in node.inputs])
+        facts = frame.facts
+        return self._infer_from(frame, node, operator, tuple([facts.get(vid) for vid in node.inputs]))
+
+    def _infer_from(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Sequence[int]:
+        """The same, given the facts of its inputs, None for those that it leaves out and those that have none."""
+        facts, ident = frame.facts, node.id
         if None in inputs:
             inputs = tuple([facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
         outcome = operator.memo.get(inputs) or self._look_up(frame, node, operator, inputs)
@@ -334,10 +341,8 @@ def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
     """The inputs without the elements that the operator does not read; the same tuple where there are none."""
     if reads == "some":
         return inputs
-    known = [type(fact) is TensorFact and fact.known is not None for fact in inputs]
-    if not any(known):
-        return inputs
-    if reads == "all" and all(has or fact is None for has, fact in zip(known, inputs, strict=True)):
+    known = [fact for fact in inputs if type(fact) is TensorFact and fact.known is not None]
+    if not known or (reads == "all" and len(known) + inputs.count(None) == len(inputs)):
         return inputs
     return bare(inputs)
 
@@ -357,14 +362,12 @@ def _is_plain(fact: Fact) -> bool:
     if type(fact) is not TensorFact or fact.shape is None or fact.known is not None or fact.elem_type in NAMED_TYPES:
         return False
     for dim in fact.shape:
-        if type(dim) is not int:
-            if cast("Expr", dim).open or not _is_possible(dim):
-                break
-        elif not 0 <= dim <= _MAX_DIM:
-            break
-    else:
-        return True
-    return False
+        if isinstance(dim, int):
+            if not 0 <= dim <= _MAX_DIM:
+                return False
+        elif dim.open or (dim.minimum or 0) > _MAX_DIM:
+            return False
+    return True
 
 
 def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
@@ -384,7 +387,6 @@ def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
 
 def _is_possible(dim: Dim) -> bool:
     """Whether a tensor can have the dim: an int64 from 0 on, or an expression that may be one."""
-    if type(dim) is int:
+    if isinstance(dim, int):
         return 0 <= dim <= _MAX_DIM
-    least = cast("Expr", dim).minimum
-    return least is None or least <= _MAX_DIM
+    return (dim.minimum or 0) <= _MAX_DIM

@@ -28,10 +28,9 @@ def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after:
 
     With `ceil_mode` the last one may hang over, but must start inside the input or its leading pad.
     """
-    window = (kernel - 1) * dilation + 1
-    free = dim + before + after - window
+    free = dim + (before + after - (kernel - 1) * dilation - 1)
     if not ceil_mode:
-        return floor_div(free, stride) + 1
+        return free + 1 if stride == 1 else floor_div(free + stride, stride)
     count = ceil_div(free, stride) + 1
     inside = floor_div(dim + before - 1, stride) + 1
     return minimum(count, inside)

@@ -147,10 +147,11 @@ def broadcast_shapes(shapes: Sequence[Shape | None]) -> Shape | None:
     return tuple(result)
 
 
-def must_equal(a: Dim, b: Dim, message: str, hint: str = "") -> None:
-    """Raise FactError where two dims are certainly different."""
+def must_equal(a: Dim, b: Dim, message: str, *shown: object, hint: str = "") -> None:
+    """Raise FactError where two dims are certainly different; `shown`, shapes or texts, fills the braces."""
     if a != b and isinstance(a, int) and isinstance(b, int):
-        raise FactError(f"{message}: {a} against {b}", expected=str(a), found=str(b), hint=hint)
+        told = message.format(*[dims_text(each) if isinstance(each, tuple) else each for each in shown])
+        raise FactError(f"{told}: {a} against {b}", expected=str(a), found=str(b), hint=hint)
 
 
 def same(a: Dim, b: Dim) -> Dim:
@@ -188,16 +189,26 @@ def computed(
     kind = kind_of(fact.elem_type)
     if not kind:
         return fact
-    arrays = [np.broadcast_to(known.objects(), shape).ravel().tolist() for known in knowns if known is not None]
-    found = [_element(function, row) for row in zip(*arrays, strict=True)]
+    columns = [_spread(known, shape) for known in knowns if known is not None]
+    found = [_element(function, row) for row in zip(*columns, strict=True)]
     elements = [fits(item, fact.elem_type) for item in found]
     if ctx is not None and kind == "i":
         _tell_overflow(ctx, fact.elem_type, found, elements)
     return TensorFact(fact.elem_type, shape, from_items(shape, elements, kind))
 
 
+def _spread(known: KnownValue, shape: tuple[int, ...]) -> Sequence[Any]:
+    """The elements broadcast to a shape, in row-major order."""
+    count = prod(shape)
+    if len(known.items) == count:  # then the shapes differ in dims of 1 at most
+        return known.items
+    if len(known.items) == 1:
+        return known.items * count
+    return np.broadcast_to(known.objects(), shape).ravel().tolist()
+
+
 def _element(function: Callable[..., Any], row: tuple[Any, ...]) -> Any:
-    if any(item is None for item in row):
+    if None in row:
         return None
     try:
         return function(*row)

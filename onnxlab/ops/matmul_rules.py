@@ -29,8 +29,10 @@ def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
     must_equal(
         left[-1],
         right[-2],
-        f"the inner dims of {dims_text(a)} and {dims_text(b)} differ",
-        "the last dim of the first input must be the second to last of the second",
+        "the inner dims of {} and {} differ",
+        a,
+        b,
+        hint="the last dim of the first input must be the second to last of the second",
     )
     batch = broadcast_shapes([left[:-2], right[:-2]]) or ()
     rows: Shape = () if len(a) == 1 else (left[-2],)
@@ -87,7 +89,7 @@ def gemm(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, c: MaybeFa
     if b.shape is not None:
         other, columns = reversed(b.shape) if attributes.get("transB") else b.shape
     if a.shape is not None and b.shape is not None:
-        must_equal(inner, other, f"the inner dims of {dims_text(a.shape)} and {dims_text(b.shape)} differ")
+        must_equal(inner, other, "the inner dims of {} and {} differ", a.shape, b.shape)
     if c is not None and c.shape is not None:
         broadcast_shapes([(rows, columns), c.shape])
     return TensorFact(elem, (rows, columns))

@@ -12,7 +12,7 @@ from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.ops.conv_rules import conv
 from onnxlab.ops.elementwise_rules import same_as_first
-from onnxlab.ops.facts import MaybeFact, broadcast_shapes, dims_text, elem_type, like, must_equal, unknown_shape
+from onnxlab.ops.facts import MaybeFact, broadcast_shapes, elem_type, like, must_equal, unknown_shape
 from onnxlab.ops.matmul_rules import gemm, product_shape
 from onnxlab.ops.norm_rules import dequantize_linear, quantize_linear
 from onnxlab.ops.registry import rule
@@ -67,7 +67,7 @@ def matmul_n_bits(ctx: InferContext, attributes: Attributes, a: Fact, *_weights:
     """The last dim, K, becomes N; the weight is packed."""
     if a.shape is None:
         return like(a, None)
-    must_equal(attributes["K"], a.shape[-1], f"the last dim of {dims_text(a.shape)} is not the attribute K")
+    must_equal(attributes["K"], a.shape[-1], "the last dim of {} is not the attribute K", a.shape)
     return like(a, (*a.shape[:-1], attributes["N"]))
 
 

@@ -108,7 +108,8 @@ def concat(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
             )
         for other, dim in enumerate(each):
             if other != axis and dims[other] != dim:
-                must_equal(dims[other], dim, f"input {number} differs in axis {other}", f"only axis {axis} may differ")
+                hint = f"only axis {axis} may differ"
+                must_equal(dims[other], dim, "input {} differs in axis {}", number, other, hint=hint)
                 dims[other] = same(dims[other], dim)
         total = None if total is None else total + each[axis]
     dims[axis] = ctx.symbol(0, axis) if total is None else total
@@ -186,7 +187,7 @@ def _given_pieces(ctx: InferContext, sizes: Sequence[Dim | None] | None, count: 
         )
     pieces = [as_dim(ctx, piece, slot, axis) for slot, piece in enumerate(sizes)]
     if None not in sizes:
-        must_equal(dim, sum(pieces), "the sizes do not add up to the dim that is split", "change the sizes")
+        must_equal(dim, sum(pieces), "the sizes do not add up to the dim that is split", hint="change the sizes")
     return pieces
 
 

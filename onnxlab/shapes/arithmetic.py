@@ -23,6 +23,7 @@ from onnxlab.shapes.expressions import (
     call,
     make,
     multiply,
+    serial,
     terms_of,
 )
 
@@ -39,9 +40,22 @@ def at_least(a: Dim, b: Dim) -> bool:
 
 def product(dims: Iterable[Dim]) -> Dim:
     """The number of elements of a tensor with these dims; 1 for a scalar."""
-    total: Dim = 1
+    number: Coefficient = 1
+    factors: list[Atom] = []
+    sums: list[Expr] = []
     for dim in dims:
-        total = total * dim
+        if isinstance(dim, int):
+            number *= dim
+        elif len(dim.terms) == 1:
+            ((monomial, coefficient),) = dim.terms.items()
+            number *= coefficient
+            factors += monomial
+        else:
+            sums.append(dim)
+    factors.sort(key=serial)
+    total: Dim = make({tuple(factors): number})
+    for each in sums:
+        total = each if total == 1 else total * each
     return total
 
 
@@ -54,11 +68,12 @@ def floor_div(a: Dim, b: Dim) -> Dim:
 
 @lru_cache(_REMEMBERED)
 def _symbolic_floor(a: Dim, b: Dim) -> Dim:
+    if isinstance(b, int) and b:
+        return _floor_int(a, b) if b > 0 else _floor_int(-a, -b)
     exact = exact_div(a, b)
     if exact is not None:
         return exact
-    if isinstance(b, int):
-        return _floor_int(a, b) if b > 0 else _floor_int(-a, -b)
+    assert isinstance(b, Expr)
     reduced = _reduced(a, b)
     if reduced != (a, b):
         return floor_div(*reduced)
@@ -87,7 +102,7 @@ def _floor_int(a: Any, b: int) -> Dim:
     """Pull out of floor(a / b) what b divides; then reduce the fraction and merge a floor inside a floor."""
     whole: dict[Monomial, Coefficient] = {}
     rest: dict[Monomial, int] = {}
-    scale = lcm(*(c.denominator for c in a.terms.values()))
+    scale = lcm(*[c.denominator for c in a.terms.values()])
     b *= scale
     for monomial, coefficient in a.terms.items():
         c = int(coefficient * scale)
@@ -96,30 +111,38 @@ def _floor_int(a: Any, b: int) -> Dim:
         if c != quotient * b:
             rest[monomial] = c - quotient * b
     constant = rest.pop((), 0)
-    outside = make(whole)
     if not rest:
-        return cast("Dim", outside)
-    first = min(rest, key=lambda monomial: [atom.serial for atom in monomial])
+        return cast("Dim", make(whole))
+    first = min(rest, key=_serials) if len(rest) > 1 else next(iter(rest))
     if rest[first] < 0:  # floor(-x / b) = -floor((x + b - 1) / b)
         inner = make({**{m: -c for m, c in rest.items()}, (): b - 1 - constant})
-        return cast("Dim", outside - floor_div(inner, b))
+        return cast("Dim", make(whole) - floor_div(inner, b))
     common = gcd(b, *rest.values())
     if common > 1:
         rest, constant, b = {m: c // common for m, c in rest.items()}, constant // common, b // common
     if len(rest) == 1 and rest.get(first) == 1 and len(first) == 1 and first[0].function == "floor":
         inner, divisor = first[0].arguments
         if isinstance(divisor, int):  # floor((floor(x / d) + c) / b) = floor((x + c * d) / (b * d))
-            return cast("Dim", outside + floor_div(inner + constant * divisor, b * divisor))
+            return cast("Dim", make(whole) + floor_div(inner + constant * divisor, b * divisor))
     inner = make({**rest, (): constant})
-    minimum = inner.minimum // b if inner.minimum is not None else None
-    return cast("Dim", outside + make({(call("floor", (inner, b), minimum),): 1}))
+    floor = call("floor", (inner, b), inner.minimum // b if inner.minimum is not None else None)
+    whole[(floor,)] = whole.get((floor,), 0) + 1
+    return cast("Dim", make(whole))
+
+
+def _serials(monomial: Monomial) -> list[int]:
+    return [atom.serial for atom in monomial]
 
 
 def exact_div(a: Dim, b: Dim) -> Dim | None:
     """a / b where b divides a for every value of the symbols; else None. Polynomial long division."""
     if isinstance(b, int) and b == 0:
         raise ZeroDivisionError("division of a dimension by zero")
+    if isinstance(a, int) and isinstance(b, int):
+        return None if a % b else a // b
     remainder, divisor = dict(terms_of(a)), terms_of(b)
+    if len(divisor) == 1:
+        return _divided_terms(remainder, *divisor.items())
     lead = max(divisor, key=_degree_order)
     quotient: dict[Monomial, Coefficient] = {}
     for _step in range(MAX_SIZE):
@@ -135,6 +158,19 @@ def exact_div(a: Dim, b: Dim) -> Dim | None:
             remainder[other] = remainder.get(other, 0) + value
         remainder = {m: value for m, value in remainder.items() if value}
     return None
+
+
+def _divided_terms(terms: dict[Monomial, Coefficient], divisor: tuple[Monomial, Coefficient]) -> Dim | None:
+    """The same for a divisor of one term: it must divide each of the others."""
+    factor, number = divisor
+    quotient: dict[Monomial, Coefficient] = {}
+    for monomial, coefficient in terms.items():
+        rest = _without(monomial, factor) if factor else monomial
+        share = Fraction(coefficient, number) if coefficient % number else coefficient // number
+        if rest is None or share.denominator != 1:
+            return None
+        quotient[rest] = share.numerator
+    return cast("Dim", make(quotient))
 
 
 def _degree_order(monomial: Monomial) -> tuple[int, list[int]]:

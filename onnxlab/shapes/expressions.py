@@ -14,13 +14,13 @@ definition is still there for `evaluate`. Division, min and max are in `arithmet
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Hashable, Iterator
 from fractions import Fraction
 from math import ceil, prod
 from typing import Any, TypeAlias, Union
-from weakref import WeakValueDictionary
 from zlib import crc32
+
+from onnxlab.shapes.interning import Interned
 
 Coefficient: TypeAlias = int | Fraction
 Monomial: TypeAlias = tuple["Atom", ...]
@@ -34,9 +34,8 @@ PLACEHOLDER = "hole"
 MAX_COEFFICIENT = 2**63
 
 _serials = itertools.count(1)
-_lock = threading.Lock()
-_atoms: WeakValueDictionary[Hashable, Atom] = WeakValueDictionary()
-_exprs: WeakValueDictionary[Hashable, Expr] = WeakValueDictionary()
+_atoms = Interned()
+_exprs = Interned()
 
 
 class Atom:
@@ -99,10 +98,16 @@ class Expr:
         self.terms = terms
         self.size = size
         self.minimum = _lower_bound(terms)
-        self.open = any(atom.open for monomial in terms for atom in monomial)
+        self.open = False
+        for monomial in terms:
+            for atom in monomial:
+                if atom.open:
+                    self.open = True
         self.serial = next(_serials)
 
     def __add__(self, other: Number) -> Any:
+        if type(other) is int and not other:
+            return self
         if not isinstance(other, (int, Fraction, Expr)):
             return NotImplemented
         terms = dict(self.terms)
@@ -164,49 +169,55 @@ def symbol(name: str, *, key: Hashable = None, minimum: int | None = 0) -> Expr:
     """
     atom = _atom(name if key is None else key, name, minimum)
     atom.name = name
-    expr = make({(atom,): 1})
-    assert isinstance(expr, Expr)
+    expr: Expr = make({(atom,): 1})
     return expr
 
 
 def _atom(key: Hashable, name: str, minimum: int | None) -> Atom:
-    found = _atoms.get(key)
+    ref = _atoms.get(key)
+    found: Atom | None = ref and ref()
     if found is None:
-        with _lock:
-            found = _atoms.get(key)
+        with _atoms.lock:
+            ref = _atoms.get(key)
+            found = ref and ref()
             if found is None:
-                found = _atoms[key] = Atom(key, name, minimum)
+                found = Atom(key, name, minimum)
+                _atoms.keep(key, found)
     return found
 
 
 def call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Atom:
     """The interned call; its arguments are canonical already."""
     key = (function, *arguments)
-    found = _atoms.get(key)
+    ref = _atoms.get(key)
+    found: Atom | None = ref and ref()
     if found is None:
-        with _lock:
-            found = _atoms.get(key)
+        with _atoms.lock:
+            ref = _atoms.get(key)
+            found = ref and ref()
             if found is None:
                 found = Atom(key, "", minimum)
                 found.function = function
                 found.arguments = arguments
                 found.open = any(isinstance(argument, Expr) and argument.open for argument in arguments)
                 found.size = 1 + sum(size(argument) for argument in arguments)
-                _atoms[key] = found
+                _atoms.keep(key, found)
     return found
 
 
 def _defined(expr: Expr) -> Atom:
     """The symbol that stands for an expression that grew too large."""
-    found = _atoms.get(expr)
+    ref = _atoms.get(expr)
+    found: Atom | None = ref and ref()
     if found is None:
-        with _lock:
-            found = _atoms.get(expr)
+        with _atoms.lock:
+            ref = _atoms.get(expr)
+            found = ref and ref()
             if found is None:
                 found = Atom(expr, f"expr_{crc32(str(expr).encode()):08x}", expr.minimum)
                 found.definition = expr
                 found.open = expr.open
-                _atoms[expr] = found
+                _atoms.keep(expr, found)
     return found
 
 
@@ -239,36 +250,41 @@ def terms_of(number: Number) -> dict[Monomial, Coefficient]:
     return {(): number} if number else {}
 
 
-def _serial(atom: Atom) -> int:
+def serial(atom: Atom) -> int:
     return atom.serial
 
 
 def multiply(left: dict[Monomial, Coefficient], right: dict[Monomial, Coefficient]) -> dict[Monomial, Coefficient]:
     terms: dict[Monomial, Coefficient] = {}
     for (a, m), (b, n) in itertools.product(left.items(), right.items()):
-        monomial = tuple(sorted(a + b, key=_serial)) if a and b else a or b
+        monomial = tuple(sorted(a + b, key=serial)) if a and b else a or b
         terms[monomial] = terms.get(monomial, 0) + m * n
     return terms
 
 
 def make(terms: dict[Monomial, Coefficient]) -> Any:
     """The interned Expr of these terms; a number where no atom is left; a symbol where it grew too large."""
-    clean = {monomial: _integral(c) for monomial, c in terms.items() if c}
+    clean: dict[Monomial, Coefficient] = {m: c if type(c) is int else _integral(c) for m, c in terms.items() if c}
     if not clean:
         return 0
     if len(clean) == 1 and () in clean:
         return clean[()]
     key = frozenset(clean.items())
-    found = _exprs.get(key)
+    ref = _exprs.get(key)
+    found: Expr | None = ref and ref()
     if found is not None:
         return found
-    parts = sum(sum(atom.size for atom in monomial) or 1 for monomial in clean)
-    too_large = parts > MAX_SIZE or any(abs(float(c)) > MAX_COEFFICIENT for c in clean.values())
-    with _lock:
-        found = _exprs.get(key)
+    parts, too_large = 0, False
+    for monomial, c in clean.items():
+        parts += sum([atom.size for atom in monomial]) or 1
+        too_large = too_large or not -MAX_COEFFICIENT <= c <= MAX_COEFFICIENT
+    with _exprs.lock:
+        ref = _exprs.get(key)
+        found = ref and ref()
         if found is None:
-            found = _exprs[key] = Expr(clean, parts)
-    return make({(_defined(found),): 1}) if too_large else found
+            found = Expr(clean, parts)
+            _exprs.keep(key, found)
+    return make({(_defined(found),): 1}) if too_large or parts > MAX_SIZE else found
 
 
 def _integral(c: Coefficient) -> Coefficient:
@@ -278,19 +294,22 @@ def _integral(c: Coefficient) -> Coefficient:
 def _lower_bound(terms: dict[Monomial, Coefficient]) -> int | None:
     total: Coefficient = 0
     for monomial, coefficient in terms.items():
-        if not monomial:
-            total += coefficient
-            continue
-        minima = [atom.minimum for atom in monomial if atom.minimum is not None and atom.minimum >= 0]
-        if len(minima) == len(monomial) and coefficient > 0:
-            total += coefficient * prod(minima)
-        elif len(monomial) == 1 and coefficient > 0 and monomial[0].minimum is not None:
-            total += coefficient * monomial[0].minimum
-        elif coefficient < 0 and len(monomial) == 1 and (bound := _upper_bound(monomial[0])) is not None:
-            total += coefficient * bound
-        else:
+        bound = _lower_bound_of(monomial, coefficient)
+        if bound is None:
             return None
-    return ceil(total)
+        total += bound
+    return total if type(total) is int else ceil(total)
+
+
+def _lower_bound_of(monomial: Monomial, coefficient: Coefficient) -> Coefficient | None:
+    """A bound of one term: of a product only where no factor can be negative."""
+    if not monomial:
+        return coefficient
+    if len(monomial) == 1:
+        bound = monomial[0].minimum if coefficient > 0 else _upper_bound(monomial[0])
+        return None if bound is None else coefficient * bound
+    minima = [atom.minimum for atom in monomial if atom.minimum is not None and atom.minimum >= 0]
+    return coefficient * prod(minima) if coefficient > 0 and len(minima) == len(monomial) else None
 
 
 def _upper_bound(atom: Atom) -> int | None:

@@ -7,22 +7,20 @@ the rank is unknown, "?" where the type is; `fact.label()` is short, for edges o
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from math import prod
 from typing import Any, TypeAlias, cast
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.shapes.expressions import Dim, Expr, symbol
+from onnxlab.shapes.interning import Interned
 from onnxlab.shapes.values import KnownValue
 
 Shape: TypeAlias = tuple[Dim, ...]
 
-_lock = threading.Lock()
-_interned: WeakValueDictionary[Any, Fact] = WeakValueDictionary()
+_interned = Interned()
 
 
 class Fact:
@@ -35,15 +33,17 @@ class Fact:
 
     @classmethod
     def _intern(cls, key: tuple[Any, ...], **fields: Any) -> Any:
-        found = _interned.get(key)
+        ref = _interned.get(key)
+        found = ref and ref()
         if found is None:
-            with _lock:
-                found = _interned.get(key)
+            with _interned.lock:
+                ref = _interned.get(key)
+                found = ref and ref()
                 if found is None:
                     found = object.__new__(cls)
                     for name, value in fields.items():
                         object.__setattr__(found, name, value)
-                    _interned[key] = found
+                    _interned.keep(key, found)
         return found
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -107,19 +107,21 @@ class TensorFact(Fact):
 
     def __new__(cls, elem_type: int, shape: Shape | None = None, known: KnownValue | None = None) -> TensorFact:
         key = (elem_type, shape, known)
-        found = _interned.get(key)
+        ref = _interned.get(key)
+        found: TensorFact | None = ref and ref()
         if found is not None:
-            return cast("TensorFact", found)
-        with _lock:
-            found = _interned.get(key)
+            return found
+        with _interned.lock:
+            ref = _interned.get(key)
+            found = ref and ref()
             if found is None:
                 found = object.__new__(cls)
                 _set_elem_type(found, elem_type)
                 _set_shape(found, shape)
                 _set_known(found, known)
                 _set_bare(found, None)
-                _interned[key] = found
-        return cast("TensorFact", found)
+                _interned.keep(key, found)
+        return found
 
     @property
     def bare(self) -> TensorFact:
@@ -128,7 +130,7 @@ class TensorFact(Fact):
             return self
         if self._bare is None:
             _set_bare(self, TensorFact(self.elem_type, self.shape))
-        return cast("TensorFact", self._bare)
+        return self._bare or self
 
     @property
     def dtype(self) -> np.dtype[Any] | None:

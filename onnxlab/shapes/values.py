@@ -8,15 +8,14 @@ is known.
 from __future__ import annotations
 
 import struct
-import threading
 from collections.abc import Sequence
 from math import prod
 from typing import Any, Final, TypeAlias
-from weakref import WeakValueDictionary
 
 import numpy as np
 
 from onnxlab.shapes.expressions import Expr
+from onnxlab.shapes.interning import Interned
 
 Element: TypeAlias = "int | float | bool | Expr | None"
 
@@ -46,19 +45,22 @@ class KnownValue:
     def __new__(cls, kind: str, shape: tuple[int, ...], items: tuple[Element, ...]) -> KnownValue:
         """Raises ValueError where the number of items does not fit the shape."""
         key = (kind, shape, items if kind != "f" else _bits(items))
-        found = _interned.get(key)
+        ref = _interned.get(key)
+        found: KnownValue | None = ref and ref()
         if found is not None:
             return found
         if len(items) != prod(shape):
             raise ValueError(f"{len(items)} items do not fill shape {shape}")
-        with _lock:
-            found = _interned.get(key)
+        with _interned.lock:
+            ref = _interned.get(key)
+            found = ref and ref()
             if found is None:
-                found = _interned[key] = object.__new__(cls)
+                found = object.__new__(cls)
                 found.kind = kind
                 found.shape = shape
                 found.items = items
-                found.complete = not any(item is None or isinstance(item, Expr) for item in items)
+                found.complete = not any(item is None or type(item) is Expr for item in items)
+                _interned.keep(key, found)
         return found
 
     def __reduce__(self) -> Any:
@@ -87,8 +89,7 @@ class KnownValue:
         return array.reshape(self.shape)
 
 
-_lock = threading.Lock()
-_interned: WeakValueDictionary[Any, KnownValue] = WeakValueDictionary()
+_interned = Interned()
 
 
 def _bits(items: tuple[Element, ...]) -> object:
@@ -114,7 +115,7 @@ def known(array: Any) -> KnownValue | None:
 
 def is_addressable(shape: tuple[int, ...]) -> bool:
     """Whether there are arrays of this shape: no dim is below 0, and NumPy counts an empty one without its zeros."""
-    least = min(shape, default=1)
+    least = min(shape) if shape else 1
     return least > 0 or (least == 0 and prod(dim for dim in shape if dim) < 1 << 48)
 
 
