@@ -15,6 +15,7 @@ from onnxlab.errors import RunError, UnsupportedOperatorError
 from onnxlab.execution import diagnosis, functions, gradient, sizes
 from onnxlab.execution.compiler import Compiler, ScopeCompiler
 from onnxlab.execution.executor import NodeContext, ProgramBody
+from onnxlab.execution.halves import held_wide
 from onnxlab.execution.provider import Part, PartitionView, Step, SubgraphClaim
 from onnxlab.graph import tensors
 from onnxlab.graph.attributes import AttributeRef, BodyRef
@@ -50,7 +51,8 @@ class NumpyProvider:
             RunError: a node lacks an attribute or input that its operator requires.
         """
         scope: ScopeCompiler = view.scope
-        return [_sized(_step(node, scope), view) for node in part.nodes]
+        steps = [_sized(_step(node, scope), view) for node in part.nodes]
+        return steps if view.keep else held_wide(steps, part.nodes, part, view)
 
     def _runnable(self, node: NodeView, scope: ScopeCompiler) -> bool:
         if (node.domain, node.op_type, node.overload) in scope.compiler.snapshot.functions:

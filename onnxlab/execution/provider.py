@@ -68,6 +68,7 @@ class Step:
         pure: whether equal inputs always make equal outputs, so that what constants make is made once.
         opsets: {domain: version} imported where the node stands.
         explain: `explain(inputs, fully=True)`, asked after a failure: which rule they break, "" where it cannot tell.
+        shown: what people are shown of the inputs, where a run holds them in another type than the model says.
     """
 
     label: str
@@ -83,6 +84,7 @@ class Step:
     pure: bool = False
     opsets: Mapping[str, int] = field(default_factory=dict)
     explain: Callable[..., str] | None = None
+    shown: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None
 
 
 CompiledPart: TypeAlias = Callable[..., Sequence[Any]] | list[Step]
@@ -124,7 +126,8 @@ class Provider(Protocol):
     """Something that can run nodes.
 
     One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls;
-    one with `own_threads`, as also its compiled parts may have, does not need those of BLAS.
+    one with `own_threads`, as also its compiled parts may have, does not need those of BLAS. One that is not `prepared`
+    is left out; after the run, `prepare()` is called, which may go on in the background.
     """
 
     @property

@@ -159,7 +159,8 @@ def _explained(instruction: Instruction, frame: list[Any], error: Exception) -> 
 def _values(instruction: Instruction, frame: list[Any]) -> tuple[Any, ...]:
     """What the frame still holds of a step's inputs."""
     taken = instruction.take(frame)
-    return (taken,) if instruction.arity == 1 else taken
+    values = (taken,) if instruction.arity == 1 else taken
+    return values if instruction.step.shown is None else instruction.step.shown(values)
 
 
 def _node(step: Step) -> str:

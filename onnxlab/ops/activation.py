@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.ops.halves import BLOCK
 from onnxlab.ops.math import consuming, erf, erf_in_place
-from onnxlab.ops.numeric import BLOCK, Array, blocked, normal_axis, widened
+from onnxlab.ops.numeric import Array, blocked, normal_axis, widened
 from onnxlab.ops.registry import kernel
 
 

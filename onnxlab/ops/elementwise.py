@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.ops.numeric import Array, is_small_float, legacy_operand
+from onnxlab.ops.numeric import Array, is_small_float, legacy_operand, narrow, widen
 from onnxlab.ops.registry import kernel
 
 Binary = Callable[[Array, Array], Array]
@@ -35,6 +35,8 @@ def divide(a: Array, b: Array) -> Array:
 
 def power(a: Array, b: Array) -> Array:
     """A ** B in A's type; the exponent's may differ. Scalar exponents 2 and 3 are products, 0.5 a root."""
+    if is_small_float(a.dtype):
+        return narrow(power(widen(a), widen(b)), a.dtype)
     if b.size == 1 and a.ndim >= b.ndim and a.dtype.kind == "f":
         exponent = float(b.reshape(()))
         if exponent == 2:
@@ -48,8 +50,6 @@ def power(a: Array, b: Array) -> Array:
         if b.dtype.kind in "iu" and np.all(b >= 0):
             return np.power(a, b.astype(a.dtype, copy=False))
         return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
-    if is_small_float(a.dtype):
-        return np.power(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
     return np.power(a, b.astype(a.dtype, copy=False))
 
 

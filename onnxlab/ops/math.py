@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.ops.numeric import Array, blocked, is_small_float, widened
+from onnxlab.ops.numeric import Array, blocked, is_small_float, narrow, widen, widened
 from onnxlab.ops.registry import kernel
 
 Unary = Callable[[Array], Array]
@@ -23,7 +23,7 @@ def floating(function: Callable[..., Any]) -> Unary:
     def run(x: Array) -> Array:
         if x.dtype.char in "fd" or not is_small_float(x.dtype):
             return function(x)
-        return function(x.astype(np.float32)).astype(x.dtype)
+        return narrow(function(widen(x)), x.dtype)
 
     return run
 

@@ -9,7 +9,7 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.ops.numeric import Array, is_small_float, legacy_operand, widened
+from onnxlab.ops.numeric import Array, is_small_float, legacy_operand, narrow, widen, widened
 from onnxlab.ops.registry import kernel
 
 
@@ -60,7 +60,7 @@ def mat_mul(a: Array, b: Array) -> Array:
     if a.shape[-1] != inner:
         raise ValueError(f"A has shape {a.shape}, B {b.shape}: the inner sizes {a.shape[-1]} and {inner} differ")
     if is_small_float(a.dtype):
-        return np.asarray(product(a.astype(np.float32), b.astype(np.float32))).astype(a.dtype)
+        return narrow(np.asarray(product(widen(a), widen(b))), a.dtype)
     return product(a, b) if a.dtype.kind == "f" else product_of_integers(a, b)
 
 

@@ -13,7 +13,8 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import RunContext
-from onnxlab.ops.numeric import BLOCK, Array, narrow, normal_axes, normal_axis, widen, widened
+from onnxlab.ops.halves import BLOCK
+from onnxlab.ops.numeric import Array, narrow, normal_axes, normal_axis, widen, widened
 from onnxlab.ops.prepared import prepared
 from onnxlab.ops.registry import kernel
 

@@ -14,14 +14,12 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from onnxlab.ops.halves import BLOCK, to_half, to_single
 from onnxlab.ops.prepared import prepared
 
 Array = NDArray[Any]
 P = ParamSpec("P")
 R = TypeVar("R")
-
-BLOCK = 1 << 14
-"""Elements of float32 that fit a level-1 or level-2 cache together with a temporary or two."""
 
 
 def is_small_float(dtype: np.dtype[Any]) -> bool:
@@ -31,57 +29,7 @@ def is_small_float(dtype: np.dtype[Any]) -> bool:
 
 def widen(array: Array) -> Array:
     """Return a float32 copy of an array of small floats (made once of a constant), any other array as it is."""
-    return prepared("widened", _to_single, array) if is_small_float(array.dtype) else array
-
-
-def _to_single(x: Array) -> Array:
-    """Small floats as float32. NumPy converts float16 one by one; in integers it takes half the time."""
-    if x.dtype != np.float16 or x.size < _FEW:
-        return x.astype(np.float32)
-    bits = np.ascontiguousarray(x).reshape(-1).view(np.int16)
-    result = np.empty(bits.size, np.float32)
-    for start in range(0, bits.size, BLOCK):
-        out = result[start : start + BLOCK]
-        words = out.view(np.int32)
-        np.copyto(words, bits[start : start + BLOCK])
-        np.left_shift(words, 13, out=words)
-        np.bitwise_and(words, _SIGN_AND_HALF, out=words)
-        np.multiply(out, _REBIAS, out=out)
-    if result.max() >= 65536 or result.min() <= -65536:  # infinities and NaN
-        return x.astype(np.float32)
-    return result.reshape(x.shape)
-
-
-def to_half(x: Array) -> Array:
-    """float32 rounded to float16 (subnormal results may be off by one in the last bit), in half NumPy's time."""
-    if x.size < _FEW or x.dtype != np.float32:
-        return x.astype(np.float16)
-    flat = np.ascontiguousarray(x).reshape(-1)
-    if np.isnan(flat.max()):
-        return x.astype(np.float16)
-    result = np.empty(flat.size, np.uint16)
-    scaled, odd, sign = np.empty((3, min(BLOCK, flat.size)), np.uint32)
-    for start in range(0, flat.size, BLOCK):
-        block = flat[start : start + BLOCK]
-        v, t, s = scaled[: block.size], odd[: block.size], sign[: block.size]
-        np.right_shift(block.view(np.uint32), 16, out=s)
-        np.bitwise_and(s, 0x8000, out=s)
-        np.multiply(block, 1 / _REBIAS, out=v.view(np.float32))
-        np.bitwise_and(v, 0x7FFFFFFF, out=v)
-        np.right_shift(v, 13, out=t)
-        np.bitwise_and(t, 1, out=t)
-        np.add(v, t, out=v)
-        np.add(v, 0xFFF, out=v)
-        np.right_shift(v, 13, out=v)
-        np.minimum(v, 0x7C00, out=v)
-        np.bitwise_or(v, s, out=v)
-        np.copyto(result[start : start + BLOCK], v, casting="unsafe")
-    return result.view(np.float16).reshape(x.shape)
-
-
-_FEW = 2048  # elements for which NumPy's own conversion is as quick
-_REBIAS = np.float32(2.0**112)  # between the exponents of float16 and float32
-_SIGN_AND_HALF = np.int32(0x8FFFE000 - (1 << 32))
+    return prepared("widened", to_single, array) if is_small_float(array.dtype) else array
 
 
 def widened(function: Callable[P, R]) -> Callable[P, R]:
