@@ -3,14 +3,17 @@
 A row is in topological order, so that parts of it form no cycle whatever the cuts are.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from math import ceil, isqrt
+from typing import Any
 
-Span = tuple[int, int]
-"""(position that makes a value, position of its last reader)."""
+import numpy as np
+
+Spans = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+"""Of each value the position that makes it, and that of its last reader, which comes behind."""
 
 
-def cut(heads: Sequence[int], spans: Iterable[Span], starts: set[int], limit: int) -> list[int]:
+def cut(heads: Sequence[int], spans: Spans, starts: set[int], limit: int) -> list[int]:
     """Return where parts start, 0 first: at most `limit` parts, none longer than `limit` where it can be.
 
     Args:
@@ -35,18 +38,12 @@ def part_length(boxes: int, limit: int) -> int:
     return max(isqrt(boxes), ceil(boxes / min(PARTS, max(1, limit // 2))))
 
 
-def live_values(boxes: int, spans: Iterable[Span]) -> list[int]:
+def live_values(boxes: int, spans: Spans) -> list[int]:
     """Number of values that are live between each position and the one before it; entry 0 is 0."""
-    change = [0] * (boxes + 1)
-    for made, read in spans:
-        if made < read:
-            change[made + 1] += 1
-            change[read + 1 if read < boxes else boxes] -= 1
-    live, count = [], 0
-    for delta in change[:boxes]:
-        count += delta
-        live.append(count)
-    return live
+    made, read = spans
+    change = np.bincount(made + 1, minlength=boxes + 1) - np.bincount(read + 1, minlength=boxes + 1)
+    found: list[int] = np.cumsum(change[:boxes]).tolist()
+    return found
 
 
 def _cut_where_narrow(live: Sequence[int], length: int) -> list[int]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, Protocol
 
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.cuts import cut
 from onnxlab.graph.levels import Box, Level, size_of
 from onnxlab.graph.name_scopes import NameScopes
@@ -75,6 +76,7 @@ class Hierarchy:
         self._top: dict[int, int] = {}
         self._former: dict[int, int] = {}
 
+    @no_collection()
     def refresh(self, graph: Connections) -> bool:
         """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges."""
         groups: list[Group] = []

@@ -8,10 +8,13 @@ a box of its own: it stands with the nodes that read it.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
-from onnxlab.graph.cuts import Span
+import numpy as np
+
+from onnxlab.graph.cuts import Spans
 from onnxlab.graph.name_scopes import ROOT, NameScopes
 from onnxlab.graph.topology import topological_order
 
@@ -241,16 +244,18 @@ class Level:
 
     def row(self, box: Box) -> Row:
         """The boxes of an open box in topological order, sources with their first reader."""
-        inside = set(members(box))
         sources, consumers = self.sources, self.consumers
-        loose = {node for node in box.nodes if sources[node] and not inside.isdisjoint(consumers[node])}
+        loose = {node for node in box.nodes if sources[node]}
+        if loose:
+            inside = set(members(box))
+            loose = {node for node in loose if not inside.isdisjoint(consumers[node])}
         boxes = {min(members(child)): child for child in box.children}
         heads = [node for node in box.nodes if node not in loose]
         if boxes:  # nodes alone are in order already
             heads = self._in_order(sorted([*heads, *boxes]), boxes)
         row = Row(heads, [() if head in boxes else (head,) for head in heads], {})
         row.boxes.update((place, boxes[head]) for place, head in enumerate(heads) if head in boxes)
-        place_of = _place_of(row)
+        place_of = _place_of(row) if loose else {}
         for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
             first = min(place_of[reader] for reader in consumers[node] if reader in place_of)
             place_of[node] = first
@@ -269,19 +274,27 @@ class Level:
                     producers[other].append(place)
         return [heads[place] for place in topological_order(range(len(heads)), producers.__getitem__)]
 
-    def spans(self, row: Row) -> Iterator[Span]:
-        """From where to where each node's values live along a row."""
-        place_of = _place_of(row)
-        sources, consumers, get = self.sources, self.consumers, place_of.get
-        for node, made in place_of.items():
-            if not sources[node]:
-                last = made
-                for reader in consumers[node]:
-                    place = get(reader, made)
-                    if place > last:
-                        last = place
-                if last > made:
-                    yield made, last
+    def spans(self, row: Row) -> Spans:
+        """From where to where each node's values live along a row, where they live at all."""
+        place = np.full(len(self.paths), -1)
+        place[list(chain.from_iterable(row.nodes))] = np.repeat(np.arange(len(row.nodes)), list(map(len, row.nodes)))
+        for number, box in row.boxes.items():
+            place[list(members(box))] = number
+        made, read = self._reads
+        here, there = place[made], place[read]
+        ahead = (here >= 0) & (there > here)
+        last = place.copy()
+        np.maximum.at(last, made[ahead], there[ahead])
+        lives = last > place
+        return place[lives], last[lives]
+
+    @cached_property
+    def _reads(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """Positions of the nodes that are no sources, once for each reader, and those of the readers."""
+        made = np.repeat(np.arange(len(self.paths)), list(map(len, self.consumers)))
+        read = np.fromiter(chain.from_iterable(self.consumers), made.dtype, made.size)
+        counts = ~np.array(self.sources, bool)[made]
+        return made[counts], read[counts]
 
 
 def members(box: Box) -> Iterator[int]:

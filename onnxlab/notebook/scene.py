@@ -10,6 +10,7 @@ from itertools import accumulate, chain
 import numpy as np
 
 from onnxlab import dtypes
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.commits import Touched
 from onnxlab.graph.hierarchy import Group, Hierarchy
 from onnxlab.graph.index import function_key
@@ -37,6 +38,7 @@ class Scene:
         self.hierarchy = Hierarchy()
         self.hierarchy.refresh(graph.index)
 
+    @no_collection()
     def snapshot(self) -> tuple[JSON, bytes]:
         """The nodes, values, groups and scopes; the sections of the buffer are listed in protocol.ts."""
         graph = self._graph

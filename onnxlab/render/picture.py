@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.graph.index import function_key
 from onnxlab.graph.records import NodeRecord, Scope
@@ -76,6 +77,7 @@ class Picture:
     frames: list[Frame] = field(default_factory=list)
 
 
+@no_collection()
 def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> Picture:
     """The main graph, folded until at most `max_boxes` boxes show. Constants and initializers are left out.
 
