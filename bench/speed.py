@@ -138,7 +138,7 @@ def session(data: Any, level: str, threads: int) -> Any:
 _FIRST = """
 import time
 import onnxlab
-from onnxlab.execution.compiled import engine
+from onnxlab.execution.compiled import background
 from tests.corpus import inputs, path
 feeds = inputs("resnet50", path("resnet50"))
 def timed(model, provider):
@@ -153,7 +153,7 @@ model = models[3]
 first = timed(model, "numba")
 begun = time.perf_counter()
 waits = [0.0]
-while not engine.wait(0):
+while not background.wait(0):
     waits.append(timed(model, "numba"))
 print(first_plain, first, time.perf_counter() - begun, max(waits) - plain)
 """

@@ -35,9 +35,14 @@ class Call:
         progress: told how far it is; costs an observer.
         seed: of random operators.
         threads: of BLAS meanwhile.
+        after: called when it is over.
     """
 
-    def __init__(self, limits: Limits | None, progress: Progress | None, seed: int | None, threads: int) -> None:
+    def __init__(
+        self, limits: Limits | None, progress: Progress | None, seed: int | None, threads: int,
+        after: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self.after = after
         self.progress = progress
         self.threads = threads
         self.position = Position(0)
@@ -86,13 +91,16 @@ class Call:
                 return work()
 
         if expected < QUICK and progress is None:
-            return limited()
+            results = limited()
+            self.after()
+            return results
 
         def tick() -> None:
             if progress is not None:
                 progress(position.done, position.total, position.label)
 
         results = worker.call(limited, self.limits, tick)
+        self.after()
         if progress is not None:
             progress(position.total, position.total, "")
         return results

@@ -3,18 +3,22 @@
     Runner(graph, inference.fact, [NumbaProvider(), NumpyProvider()])
 
 It takes nodes of the operators in `compiled/rules` on float32, float16 (widened) and 8-bit integers, and what computes
-their shapes. Claiming imports no Numba; the first call does, in a background thread.
+their shapes. The first call is NumPy's; what claiming and compiling take is imported and made after it, in a
+background thread. Numba itself is imported only by the process that compiles.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
+import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.detours import around, failure_of
 from onnxlab.execution.compiled.packing import SharedConstants
 from onnxlab.execution.executor import ProgramBody
@@ -47,6 +51,15 @@ def _rules() -> Callable[[NodeView], Any]:
     return importlib.import_module("onnxlab.execution.compiled.rules.registry").find  # type: ignore[no-any-return]
 
 
+_prepared = threading.Event()
+
+
+def _prepare() -> None:
+    _rules()
+    importlib.import_module("onnxlab.execution.compiled.engine").start()
+    _prepared.set()
+
+
 class NumbaProvider:
     """Runs regions of nodes with compiled kernels.
 
@@ -67,8 +80,20 @@ class NumbaProvider:
         self.background = background
         self.precise = precise
         self.least = least
+        self._asked = 0
         self._constants = SharedConstants()
         self._known: tuple[PartitionView | None, frozenset[str]] = None, frozenset()
+
+    @property
+    def prepared(self) -> bool:
+        """Whether all is imported and loaded that claiming nodes and running them takes."""
+        return not self.background or _prepared.is_set()
+
+    def prepare(self) -> None:
+        """See to that, in the background."""
+        if self._asked != os.getpid():  # a forked child has no background thread of its parent's
+            self._asked = os.getpid()
+            background.do(_prepare)
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""

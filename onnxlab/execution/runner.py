@@ -129,8 +129,9 @@ class Runner:
             providers: others than the runner's own, in order of preference; the last one takes what is left.
         """
         compiler, _ = self._current()
-        if providers is not None:
-            compiler = Compiler(compiler.snapshot, providers, self._fact)
+        wanted = tuple(providers or self.providers)
+        if compiler.providers != wanted:
+            compiler = Compiler(compiler.snapshot, wanted, self._fact)
         given = (*compiler.snapshot.main.inputs, *feeds)
         return compiler.main.partition(given, self._outputs(compiler, outputs))
 
@@ -176,7 +177,7 @@ class Runner:
         names = self._outputs(compiler, outputs, inner)
         given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
         arrays = self._checked(compiler, given)
-        call = Call(limits, progress, seed, self.threads)
+        call = Call(limits, progress, seed, self.threads, self._prepare)
         main = compiler.snapshot.main
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
         arrays = self._with_pins(compiler, arrays)
@@ -186,7 +187,8 @@ class Runner:
             arrays = self._kept.completed(compiler, state, arrays, names)
         if inner:
             watched = watching.by_scope(inner)
-            compiler, programs = Compiler(compiler.snapshot, self.providers, self._fact, watched=watched), OrderedDict()
+            compiler = Compiler(compiler.snapshot, compiler.providers, self._fact, watched=watched)
+            programs = OrderedDict()
         program = self._program(compiler, programs, tuple(arrays), names)
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
         if plain and not inner:
@@ -252,6 +254,7 @@ class Runner:
         program = self._program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
         call.part(program, frame, program.rows, observer, float("inf"))
+        self._prepare()
         return owned(program.results(frame), names, arrays)
 
     def run_nodes(
@@ -288,7 +291,7 @@ class Runner:
             value = ids.get(name, 0)
             if name not in arrays and (value in pins or state.fresh(value)):
                 arrays[name] = pins[value] if value in pins else state.arrays[value]
-        call = Call(limits, progress, seed, self.threads)
+        call = Call(limits, progress, seed, self.threads, self._prepare)
         missing = [name for name in border if name not in arrays]
         last = self._last_inputs(compiler, state)
         if not (feeds or missing) and last.keys() >= self._input_facts(compiler).keys():  # a part of a whole run
@@ -336,14 +339,25 @@ class Runner:
                 self._kept.plans.clear()
                 self._compiled = None
                 self.store.doubt()
-            if self._compiled is None or self._compiled[0].snapshot is not snapshot:
-                if self._compiled is not None:
-                    self._folder.turn()
-                compiler = Compiler(snapshot, self.providers, self._fact, self._steps, self._folder)
-                if self._compiled is not None and same_names(self._compiled[0].snapshot, snapshot):
-                    compiler.main.ids = self._compiled[0].main.ids
-                self._compiled = compiler, OrderedDict()
+            providers = tuple(each for each in self.providers if getattr(each, "prepared", True))
+            before = self._compiled
+            if before is not None and before[0].snapshot is snapshot and before[0].providers == providers:
+                return before
+            compiler = Compiler(snapshot, providers, self._fact, self._steps, self._folder)
+            if before is not None:
+                self._folder.turn()
+                if before[0].providers != providers:
+                    self._kept.plans.clear()
+                if same_names(before[0].snapshot, snapshot):
+                    compiler.main.ids = before[0].main.ids
+            self._compiled = compiler, OrderedDict()
             return self._compiled
+
+    def _prepare(self) -> None:
+        """After a run: have those providers made ready that it had to do without."""
+        for provider in self.providers:
+            if not getattr(provider, "prepared", True):
+                provider.prepare()  # type: ignore[attr-defined]
 
     def _program(
         self,

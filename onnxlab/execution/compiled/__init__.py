@@ -16,7 +16,8 @@ chains.py      elementwise chains as records
 binder.py      a region bound to the shapes of a call
 rules/         how nodes become records, by operator
 region.py      a plan per set of shapes, and NumPy until there is one
-engine.py      kernels by name, made ready in one background thread
+engine.py      kernels by name, made ready when they are asked for
+background.py  the one background thread
 compiling.py   kernels to object code, in a process of its own
 compiler_process.py  that process, as this one sees it
 loading.py     object code into memory

@@ -99,19 +99,32 @@ def _sources(module: str) -> set[Path]:
 
 
 def read(kernel: str) -> bytes | None:
-    """The object code of a kernel, None where it is not there."""
+    """The object code of a kernel, None where it is not there, whole and unchanged."""
     try:
-        return (folder() / f"{version(kernel)}.o").read_bytes()
+        kept = _file(kernel).read_bytes()
     except OSError:
         return None
+    code = kept[_DIGEST:]
+    return code if _digest(code) == kept[:_DIGEST] else None
 
 
 def write(kernel: str, code: bytes) -> None:
     """Keep the object code of a kernel. Other processes see all of it or nothing; a full disk is no reason to fail."""
     with contextlib.suppress(OSError):
         with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
-            file.write(code)
-        os.replace(file.name, folder() / f"{version(kernel)}.o")
+            file.write(_digest(code) + code)
+        os.replace(file.name, _file(kernel))
+
+
+def _file(kernel: str) -> Path:
+    return folder() / f"{version(kernel)}.o"
+
+
+_DIGEST = 16
+
+
+def _digest(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_DIGEST).digest()
 
 
 class Kernel:

@@ -107,11 +107,11 @@ def _listen(questions: BinaryIO, names: SimpleQueue[str]) -> None:
 
 
 def _answer(name: str, answers: BinaryIO) -> None:
-    code, error = b"", ""
+    code, version, error = b"", "", ""
     try:
-        code = compile_kernel(name)
+        code, version = compile_kernel(name), cache.version(name)
     except Exception as failure:  # it is reported, and the next may be well
         error = f"{type(failure).__name__}: {failure}"
-    head = {"kernel": name, "version": cache.version(name), "bytes": len(code), "error": error}
+    head = {"kernel": name, "version": version, "bytes": len(code), "error": error}
     answers.write(json.dumps(head).encode() + b"\n" + code)
     answers.flush()

@@ -1,4 +1,4 @@
-"""Kernels by name, made ready in one background thread, and the call into the interpreter.
+"""Kernels by name, made ready when they are asked for, and the call into the interpreter.
 
 A kernel is object code: read from the cache, or made by a process that compiles (`compiler_process`), and loaded, which
 takes a millisecond. So neither this process nor anybody in it waits for Numba, which is not even imported here. A plan
@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from queue import SimpleQueue
+from collections.abc import Callable
 from typing import Any
 
-from onnxlab.execution.compiled import cache, compiling, loading
+from onnxlab.execution.compiled import background, cache, compiling, loading
 from onnxlab.execution.compiled.compiler_process import CompilerProcess, NoCompilerError
 from onnxlab.execution.compiled.plan import Frame
 from onnxlab.execution.compiled.records import INTERPRETER, MODULES
@@ -27,14 +24,6 @@ _making = threading.RLock()
 _addresses: dict[str, int] = {}
 _process: CompilerProcess | None = None
 _interpret: Any = None
-_jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
-_pending = 0
-_settled = threading.Condition()
-_thread: threading.Thread | None = None
-
-_POLITE = 2e-4
-"""Seconds after which the background thread gives way to one that wants to go on, where Python's own wait is 5 ms:
-NumPy asks for its turn after every large operation."""
 
 
 class NotReadyError(Exception):
@@ -95,14 +84,10 @@ def ready_address(name: str) -> int:
 
 
 def _loaded(name: str) -> int:
-    kept = cache.read(name)
-    if kept is not None:
-        try:
-            return loading.load(name, kept)
-        except RuntimeError as error:
-            warnings.warn(f"{cache.folder()}: {name} is compiled anew, because of {error}", stacklevel=2)
-    code = _compiled(name)
-    cache.write(name, code)
+    code = cache.read(name)
+    if code is None:
+        code = _compiled(name)
+        cache.write(name, code)
     return loading.load(name, code)
 
 
@@ -112,7 +97,7 @@ def _compiled(name: str) -> bytes:
     for _ in range(2):  # one that was idle has ended
         try:
             if _process is None:
-                _process = CompilerProcess(polite=threading.current_thread() is _thread)
+                _process = CompilerProcess(polite=background.is_here())
             return _process.compile(name)
         except NoCompilerError as error:
             _process = None
@@ -131,58 +116,10 @@ def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
     together(lambda number: _interpret(calls[number], first, last), threads)
 
 
-def in_background(job: Callable[[], None]) -> None:
-    """Do a job in the one thread that sees to kernels; what it raises is a warning, and NumPy goes on."""
-    global _pending, _thread
-    with _settled:
-        _pending += 1
-        if _thread is None:
-            _thread = threading.Thread(target=_work, name="onnxlab-compile", daemon=True)
-            _thread.start()
-    _jobs.put(job)
-
-
-def _work() -> None:
-    global _pending
-    while True:
-        job = _jobs.get()
-        try:
-            with _polite():
-                start()
-                job()
-        except Exception as error:
-            warnings.warn(f"compiling in the background failed, NumPy goes on: {error!r}", stacklevel=1)
-        finally:
-            del job
-            with _settled:
-                _pending -= 1
-                _settled.notify_all()
-
-
-@contextmanager
-def _polite() -> Iterator[None]:
-    """Let other threads have their turn sooner meanwhile."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(min(before, _POLITE))
-    ours = sys.getswitchinterval()
-    try:
-        yield
-    finally:
-        if sys.getswitchinterval() == ours:  # else somebody has set it since
-            sys.setswitchinterval(before)
-
-
-def wait(timeout: float | None = None) -> bool:
-    """Wait until nothing is left to be compiled; whether that is so."""
-    with _settled:
-        return _settled.wait_for(lambda: _pending == 0, timeout)
-
-
 def _forget() -> None:
-    """A forked child has no background thread; the process that compiles is its parent's."""
-    global _thread, _pending, _jobs, _making, _settled, _process
-    _thread, _process, _pending = None, None, 0
-    _jobs, _making, _settled = SimpleQueue(), threading.RLock(), threading.Condition()
+    """The process that compiles is the parent's, not its forked child's."""
+    global _making, _process
+    _making, _process = threading.RLock(), None
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import itertools
 import threading
 from typing import Any
 
@@ -9,7 +11,7 @@ from onnxlab.execution.compiled.compiling import ENTRY
 
 _lock = threading.Lock()
 _loader: Any = None
-_kept: list[Any] = []
+_numbers = itertools.count()  # of libraries, whose names are not used again
 
 
 def load(name: str, code: bytes) -> int:
@@ -24,11 +26,8 @@ def load(name: str, code: bytes) -> int:
     import llvmlite.binding as llvm
 
     with _lock:
-        if not code:
-            raise RuntimeError(f"the object code of {name} is empty")
         linked = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol(ENTRY)
-        tracker = linked.link(_made_loader(), f"{name}-{len(_kept)}")
-        _kept.append(tracker)
+        tracker = linked.link(_made_loader(), f"{name}-{next(_numbers)}")
         address: int = tracker[ENTRY]
         # LLVM would take the code away with the interpreter's last objects, while threads may still be in it
         tracker.detach()
@@ -43,4 +42,5 @@ def _made_loader() -> Any:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         _loader = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine())
+        atexit.register(_loader.detach)  # for the same reason
     return _loader

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.compiled import engine
+from onnxlab.execution.compiled import background, engine
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.detours import Detour
 from onnxlab.execution.compiled.packing import Packed
@@ -41,7 +41,7 @@ class Region:
         fallback: the whole part with NumPy.
         halves: outputs that are float16.
         threads: of a run.
-        background: let NumPy answer while kernels compile; otherwise the first call waits.
+        in_background: let NumPy answer while kernels compile; otherwise the first call waits.
         precise: do without Winograd's convolutions.
         packed: for constants in the kernels' layouts.
         around: makes the program that leaves one node to NumPy.
@@ -56,7 +56,7 @@ class Region:
 
     def __init__(
         self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
-        halves: frozenset[str], threads: Callable[[], int], background: bool, precise: bool,
+        halves: frozenset[str], threads: Callable[[], int], in_background: bool, precise: bool,
         packed: Packed, around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.part = part
@@ -67,7 +67,7 @@ class Region:
         self._opsets = steps[0].opsets
         self._halves = halves
         self._threads = threads
-        self._background = background
+        self._in_background = in_background
         self._precise = precise
         self._packed = packed
         self._around = around
@@ -111,7 +111,7 @@ class Region:
             pass
         if not all(array.size for array in arrays):
             return None
-        if not self._background:
+        if not self._in_background:
             engine.start()
             with self._lock:
                 return self._bind(arrays, engine.address_of)
@@ -137,12 +137,13 @@ class Region:
 
         def job() -> None:
             try:
+                engine.start()
                 with self._lock:
                     self._bind(arrays, engine.address_of)
             finally:
                 self._under_way.discard(key)
 
-        engine.in_background(job)
+        background.do(job)
 
     def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | Detour:
         """Make and remember the plan of these arrays, by whoever holds the lock."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from onnxlab.errors import RunStopped
-from onnxlab.execution.compiled import engine
+from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.host import HOSTS, host
 from onnxlab.limits import Limits
 from tests.execution.compiled.regions import Both, Recipe, assert_close, check
@@ -56,13 +56,13 @@ def test_integers_from_outside_are_part_of_the_key():
 def test_numpy_answers_while_kernels_compile():
     model, x = perceptron(np.random.default_rng(1))
     both = Both(model, background=True)
-    for _ in range(2):  # before and after
+    for _ in range(3):  # NumPy alone; a region that waits for its plan; the plan
         ours, theirs = both.run({"x": x})
         for name in theirs:
             assert_close(ours[name], theirs[name], 2e-6)
-        assert engine.wait(120)
+        assert background.wait(120)
     (region,) = both.regions()
-    assert list(region._plans.values()) != [None]
+    assert [type(plan).__name__ for plan in region._plans.values()] == ["Plan"]
 
 
 def test_claiming_imports_no_numba():
@@ -77,6 +77,35 @@ def test_claiming_imports_no_numba():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "numba" in done.stdout
+
+
+_RUN = """
+import sys, numpy as np
+from tests.execution.compiled.regions import Both, Recipe
+recipe, x = Recipe(), np.arange(12, dtype=np.float32).reshape(3, 4)
+both = Both(recipe.model(recipe.node("Transpose", recipe.input("x", x))))
+ours, theirs = both.run({"x": x})
+assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+(region,) = both.regions()
+assert not region.reason, region.reason
+print("numba" in sys.modules)
+"""
+
+
+def test_a_process_that_runs_compiled_kernels_imports_no_numba():
+    done = subprocess.run([sys.executable, "-c", _RUN], capture_output=True, text=True, timeout=280)
+    assert done.stdout == "False\n", done.stdout + done.stderr
+
+
+def test_without_a_process_that_compiles_this_one_does(tmp_path):
+    """Nowhere to start a process, and nowhere to keep what was compiled."""
+    script = "import sys; sys.executable = None\n" + _RUN
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    environment = os.environ | {"ONNXLAB_CACHE": str(blocked)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=280, env=environment)
+    assert done.stdout == "True\n", done.stdout + done.stderr
+    assert "kernels are compiled in this process" in done.stderr
 
 
 def test_threads_share_a_plan():

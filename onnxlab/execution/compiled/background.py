@@ -1,0 +1,82 @@
+"""The one background thread: what is to be done beside runs, one job after the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from queue import SimpleQueue
+
+_jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+_pending = 0
+_settled = threading.Condition()
+_thread: threading.Thread | None = None
+
+_POLITE = 5e-5
+"""Seconds after which the background thread gives way to one that wants to go on, where Python's own wait is 5 ms:
+NumPy asks for its turn after every large operation."""
+
+
+def do(job: Callable[[], None]) -> None:
+    """Have a job done; what it raises is a warning, and NumPy goes on."""
+    global _pending, _thread
+    with _settled:
+        _pending += 1
+        if _thread is None:
+            _thread = threading.Thread(target=_work, name="onnxlab-compile", daemon=True)
+            _thread.start()
+    _jobs.put(job)
+
+
+def is_here() -> bool:
+    """Whether the caller is in the background thread."""
+    return threading.current_thread() is _thread
+
+
+def _work() -> None:
+    global _pending
+    while True:
+        job = _jobs.get()
+        try:
+            with _polite():
+                job()
+        except Exception as error:
+            warnings.warn(f"compiling in the background failed, NumPy goes on: {error!r}", stacklevel=1)
+        finally:
+            del job
+            with _settled:
+                _pending -= 1
+                _settled.notify_all()
+
+
+@contextmanager
+def _polite() -> Iterator[None]:
+    """Let other threads have their turn sooner meanwhile."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _POLITE))
+    ours = sys.getswitchinterval()
+    try:
+        yield
+    finally:
+        if sys.getswitchinterval() == ours:  # else somebody has set it since
+            sys.setswitchinterval(before)
+
+
+def wait(timeout: float | None = None) -> bool:
+    """Wait until nothing is left to be done; whether that is so."""
+    with _settled:
+        return _settled.wait_for(lambda: _pending == 0, timeout)
+
+
+def _forget() -> None:
+    """A forked child has no background thread."""
+    global _thread, _pending, _jobs, _settled
+    _thread, _pending = None, 0
+    _jobs, _settled = SimpleQueue(), threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,74 @@
+"""Object code: made by another process, kept in files, loaded anew."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+
+from onnxlab.execution.compiled import cache, compiler_process, compiling, engine, loading
+from onnxlab.execution.compiled.compiler_process import CompilerProcess, NoCompilerError
+from onnxlab.execution.compiled.records import INTERPRETER, MODULES
+
+
+@pytest.fixture
+def process():
+    made = CompilerProcess(polite=False)
+    yield made
+    made.end()
+
+
+def test_what_cannot_be_compiled_says_so_and_the_next_is_well(process):
+    with pytest.raises(RuntimeError, match="kernel nonsense: KeyError"):
+        process.compile("nonsense")
+    code = process.compile(INTERPRETER)
+    assert loading.load(INTERPRETER, code)
+    for name in (b"numba_", b"NRT_", b"PyErr_"):  # of these there is nothing where it is loaded
+        assert name not in code
+
+
+def test_it_ends_with_us():
+    script = "from onnxlab.execution.compiled.compiler_process import CompilerProcess as C; print(C(True)._process.pid)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+def test_one_that_ended_is_started_anew(process, monkeypatch):
+    process._process.kill()
+    process._process.wait()
+    with pytest.raises(NoCompilerError, match="without a word"):
+        process.compile(INTERPRETER)
+    monkeypatch.setattr(engine, "_process", process)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert engine._compiled(INTERPRETER)
+    engine._process.end()
+
+
+def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
+    monkeypatch.setattr(compiler_process.cache, "version", lambda name: "another")
+    with pytest.raises(RuntimeError, match="start it again"):
+        process.compile(INTERPRETER)
+
+
+def test_a_file_that_is_broken_is_made_anew(tmp_path, monkeypatch):
+    good = cache.read(INTERPRETER) or compiling.compile_kernel(INTERPRETER)
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    monkeypatch.setattr(engine, "_compiled", lambda name: good)
+    cache.write(INTERPRETER, good)
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    for broken in (b"", b"nonsense", whole[: len(whole) // 2], whole[:-1] + b"x"):
+        file.write_bytes(broken)
+        assert engine._loaded(INTERPRETER)
+        assert cache.read(INTERPRETER) == good
+        assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_kernel_depends_on_the_files_that_it_is_made_of():
+    names = {file.name for file in cache._sources("elementwise")}
+    assert {"elementwise.py", "operations.py", "lanes.py", "vector_math.py", "host.py", "compiling.py"} <= names
+    assert not names & {"gemm.py", "rows.py", "recurrent.py"}
+    assert len({cache.version(name) for name in (*MODULES, INTERPRETER)}) == len(MODULES) + 1
