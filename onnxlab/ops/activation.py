@@ -122,8 +122,7 @@ def hard_sigmoid(x: Array, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """max(0, min(1, alpha·x + beta))."""
     y = np.multiply(x, x.dtype.type(alpha), out=np.empty(x.shape, x.dtype))
     np.add(y, x.dtype.type(beta), out=y)
-    np.maximum(y, 0, out=y)
-    return np.minimum(y, 1, out=y)
+    return np.clip(y, 0, 1, out=y)  # several times as fast as maximum and minimum with numbers
 
 
 for _name, _function in {"LeakyRelu": leaky_relu, "Elu": elu, "HardSigmoid": hard_sigmoid}.items():

@@ -182,15 +182,27 @@ def dynamic_product(a: Array, b: Array, largest: float, b_scale: Array) -> Array
 
     The same numbers as DynamicQuantizeLinear, MatMulInteger and a scaling make, without their conversions.
     """
-    low = np.minimum(a.min(initial=0), np.float32(0))
-    high = np.maximum(a.max(initial=0), np.float32(0))
-    scale = (high - low) / np.float32(255) if high != low else np.float32(1)
-    zero = np.float32(np.clip(np.rint(-low / scale), 0, 255))
+    levels, scale = _levels(a)
+    if 255 * largest * a.shape[-1] < 2**24:
+        sums = product(levels, b)
+        return np.multiply(sums, scale * b_scale, out=sums)
+    return np.multiply(integer_product(levels, b, 255 * largest), scale * b_scale, dtype=np.float32)
+
+
+def _levels(a: Array) -> tuple[Array, np.float32]:
+    """What DynamicQuantizeLinear makes of `a`, less the zero point, as float32; and the scale.
+
+    It is called for every step of a recurrent layer: as few calls of NumPy as can be.
+    """
+    low, high = np.minimum.reduce(a, None, initial=_ZERO), np.maximum.reduce(a, None, initial=_ZERO)
+    scale = (high - low) / _LEVELS if high != low else _ONE
     levels = np.divide(a, scale)
     np.rint(levels, out=levels)
-    np.clip(levels, -zero, 255 - zero, out=levels)
-    sums = product(levels, b) if 255 * largest * a.shape[-1] < 2**24 else integer_product(levels, b, 255 * largest)
-    return np.multiply(sums, scale * b_scale, dtype=np.float32)
+    zero = np.rint(-low / scale)  # not above any level, since rounding is monotonic; but both ends may be rounded up
+    return np.minimum(levels, _LEVELS - zero, out=levels), scale
+
+
+_ZERO, _ONE, _LEVELS = np.float32(0), np.float32(1), np.float32(255)
 
 
 def integer_product(a: Array, b: Array, bound: float) -> Array:
