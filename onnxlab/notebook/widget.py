@@ -84,6 +84,7 @@ class ModelWidget(anywidget.AnyWidget):
             too.
         bookmarks: nodes to come back to, both ways too: B marks a node, N goes to the next one.
         flow: which way the picture reads, "down" or "right".
+        columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
         height: pixels.
         title: shown above the picture.
         model: the model that is shown.
@@ -96,6 +97,7 @@ class ModelWidget(anywidget.AnyWidget):
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     bookmarks = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     flow = traitlets.Enum(["down", "right"], "down").tag(sync=True)
+    columns = traitlets.Bool(True).tag(sync=True)
     height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)

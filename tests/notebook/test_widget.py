@@ -101,6 +101,13 @@ def test_a_picture_reads_down_or_to_the_right(model: onnxlab.Model) -> None:
         view.flow = "up"
 
 
+def test_tall_pictures_are_drawn_in_columns_unless_one_says_no(model: onnxlab.Model) -> None:
+    assert model.view().columns
+    view = model.view(columns=False)
+    view.set_state({"columns": True})
+    assert view.columns
+
+
 def test_the_loader_is_small_and_asks_for_the_bundle(model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     view = model.view()
     assert len(view._esm) < 3000, "every view brings it, and a page keeps it"

@@ -39,6 +39,8 @@ const shared = {
     return () => selectionListeners.delete(listener);
   },
   flow: () => (query.get("flow") === "right" ? "right" as const : "down" as const),
+  columns: () => query.get("columns") !== "0",
+  setColumns: () => undefined,
   setFlow: () => undefined,
   onFlow: () => () => undefined,
   bookmarks: () => [],

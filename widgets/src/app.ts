@@ -102,6 +102,10 @@ export class App {
   readonly flow = new Cell<Flow>("down");
   /** Called when the user chose another way, for the trait. */
   onFlow: (flow: Flow) => void = () => undefined;
+  /** Whether what is many times taller than wide is drawn in columns. */
+  readonly columns = new Cell(true);
+  /** Called when the user chose otherwise, for the trait. */
+  onColumns: (columns: boolean) => void = () => undefined;
 
   /** Why there is no model to show; null while there is hope. */
   readonly failure = new Cell<RequestError | null>(null);
@@ -183,6 +187,7 @@ export class App {
       this.store.on("diagnostics", (diagnostics) => picture.setBadges(diagnostics)),
     );
     picture.flow = this.flow.value;
+    picture.columns = this.columns.value;
     picture.setBadges(this.store.diagnostics);
     picture.setHeat(this.overlay.value);
     picture.setPinned(this.numbers.pinned.value);
@@ -193,6 +198,11 @@ export class App {
   setFlow(flow: Flow): void {
     this.flow.value = flow;
     if (this.picture) this.picture.flow = flow;
+  }
+
+  setColumns(columns: boolean): void {
+    this.columns.value = columns;
+    if (this.picture) this.picture.columns = columns;
   }
 
   dispose(): void {

@@ -38,6 +38,8 @@ function offline(el: HTMLElement, model: Recorded): () => void {
     onSelection: () => () => undefined,
     flow: () => "down",
     setFlow: () => undefined,
+    columns: () => true,
+    setColumns: () => undefined,
     onFlow: () => () => undefined,
     bookmarks: () => bookmarks,
     setBookmarks: (nodes) => {
@@ -59,7 +61,12 @@ function traits(model: WidgetModel): Shared {
     onSelection: (listener) => listen(model, "change:selection", listener),
     flow: () => (model.get("flow") === "right" ? "right" : "down"),
     setFlow: (flow) => setTrait(model, "flow", flow),
-    onFlow: (listener) => listen(model, "change:flow", listener),
+    columns: () => model.get("columns") !== false,
+    setColumns: (columns) => setTrait(model, "columns", columns),
+    onFlow: (listener) => {
+      const offs = ["change:flow", "change:columns"].map((event) => listen(model, event, listener));
+      return () => offs.forEach((off) => off());
+    },
     bookmarks: () => ids(model.get("bookmarks")),
     setBookmarks: (nodes) => setIds(model, "bookmarks", nodes),
     onBookmarks: (listener) => listen(model, "change:bookmarks", listener),

@@ -25,6 +25,10 @@ export interface Shared {
   /** Which way the picture reads. */
   flow(): Flow;
   setFlow(flow: Flow): void;
+  /** Whether what is many times taller than wide is drawn in columns. */
+  columns(): boolean;
+  setColumns(columns: boolean): void;
+  /** Either is other. */
   onFlow(listener: () => void): () => void;
   bookmarks(): number[];
   setBookmarks(nodes: number[]): void;
@@ -85,9 +89,13 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   app.onSelect = (nodes) => shared.setSelection(nodes);
   const takeSelection = () => app.selectFromKernel(shared.selection());
   const takeBookmarks = () => app.travel.setBookmarks(shared.bookmarks().filter((id) => store.nodes.has(id)));
-  const takeFlow = () => app.setFlow(shared.flow());
+  const takeFlow = () => {
+    app.setFlow(shared.flow());
+    app.setColumns(shared.columns());
+  };
   takeFlow();
   app.onFlow = (flow) => shared.setFlow(flow);
+  app.onColumns = (columns) => shared.setColumns(columns);
   offs.push(shared.onFlow(takeFlow));
   app.travel.onBookmarks = (nodes) => shared.setBookmarks(nodes);
   offs.push(shared.onSelection(takeSelection), shared.onBookmarks(takeBookmarks), store.on("reset", takeBookmarks));

@@ -8,6 +8,7 @@
 import type {
   CommitEvent, Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, Section, Snapshot, ValueRecord,
 } from "./protocol.ts";
+import { type Rows, Wires } from "./wires.ts";
 
 export type { Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, ValueRecord } from "./protocol.ts";
 
@@ -47,7 +48,8 @@ export interface StoreEvents {
 type Listener<T> = (payload: T) => void;
 
 const NO_HISTORY: History = { undo: null, redo: null, length: 0, position: 0 };
-const NO_PORTS: readonly Port[] = [];
+const NONE = new Int32Array(0);
+const NO_ROWS: Rows = { nodes: NONE, inStarts: NONE, inputs: NONE, outStarts: NONE, outputs: NONE };
 
 export class Store {
   nodes = new Map<number, NodeRecord>();
@@ -67,28 +69,29 @@ export class Store {
   /** Values that were pinned when the model was fetched. */
   pinned: number[] = [];
 
-  /** Value id to the id of its producer, and of its user or users: slots are looked up in the node when asked for. */
-  #producers = new Map<number, number>();
-  #users = new Map<number, number | number[]>();
+  /** Slots are looked up in the node when asked for. */
+  #wires = new Wires(NO_ROWS);
   /** Place of every node that was ever here since the snapshot: one that comes back by undo takes its old place. */
-  #ranks = new Map<number, number>();
+  #ranks: Map<number, number> | null = null;
   #listeners: { [E in keyof StoreEvents]: Set<Listener<StoreEvents[E]>> } = {
     reset: new Set(), commit: new Set(), diagnostics: new Set(), history: new Set(),
   };
 
   /** The node output that makes a value, or null for graph inputs, initializers and unknown ids. */
   producer(value: number): Port | null {
-    const node = this.#producers.get(value);
-    if (node === undefined) return null;
-    return { node, slot: this.nodes.get(node)!.outputs.indexOf(value) };
+    const node = this.#wires.maker(value);
+    return node ? { node, slot: this.nodes.get(node)!.outputs.indexOf(value) } : null;
+  }
+
+  /** The node that makes a value, 0: none. */
+  maker(value: number): number {
+    return this.#wires.maker(value);
   }
 
   /** The node inputs that take a value, uses inside subgraphs included; file order at first, then order of change. */
   uses(value: number): readonly Port[] {
-    const users = this.#users.get(value);
-    if (users === undefined) return NO_PORTS;
     const ports: Port[] = [];
-    for (const node of typeof users === "number" ? [users] : users) {
+    for (const node of this.#wires.readers(value)) {
       const { inputs } = this.nodes.get(node)!;
       for (let slot = inputs.indexOf(value); slot >= 0; slot = inputs.indexOf(value, slot + 1)) ports.push({ node, slot });
     }
@@ -111,7 +114,11 @@ export class Store {
    */
   reset(snapshot: Snapshot, buffer: ArrayBuffer | ArrayBufferView): void {
     const section = sections(snapshot, buffer);
-    const nodes = decodeNodes(snapshot, section);
+    const rows: Rows = {
+      nodes: section("node_id"), inStarts: section("in_ptr"), inputs: section("in_val"), outStarts: section("out_ptr"),
+      outputs: section("out_val"),
+    };
+    const nodes = decodeNodes(snapshot, section, rows);
     const values = decodeValues(snapshot, section);
     this.nodes = nodes;
     this.values = values;
@@ -125,13 +132,8 @@ export class Store {
     this.path = snapshot.path;
     this.opsets = snapshot.opsets ?? {};
     this.pinned = snapshot.pinned ?? [];
-    this.#producers = new Map();
-    this.#users = new Map();
-    this.#ranks.clear();
-    for (const node of nodes.values()) {
-      this.#connect(node);
-      this.#ranks.set(node.id, this.#ranks.size);
-    }
+    this.#wires = new Wires(rows);
+    this.#ranks = null;
     this.#emit("reset", undefined);
     this.#emit("diagnostics", this.diagnostics);
     this.#emit("history", this.history);
@@ -141,14 +143,14 @@ export class Store {
   apply(commit: CommitEvent): void {
     const before = commit.facts[0].map((id) => this.values.get(id));
     let structural = commit.groups !== null || commit.scopes !== null || commit.removed_nodes.length > 0;
+    if (structural || commit.nodes.some(({ id }) => !this.nodes.has(id))) this.#rank();
     for (const id of commit.removed_nodes) this.#removeNode(id);
-    const cameBack = commit.nodes.some((node) => !this.nodes.has(node.id) && this.#ranks.has(node.id));
+    const cameBack = commit.nodes.some(({ id }) => !this.nodes.has(id) && this.#ranks?.has(id));
     for (const node of commit.nodes) structural = this.#putNode(node) || structural;
     if (cameBack) this.#restoreOrder();
     for (const id of commit.removed_values) {
       structural = this.values.delete(id) || structural;
-      this.#producers.delete(id);
-      this.#users.delete(id);
+      this.#wires.forget(id);
     }
     for (const value of commit.values) structural = this.#putValue(value) || structural;
     const labels = this.#putLabels(commit.facts, before);
@@ -189,28 +191,39 @@ export class Store {
     const before = this.nodes.get(node.id);
     this.nodes.set(node.id, node);
     if (!before) {
-      this.#connect(node);
-      if (!this.#ranks.has(node.id)) this.#ranks.set(node.id, this.#ranks.size);
+      this.#wires.add(node);
+      const ranks = this.#rank();
+      if (!ranks.has(node.id)) ranks.set(node.id, ranks.size);
       return true;
     }
     const rewired = !sameIds(before.inputs, node.inputs) || !sameIds(before.outputs, node.outputs);
     if (rewired) {
-      this.#disconnect(before);
-      this.#connect(node);
+      this.#wires.remove(before);
+      this.#wires.add(node);
     }
     return rewired || before.group !== node.group || before.scope !== node.scope;
   }
 
+  /** Places of the nodes, noted when nodes first come or go: until then they are those of the map. */
+  #rank(): Map<number, number> {
+    if (!this.#ranks) {
+      const ranks = (this.#ranks = new Map<number, number>());
+      for (const id of this.nodes.keys()) ranks.set(id, ranks.size);
+    }
+    return this.#ranks;
+  }
+
   /** Nodes that came back stand at the end of the map: puts them between their old neighbours again. */
   #restoreOrder(): void {
-    const ranked = [...this.nodes.values()].sort((a, b) => this.#ranks.get(a.id)! - this.#ranks.get(b.id)!);
+    const ranks = this.#rank();
+    const ranked = [...this.nodes.values()].sort((a, b) => ranks.get(a.id)! - ranks.get(b.id)!);
     this.nodes = new Map(ranked.map((node) => [node.id, node]));
   }
 
   #removeNode(id: number): void {
     const node = this.nodes.get(id);
     if (!node) return;
-    this.#disconnect(node);
+    this.#wires.remove(node);
     this.nodes.delete(id);
   }
 
@@ -235,29 +248,6 @@ export class Store {
       value.dtype = dtype;
     });
     return changed;
-  }
-
-  #connect({ id, inputs, outputs }: NodeRecord): void {
-    for (const value of outputs) if (value) this.#producers.set(value, id);
-    for (let slot = 0; slot < inputs.length; slot++) {
-      const value = inputs[slot]!;
-      if (!value || inputs.indexOf(value) < slot) continue;
-      const users = this.#users.get(value);
-      if (users === undefined) this.#users.set(value, id);
-      else if (typeof users === "number") this.#users.set(value, [users, id]);
-      else users.push(id);
-    }
-  }
-
-  #disconnect({ id, inputs, outputs }: NodeRecord): void {
-    for (const value of outputs) if (this.#producers.get(value) === id) this.#producers.delete(value);
-    for (const value of new Set(inputs)) {
-      const users = this.#users.get(value);
-      if (users === undefined) continue;
-      const left = typeof users === "number" ? (users === id ? [] : [users]) : users.filter((user) => user !== id);
-      if (left.length) this.#users.set(value, left);
-      else this.#users.delete(value);
-    }
   }
 }
 
@@ -298,10 +288,9 @@ function slice(ints: Int32Array, from: number, to: number): number[] {
   return part;
 }
 
-function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array): Map<number, NodeRecord> {
-  const ids = section("node_id"), op = section("node_op"), group = section("node_group"), scope = section("node_scope");
-  const inPtr = section("in_ptr"), inVal = section("in_val");
-  const outPtr = section("out_ptr"), outVal = section("out_val");
+function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array, rows: Rows): Map<number, NodeRecord> {
+  const { nodes: ids, inStarts, inputs, outStarts, outputs } = rows;
+  const op = section("node_op"), group = section("node_group"), scope = section("node_scope");
   const names = fullNames(snapshot.names, snapshot.coded);
   const nodes = new Map<number, NodeRecord>();
   for (let i = 0; i < snapshot.n; i++) {
@@ -314,8 +303,8 @@ function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array)
       category: snapshot.categories[opIndex] ?? "",
       group: group[i]!,
       scope: scope[i]!,
-      inputs: slice(inVal, inPtr[i]!, inPtr[i + 1]!),
-      outputs: slice(outVal, outPtr[i]!, outPtr[i + 1]!),
+      inputs: slice(inputs, inStarts[i]!, inStarts[i + 1]!),
+      outputs: slice(outputs, outStarts[i]!, outStarts[i + 1]!),
     });
   }
   return nodes;

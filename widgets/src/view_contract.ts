@@ -53,6 +53,8 @@ export interface Picture {
   selectedGroup: number;
   /** Which way it reads. */
   flow: Flow;
+  /** Whether what is many times taller than wide is drawn in columns. */
+  columns: boolean;
   readonly scope: number;
   readonly place: Place;
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */

@@ -21,6 +21,8 @@ export interface Part {
   /** Levels of open ones below, 0 for none. */
   height: number;
   input: LayoutInput | null;
+  /** As it was laid out, and as it is drawn: the same unless it is in columns. */
+  tall: LayoutResult | null;
   result: LayoutResult | null;
 }
 

@@ -163,8 +163,13 @@ class Collector {
 
   #addReads(node: number): void {
     const { inputs, scope } = this.#store.nodes.get(node)!, target = this.#itemOf(node)!;
+    const home = this.#hierarchy.containerOf(node);
     for (const value of inputs) {
-      if (value) this.#connect(value, target, this.#hierarchy.nested && this.#store.values.get(value)?.scope !== scope);
+      if (!value) continue;
+      // most lines of a folded group end where they begin
+      const maker = this.#store.maker(value);
+      if (maker && home !== this.#here.key && this.#hierarchy.containerOf(maker) === home) continue;
+      this.#connect(value, target, this.#hierarchy.nested && this.#store.values.get(value)?.scope !== scope);
     }
   }
 
@@ -193,13 +198,13 @@ class Collector {
   #sourceOf(value: number): number | null {
     const drawn = this.#plain.get(value) ?? this.#captures.get(value);
     if (drawn) return drawn.source;
-    const producer = this.#store.producer(value);
-    if (producer && this.#hierarchy.inlined.has(producer.node)) return null;
-    const source = producer ? this.#itemOf(producer.node) : undefined;
+    const maker = this.#store.maker(value);
+    if (maker && this.#hierarchy.inlined.has(maker)) return null;
+    const source = maker ? this.#itemOf(maker) : undefined;
     if (source !== undefined) return source;
     const record = this.#store.values.get(value);
     if (!record || record.flags & INITIALIZER) return null;
-    if (!producer && this.#containerItem.has(keyOf(BODY, record.scope))) return null;
+    if (!maker && this.#containerItem.has(keyOf(BODY, record.scope))) return null;
     return this.#here.key === 0 ? this.#terminal(OUTSIDE, value).source : this.#topPort(value);
   }
 

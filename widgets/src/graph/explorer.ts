@@ -47,6 +47,7 @@ export class Explorer {
   #hierarchy: Hierarchy | null = null;
   #build = 0;
   #flow: Flow = "down";
+  #columns = true;
 
   constructor(store: Store, camera: Camera, measure: Measure, options: ExplorerOptions) {
     this.#store = store;
@@ -64,10 +65,26 @@ export class Explorer {
     return this.#flow;
   }
 
-  /** Lets pictures read another way; what is looked at stays in view. */
+  /** Lets pictures read another way. */
   set flow(flow: Flow) {
     if (flow === this.#flow) return;
     this.#flow = flow;
+    this.#redraw();
+  }
+
+  get columns(): boolean {
+    return this.#columns;
+  }
+
+  /** Whether what is very tall is put into columns. */
+  set columns(columns: boolean) {
+    if (columns === this.#columns) return;
+    this.#columns = columns;
+    this.#redraw();
+  }
+
+  /** Lays out everything anew; what is looked at stays in view. */
+  #redraw(): void {
     for (const viewpoint of this.#viewpoints.values()) viewpoint.forget();
     const { moved } = this.viewpoint;
     this.#rebuild(moved ? this.#anchors() : null, () => {
@@ -134,7 +151,7 @@ export class Explorer {
     const show = (scene: Scene): void => {
       if (build === this.#build) this.#show(scene, anchors, then);
     };
-    const built = this.#builder.build(hierarchy, viewpoint.open, this.#flow);
+    const built = this.#builder.build(hierarchy, viewpoint.open, this.#flow, this.#columns);
     if (!(built instanceof Promise)) show(built);
     else built.then(show, (error: unknown) => {
       if (!(error instanceof Superseded)) throw error;

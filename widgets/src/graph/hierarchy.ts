@@ -109,7 +109,9 @@ export class Hierarchy {
 
   /** The same in file order. */
   membersOf(container: number): number[] {
-    return this.nodesInside(container).sort((a, b) => this.placeOf(a) - this.placeOf(b));
+    const nodes = this.nodesInside(container), places = nodes.map((node) => this.placeOf(node));
+    const sorted = places.every((place, i) => i === 0 || places[i - 1]! < place);
+    return sorted ? nodes : nodes.sort((a, b) => this.placeOf(a) - this.placeOf(b));
   }
 
   /** Values that subgraphs read from outside of themselves. */

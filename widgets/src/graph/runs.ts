@@ -57,6 +57,7 @@ function alikeGroups(store: Store, hierarchy: Hierarchy, groups: readonly number
 /** Whether two lists of nodes have the same operators, wired alike, and initializers of the same shapes. */
 export function alike(store: Store, left: readonly number[], right: readonly number[]): boolean {
   if (left.length !== right.length) return false;
+  if (left.some((id, i) => store.nodes.get(id)!.op !== store.nodes.get(right[i]!)!.op)) return false; // cheap, and often enough
   const pairs = new Map<number, number>(), made = new Set<number>();
   const looksLike = (a: number, b: number): boolean => {
     if (!a || !b) return a === b;
@@ -70,7 +71,7 @@ export function alike(store: Store, left: readonly number[], right: readonly num
   };
   return left.every((id, i) => {
     const a = store.nodes.get(id)!, b = store.nodes.get(right[i]!)!;
-    if (a.op !== b.op || a.inputs.length !== b.inputs.length || a.outputs.length !== b.outputs.length) return false;
+    if (a.inputs.length !== b.inputs.length || a.outputs.length !== b.outputs.length) return false;
     if (!a.inputs.every((value, slot) => looksLike(value, b.inputs[slot]!))) return false;
     a.outputs.forEach((value, slot) => {
       pairs.set(value, b.outputs[slot]!);
@@ -98,7 +99,7 @@ class Quotient {
       const to = itemOf(node);
       if (to === undefined) continue;
       for (const value of store.nodes.get(node)!.inputs) {
-        const maker = value ? store.producer(value) : null, from = maker ? itemOf(maker.node) : undefined;
+        const maker = store.maker(value), from = maker ? itemOf(maker) : undefined;
         if (from !== undefined && from !== to) this.reads.get(to)!.add(from);
       }
     }

@@ -13,8 +13,12 @@ import { shownOf } from "./fold.ts";
 import { type Flow, extent, frameSize, inset } from "./flow.ts";
 import type { Hierarchy } from "./hierarchy.ts";
 import { NODE, RUN, kindOf } from "./keys.ts";
+import { inColumns } from "./layout/columns.ts";
 import { BOTTOM, TOP, type LayoutInput, type LayoutResult } from "./layout/problem.ts";
 import type { Scene } from "./scene.ts";
+
+/** Width by height that columns make of what is tall. */
+const ASPECT = 1.6;
 
 /** Layouts many problems; may answer at once (layouter.ts). */
 export interface Solver {
@@ -31,8 +35,11 @@ export class SceneBuilder {
   #places = new Map<number, number>();
   /** Rows of boxes in their container, by key. */
   #rows = new Map<number, number>();
+  /** Boxes that began columns, by container. */
+  #starts = new Map<number, number[]>();
   #hierarchy: Hierarchy | null = null;
   #flow: Flow = "down";
+  #columns = true;
 
   constructor(store: Store, solver: Solver, measure: Measure) {
     this.#store = store;
@@ -40,18 +47,18 @@ export class SceneBuilder {
     this.#measure = measure;
   }
 
-  /** Contents are kept while the hierarchy object stays the same: make a new one when the structure changed. */
-  build(hierarchy: Hierarchy, open: ReadonlySet<number>, flow: Flow = "down"): Scene | Promise<Scene> {
+  /**
+   * Contents are kept while the hierarchy object stays the same: make a new one when the structure changed. `columns`:
+   * whether what is very tall is put into columns.
+   */
+  build(hierarchy: Hierarchy, open: ReadonlySet<number>, flow: Flow = "down", columns = true): Scene | Promise<Scene> {
+    this.#columns = columns;
     if (flow !== this.#flow) {
       this.#flow = flow;
-      this.#places.clear();
-      this.#rows.clear();
+      this.#forget();
     }
     if (hierarchy !== this.#hierarchy) {
-      if (hierarchy.scope !== this.#hierarchy?.scope) {
-        this.#places.clear();
-        this.#rows.clear();
-      }
+      if (hierarchy.scope !== this.#hierarchy?.scope) this.#forget();
       this.#contents.clear();
       this.#hierarchy = hierarchy;
     }
@@ -65,13 +72,19 @@ export class SceneBuilder {
     return solved ? solved.then(finish) : finish();
   }
 
+  #forget(): void {
+    this.#places.clear();
+    this.#rows.clear();
+    this.#starts.clear();
+  }
+
   #part(
     hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, levels: Part[][],
     doors: ReturnType<typeof entrances>,
   ): Part {
     const content = this.#content(hierarchy, open, container);
     const boxes = content.items.map((key) => boxOf(this.#store, hierarchy, doors, key, this.#measure));
-    const part: Part = { content, boxes, open: new Map(), height: 0, input: null, result: null };
+    const part: Part = { content, boxes, open: new Map(), height: 0, input: null, tall: null, result: null };
     content.items.forEach((key, i) => {
       if (!boxes[i]!.folds || !open.has(key)) return;
       const inner = this.#part(hierarchy, open, key, levels, doors);
@@ -99,7 +112,7 @@ export class SceneBuilder {
       const parts = levels[i]!;
       const inputs = parts.map((part) => (part.input = this.#input(part)));
       const answer = this.#solver.solve(inputs);
-      const take = (results: LayoutResult[]): void => parts.forEach((part, k) => (part.result = results[k]!));
+      const take = (results: LayoutResult[]): void => parts.forEach((part, k) => this.#take(part, results[k]!));
       if (Array.isArray(answer)) take(answer);
       else {
         return answer.then((results) => {
@@ -109,6 +122,22 @@ export class SceneBuilder {
       }
     }
     return null;
+  }
+
+  /** Takes over a layout, in columns where it is very tall. */
+  #take(part: Part, result: LayoutResult): void {
+    part.tall = part.result = result;
+    if (!this.#columns) return;
+    const { items, container } = part.content, began = new Set(this.#starts.get(container));
+    const before = items.flatMap((key, i) => (began.has(key) ? [result.row[i]!] : [])).sort((a, b) => a - b);
+    const found = inColumns(part.input!, result, this.#flow === "down" ? ASPECT : 1 / ASPECT, [...new Set(before)]);
+    if (!found) return;
+    part.result = found.result;
+    const first = new Map<number, number>();
+    items.forEach((key, i) => {
+      if (!first.has(result.row[i]!)) first.set(result.row[i]!, key);
+    });
+    this.#starts.set(container, found.rows.flatMap((row) => first.get(row) ?? []));
   }
 
   #input({ content, boxes, open }: Part): LayoutInput {
@@ -165,10 +194,10 @@ export class SceneBuilder {
   }
 
   #remember(parts: Part[]): void {
-    for (const { content, boxes, result } of parts) {
+    for (const { content, boxes, tall } of parts) {
       content.items.forEach((key, i) => {
-        this.#places.set(key, result!.x[i]! + (this.#flow === "down" ? boxes[i]!.width : boxes[i]!.height) / 2);
-        this.#rows.set(key, result!.row[i]!);
+        this.#places.set(key, tall!.x[i]! + (this.#flow === "down" ? boxes[i]!.width : boxes[i]!.height) / 2);
+        this.#rows.set(key, tall!.row[i]!);
       });
     }
   }

@@ -297,6 +297,14 @@ export class GraphView implements Picture {
     this.#explorer.flow = flow;
   }
 
+  get columns(): boolean {
+    return this.#explorer.columns;
+  }
+
+  set columns(columns: boolean) {
+    this.#explorer.columns = columns;
+  }
+
   get selectedGroup(): number {
     return this.#overlay.group;
   }

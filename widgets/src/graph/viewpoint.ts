@@ -103,6 +103,9 @@ export function home(camera: Camera, scene: Scene): void {
   camera.centreOn(x, 0);
   const below = first >= 0 && scene.y[first]! + scene.h[first]! > camera.view.height - 2 * MARGIN;
   camera.y = (below ? scene.y[first]! : 0) - MARGIN / camera.zoom;
+  // Beside the first of several columns there is nothing to see.
+  const margin = MARGIN / camera.zoom, { width } = camera.view;
+  if (scene.width + 2 * margin > width) camera.x = clamp(camera.x, -margin, scene.width + margin - width);
 }
 
 /** The same for a picture that reads to the right. */

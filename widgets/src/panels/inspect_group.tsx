@@ -42,18 +42,26 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
 
 /** The groups that are equal to this one, to go through them and to edit all. */
 function Equal({ app, group, members }: { app: App; group: number; members: number[] }) {
-  const groups = useCell(app.blocks.equal).get(group);
+  const equal = useCell(app.blocks.equal).get(group), run = app.picture?.runOf(group);
+  const verified = run?.groups.every((each) => equal?.includes(each)) ?? true;
+  const groups = verified ? equal : run?.groups;
   if (!groups) return null;
   const at = groups.indexOf(group);
-  const all = (open: boolean) => groups.forEach((each) => (open ? app.picture?.unfold(each) : app.picture?.fold(each)));
+  const all = (open: boolean) => {
+    if (run) app.picture?.showAll(group, open);
+    else groups.forEach((each) => (open ? app.picture?.unfold(each) : app.picture?.fold(each)));
+  };
   const go = (by: number) => app.revealGroup(groups[(at + by + groups.length) % groups.length]!);
   return (
-    <Section title="Equal blocks" count={groups.length}>
-      <p class="ol-text">This is number {at + 1} of {groups.length} blocks that are equal node by node and wire by wire.</p>
+    <Section title={verified ? "Equal blocks" : "Alike blocks"} count={groups.length}>
+      <p class="ol-text">
+        This is number {at + 1} of {groups.length} blocks that {verified ? "are equal node by node and wire by wire" : "have the same operators, wired alike; their attributes differ"}.
+        {run && " They follow one another and are drawn as one."}
+      </p>
       <div class="ol-actions">
         <button type="button" class="ol-button ol-text-button" data-testid="block-next" onClick={() => go(1)}>Next one</button>
-        <button type="button" class="ol-button ol-text-button" onClick={() => all(false)}>Fold all</button>
-        <button type="button" class="ol-button ol-text-button" onClick={() => all(true)}>Unfold all</button>
+        <button type="button" class="ol-button ol-text-button" data-testid="block-one" onClick={() => all(false)}>{run ? "Show one for all" : "Fold all"}</button>
+        <button type="button" class="ol-button ol-text-button" data-testid="block-all" onClick={() => all(true)}>{run ? "Show all" : "Unfold all"}</button>
         {app.client.editable && (
           <button
             type="button" class="ol-button ol-text-button" title="An edit of the selection then changes all of them" data-testid="block-select"

@@ -159,9 +159,14 @@ function valueItems(app: App, value: number): Item[] {
 }
 
 function groupItems(app: App, group: number): Item[] {
+  const run = app.picture?.runOf(group);
+  const turn: Item | null = run ? {
+    label: run.all ? "Show one for all" : `Show all ${run.groups.length}`, testid: "menu-run-all", act: () => app.picture?.showAll(group, !run.all),
+  } : null;
   return [
     { label: "Unfold", testid: "menu-unfold", act: () => app.picture?.unfold(group) },
     { label: "Fold", testid: "menu-fold", act: () => app.picture?.fold(group) },
+    ...(turn ? [turn] : []),
   ];
 }
 

@@ -23,6 +23,7 @@ export function Toolbar({ app }: { app: App }) {
         <div class="ol-tool-group">
           <ToolButton icon="fit" title="Fit to view (Space)" testid="toolbar-fit" onClick={() => app.picture?.fit()} />
           <FlowButton app={app} />
+          <ColumnsButton app={app} />
           <ToolButton
             icon="fold" title="Fold all groups" testid="toolbar-fold" onClick={() => app.picture?.foldAll()}
           />
@@ -46,6 +47,19 @@ function FlowButton({ app }: { app: App }) {
       onClick={() => {
         app.setFlow(other);
         app.onFlow(other);
+      }}
+    />
+  );
+}
+
+function ColumnsButton({ app }: { app: App }) {
+  const columns = useCell(app.columns);
+  return (
+    <ToolButton
+      icon="columns" title={columns ? "Very tall pictures are drawn in columns" : "Draw very tall pictures in columns"} testid="toolbar-columns" pressed={columns}
+      onClick={() => {
+        app.setColumns(!columns);
+        app.onColumns(!columns);
       }}
     />
   );

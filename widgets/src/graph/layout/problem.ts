@@ -54,6 +54,8 @@ export interface LayoutResult {
   y: Float32Array;
   /** Row per box, from 0. */
   row: Int32Array;
+  /** Where each row ends: curves to the rows below begin there. */
+  rowBottom: Float32Array;
   /** Extent of everything, boxes, lines and strips for labels included; the left top corner is (0, 0). */
   width: number;
   height: number;
@@ -80,7 +82,7 @@ export const WIRE_GAP = 12;
 /** Height under a box for the labels of what leaves it, and above a box for portals that enter it. */
 export const LABEL_STRIP = 17;
 /** Width to the right of every stem that a label finds at least at the right end of a layout. */
-export const LABEL_WIDTH = 84;
+export const LABEL_WIDTH = 112;
 /** Height between two rows, for the curves. */
 export const ROW_GAP = 22;
 export const ROW_GAP_MAX = 72;

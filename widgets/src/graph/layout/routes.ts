@@ -45,6 +45,7 @@ export function draw(
     x: corner,
     y: new Float32Array(rows.boxTop),
     row: graph.rank.slice(0, input.count),
+    rowBottom: new Float32Array(rows.bottom),
     width,
     height: rows.height,
     style,
