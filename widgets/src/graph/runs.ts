@@ -31,33 +31,57 @@ export function findRuns(store: Store, hierarchy: Hierarchy, { key, groups, node
 
 /** Classes of at least LEAST groups that look alike. */
 function alikeGroups(store: Store, hierarchy: Hierarchy, groups: readonly number[]): number[][] {
-  const bySize = new Map<number, number[]>();
-  for (const group of groups) {
-    const { kind, size } = hierarchy.containers.get(group)!;
-    if (kind === "run" || kind === "body") continue;
-    const same = bySize.get(size);
-    if (same) same.push(group);
-    else bySize.set(size, [group]);
+  const bySize = gathered(groups.filter((group) => {
+    const { kind } = hierarchy.containers.get(group)!;
+    return kind !== "run" && kind !== "body";
+  }), (group) => hierarchy.containers.get(group)!.size);
+  const found: Members[][] = [];
+  for (const same of bySize) {
+    const members = same.map((group) => ({ group, nodes: hierarchy.membersOf(group) }));
+    for (const likely of gathered(members, ({ nodes }) => operatorsOf(store, nodes))) found.push(...classesOf(store, likely));
   }
-  const found: { members: number[]; groups: number[] }[] = [];
-  for (const same of bySize.values()) {
-    if (same.length < LEAST) continue;
-    const classes: typeof found = [];
-    for (const group of same) {
-      const members = hierarchy.membersOf(group);
-      const known = classes.find((each) => alike(store, each.members, members));
-      if (known) known.groups.push(group);
-      else classes.push({ members, groups: [group] });
-    }
-    found.push(...classes);
+  return found.filter((each) => each.length >= LEAST).map((each) => each.map(({ group }) => group));
+}
+
+interface Members {
+  group: number;
+  nodes: readonly number[];
+}
+
+/** Those of at least LEAST that have the same key. */
+function gathered<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
+  const byKey = new Map<number, T[]>();
+  for (const item of items) {
+    const key = keyOf(item), same = byKey.get(key);
+    if (same) same.push(item);
+    else byKey.set(key, [item]);
   }
-  return found.filter((each) => each.groups.length >= LEAST).map((each) => each.groups);
+  return [...byKey.values()].filter((same) => same.length >= LEAST);
+}
+
+/** Equal for lists of nodes with the same operators in the same order, and seldom for others. */
+function operatorsOf(store: Store, nodes: readonly number[]): number {
+  let hash = 0;
+  for (const id of nodes) {
+    const { op, inputs } = store.nodes.get(id)!;
+    hash = Math.imul(hash, 31) + op.length + 64 * inputs.length + 512 * op.charCodeAt(0) + (op.charCodeAt(op.length - 1) << 17) | 0;
+  }
+  return hash;
+}
+
+function classesOf(store: Store, likely: readonly Members[]): Members[][] {
+  const classes: Members[][] = [];
+  for (const each of likely) {
+    const known = classes.find(([first]) => alike(store, first!.nodes, each.nodes));
+    if (known) known.push(each);
+    else classes.push([each]);
+  }
+  return classes;
 }
 
 /** Whether two lists of nodes have the same operators, wired alike, and initializers of the same shapes. */
 export function alike(store: Store, left: readonly number[], right: readonly number[]): boolean {
   if (left.length !== right.length) return false;
-  if (left.some((id, i) => store.nodes.get(id)!.op !== store.nodes.get(right[i]!)!.op)) return false; // cheap, and often enough
   const pairs = new Map<number, number>(), made = new Set<number>();
   const looksLike = (a: number, b: number): boolean => {
     if (!a || !b) return a === b;
@@ -71,7 +95,7 @@ export function alike(store: Store, left: readonly number[], right: readonly num
   };
   return left.every((id, i) => {
     const a = store.nodes.get(id)!, b = store.nodes.get(right[i]!)!;
-    if (a.inputs.length !== b.inputs.length || a.outputs.length !== b.outputs.length) return false;
+    if (a.op !== b.op || a.inputs.length !== b.inputs.length || a.outputs.length !== b.outputs.length) return false;
     if (!a.inputs.every((value, slot) => looksLike(value, b.inputs[slot]!))) return false;
     a.outputs.forEach((value, slot) => {
       pairs.set(value, b.outputs[slot]!);
@@ -96,10 +120,12 @@ class Quotient {
       return home === container ? keyOf(NODE, node) : this.#itemOf.get(home ?? -1);
     };
     for (const node of hierarchy.nodesInside(container)) {
-      const to = itemOf(node);
+      const to = itemOf(node), home = hierarchy.containerOf(node);
       if (to === undefined) continue;
       for (const value of store.nodes.get(node)!.inputs) {
-        const maker = store.maker(value), from = maker ? itemOf(maker) : undefined;
+        const maker = store.maker(value);
+        if (!maker || (home !== container && hierarchy.containerOf(maker) === home)) continue;
+        const from = itemOf(maker);
         if (from !== undefined && from !== to) this.reads.get(to)!.add(from);
       }
     }
