@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution import blas, worker
-from onnxlab.execution.executor import Observer, Run, execute, start
+from onnxlab.execution.executor import Observer, Run, execute, run_program
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.program import Program, Row
 from onnxlab.execution.recording import Counter, Position
@@ -60,11 +60,9 @@ class Call:
 
         def work() -> list[Any]:
             began = thread_time()
-            frame, rows = start(program, feeds, self.run, folder)
-            self.position.total = len(rows)
-            execute(program, frame, self.run, observer, rows)
+            found = run_program(program, feeds, self.run, folder, observer, self.position.expect)
             program.notes[PACE] = nbytes, thread_time() - began
-            return program.results(frame)
+            return found
 
         results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)
         return results

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from onnxlab.errors import RunError
-from onnxlab.execution import folding
-from onnxlab.execution.folding import Folder
+from onnxlab.execution import folding, shaped
+from onnxlab.execution.folding import Folder, Settled
 from onnxlab.execution.program import Instruction, Program, Row
 from onnxlab.execution.reporting import failure
 from onnxlab.execution.sizes import UNFIT
@@ -210,26 +210,46 @@ class ProgramBody:
         if len(feeds) != len(self.inputs):
             takes = ", ".join(self.inputs) or "none"
             raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
-        program = self.program
         given = [*feeds, *(captured[name] for name in self.captures)]
-        frame, rows = start(program, given, run, self._folder)
-        try:
-            execute(program, frame, run, None, rows)
-        finally:
-            if run.memory.held:
-                run.memory.leave(id(frame))
-        results = program.results(frame)
+        results = run_program(self.program, given, run, self._folder)
         for value in reversed(self._watched):
             run.seen.setdefault(value, []).append(results.pop())
         return results
 
 
-def start(program: Program, feeds: Iterable[Any], run: Run, folder: Folder) -> tuple[list[Any], Sequence[Row]]:
-    """A frame for one run, and what there is to run: all but what constants make, which is made once."""
+def run_program(
+    program: Program,
+    feeds: Sequence[Any],
+    run: Run,
+    folder: Folder,
+    observer: Observer | None = None,
+    count: Callable[[int], None] | None = None,
+) -> list[Any]:
+    """Run a whole program and return its outputs: all of it but what constants make, and what shapes alone decide.
+
+    Args:
+        count: told how many instructions are to run.
+
+    Raises:
+        as `execute`.
+    """
     settled = folding.settled(program, run, folder, execute)
-    if settled is None:
-        return program.frame(feeds), program.rows
-    return program.frame(feeds, settled.template), settled.rows
+    begin = Settled(program.template, program.rows) if settled is None else settled
+    finish = None
+    if observer is None:
+        begin, finish = shaped.settled(program, feeds, begin)
+    if count is not None:
+        count(len(begin.rows))
+    frame = program.frame(feeds, begin.template)
+    try:
+        execute(program, frame, run, observer, begin.rows)
+    finally:
+        if run.memory.held:
+            run.memory.leave(id(frame))
+    results = program.results(frame)
+    if finish is not None:
+        finish(frame)
+    return results
 
 
 def execute(
@@ -272,6 +292,8 @@ def execute(
                     if result.nbytes > _SMALL:
                         memory.hold(key, slot, result)
                 else:
+                    if result is None and call is not instruction.call:  # a part that cannot do without a context now
+                        result = _call(instruction, frame, run)
                     _spread(instruction, frame, result, memory)
             for slot in drop:
                 frame[slot] = None

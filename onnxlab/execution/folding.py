@@ -138,7 +138,7 @@ def _settle(program: Program, run: Run, folder: Folder, loop: Loop) -> Settled:
     for slot, value in gathered.values.items():
         if isinstance(value, np.ndarray) and value.nbytes <= room:
             room -= value.nbytes
-            value = _lasting(value)
+            value = lasting(value)
             folder.put(keys[slot], value)
             template[slot] = value
     rest = [slot for i in program.instructions if not i.constant for slot in i.results if slot > 0]
@@ -189,7 +189,7 @@ def _needed(program: Program, slots: Iterable[int], known: Sequence[Any], consta
     return tuple(rows)
 
 
-def _lasting(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def lasting(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """An array that is kept: its own memory, where it shows a part of something larger; read-only, for good."""
     base = value.base
     if isinstance(base, np.ndarray) and base.flags.writeable and base.nbytes > 2 * value.nbytes:

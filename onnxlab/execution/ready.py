@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution import blas
-from onnxlab.execution.executor import Run, execute, start
+from onnxlab.execution.executor import Run, run_program
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.kept import owned
 from onnxlab.execution.program import Program
@@ -84,6 +84,4 @@ class ReadyProgram:
         return owned(results, program.outputs, feeds)
 
     def _results(self, run: Run, feeds: Mapping[str, Any]) -> Sequence[Any]:
-        frame, rows = start(self.program, feeds.values(), run, self.folder)
-        execute(self.program, frame, run, None, rows)
-        return self.program.results(frame)
+        return run_program(self.program, list(feeds.values()), run, self.folder)

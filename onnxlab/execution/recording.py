@@ -20,6 +20,10 @@ class Position:
     done: int = 0
     label: str = ""
 
+    def expect(self, total: int) -> None:
+        """So many steps are to come."""
+        self.total = total
+
 
 class Counter:
     """An observer that only counts steps and lets arrays go as usual."""
