@@ -15,6 +15,10 @@ export interface GestureHandler {
   /** A rectangle drawn with Shift, corner to corner; `done` on the last call. */
   lasso(x1: number, y1: number, x2: number, y2: number, done: boolean): void;
   panning(active: boolean): void;
+  /** Space is held: the next drag pans, whatever it begins on. */
+  holding(active: boolean): void;
+  /** Space was tapped. */
+  fit(): void;
   /** Whether a press here takes hold of a wire, which then follows the pointer by `wire`; `done` on the last call. */
   grabs(x: number, y: number): boolean;
   wire(x: number, y: number, done: boolean): void;
@@ -35,6 +39,8 @@ export class Gestures {
   #mode: Mode = "idle";
   #start = { x: 0, y: 0 };
   #shift = false;
+  /** Space is down; whether a drag has used it. */
+  #space: "up" | "down" | "used" = "up";
   #lastClick = { time: -Infinity, x: 0, y: 0 };
 
   constructor(element: HTMLElement, handler: GestureHandler) {
@@ -48,6 +54,9 @@ export class Gestures {
     element.addEventListener("pointerleave", () => this.#handler.leave(), { signal });
     element.addEventListener("wheel", (event) => this.#wheel(event), { signal, passive: false });
     element.addEventListener("contextmenu", (event) => this.#menu(event), { signal });
+    element.addEventListener("keydown", (event) => this.#hold(event), { signal });
+    element.addEventListener("keyup", (event) => this.#release(event), { signal });
+    element.addEventListener("focusout", () => this.#letGo(), { signal });
   }
 
   destroy(): void {
@@ -76,7 +85,9 @@ export class Gestures {
       this.#mode = "pinch";
       return;
     }
-    this.#mode = event.button === 1 ? "pan" : "press";
+    const held = this.#space !== "up";
+    if (held) this.#space = "used";
+    this.#mode = event.button === 1 || held ? "pan" : "press";
     this.#shift = event.shiftKey;
     this.#start = at;
     if (this.#mode === "pan") this.#handler.panning(true);
@@ -125,6 +136,28 @@ export class Gestures {
     if (mode === "lasso") this.#handler.lasso(this.#start.x, this.#start.y, at.x, at.y, true);
     if (mode === "wire") this.#handler.wire(at.x, at.y, true);
     if (mode === "press") this.#click(event, at);
+  }
+
+  /** Space taps to fit and holds to pan. */
+  #hold(event: KeyboardEvent): void {
+    if (event.key !== " " || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    if (this.#space !== "up") return;
+    this.#space = "down";
+    this.#handler.holding(true);
+  }
+
+  #release(event: KeyboardEvent): void {
+    if (event.key !== " ") return;
+    const tapped = this.#space === "down";
+    this.#letGo();
+    if (tapped) this.#handler.fit();
+  }
+
+  #letGo(): void {
+    if (this.#space === "up") return;
+    this.#space = "up";
+    this.#handler.holding(false);
   }
 
   /** Two clicks in one place are a double click: after the first one, which has done its work already. */

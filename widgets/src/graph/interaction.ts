@@ -82,6 +82,10 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     this.#stage.setCursor(active ? "grabbing" : "");
   }
 
+  holding(active: boolean): void {
+    this.#stage.setCursor(active ? "grab" : "");
+  }
+
   // ------------------------------------------------------------------------------------------------------------- pointer
 
   #pick(x: number, y: number): Pick | null {

@@ -7,7 +7,6 @@ export interface KeyboardTarget {
   walk(direction: Direction, add: boolean): void;
   walkOrder(by: 1 | -1): boolean;
   enterFocused(all: boolean): boolean;
-  fit(): void;
   zoom(factor: number): void;
   pan(dx: number, dy: number): void;
   /** The menu of what the focus is on. */
@@ -25,7 +24,6 @@ export function handleCanvasKey(view: KeyboardTarget, event: KeyboardEvent): boo
   if (arrow) view.walk(arrow, event.shiftKey);
   else if (key === "Tab") return view.walkOrder(event.shiftKey ? -1 : 1);
   else if (key === "Enter") return view.enterFocused(event.altKey);
-  else if (key === " ") view.fit();
   else if (key === "+" || key === "=") view.zoom(ZOOM_STEP);
   else if (key === "-") view.zoom(1 / ZOOM_STEP);
   else if (key === "ContextMenu" || (key === "F10" && event.shiftKey)) view.menuAtFocus();

@@ -9,7 +9,7 @@ import { focusPicture } from "./form.tsx";
 /** What no command has: looking around. */
 const LOOKING: [keys: string, what: string][] = [
   ["Arrows", "walk along values and rows; with Shift add to the selection"], ["Tab", "the next box"],
-  ["Enter", "fold, unfold or enter; with Alt all below"], ["Space", "fit to view"], ["+ −", "zoom"], ["Ctrl+F", "search"],
+  ["Enter", "fold, unfold or enter; with Alt all below"], ["Space", "fit to view; held, drag to pan from anywhere"], ["+ −", "zoom"], ["Ctrl+F", "search"],
   ["V", "go through the values of a node"], ["[ ]", "light what a node depends on, what depends on it"], ["P", "light the ways between two selected nodes"],
   ["Alt+← Alt+→", "back and forward"], ["B N", "bookmark, next bookmark"], ["M", "show or hide the small map"],
   ["Ctrl+Z Ctrl+Y", "undo, redo"], ["Ctrl+S", "save"], ["Ctrl+C", "copy names"], ["F6", "picture, inspector, drawer, bar"], ["?", "this page"],

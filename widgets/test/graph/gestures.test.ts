@@ -30,6 +30,7 @@ function setUp(focused = true) {
     hasFocus: () => focused, takeFocus: note("focus"), pan: note("pan"), zoom: note("zoom"), hover: note("hover"),
     leave: note("leave"), click: note("click"), doubleClick: note("double"), menu: note("menu"), lasso: note("lasso"),
     panning: note("panning"), grabs: (x) => x > 200, wire: note("wire"),
+    holding: note("holding"), fit: note("fit"),
   };
   const element = new FakeElement();
   const gestures = new Gestures(element as unknown as HTMLElement, handler);
@@ -100,24 +101,44 @@ test("destroying takes every listener away", () => {
   assert.deepEqual(calls, []);
 });
 
-test("keys walk, fold, fit and zoom; the rest is left to others", () => {
+test("keys walk, fold and zoom; the rest is left to others", () => {
   const calls: unknown[][] = [];
   const note = (name: string) => (...rest: unknown[]) => {
     calls.push([name, ...rest]);
     return name !== "order";
   };
   const view: KeyboardTarget = {
-    walk: note("walk"), walkOrder: note("order"), enterFocused: note("enter"), fit: note("fit"), zoom: note("zoom"), pan: note("pan"),
+    walk: note("walk"), walkOrder: note("order"), enterFocused: note("enter"), zoom: note("zoom"), pan: note("pan"),
     menuAtFocus: note("menu"),
   };
   const press = (key: string, more = {}): boolean => handleCanvasKey(view, { key, ...more } as KeyboardEvent);
-  assert.ok(press("ArrowDown", { shiftKey: true }) && press("Enter", { altKey: true }) && press(" ") && press("-"));
-  assert.deepEqual(calls, [["walk", "down", true], ["enter", true], ["fit"], ["zoom", 0.8]]);
+  assert.ok(press("ArrowDown", { shiftKey: true }) && press("Enter", { altKey: true }) && press("-"));
+  assert.deepEqual(calls, [["walk", "down", true], ["enter", true], ["zoom", 0.8]]);
   assert.ok(press("F10", { shiftKey: true }) && press("ContextMenu"));
-  assert.deepEqual(calls.splice(4), [["menu"], ["menu"]]);
+  assert.deepEqual(calls.splice(3), [["menu"], ["menu"]]);
   assert.equal(press("F10"), false);
   assert.equal(press("Tab"), false, "Tab leaves after the last box");
   assert.equal(press("Escape") || press("Delete") || press("z", { ctrlKey: true }), false);
+});
+
+test("Space taps to fit and holds to pan, also from where a drag would draw or take a wire", () => {
+  const { send, named, element } = setUp();
+  const space = { key: " " };
+  assert.ok(send("keydown", 0, 0, space).defaultPrevented);
+  send("keydown", 0, 0, { ...space, repeat: true });
+  send("keyup", 0, 0, space);
+  assert.deepEqual([named("fit").length, named("holding")], [1, [["holding", true], ["holding", false]]]);
+  send("keydown", 0, 0, space);
+  send("pointerdown", 210, 50, { shiftKey: true });
+  send("pointermove", 230, 60);
+  send("pointerup", 230, 60);
+  send("keyup", 0, 0, space);
+  assert.deepEqual(named("pan"), [["pan", 20, 10]]);
+  assert.deepEqual([named("wire"), named("lasso"), named("click"), named("fit").length], [[], [], [], 1]);
+  send("keydown", 0, 0, space);
+  element.dispatchEvent(new Event("focusout"));
+  send("keyup", 0, 0, space);
+  assert.equal(named("fit").length, 1, "what was let go of by leaving is no tap");
 });
 
 test("a press on a wire that can be taken drags it; anywhere else it pans", () => {
