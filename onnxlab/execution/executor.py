@@ -359,4 +359,5 @@ def _spread(instruction: Instruction, frame: list[Any], result: Any, memory: Mem
     for slot, value in zip(slots, results, strict=False):
         if slot > 0:
             frame[slot] = value = np.asarray(value) if isinstance(value, np.generic) else value
-            memory.hold(id(frame), slot, value)
+            if type(value) is not np.ndarray or value.base is not None or value.nbytes > _SMALL:
+                memory.hold(id(frame), slot, value)

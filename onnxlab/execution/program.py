@@ -48,12 +48,15 @@ class Instruction:
     @property
     def row(self) -> Row:
         """What the executor's loop needs, flat."""
-        plain = not self.step.context and self.step.size is None
-        return self, plain, self.arity == 1, self.take, self.call, self.result, self.drop
+        quick = getattr(self.call, "quick", None)
+        plain = quick is not None or (not self.step.context and self.step.size is None)
+        return self, plain, self.arity == 1, self.take, quick or self.call, self.result, self.drop
 
 
 Row: TypeAlias = tuple[Instruction, bool, bool, Taker, Callable[..., Any], int, tuple[int, ...]]
-"""(instruction, no context and no size to ask, one input, take, call, result, drop)."""
+"""(instruction, no context and no size to ask, one input, take, call, result, drop).
+
+A compiled part may have `quick`, which takes no context, and returns None where it has to be called with one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -169,6 +169,7 @@ class Frame:
     def __init__(self, plan: Plan) -> None:
         self.arena = aligned(plan.arena)
         self.table = plan.template.copy()
+        self.words = self.table.data
         for key, base in ((("arena", 0), address(self.arena)), (("table", 0), address(self.table))):
             if key in plan.patches:
                 where, offsets = plan.patches[key]
@@ -176,7 +177,7 @@ class Frame:
         self.shared = np.zeros(plan.records + 1, np.int64)
         self._stop = np.zeros(1, np.int64)
         self._scratch: list[Array] = []
-        self._words: list[Array] = []
+        self._called: list[Array] = []
         self._calls: dict[int, list[int]] = {}
 
     def halt(self) -> None:
@@ -195,7 +196,7 @@ class Frame:
                  "stop": address(self._stop)}  # fmt: skip
         rows = [given | {"scratch": address(memory)} for memory in self._scratch[:threads]]
         words = [np.array([row[name] for name in CALL], np.int64) for row in rows]
-        self._words += words
+        self._called += words
         self._calls[threads] = [address(row) for row in words]
         return self._calls[threads]
 
@@ -220,17 +221,22 @@ class Plan:
         self._outputs = outputs
         self._kept = kept
         self._ports = _ports(patches, inputs, len(outputs))
+        where, offsets, numbers = self._ports
+        # a call of NumPy takes as long as a dozen turns of a loop
+        self._few = [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= 8 else None
         made = [result for result in outputs if isinstance(result, tuple)]
         self.nbytes = arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in made)
         self._idle: list[Frame] = []
         self.stages = _stages(work)
+        self.short = len(self.stages) == 1
+        """Whether nobody needs to stop it: it takes milliseconds."""
 
     def run(
         self,
         inputs: Sequence[Array],
         threads: int,
         interpret: Callable[..., Any],
-        check: Callable[[], None],
+        check: Callable[[], None] | None = None,
         listening: Callable[[Callable[[], None]], AbstractContextManager[None]] | None = None,
     ) -> list[Array]:
         """Run on contiguous arrays of the shapes that it was made for; may be called from many threads at once.
@@ -246,10 +252,8 @@ class Plan:
             frame = self._idle.pop()
         except IndexError:
             frame = Frame(self)
-        where, offsets, port = self._ports
-        bases = np.array([*map(address, inputs), *map(address, outputs)], np.int64)
-        frame.table[where] = bases[port] + offsets
-        if len(self.stages) == 1:
+        self._connect(frame, [*map(address, inputs), *map(address, outputs)])
+        if self.short:
             interpret(frame, 0, self.records, threads)
         else:
             with listening(frame.halt) if listening is not None else nullcontext():
@@ -257,9 +261,20 @@ class Plan:
                 for last in self.stages:
                     interpret(frame, first, last, threads)
                     first = last
-                    check()
+                    if check is not None:
+                        check()
         self._idle.append(frame)
         return outputs
+
+    def _connect(self, frame: Frame, addresses: list[int]) -> None:
+        """Fill the addresses of the caller's arrays in."""
+        if self._few is not None:
+            words = frame.words
+            for place, offset, number in self._few:
+                words[place] = addresses[number] + offset
+        else:
+            where, offsets, numbers = self._ports
+            frame.table[where] = np.array(addresses, np.int64)[numbers] + offsets
 
 
 def _ports(patches: Patches, inputs: int, outputs: int) -> tuple[Array, Array, Array]:

@@ -27,6 +27,8 @@ _PLANS = 8
 """Plans kept per region."""
 _MISSES = 64
 """Plans made after which a region whose plans depend on values is left to NumPy."""
+_UNCOUNTED = 1 << 16
+"""Bytes that no budget counts, as in the executor."""
 _LARGEST = 1 << 28
 """Bytes that a value may take which is computed while binding."""
 
@@ -83,10 +85,8 @@ class Region:
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
         plan = self._plan(arrays)
         if isinstance(plan, Plan):
-            given = [array if array.flags.c_contiguous and array.flags.aligned else np.array(array, order="C")
-                     for array in arrays]  # fmt: skip
             context.reserve(plan.nbytes)
-            return plan.run(given, self._threads(), engine.interpret, context.check, context.listening)
+            return plan.run(_plain(arrays), self._threads(), engine.interpret, context.check, context.listening)
         if plan is None:
             return context.call(self._fallback, arrays)
         results = context.call(plan.body, arrays)
@@ -95,6 +95,17 @@ class Region:
         else:
             plan.proved()
         return results
+
+    def quick(self, *arrays: Any) -> Any:
+        """As a call, without a context; None where that does not do: there is no plan yet, or it takes long or much."""
+        try:
+            plan = self._plans.get(self._key(arrays))
+        except AttributeError:  # an optional input that is absent
+            return None
+        if type(plan) is not Plan or not plan.short or plan.nbytes > _UNCOUNTED:
+            return None
+        results = plan.run(_plain(arrays), self._threads(), engine.interpret)
+        return results[0] if len(results) == 1 else results
 
     def _key(self, arrays: Sequence[Array]) -> Any:
         key = tuple([array.shape for array in arrays])
@@ -192,6 +203,15 @@ class Region:
         if body is None:
             body = self._bodies[node.id] = self._around(node)
         return Detour(body, node, reason)
+
+
+def _plain(arrays: Sequence[Array]) -> list[Array]:
+    """Arrays as compiled code reads them: contiguous and aligned."""
+    made = []
+    for array in arrays:
+        flags = array.flags
+        made.append(array if flags.c_contiguous and flags.aligned else np.array(array, order="C"))
+    return made
 
 
 def lower(binder: Binder, node: Any) -> None:

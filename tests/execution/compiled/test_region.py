@@ -161,11 +161,12 @@ def test_a_forked_child_runs():
 
 
 def test_the_budget_is_kept():
-    model, x = perceptron(np.random.default_rng(5))
+    model, _ = perceptron(np.random.default_rng(5))
     both = Both(model)
+    x = np.ones((100, 7, 32), np.float32)
     both.run({"x": x})
     with pytest.raises(Exception, match="the limit is"):
-        both.hot.run({"x": x}, keep=False, limits=Limits(bytes=100))
+        both.hot.run({"x": x}, keep=False, limits=Limits(bytes=1000))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
