@@ -183,9 +183,9 @@ class Touch:
 
     def freeze(self) -> Touched:
         graph = self._graph
-        nodes = frozenset(node for node in self._nodes if node in graph.nodes)
-        values = frozenset(value for value in self._values if value in graph.values)
-        scopes = frozenset(scope for scope in self._scopes if scope in graph.scopes)
+        nodes = frozenset(graph.nodes.keys() & self._nodes)
+        values = frozenset(graph.values.keys() & self._values.keys())
+        scopes = frozenset(graph.scopes.keys() & self._scopes)
         return Touched(
             nodes, frozenset(self._nodes - nodes), values, frozenset(self._values.keys() - values),
             scopes, frozenset(self._scopes - scopes),

@@ -1,7 +1,7 @@
 """Undo and redo: the committed edits, each as the changes that take it back."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onnxlab.errors import EditError
@@ -106,8 +106,8 @@ class History:
     def undone(self, inverses: "tuple[Change, ...]") -> None:
         """The last edit was taken back by changes whose inverses are given."""
         step = self._done.pop()
-        self._undone.append(replace(step, changes=inverses))
+        self._undone.append(Step(step.label, inverses, step.token, step.deeds))
 
     def redone(self, inverses: "tuple[Change, ...]") -> None:
         step = self._undone.pop()
-        self._done.append(replace(step, changes=inverses))
+        self._done.append(Step(step.label, inverses, step.token, step.deeds))

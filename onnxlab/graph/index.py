@@ -133,20 +133,20 @@ class Index(Builder):
 
     def set_inputs(self, node: NodeRecord, names: list[str], ids: Ids | None = None) -> None:
         """Let a node read the values that `names` mean in its scope."""
-        scope, before = self.scopes[node.scope], node.inputs
-        kept = self._unchanged(before, names)
-        left = [(vid, slot) for slot, vid in enumerate(before) if vid and slot not in kept]
-        for vid, slot in left:
-            self._disconnect(self.values[vid], node.id, slot)
+        scope, before, values = self.scopes[node.scope], node.inputs, self.values
+        kept = self._unchanged(before, names) if before and names else ()
+        left = [(values[vid], slot) for slot, vid in enumerate(before) if vid and slot not in kept]
+        for value, slot in left:
+            self._disconnect(value, node.id, slot)
         node.inputs = [before[slot] if slot in kept else 0 for slot in range(len(names))]
         for slot, name in enumerate(names):
             if name and slot not in kept:
                 value = self.value_for_reading(scope, name, ids or {})
                 node.inputs[slot] = value.id
                 self._connect(value, node.id, slot)
-        for vid, _ in left:
-            if vid in self.values:
-                self.settle(self.values[vid])
+        for value, _ in left:
+            if value.id in values:
+                self.settle(value)
 
     def _unchanged(self, before: list[int], names: list[str]) -> set[int]:
         """Slots that keep their value: an edge that stays must not look like a new one."""
@@ -158,7 +158,7 @@ class Index(Builder):
     def set_outputs(self, node: NodeRecord, names: list[str], ids: Ids | None = None) -> None:
         """Let a node make the values called `names` in its scope."""
         scope, before = self.scopes[node.scope], node.outputs
-        kept = self._unchanged(before, names)
+        kept = self._unchanged(before, names) if before and names else ()
         left = {vid: self.values[vid] for slot, vid in enumerate(before) if vid and slot not in kept}
         for value in left.values():
             producers = [made for made in value.producers if made[0] != node.id or made[1] in kept]

@@ -266,8 +266,8 @@ class ModelGraph:
     # -- dropping what is cached ------------------------------------------------------------------------------------
 
     def forget_node(self, node: int) -> None:
-        self._snapshots.forget_node(node)
         if (record := self.nodes.get(node)) is not None:
+            self._snapshots.forget_node(record)
             self._names.forget(record)
         for kept in self.kept.values():
             kept.forget_node(node)
@@ -281,7 +281,6 @@ class ModelGraph:
         for kept in self.kept.values():
             kept.forget_scope(scope)
         self._snapshots.forget_scope(scope)
-        self._opsets.pop(scope, None)
 
     def forget_array(self, value: int) -> None:
         self._arrays.pop(value, None)

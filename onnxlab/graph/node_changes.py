@@ -26,10 +26,11 @@ class InsertNode:
         scope = graph.scopes[self.scope]
         scope.proto.node.insert(self.position, self.proto)
         node = graph.index.add_node(scope, self.position, scope.proto.node[self.position], self.image)
-        graph.touch.node(node.id)
-        graph.touch.values(node.outputs)
-        graph.touch.values(node.inputs)
-        graph.touch.tree(node)
+        touch = graph.touch
+        touch.node(node.id)
+        touch.values(node.outputs)
+        touch.values(node.inputs)
+        touch.tree(node)
         return RemoveNode(node.id)
 
 
@@ -82,13 +83,13 @@ class SetInputs:
 
     def apply(self, graph: "ModelGraph") -> "SetInputs":
         node = graph.nodes[self.node]
-        set_strings(onnx.NodeProto(), "input", self.names)  # refuses what is no name, before anything is changed
         inverse = SetInputs(node.id, tuple(node.proto.input), graph.ids_by_name(node.inputs))
-        graph.touch.node(node.id)
-        graph.touch.values(node.inputs)
+        set_strings(node.proto, "input", self.names)  # first, since it refuses what is no name
+        touch = graph.touch
+        touch.node(node.id)
+        touch.values(node.inputs)
         graph.index.set_inputs(node, list(self.names), self.ids)
-        set_strings(node.proto, "input", self.names)
-        graph.touch.values(node.inputs)
+        touch.values(node.inputs)
         return inverse
 
 
@@ -102,15 +103,15 @@ class SetOutputs:
 
     def apply(self, graph: "ModelGraph") -> "SetOutputs":
         node = graph.nodes[self.node]
-        set_strings(onnx.NodeProto(), "output", self.names)
         inverse = SetOutputs(node.id, tuple(node.proto.output), graph.ids_by_name(node.outputs))
-        graph.touch.node(node.id)
-        graph.touch.values(node.outputs)
-        graph.touch.users(node.outputs)
+        set_strings(node.proto, "output", self.names)  # first, since it refuses what is no name
+        touch = graph.touch
+        touch.node(node.id)
+        touch.values(node.outputs)
+        touch.users(node.outputs)
         graph.index.set_outputs(node, list(self.names), self.ids)
-        set_strings(node.proto, "output", self.names)
-        graph.touch.values(node.outputs)
-        graph.touch.users(node.outputs)
+        touch.values(node.outputs)
+        touch.users(node.outputs)
         return inverse
 
 

@@ -29,6 +29,7 @@ class Order(Tables):
                 self.nodes[other].label = fresh
             label = scope.node_ids.insert(position, node.id)
         node.label = label
+        scope.ranks = None
 
     def _take_out(self, scope: Scope, node: NodeRecord) -> None:
         scope.node_ids.remove(node.label)

@@ -149,11 +149,9 @@ class Snapshots:
         self._last: Snapshot | None = None
         self._stamp = 0
 
-    def forget_node(self, node: int) -> None:
-        self._nodes.pop(node, None)
-        record = self._graph.nodes.get(node)
-        if record is not None:
-            self.forget_scope(record.scope)
+    def forget_node(self, node: NodeRecord) -> None:
+        self._nodes.pop(node.id, None)
+        self.forget_scope(node.scope)
 
     def forget_scope(self, scope: int) -> None:
         """Drop a scope's view, and those around it, which list captures."""

@@ -10,13 +10,21 @@ Name = str | bytes
 
 
 def set_strings(proto: Any, field: str, names: Iterable[Name]) -> None:
-    """Replace a repeated string field; names that are not UTF-8 are given as bytes."""
+    """Replace a repeated string field; names that are not UTF-8 are given as bytes. Nothing changes where one is none.
+
+    Raises:
+        TypeError, AttributeError: something is neither a string nor bytes.
+        UnicodeEncodeError: a string has half of a surrogate pair.
+    """
     names = list(names)
-    if all(isinstance(name, str) for name in names):
+    try:
+        "".join(names).encode()  # type: ignore[arg-type]  # refuses what is no text before anything is lost
+    except TypeError:
+        data = b"".join(_field(proto, field, name) for name in names)
+        proto.ClearField(field)
+        proto.MergeFromString(data)
+    else:
         getattr(proto, field)[:] = names
-        return
-    proto.ClearField(field)
-    proto.MergeFromString(b"".join(_field(proto, field, name) for name in names))
 
 
 def set_string(proto: Any, field: str, name: Name) -> None:

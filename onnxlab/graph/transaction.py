@@ -1,13 +1,14 @@
 """An edit in progress: changes applied one by one, judged together, kept or taken back as a whole."""
 
 import threading
+from dataclasses import fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import EditError
 from onnxlab.graph import validation
 from onnxlab.graph.changes import Change
-from onnxlab.graph.commits import Touch
+from onnxlab.graph.commits import Touch, Touched
 from onnxlab.graph.script import Deed, deed
 from onnxlab.graph.sorting import restore_order
 from onnxlab.graph.sweeping import drop_ghosts
@@ -43,6 +44,7 @@ class Transaction:
             with UNINTERRUPTED:
                 self._graph.lock.acquire()
                 held = True
+                UNINTERRUPTED.arm()
                 self.thread = threading.get_ident()
                 self._outer = self._graph.transaction
                 if self._outer is None:
@@ -56,13 +58,14 @@ class Transaction:
                 if self._outer is None:
                     self._graph.transaction = None
                 self._graph.lock.release()
+                with UNINTERRUPTED:
+                    UNINTERRUPTED.disarm()
             raise
         return self
 
     def apply(self, change: Change) -> Any:
         """Make one change now and return its inverse; the edit is judged when the transaction ends."""
         active = self._outer or self
-        active.problems.before(change)
         with UNINTERRUPTED:
             note = self._graph.journal.note(change) if self._graph.journal else None
             done = deed(self._graph, change)
@@ -88,6 +91,7 @@ class Transaction:
                     self._commit()
             finally:
                 self._graph.lock.release()
+                UNINTERRUPTED.disarm()
 
     def _commit(self) -> None:
         try:
@@ -95,7 +99,7 @@ class Transaction:
                 restore_order(self._graph, self)
                 drop_ghosts(self._graph, self)
                 touched = self.touch.freeze()
-                if found := self.problems.introduced(touched):
+                if found := self.problems.introduced(touched, self._faults_before):
                     raise EditError(f"{self.label}: refused. " + " ".join(found))
                 if self._graph.journal is not None:
                     self._graph.journal.append("edit", self.label, self._notes, self.origin)
@@ -105,6 +109,24 @@ class Transaction:
         self._graph.transaction = None
         if self.inverses:
             self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
+
+    def _faults_before(self, touched: Touched) -> validation.Found:
+        """The faults of what was touched in the state before the edit, which is taken back for it and made again."""
+        graph = self._graph
+        tables: tuple[tuple[dict[int, Any], frozenset[int]], ...] = (
+            (graph.nodes, touched.nodes), (graph.values, touched.values), (graph.scopes, touched.scopes),
+        )  # fmt: skip
+        held = [{ident: table[ident] for ident in idents} for table, idents in tables]
+        again = [change.apply(graph) for change in reversed(self.inverses)]
+        found = validation.faults(graph, touched)
+        self.inverses[:] = [change.apply(graph) for change in reversed(again)]
+        for (table, _), records in zip(tables, held, strict=True):
+            for ident, record in records.items():  # whoever made the edit may hold it
+                if (fresh := table[ident]) is not record:
+                    for field in fields(record):
+                        setattr(record, field.name, getattr(fresh, field.name))
+                    table[ident] = record
+        return found
 
     def _abandon(self) -> None:
         try:

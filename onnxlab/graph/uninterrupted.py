@@ -18,12 +18,15 @@ _signal: Any = importlib.import_module("_signal")
 class Uninterrupted:
     """`with UNINTERRUPTED:` holds SIGINT back until the end of the outermost such block, in the main thread.
 
-    In other threads Python raises no KeyboardInterrupt, so nothing is done there. Costs less than 2 µs.
+    In other threads Python raises no KeyboardInterrupt, so nothing is done there. Costs less than 5 µs, and a fifth of
+    that between `arm` and `disarm`, which leave the handler in its place from one block to the next.
     """
 
     def __init__(self) -> None:
         self._depth = 0
-        self._handler: Any = None
+        self._armed = 0
+        self._hook = self._note
+        self._handler: Any = None  # what our hook stands in for
         self._pending: tuple[int, FrameType | None] | None = None
         self._note_main()
         if hasattr(os, "register_at_fork"):  # after a fork the thread that forked is the main one
@@ -32,13 +35,23 @@ class Uninterrupted:
     def _note_main(self) -> None:
         self._main = threading.main_thread().ident
 
+    def arm(self) -> None:
+        """Expect several blocks: the handler stays between them, and lets through what comes there."""
+        if threading.get_ident() == self._main:
+            self._armed += 1
+
+    def disarm(self) -> None:
+        """No more blocks are expected by whoever called `arm`; to be called in the last one."""
+        if threading.get_ident() == self._main:
+            self._armed -= 1
+
     def __enter__(self) -> None:
         if threading.get_ident() != self._main:
             return
         if self._depth == 0:
             handler = _signal.getsignal(SIGINT)
-            if callable(handler):
-                _signal.signal(SIGINT, self._note)
+            if handler is not self._hook and callable(handler):
+                _signal.signal(SIGINT, self._hook)
                 self._handler = handler
         self._depth += 1
 
@@ -49,14 +62,19 @@ class Uninterrupted:
             return
         self._depth -= 1
         if self._depth == 0 and self._handler is not None:
-            handler, self._handler = self._handler, None
-            _signal.signal(SIGINT, handler)
+            handler = self._handler
+            if not self._armed:
+                self._handler = None
+                _signal.signal(SIGINT, handler)
             pending, self._pending = self._pending, None
             if pending is not None:
                 handler(*pending)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self._pending = (number, frame)
+        if self._depth == 0 and self._handler is not None:
+            self._handler(number, frame)
+        else:
+            self._pending = (number, frame)
 
 
 UNINTERRUPTED = Uninterrupted()

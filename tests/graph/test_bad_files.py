@@ -203,3 +203,29 @@ def test_bodies_nested_a_hundred_deep() -> None:
     assert len(graph.scope_path(list(graph.scopes.values())[-1]).split("/")) == 200
     graph.undo()
     assert scope.node[0].input[0] == "x"
+
+
+def test_an_edit_beside_a_fault_that_was_there_is_made() -> None:
+    graph = ModelGraph(model([node("Relu", ["x"], ["a"], "bad", unknown=1), node("Neg", ["a"], ["y"], "good")]))
+    before, a = graph.proto.SerializeToString(), graph.values[graph.main.names["a"]]
+    added = edits.insert_after(graph, a, onnx.NodeProto(op_type="Abs", input=[""], name="added"))
+    bad = graph.nodes[graph.resolve_node("bad")]
+    assert graph.nodes[added.id] is added, "a record that an edit returns is the one in the model"
+    assert graph.values[a.id] is a
+    edits.rename_node(graph, bad, "still bad")
+    with pytest.raises(EditError, match="has no attribute 'other'"):
+        graph.apply(SetAttribute(bad.id, "other", onnx.helper.make_attribute("other", 1)))
+    after = graph.proto.SerializeToString()
+    assert [node.name for node in graph.proto.graph.node] == ["still bad", "added", "good"]
+    graph.travel(0)
+    assert graph.proto.SerializeToString() == before
+    graph.travel(2)
+    assert graph.proto.SerializeToString() == after
+
+
+def test_a_new_node_without_neighbours_has_a_rank_in_an_unsorted_file() -> None:
+    graph = ModelGraph(model([node("Neg", ["a"], ["y"], "second"), node("Abs", ["x"], ["a"], "first")]))
+    assert graph.index.rank(graph.nodes[graph.resolve_node("second")]) == 1
+    alone = edits.add_node(graph, node("Sign", ["x"], ["alone"]))
+    edits.remove_nodes(graph, [alone])
+    assert len(graph.nodes) == 2
