@@ -56,6 +56,8 @@ class Schema:
         has_function: an operator whose meaning is also given by a function body.
         function: of a custom operator, that body: an onnx.FunctionProto whose formals are by position those above.
         onnx: onnx's own schema object, None for a custom one that was not made from such an object.
+        defaults: {attribute: default} of those that have one, lists as tuples.
+        required: names of the attributes that a node must set.
     """
 
     domain: str
@@ -74,6 +76,14 @@ class Schema:
     has_function: bool = False
     function: Any = field(default=None, repr=False, compare=False)
     onnx: Any = field(default=None, repr=False, compare=False)
+    defaults: Mapping[str, Any] = field(init=False, repr=False, compare=False)
+    required: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        values = {name: spec.default for name, spec in self.attributes.items() if spec.default is not None}
+        frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+        object.__setattr__(self, "defaults", MappingProxyType(frozen))
+        object.__setattr__(self, "required", tuple(n for n, spec in self.attributes.items() if spec.required))
 
     def input(self, slot: int) -> FormalParameter | None:
         """Return the formal parameter of an input slot (the variadic one for all that follow), or None."""

@@ -73,7 +73,7 @@ class Calls:
         """Facts of a call node's outputs."""
         operator.shared = False  # the memo of calls serves, and notes who calls
         scope = self._walker.graph.scopes[operator.function]
-        key = (scope.id, operator.attribute_key, inputs)
+        key = (scope.id, operator.given, inputs)
         self.made.setdefault(frame.call, {})[node.id] = key
         self.changed = True
         call = self.memo.get(key)

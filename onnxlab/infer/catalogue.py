@@ -61,7 +61,6 @@ class Catalogue:
         self.tensors: dict[int, Fact] = {}
         self._bound: dict[int, dict[bytes, Found]] = {}
         self._shared: dict[object, Operator] = {}
-        self._by_key: dict[object, Operator] = {}
         self._annotated = False
         self._roots: dict[int, int] = {}
 
@@ -90,14 +89,13 @@ class Catalogue:
     def forget_unknown(self) -> None:
         """Forget operators that nobody knew: onnx.defs may have learnt of them."""
         unknown = {
-            id(operator): (key, operator)
-            for table in (self._shared, self._by_key)
-            for key, operator in table.items()
+            id(operator): key
+            for key, operator in self._shared.items()
             if operator.schema is None and not operator.function
         }
         if unknown:
-            self._shared = {key: found for key, found in self._shared.items() if id(found) not in unknown}
-            self._by_key = {key: found for key, found in self._by_key.items() if id(found) not in unknown}
+            for key in unknown.values():
+                del self._shared[key]
             for node in [node for node, found in self.by_node.items() if id(found) in unknown]:
                 self.forget_node(node)
 
@@ -109,28 +107,26 @@ class Catalogue:
         return self._identify(frame, node) if found is None else found
 
     def _identify(self, frame: Frame, node: NodeRecord) -> Found:
-        proto = node.proto
+        proto, functions = node.proto, self._graph.index.functions
         op_type = proto.op_type
-        functions = self._graph.index.functions
         function = functions.get((node.domain, op_type, proto.overload), 0) if functions else 0
         if op_type == "Constant" and not function and not node.domain:
             return self._identify_constant(frame, node)
-        key = None
-        if not function and not node.bodies:
-            key = self._key(node, proto.SerializeToString(), frame.call is not None)
-            shared = self._by_key.get(key)
-            if shared is not None:
-                self.by_node[node.id] = shared
-                return shared
+        data = b"" if function or node.bodies else proto.SerializeToString()
+        if data and len(data) <= _MAX_SIGNATURE:
+            given = signature(data, self._annotated)
+            if frame.call is None or _REFERENCE not in given:
+                found = self._operator(node, proto.attribute, given, 0)
+                self.by_node[node.id] = found
+                return found
+        if function:
+            self.call_nodes.add(node.id)
         attributes, refers = self._attributes(frame, proto)
-        found = self._operator(node, attributes, op_type, node.domain, function)
+        found = self._operator(node, attributes, operators.described(proto, attributes, function), function)
         if refers:
             self._bound.setdefault(node.id, {})[frame.attribute_key] = found
-            return found
-        self.by_node[node.id] = found
-        if key is not None:
-            self._by_key[key] = found
-            self._annotated = self._annotated or bool(proto.doc_string or proto.metadata_props)
+        else:
+            self.by_node[node.id] = found
         return found
 
     def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
@@ -150,41 +146,32 @@ class Catalogue:
             return proto.attribute, False
         return operators.bound_attributes(proto, frame.attributes)
 
-    def _key(self, node: NodeRecord, data: bytes, in_call: bool) -> object:
-        """What decides the operator of a serialised node: its signature, and which inputs and outputs it names.
-
-        None for one that is long, or, in a call, may refer to the function's attributes.
-        """
-        if len(data) > _MAX_SIGNATURE:
-            return None
-        tail = signature(data, self._annotated)
-        if in_call and _REFERENCE in tail:
-            return None
+    def _operator(self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int) -> Operator:
+        """The operator of what a node is `given`; nodes that name as many inputs and outputs share it."""
         inputs, outputs = node.inputs, node.outputs
         root = self._roots.get(node.scope) or self._root(node.scope)
         if 0 in inputs or 0 in outputs:
-            return (root, tail, tuple(map(bool, inputs)), tuple(map(bool, outputs)))
-        return (root, tail, len(inputs), len(outputs))
-
-    def _operator(
-        self, node: NodeRecord, attributes: operators.Attributes, op_type: str, domain: str, function: int
-    ) -> Operator:
-        inputs, outputs = node.inputs, node.outputs
-        absent = tuple([slot for slot, value in enumerate(inputs) if not value]) if 0 in inputs else ()
-        unnamed = tuple([slot for slot, value in enumerate(outputs) if not value]) if 0 in outputs else ()
-        given = operators.serialised(attributes, function)
-        key = (self._root(node.scope), domain, op_type, function, len(inputs), len(outputs), absent, unnamed, given)
-        if function:
-            self.call_nodes.add(node.id)
-        if not node.bodies and (shared := self._shared.get(key)) is not None:
+            key: object = (root, given, function, tuple(map(bool, inputs)), tuple(map(bool, outputs)))
+        else:
+            key = (root, given, function, len(inputs), len(outputs))
+        shared = self._shared.get(key)
+        if shared is not None and not node.bodies:
             return shared
+        return self._make(node, attributes, given, function, key)
+
+    def _make(
+        self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int, key: object
+    ) -> Operator:
+        domain, proto = node.domain, node.proto
         version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
-        made = operators.make(domain, version, node.proto, attributes, given, function, self._bodies(node))
+        named = node.inputs, node.outputs
+        bodies = self._bodies(node) if node.bodies else {}
+        made = operators.make(domain, proto.op_type, version, named, attributes, given, function, bodies)
         if not node.bodies:
             if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
                 self._shared.clear()
-                self._by_key.clear()
             self._shared[key] = made
+        self._annotated = self._annotated or bool(proto.doc_string or proto.metadata_props)
         return made
 
     def _root(self, scope: int) -> int:

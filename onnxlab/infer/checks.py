@@ -50,16 +50,16 @@ _KINDS: dict[str, tuple[type, ...]] = {
 def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Problem]:
     """Required attributes that are missing, and attributes whose value is of another type than the operator takes."""
     problems = []
-    for name, spec in schema.attributes.items():
-        value = attributes.get(name)
-        if value is None:
-            if spec.required:
-                message = f"its required attribute {name!r} is missing"
-                problems.append(Problem("error", "attribute-missing", message, spec.type, "none", f"set {name!r}"))
+    for name in schema.required:
+        if attributes.get(name) is None:
+            wanted = schema.attributes[name].type
+            message = f"its required attribute {name!r} is missing"
+            problems.append(Problem("error", "attribute-missing", message, wanted, "none", f"set {name!r}"))
+    for name, value in attributes.items():
+        spec = schema.attributes.get(name)
+        if spec is None or value is schema.defaults.get(name) or (kinds := _KINDS.get(spec.type)) is None:
             continue
-        kinds, plural = _KINDS.get(spec.type), spec.type.endswith("s")
-        if kinds is None:
-            continue
+        plural = spec.type.endswith("s")
         if isinstance(value, tuple) != plural or not all(
             isinstance(item, kinds) for item in (value if plural else [value])
         ):

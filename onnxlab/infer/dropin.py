@@ -16,6 +16,7 @@ import onnx
 import onnx.shape_inference
 
 from onnxlab import schemas
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import native
 from onnxlab.infer.engine import Inference
@@ -50,11 +51,12 @@ def infer_shapes(
         )
     if not isinstance(model, (onnx.ModelProto, bytes)):
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
-    copy = onnx.ModelProto()
-    copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
-    graph, inference = _inferred(copy, check_type, strict_mode, data_prop)
-    Writer(graph, inference).write_scope(graph.main)
-    return copy
+    with no_collection():
+        copy = onnx.ModelProto()
+        copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
+        graph, inference = _inferred(copy, check_type, strict_mode, data_prop)
+        Writer(graph, inference).write_scope(graph.main)
+        return copy
 
 
 def _inferred(model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool) -> tuple[ModelGraph, Inference]:

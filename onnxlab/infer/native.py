@@ -15,8 +15,9 @@ import onnx
 import onnx.shape_inference
 
 from onnxlab import dtypes
+from onnxlab.infer.encoding import encode
 from onnxlab.infer.policy import refined
-from onnxlab.infer.types import fact_of_type, tensor_of_fact, type_of_fact
+from onnxlab.infer.types import fact_of_type, tensor_of_fact
 from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, FactError, TensorFact, symbol
 
 _names: WeakValueDictionary[str, Expr] = WeakValueDictionary()
@@ -52,7 +53,7 @@ def _type_bytes(fact: Fact) -> bytes:
     if found is None:
         if len(_types) > _CACHED:
             _types.clear()
-        found = _types[fact] = type_of_fact(fact, _write).SerializeToString()
+        found = _types[fact] = encode(fact, _write)
     return found
 
 

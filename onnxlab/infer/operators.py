@@ -72,7 +72,7 @@ class Operator:
         shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
         arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
         faults: what is wrong with its attributes, found at the same time.
-        given: the attributes as they were read, serialised; graphs left out.
+        given: a NodeProto with its operator and attributes, serialised; graphs left out.
         memo: outcomes by the facts of the inputs.
     """
 
@@ -81,7 +81,7 @@ class Operator:
     version: int
     inputs: tuple[bool, ...]
     outputs: tuple[bool, ...]
-    given: tuple[bytes, ...] = ()
+    given: bytes = b""
     schema: schemas.Schema | None = None
     rule: Callable[..., Any] | None = None
     function: int = 0
@@ -94,21 +94,12 @@ class Operator:
     _proto: onnx.NodeProto | None = None
 
     @property
-    def attribute_key(self) -> bytes:
-        """What tells its attributes from others."""
-        return b"\0".join(self.given)
-
-    @property
     def proto(self) -> onnx.NodeProto:
         """A node with these attributes and placeholder names, for onnx's own inference."""
         if self._proto is None:
-            self._proto = onnx.NodeProto(
-                op_type=self.op_type,
-                domain=self.domain,
-                input=[f"x{slot}" if named else "" for slot, named in enumerate(self.inputs)],
-                output=[f"y{slot}" if named else "" for slot, named in enumerate(self.outputs)],
-                attribute=map(onnx.AttributeProto.FromString, self.given),
-            )
+            self._proto = onnx.NodeProto.FromString(self.given)
+            self._proto.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
+            self._proto.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
         return self._proto
 
     def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:
@@ -171,15 +162,19 @@ def bound_attributes(
     return bound, found
 
 
-def serialised(attributes: Attributes, function: int) -> tuple[bytes, ...]:
-    """What tells attributes from others: their bytes, graphs left out.
+def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> bytes:
+    """What a node does, as a serialised NodeProto: operator and attributes, graphs left out.
 
     What a call passes to a `function` as a large tensor counts by its type and dims: inference sees no more of it,
     and twelve layers that differ in nothing but their weights are walked once.
     """
-    if not function:
-        return tuple([a.SerializeToString() for a in attributes if a.type not in GRAPH_KINDS])
-    return tuple([_outline(a).SerializeToString() for a in attributes if a.type not in GRAPH_KINDS])
+    kept = [a for a in attributes if a.type not in GRAPH_KINDS]
+    return onnx.NodeProto(
+        op_type=node.op_type,
+        domain=node.domain or None,
+        overload=node.overload or None,
+        attribute=map(_outline, kept) if function else kept,
+    ).SerializeToString()
 
 
 def _outline(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
@@ -191,10 +186,11 @@ def _outline(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
 
 def make(
     domain: str,
+    op_type: str,
     version: int,
-    node: onnx.NodeProto,
+    named: tuple[Sequence[int], Sequence[int]],
     attributes: Attributes,
-    given: tuple[bytes, ...],
+    given: bytes,
     function: int,
     bodies: Mapping[str, Any],
 ) -> Operator:
@@ -202,12 +198,12 @@ def make(
 
     Args:
         version: of `domain`, 0 where the model does not import it: then the newest schema is taken.
+        named: its inputs and its outputs, 0 where one has no name.
         attributes: of the node, references bound.
-        given: the same, `serialised`.
+        given: the node `described`.
         function: scope id of the model-local function of this name, else 0.
         bodies: {attribute: Body or list of them} of graph attributes.
     """
-    op_type = node.op_type
     schema = rule = None
     if not function:
         wanted = version or schemas.latest_opset(domain)
@@ -218,8 +214,8 @@ def make(
         domain,
         op_type,
         version,
-        tuple(map(bool, node.input)),
-        tuple(map(bool, node.output)),
+        tuple(map(bool, named[0])),
+        tuple(map(bool, named[1])),
         given,
         schema,
         rule,
@@ -235,12 +231,8 @@ def make(
 
 def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes as rules take them: defaults filled in, tuples for lists, protos of tensors as they are."""
-    values: dict[str, Any] = {}
-    if schema is not None:
-        for name, spec in schema.attributes.items():
-            if spec.default is not None:
-                values[name] = tuple(spec.default) if isinstance(spec.default, list) else spec.default
-    for attribute in attributes:
+    values: dict[str, Any] = {} if schema is None else dict(schema.defaults)
+    for attribute in attributes[:]:
         name, kind = attribute.name, attribute.type
         if name in bodies:
             values[name] = bodies[name]

@@ -58,7 +58,7 @@ class Walker:
         if not scope.is_function:
             self._walk_initializers(frame, scope)
         nodes, facts, known_operator, find = self.graph.nodes, frame.facts, self._by_node.get, self.catalogue.find
-        plain, problems = not self._adjusts, frame.problems
+        adjusted, problems = self._adjusted_values(scope), frame.problems
         keep = facts.__setitem__ if frame.changed is None else frame.set
         for ident in self.graph.index.topological(scope):
             node = nodes[ident]
@@ -66,7 +66,12 @@ class Walker:
             if isinstance(operator, Operator):
                 inputs = tuple([facts.get(vid) for vid in node.inputs])
                 outcome = operator.memo.get(inputs)
-                if outcome is None or not plain or not outcome.plain or ident in problems:
+                if (
+                    outcome is None
+                    or not outcome.plain
+                    or (problems and ident in problems)
+                    or (adjusted and not adjusted.isdisjoint(node.outputs))
+                ):
                     self._infer_from(frame, node, operator, inputs)
                     continue
                 found = outcome.facts  # inputs that were met before: nothing but facts to keep
@@ -76,6 +81,14 @@ class Walker:
                 if vid:
                     keep(vid, fact)
         frame.evaluated += len(scope.node_ids)
+
+    def _adjusted_values(self, scope: Scope) -> set[int]:
+        """Values of a scope of which the policy says more than their nodes do."""
+        if not self._adjusts:
+            return set()
+        values = self.graph.values
+        everything = not self.policy.data_prop
+        return {vid for vid in scope.names.values() if everything or values[vid].info is not None}
 
     def _walk_initializers(self, frame: Frame, scope: Scope) -> None:
         values, facts, known = self.graph.values, frame.facts, self.sources.fact

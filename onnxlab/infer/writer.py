@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import onnx
 
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import Scope
+from onnxlab.infer.encoding import encode, field
 from onnxlab.infer.engine import Inference
-from onnxlab.infer.types import type_of_fact
-from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, replace_symbols, symbol, text
+from onnxlab.shapes import UNKNOWN, Expr, Fact, text
 from onnxlab.shapes.expressions import Atom
+
+_VALUE_INFO = onnx.GraphProto.DESCRIPTOR.fields_by_name["value_info"].number
 
 
 class Writer:
@@ -20,63 +23,53 @@ class Writer:
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
         self._facts = inference.facts
-        self._unknown: dict[Atom, Dim] = {}
-        self._types: dict[Fact, onnx.TypeProto] = {}
-        self._fields: dict[Fact, bytes] = {}
+        self._unknown: dict[Atom, str] = {}
+        self._texts: dict[Expr, str] = {}
+        self._types: dict[Fact, bytes] = {}
 
     def write_scope(self, scope: Scope) -> None:
         """Types of all values that nodes of this scope make, subgraphs included."""
-        declared = {info.name: info for info in scope.proto.value_info}
-        outputs = {info.name: info for info in scope.proto.output}
+        values, facts, types = self._graph.values, self._facts, self._types
+        declared = {info.name: info for info in scope.proto.value_info[:]}
+        outputs = {info.name: info for info in scope.proto.output[:]}
         new: list[bytes] = []
         for node_id in scope.node_ids:
             node = self._graph.nodes[node_id]
-            for bodies in node.bodies.values():
-                for body in bodies:
-                    self.write_scope(self._graph.scopes[body])
+            for body in itertools.chain.from_iterable(node.bodies.values()):
+                self.write_scope(self._graph.scopes[body])
             for vid in node.outputs:
-                if vid and (fact := self._facts.get(vid, UNKNOWN)) is not UNKNOWN:
-                    self._write_value(self._graph.values[vid].name, fact, declared, outputs, new)
+                fact = facts.get(vid, UNKNOWN)
+                if fact is UNKNOWN:
+                    continue
+                encoded = types.get(fact) or self._encoded(fact)
+                name = values[vid].name
+                if name in outputs or name in declared:
+                    self._refine(name, encoded, declared, outputs)
+                else:
+                    new.append(field(_VALUE_INFO, field(1, name.encode()) + encoded))
         scope.proto.MergeFromString(b"".join(new))
 
-    def _write_value(
-        self, name: str, fact: Fact, declared: dict[str, Any], outputs: dict[str, Any], new: list[bytes]
-    ) -> None:
-        """Refine what is declared of a value; for one of which nothing is, add the bytes of a value_info to `new`."""
-        info = outputs.get(name) or declared.get(name)
-        if info is None:
-            new.append(self._value_info(name, fact))
-            return
-        self._merge(info.type, self._type(fact))
-        if name in outputs and name in declared:
-            self._merge(declared[name].type, info.type)
-
-    def _type(self, fact: Fact) -> onnx.TypeProto:
-        found = self._types.get(fact)
-        if found is None:
-            found = self._types[fact] = type_of_fact(fact, self._text)
+    def _encoded(self, fact: Fact) -> bytes:
+        """The field `type` of a ValueInfoProto, serialised."""
+        found = self._types[fact] = field(2, encode(fact, self._text))
         return found
 
-    def _value_info(self, name: str, fact: Fact) -> bytes:
-        """The field `value_info` of a GraphProto, serialised: half the time of adding a message."""
-        field = self._fields.get(fact)
-        if field is None:
-            field = self._fields[fact] = onnx.ValueInfoProto(type=self._type(fact)).SerializeToString()
-        encoded = name.encode()
-        size = len(encoded)
-        if size < 64 and size + len(field) < 126:
-            return b"\x6a%c\x0a%c%b%b" % (size + 2 + len(field), size, encoded, field)
-        return onnx.GraphProto(value_info=[onnx.ValueInfoProto(name=name, type=self._type(fact))]).SerializeToString()
-
     def _text(self, dim: Expr) -> str:
-        return text(replace_symbols(dim, self._named))
+        found = self._texts.get(dim)
+        if found is None:
+            found = self._texts[dim] = text(dim, self._named)
+        return found
 
-    def _named(self, atom: Atom) -> Dim | None:
-        if isinstance(atom.key, str):
-            return None
-        if atom not in self._unknown:
-            self._unknown[atom] = symbol(f"unk__{len(self._unknown)}")
-        return self._unknown[atom]
+    def _named(self, atom: Atom) -> str:
+        if isinstance(atom.key, str) or atom.definition is not None:
+            return atom.name
+        return self._unknown.setdefault(atom, f"unk__{len(self._unknown)}")
+
+    def _refine(self, name: str, encoded: bytes, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
+        info = outputs.get(name) or declared[name]
+        self._merge(info.type, onnx.ValueInfoProto.FromString(encoded).type)
+        if name in outputs and name in declared:
+            self._merge(declared[name].type, info.type)
 
     def _merge(self, target: onnx.TypeProto, found: onnx.TypeProto) -> None:
         """Fill in what `target` leaves open; what it states stays, but a symbol gives way to a number."""

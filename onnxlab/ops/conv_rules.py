@@ -36,9 +36,25 @@ def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after:
     return minimum(count, inside)
 
 
-def _checked(attributes: Attributes, name: str, count: int, default: int) -> Sequence[int]:
+@lru_cache(1024)
+def _geometry(
+    count: int,
+    strides: tuple[int, ...] | None,
+    dilations: tuple[int, ...] | None,
+    pads: tuple[int, ...] | None,
+    auto_pad: str,
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
+    """Strides, dilations and pads of a window over `count` axes, and whether only the strides matter."""
+    strides = _checked("strides", strides, count, 1)
+    dilations = _checked("dilations", dilations, count, 1)
+    pads = _checked("pads", pads, 2 * count, 0)
+    if auto_pad == "VALID":
+        pads = (0,) * (2 * count)
+    return strides, dilations, pads, auto_pad in ("SAME_UPPER", "SAME_LOWER")
+
+
+def _checked(name: str, given: tuple[int, ...] | None, count: int, default: int) -> tuple[int, ...]:
     """A list attribute of a value per spatial axis. Raises FactError for the wrong number of them."""
-    given = attributes.get(name)
     if not given:
         return (default,) * count
     if len(given) != count:
@@ -53,22 +69,23 @@ def _checked(attributes: Attributes, name: str, count: int, default: int) -> Seq
         raise FactError(
             f"attribute {name}={list(given)}", code="bad-attribute", expected="values from 1 on", found=str(min(given))
         )
-    return tuple(given)
+    return given
 
 
 def windows(
     ctx: InferContext, attributes: Attributes, space: Sequence[Dim], kernel: Sequence[Dim], ceil_mode: bool = False
 ) -> Shape:
     """Spatial dims of a convolution or pooling by kernel, strides, dilations, pads and auto_pad."""
+    strides, dilations, pads, same = _geometry(
+        len(space),
+        attributes.get("strides"),
+        attributes.get("dilations"),
+        attributes.get("pads"),
+        attributes.get("auto_pad", "NOTSET"),
+    )
+    if same:
+        return tuple([ceil_div(dim, stride) for dim, stride in zip(space, strides, strict=True)])
     count = len(space)
-    strides = _checked(attributes, "strides", count, 1)
-    dilations = _checked(attributes, "dilations", count, 1)
-    pads = _checked(attributes, "pads", 2 * count, 0)
-    auto = attributes.get("auto_pad", "NOTSET")
-    if auto in ("SAME_UPPER", "SAME_LOWER"):
-        return tuple(ceil_div(dim, stride) for dim, stride in zip(space, strides, strict=True))
-    if auto == "VALID":
-        pads = (0,) * (2 * count)
     dims = []
     for axis, dim in enumerate(space):
         before, after = pads[axis], pads[axis + count]
@@ -212,10 +229,10 @@ def conv_transpose(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, 
             found=f"{x.shape[1]} channels",
         )
     kernel = attributes.get("kernel_shape") or w.shape[2:]
-    strides = _checked(attributes, "strides", count, 1)
-    dilations = _checked(attributes, "dilations", count, 1)
-    pads = _checked(attributes, "pads", 2 * count, 0)
-    extra = _checked(attributes, "output_padding", count, 0)
+    strides = _checked("strides", attributes.get("strides"), count, 1)
+    dilations = _checked("dilations", attributes.get("dilations"), count, 1)
+    pads = _checked("pads", attributes.get("pads"), 2 * count, 0)
+    extra = _checked("output_padding", attributes.get("output_padding"), count, 0)
     wanted = attributes.get("output_shape")
     auto = attributes.get("auto_pad", "NOTSET")
     dims: list[Dim] = []

@@ -10,20 +10,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache, reduce
+from operator import attrgetter
 
 from onnxlab.shapes.arithmetic import broadcast, ceil_div, floor_div, maximum, minimum
 from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, symbol
 
+Name = Callable[[Atom], str]
 
-def text(dim: Dim) -> str:
-    """The dim as people write it: terms by falling degree, then by name, the constant last."""
-    return _Writer().dim(dim) if isinstance(dim, Expr) else str(dim)
+
+def text(dim: Dim, name: Name = attrgetter("name")) -> str:
+    """The dim as people write it: terms by falling degree, then by name, the constant last.
+
+    `name` says how to call a symbol, if not by its own name.
+    """
+    return _Writer(name).dim(dim) if isinstance(dim, Expr) else str(dim)
 
 
 class _Writer:
     """Writes each atom once, however often it is in the expression."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: Name) -> None:
+        self._name = name
         self._written: dict[Atom, str] = {}
 
     def dim(self, dim: Dim) -> str:
@@ -45,7 +52,7 @@ class _Writer:
     def atom(self, atom: Atom) -> str:
         found = self._written.get(atom)
         if found is None:
-            found = self._written[atom] = self.call(atom) if atom.function else atom.name
+            found = self._written[atom] = self.call(atom) if atom.function else self._name(atom)
         return found
 
     def call(self, atom: Atom) -> str:
