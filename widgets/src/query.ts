@@ -40,17 +40,30 @@ export interface Query {
   problem: string;
 }
 
-export function holdsForNode({ node, value, not }: Test, asked: Asked, record: NodeRecord): boolean {
-  if (node) return node(asked, record) !== not;
-  for (const id of record.outputs) {
-    const made = id ? asked.store.values.get(id) : undefined;
-    if (made && value!(asked, made)) return !not;
-  }
-  return not;
+/** Whether something fulfils a condition. */
+export interface Judge {
+  node: (record: NodeRecord) => boolean;
+  value: (record: ValueRecord) => boolean;
 }
 
-export function holdsForValue({ value, not }: Test, asked: Asked, record: ValueRecord): boolean {
-  return (value !== null && value(asked, record)) !== not;
+/** A condition as a judge; where nearly all is to be judged, values are, once each and in order, before nodes ask about them. */
+export function judge({ node, value, not }: Test, asked: Asked, before: readonly ValueRecord[] | null): Judge {
+  const holds = value && before && !node ? marked(before, (record) => value(asked, record)) : null;
+  const ofValue = holds ?? ((id: number) => {
+    const record = asked.store.values.get(id);
+    return record !== undefined && value!(asked, record);
+  });
+  return {
+    node: (record) => (node ? node(asked, record) : record.outputs.some((id) => id > 0 && ofValue(id))) !== not,
+    value: (record) => (value !== null && (holds ? holds(record.id) : value(asked, record))) !== not,
+  };
+}
+
+/** Which values something holds for, by id. */
+function marked(values: readonly ValueRecord[], fits: (value: ValueRecord) => boolean): (id: number) => boolean {
+  const found = new Uint8Array(values.reduce((most, { id }) => Math.max(most, id), 0) + 1);
+  for (const value of values) if (fits(value)) found[value.id] = 1;
+  return (id) => found[id] === 1;
 }
 
 interface TextField {

@@ -6,7 +6,7 @@
  */
 
 import type { Statistics } from "./protocol.ts";
-import { holdsForNode, holdsForValue, parseQuery } from "./query.ts";
+import { judge, parseQuery } from "./query.ts";
 import type { NodeRecord, Store, ValueRecord } from "./store.ts";
 import { nodeName, shortOp } from "./names.ts";
 
@@ -39,8 +39,9 @@ export class SearchIndex {
   #store: Store;
   #nodes: Names<NodeRecord> = new Names([]);
   #values: Names<ValueRecord> = new Names([]);
-  /** Lower-case operator by place of the node. */
+  /** The operators there are, lower-case, and which one each node has by its place. */
   #ops: string[] = [];
+  #opOf = new Uint32Array(0);
   #stale = true;
   /** Statistics of the last run by value: what nan>0 asks about. */
   ran: ReadonlyMap<number, Statistics> = new Map();
@@ -54,74 +55,49 @@ export class SearchIndex {
     this.#stale = true;
   }
 
-  #refresh(): void {
+  /** Makes what a search needs of the store as it is: worth doing before somebody types. */
+  prepare(): void {
     if (!this.#stale) return;
     this.#stale = false;
-    const nodes = [...this.#store.nodes.values()], values = [...this.#store.values.values()];
-    const ops = new Map<string, string>();
+    const nodes = [...this.#store.nodes.values()], ops = new Map<string, number>();
     this.#nodes = new Names(nodes);
-    this.#values = new Names(values);
-    this.#ops = nodes.map(({ op }) => {
-      let lower = ops.get(op);
-      if (lower === undefined) ops.set(op, (lower = op.toLowerCase()));
-      return lower;
+    this.#values = new Names([...this.#store.values.values()]);
+    this.#opOf = Uint32Array.from(nodes, ({ op }) => {
+      let number = ops.get(op);
+      if (number === undefined) ops.set(op, (number = ops.size));
+      return number;
     });
+    this.#ops = [...ops.keys()].map((op) => op.toLowerCase());
   }
 
   /** At most `limit` hits, best first; none for an empty query or one that cannot be understood. */
   search(text: string, limit = 200): Hits {
     const { words, tests, nodesOnly, problem } = parseQuery(text);
     if (problem || words.length + tests.length === 0) return { hits: [], total: 0, problem };
-    this.#refresh();
+    this.prepare();
     const wrong = new Set(this.#store.diagnostics.map(({ node }) => node));
     const asked = { store: this.#store, ran: this.ran, wrong };
+    const judges = tests.map((test) => judge(test, asked, words.length ? null : this.#values.records));
     const best = new Best(limit);
-    const opScores = words.map((word) => this.#scoreOps(word));
-    for (const i of this.#places(this.#nodes, words, opScores)) {
-      const score = this.#scoreNode(i, words, opScores), node = this.#nodes.records[i]!;
-      if (score > 0 && tests.every((test) => holdsForNode(test, asked, node))) best.add("node", node.id, score);
-    }
-    for (const i of nodesOnly ? [] : this.#places(this.#values, words, [])) {
-      const score = scoreWords(this.#values.names[i]!, words) - VALUE_PENALTY, value = this.#values.records[i]!;
-      if (score > 0 && tests.every((test) => holdsForValue(test, asked, value))) best.add("value", value.id, score);
+    scan(this.#nodes, words, (i, score) => {
+      const node = this.#nodes.records[i]!;
+      if (judges.every((each) => each.node(node))) best.add("node", node.id, score);
+    }, { of: this.#opOf, scores: words.map((word) => this.#scoreOps(word)) });
+    if (!nodesOnly) {
+      scan(this.#values, words, (i, score) => {
+        const value = this.#values.records[i]!;
+        if (judges.every((each) => each.value(value))) best.add("value", value.id, score - VALUE_PENALTY);
+      });
     }
     return { hits: best.sorted().map((hit) => this.#describe(hit)), total: best.total, problem: "" };
   }
 
-  /** Where a hit may be: the names that hold the longest word, and all nodes whose operator holds a word. */
-  #places(names: Names<unknown>, words: string[], opScores: Map<string, number>[]): Iterable<number> {
-    if (words.length === 0) return names.names.keys();
-    let longest = 0;
-    words.forEach((word, i) => {
-      if (word.length > words[longest]!.length) longest = i;
-    });
-    const found = names.holding(words[longest]!);
-    const matching = opScores[longest];
-    if (!matching?.size) return found;
-    const all = new Set(found);
-    this.#ops.forEach((op, i) => matching.has(op) && all.add(i));
-    return all;
-  }
-
-  /** Scores of the operators that hold a word: with their domain only where the word names one. */
-  #scoreOps(word: string): Map<string, number> {
-    const scores = new Map<string, number>();
-    for (const op of new Set(this.#ops)) {
+  /** Scores of all operators, 0 for those that do not hold the word: with their domain only where the word names one. */
+  #scoreOps(word: string): Float64Array {
+    return Float64Array.from(this.#ops, (op) => {
       const score = scoreWord(word.includes("::") ? op : shortOp(op), word);
-      if (score > 0) scores.set(op, score + OP_BONUS);
-    }
-    return scores;
-  }
-
-  #scoreNode(i: number, words: string[], opScores: Map<string, number>[]): number {
-    const name = this.#nodes.names[i]!, op = this.#ops[i]!;
-    let total = 0;
-    for (let w = 0; w < words.length; w++) {
-      const score = Math.max(opScores[w]!.get(op) ?? 0, scoreWord(name, words[w]!));
-      if (score === 0) return 0;
-      total += score;
-    }
-    return words.length ? total / words.length : ANY;
+      return score > 0 ? score + OP_BONUS : 0;
+    });
   }
 
   #describe({ kind, id, score }: Scored): Hit {
@@ -132,6 +108,43 @@ export class SearchIndex {
     const value = this.#store.values.get(id);
     return { kind, id, score, text: value?.name ?? "", detail: value?.label ?? "" };
   }
+}
+
+/** What each name counts for besides itself: scores by word, of what it is of. */
+interface Also {
+  of: Uint32Array;
+  scores: Float64Array[];
+}
+
+/** Visits every name that holds all words, or counts for them, with its score. */
+function scan(names: Names<unknown>, words: string[], visit: (place: number, score: number) => void, also?: Also): void {
+  const count = names.names.length;
+  if (words.length === 0) {
+    for (let i = 0; i < count; i++) visit(i, ANY);
+    return;
+  }
+  let longest = 0;
+  words.forEach((word, w) => {
+    if (word.length > words[longest]!.length) longest = w;
+  });
+  const { places, offsets } = names.holding(words[longest]!);
+  const scoreOf = (i: number, offset: number): number => {
+    let total = 0;
+    for (let w = 0; w < words.length; w++) {
+      const name = names.names[i]!, word = words[w]!;
+      const own = w === longest ? scoreAt(name, word, offset) : scoreWord(name, word);
+      const score = also ? Math.max(own, also.scores[w]![also.of[i]!]!) : own;
+      if (score === 0) return 0;
+      total += score;
+    }
+    return total / words.length;
+  };
+  const tell = (i: number, offset: number): void => {
+    const score = scoreOf(i, offset);
+    if (score > 0) visit(i, score);
+  };
+  if (!also?.scores[longest]!.some((score) => score > 0)) places.forEach((i, k) => tell(i, offsets[k]!));
+  else for (let i = 0, k = 0; i < count; i++) tell(i, places[k] === i ? offsets[k++]! : -1);
 }
 
 /** Names in one text, which is searched many times faster than each by itself. */
@@ -151,19 +164,27 @@ class Names<T> {
     this.names.forEach((name, i) => (this.#starts[i + 1] = this.#starts[i]! + name.length + 1));
   }
 
-  /** Places of the names that hold a word, in order. */
-  holding(word: string): number[] {
-    const found: number[] = [];
-    for (let at = this.#text.indexOf(word), i = 0; at >= 0; at = this.#text.indexOf(word, this.#starts[i + 1]!)) {
+  /** Places of the names that hold a word, in order, and where in each it is. */
+  holding(word: string): { places: number[]; offsets: number[] } {
+    const places: number[] = [], offsets: number[] = [], starts = this.#starts, last = this.names.length - 1;
+    let i = 0;
+    for (let at = this.#text.indexOf(word); at >= 0 && last >= 0; at = this.#text.indexOf(word, starts[i + 1])) {
       i = this.#placeOf(at, i);
-      found.push(i);
-      if (i + 1 >= this.names.length) break;
+      places.push(i);
+      offsets.push(at - starts[i]!);
+      if (i === last) break;
     }
-    return found;
+    return { places, offsets };
   }
 
+  /** The name that a position is in; most often it is one of the next. */
   #placeOf(at: number, from: number): number {
-    let low = from, high = this.names.length - 1;
+    let low = from, step = 1;
+    while (low + step < this.names.length && this.#starts[low + step]! <= at) {
+      low += step;
+      step *= 2;
+    }
+    let high = Math.min(low + step, this.names.length) - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
       if (this.#starts[middle]! <= at) low = middle;
@@ -198,22 +219,16 @@ class Best {
   }
 }
 
-function scoreWords(text: string, words: string[]): number {
-  let total = 0;
-  for (const word of words) {
-    const score = scoreWord(text, word);
-    if (score === 0) return 0;
-    total += score;
-  }
-  return words.length ? total / words.length : ANY;
-}
-
 /** 0 when `word` does not occur in `text`; both lower-case. */
 export function scoreWord(text: string, word: string): number {
-  const at = text.indexOf(word);
+  return scoreAt(text, word, text.indexOf(word));
+}
+
+/** The score of a word that begins at a place of a text, 0 for a place below 0. */
+function scoreAt(text: string, word: string, at: number): number {
   if (at < 0) return 0;
-  const shortness = 10 / (10 + text.length - word.length);
   if (text.length === word.length) return EXACT;
+  const shortness = 10 / (10 + text.length - word.length);
   if (at === 0) return BEGINNING + shortness * 10;
   const beginsWord = !isWordCharacter(text.charCodeAt(at - 1));
   return (beginsWord ? WORD : INSIDE) + shortness * 10;

@@ -49,7 +49,11 @@ export function SearchBox({ app }: { app: App }) {
           app.setQuery(event.currentTarget.value);
           setOpen(true);
         }}
-        onFocus={() => setOpen(true)} onKeyDown={onKeyDown}
+        onFocus={() => {
+          setOpen(true);
+          setTimeout(() => app.index.prepare()); // before the first letter comes
+        }}
+        onKeyDown={onKeyDown}
       />
       {query && (
         <span class="ol-search-count" data-testid="search-count">
