@@ -105,13 +105,14 @@ class Hub:
         return {"blocks": equal_groups(self.model.graph, self.scene.hierarchy)}
 
     def state(self) -> JSON:
-        """Where in its history the model stands, and whether there are edits to save or to recover."""
+        """Where in its history the model stands, whether there are edits to save or to recover, and its opsets."""
         history = self.model.history
         labels, redo = history.labels, history.redo_labels
         position = {"length": len(history), "position": history.position, "recoverable": self._recoverable()}
         return {
             "history": {"undo": labels[-1] if labels else None, "redo": redo[-1] if redo else None, **position},
             "dirty": self.model.dirty,
+            "opsets": dict(self.model.opsets),
         }
 
     def _recoverable(self) -> str | None:

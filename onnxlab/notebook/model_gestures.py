@@ -99,14 +99,21 @@ def _field(given: Given) -> Any:
         raise EditError(f"{given['field']} is an integer, got {text!r}") from None
 
 
+def _in_turn(on: On, given: Given, key: str, names: list[str], what: str) -> dict[str, str]:
+    """{name in the other model: value of this one} for the values that were given, in turn."""
+    if len(given[key]) > len(names):
+        raise EditError(f"{given['file'].name} has {len(names)} {what}, got {len(given[key])} values for them")
+    return {name: name_of(on.model, ident) or "" for name, ident in zip(names, given[key], strict=False)}
+
+
 def _insertion(on: On, given: Given) -> tuple[dict[str, str], dict[str, Any]]:
-    """What the inputs of a model in a file read: the given values in turn."""
-    formals = [each.name for each in _other(given).inputs if not each.initializer]
-    if len(given["connect"]) > len(formals):
-        raise EditError(f"{given['file'].name} has {len(formals)} inputs, got {len(given['connect'])} values for them")
-    names = [name_of(on.model, ident) or "" for ident in given["connect"]]
-    keywords = {"prefix": given["prefix"]} if given["prefix"] else {}
-    return dict(zip(formals, names, strict=False)), keywords | ({} if given["outputs"] else {"add_outputs": False})
+    """What the inputs of a model in a file read, and the keywords: the values that its outputs replace, and others."""
+    other = _other(given)
+    connect = _in_turn(on, given, "connect", [each.name for each in other.inputs if not each.initializer], "inputs")
+    fed = _in_turn(on, given, "feed", [each.name for each in other.outputs], "outputs")
+    keywords: dict[str, Any] = {"prefix": given["prefix"]} if given["prefix"] else {}
+    keywords |= {} if given["outputs"] else {"add_outputs": False}
+    return connect, keywords | ({"feed": {value: name for name, value in fed.items()}} if fed else {})
 
 
 def _other(given: Given) -> Any:
@@ -164,6 +171,13 @@ GESTURES: Mapping[str, Gesture] = {
     "set_opset": Gesture(
         "model", {"domain": "text", "version": "int"}, "set the opset", _set_opset, _set_opset_line, ("set_opset",)
     ),
+    "convert_opset": Gesture(
+        "model",
+        {"version": "int"},
+        "convert to another opset",
+        lambda on, given: on.model.convert_opset(given["version"]),
+        lambda on, given: f"model.convert_opset({given['version']})",
+    ),
     "set_field": Gesture(
         "model",
         {"field": "text", "text": "text"},
@@ -182,7 +196,7 @@ GESTURES: Mapping[str, Gesture] = {
     ),
     "insert": Gesture(
         "model",
-        {"file": "file", "connect": "ids", "prefix": "text", "outputs": "bool"},
+        {"file": "file", "connect": "ids", "feed": "ids", "prefix": "text", "outputs": "bool"},
         "insert another model",
         _insert,
         _insert_line,

@@ -84,6 +84,13 @@ def test_an_edit_sends_its_effect_before_its_reply(page: Page, model: onnxlab.Mo
     assert not page.events[-1]["dirty"]
 
 
+def test_the_page_knows_the_opsets_as_they_are(page: Page) -> None:
+    before = dict(page.model.opsets)
+    assert page.ask("snapshot")["opsets"] == before
+    page.model.opsets["com.example"] = 1
+    assert page.events[-1]["opsets"] == {**before, "com.example": 1}
+
+
 def test_renaming_a_node_into_another_scope_moves_it(page: Page, model: onnxlab.Model) -> None:
     relu = model.nodes["/stem/relu"]
     page.ask("rename_node", node=relu.id, name="/head/relu")

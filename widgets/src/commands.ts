@@ -218,8 +218,16 @@ const VALUE: Command[] = [
   ], { fits: isStored }),
   direct("value", "remove_initializer", "Remove the data", { fits: isStored }),
   {
+    id: "insert_onto", on: "value", title: "Insert a model onto this wire…", menu: true, fits: (app, target) => app.store.uses(target.value).length > 0,
+    act: (app, target) => void app.editing.insertModel({ connect: [target.value], feed: [target.value] }),
+  },
+  {
     id: "insert_fed", on: "value", title: "Insert a model that reads this…",
-    act: (app, target) => void app.editing.insertModel([target.value]),
+    act: (app, target) => void app.editing.insertModel({ connect: [target.value] }),
+  },
+  {
+    id: "insert_feeding", on: "value", title: "Insert a model in front of its readers…", fits: (app, target) => app.store.uses(target.value).length > 0,
+    act: (app, target) => void app.editing.insertModel({ feed: [target.value] }),
   },
   doc("value", "value_doc", "Write a note about the value"),
   noteGiven("value_metadata", "value", "Metadata of the value"),
@@ -236,7 +244,13 @@ const MODEL: Command[] = [
     { kind: "dims", name: "shape", label: "Shape", initial: "1" },
     { kind: "numbers", name: "numbers", label: "Elements", initial: "0", hint: NUMBERS_HINT },
   ], { menu: true }, shownScope),
-  { id: "insert", on: "model", title: "Insert another model…", menu: true, act: (app) => void app.editing.insertModel([]) },
+  { id: "insert", on: "model", title: "Insert another model…", menu: true, act: (app) => void app.editing.insertModel() },
+  asking("model", "convert_opset", "Convert to another opset", (app) => [
+    {
+      kind: "int", name: "version", label: "Version", initial: String(app.store.opsets[""] ?? ""),
+      hint: "Of ai.onnx, up or down; nodes whose operators changed are rewritten.",
+    },
+  ], { menu: true }),
   asking("model", "set_opset", "Set an opset version", (app) => {
     const [domain = "", version = 21] = Object.entries(app.store.opsets)[0] ?? [];
     return [

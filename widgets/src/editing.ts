@@ -9,7 +9,7 @@ import type { Target } from "./commands.ts";
 import { asRequestError } from "./client.ts";
 import type { Field } from "./fields.ts";
 import { mainScope, plural, shortOp, valueLabel } from "./names.ts";
-import type { OperatorInfo, Steps, Targets } from "./protocol.ts";
+import { GRAPH_INPUT, INITIALIZER, type OperatorInfo, type Steps, type Targets } from "./protocol.ts";
 import { Cell } from "./state.ts";
 import type { PointerTarget } from "./view_contract.ts";
 
@@ -116,6 +116,45 @@ export class Editing {
     else void this.gesture("add_node", [], { ...named(op), inputs: [], scope: this.#scope() });
   }
 
+  /**
+   * Lets go of a file on the picture: a model is inserted, on a line where that is; an array becomes what the input under
+   * it is fed in a run, or the data of an initializer that the node under it reads.
+   */
+  async dropFile(file: File, { value, node }: { value: number; node: number }): Promise<void> {
+    const { store } = this.#app, found = store.values.get(value);
+    if (!/\.(npy|npz|pb)$/i.test(file.name)) {
+      const wire = value && store.uses(value).length ? [value] : [];
+      await this.insertModel({ connect: wire, feed: wire, file });
+    } else if (found && found.flags & GRAPH_INPUT) await this.#feed(found.name, file);
+    else {
+      const stored = [value, ...(store.nodes.get(node)?.inputs ?? [])].filter((id) => (store.values.get(id)?.flags ?? 0) & INITIALIZER);
+      await this.#replaceData(stored, file);
+    }
+  }
+
+  async #feed(input: string, file: File): Promise<void> {
+    const { numbers } = this.#app;
+    try {
+      numbers.choose(input, { how: "file", file: await this.upload(file), fileName: file.name });
+      numbers.asking.value = true;
+    } catch (error) {
+      this.#app.fail(error);
+    }
+  }
+
+  /** Asks which of some initializers an array replaces. */
+  async #replaceData(stored: number[], file: File): Promise<void> {
+    const choices = [...new Set(stored)].map((id) => ({ value: String(id), label: `${valueLabel(this.#app.store, id)} ${this.#app.store.values.get(id)?.label ?? ""}` }));
+    if (!choices.length) {
+      this.#app.toast("info", `Let go of ${file.name} on an input, to run with it, or on a node, to replace one of its weights.`);
+      return;
+    }
+    await this.form(`Replace data by ${file.name}`, [
+      { kind: "choice", name: "value", label: "Initializer", choices },
+      { kind: "file", name: "file", label: "File", accept: ".npy,.npz,.pb", initial: file },
+    ], ({ value, file: sent }) => this.set("load_array", [Number(value)], { file: sent }));
+  }
+
   insertBefore(node: number, slot: number): void {
     this.ask("Insert a node on this wire", 1, ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }));
   }
@@ -144,14 +183,15 @@ export class Editing {
     ], (answers) => this.set("connect", [node], { slot: Number(answers.slot), value: answers.value }));
   }
 
-  /** Asks for a model to put into this one; its inputs read `connect` in turn. */
-  async insertModel(connect: number[], file: File | null = null): Promise<void> {
-    const reads = connect.map((value) => valueLabel(this.#app.store, value)).join(", ");
-    await this.form(reads ? `Insert a model that reads ${reads}` : "Insert another model", [
+  /** Asks for a model to put into this one: its inputs read `connect` in turn, its outputs are read instead of `feed`. */
+  async insertModel({ connect = [], feed = [], file = null }: { connect?: number[]; feed?: number[]; file?: File | null } = {}): Promise<void> {
+    const called = (values: number[]): string => values.map((value) => valueLabel(this.#app.store, value)).join(", ");
+    const where = connect.length && feed.length ? `a model onto ${called(connect)}` : connect.length ? `a model that reads ${called(connect)}` : "";
+    await this.form(`Insert ${where || (feed.length ? `a model in front of ${called(feed)}` : "another model")}`, [
       { kind: "file", name: "file", label: "Model", accept: ".onnx,.onnxtxt,.json,.textproto", initial: file },
       { kind: "text", name: "prefix", label: "Prefix", hint: "Put before all of its names." },
-      { kind: "bool", name: "outputs", label: "Its outputs become outputs of this model", initial: !connect.length },
-    ], (answers) => this.set("insert", [], { ...answers, connect }));
+      { kind: "bool", name: "outputs", label: "Its outputs become outputs of this model", initial: !connect.length && !feed.length },
+    ], (answers) => this.set("insert", [], { ...answers, connect, feed }));
   }
 
   /** Shows a small tensor as a grid to type into: an initializer's, or that of a node's attribute. */

@@ -453,6 +453,8 @@ export interface CommitEvent {
   diagnostics: Diagnostic[];
   history: History;
   dirty: boolean;
+  /** Opset version by domain. */
+  opsets?: Record<string, number>;
   /** The first node that cannot accept what the edit changed. */
   refusal?: Diagnostic | null;
   /** The edit as a line of Python where it was made by hand in a view, else "". */

@@ -64,7 +64,7 @@ export class Store {
   dirty = false;
   title = "";
   path: string | null = null;
-  /** Opset version by domain, as far as the kernel tells. */
+  /** Opset version by domain, "" for ai.onnx. */
   opsets: Record<string, number> = {};
   /** Values that were pinned when the model was fetched. */
   pinned: number[] = [];
@@ -158,6 +158,7 @@ export class Store {
     if (commit.scopes) this.scopes = new Map(commit.scopes.map((scope) => [scope.id, scope]));
     this.version = commit.version;
     this.dirty = commit.dirty;
+    this.opsets = commit.opsets ?? this.opsets;
     this.#emit("commit", {
       version: commit.version,
       label: commit.label,

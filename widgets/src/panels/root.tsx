@@ -59,7 +59,7 @@ export function Root({ app, onStage }: Props) {
   );
 }
 
-/** An operator out of the palette and a model's file may be let go of over the picture. */
+/** An operator out of the palette, and the file of a model or an array, may be let go of over the picture. */
 function accept(app: App, event: DragEvent): void {
   const isFile = event.dataTransfer?.types.includes("Files") ?? false;
   if (app.client.editable && (app.editing.carried.value || isFile)) event.preventDefault();
@@ -72,7 +72,7 @@ function drop(app: App, event: DragEvent): void {
   if (!app.client.editable || !(operator || file)) return;
   event.preventDefault();
   if (operator && target) app.editing.dropOperator(operator, target);
-  else if (file) void app.editing.insertModel(target?.value ? [target.value] : [], file);
+  else if (file) void app.editing.dropFile(file, target ?? { value: 0, node: 0 });
 }
 
 /** What a wire in hand would do where it is. */
