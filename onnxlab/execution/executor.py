@@ -23,6 +23,8 @@ from onnxlab.shapes import Fact
 
 _SMALL = 1 << 16  # bytes; arrays below it are not counted: that would cost more than they hold
 
+_SCALARS = frozenset((bool, int, float, str, bytes, type(None)))  # items that hold nothing more
+
 _OVERHEAD = 128  # bytes of an array besides its elements
 
 
@@ -94,8 +96,9 @@ def _buffers(value: Any) -> list[tuple[int, int]]:
         value = _root(value)
         return [(id(value), value.nbytes)]
     if isinstance(value, (list, dict)):
-        items = list(value.values() if isinstance(value, dict) else value)
-        return [(id(value), _OVERHEAD * len(items) + sum(_bytes_of_items(items).values()))]
+        items = value.values() if isinstance(value, dict) else value
+        deep = [item for item in items if type(item) not in _SCALARS]
+        return [(id(value), _OVERHEAD * len(items) + (sum(_bytes_of_items(deep).values()) if deep else 0))]
     return []
 
 

@@ -115,8 +115,8 @@ def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) 
     shared = {id(array) for array in fed.values()}
     found = {}
     for name, array in zip(names, results, strict=True):
-        own = isinstance(array, np.ndarray) and array.base is None and array.flags.writeable
-        found[name] = array if own and id(array) not in shared else copied(array)
+        own = type(array) is np.ndarray and array.base is None and array.flags.writeable and id(array) not in shared
+        found[name] = array if own else copied(array)
         shared.add(id(array))
     return found
 

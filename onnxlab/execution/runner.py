@@ -83,6 +83,7 @@ class Runner:
         self._generation = registry.generation()
         self._others: dict[Any, Runner] = {}
         self._kept = KeptRuns(graph, self.store, self._check_missing)
+        self._prepared = False
         self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
 
     def by(self, providers: Sequence[str | Provider], threads: int = 1) -> Runner:
@@ -167,12 +168,12 @@ class Runner:
             RunError: a node failed; LimitError, RunStopped: the budget is used up, or somebody stopped the run.
             KeyboardInterrupt: at once; the run goes no further and its result is dropped.
         """
+        plain = not keep and limits is None and progress is None and seed is None
+        if plain and feeds is not None and (ready := self._ready(self._current()[0], feeds, outputs)) is not None:
+            return ready.run(feeds)
         with self.graph.lock:
             compiler, programs = self._current()
             state = self.store.settled()
-        plain = not keep and limits is None and progress is None and seed is None
-        if plain and feeds is not None and (ready := self._ready(compiler, feeds, outputs)) is not None:
-            return ready.run(feeds)
         inner = self._watched(compiler, outputs)
         names = self._outputs(compiler, outputs, inner)
         given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
@@ -339,7 +340,7 @@ class Runner:
                 self._kept.plans.clear()
                 self._compiled = None
                 self.store.doubt()
-            providers = tuple(each for each in self.providers if getattr(each, "prepared", True))
+            providers = self.providers if self._prepared else self._at_hand()
             before = self._compiled
             if before is not None and before[0].snapshot is snapshot and before[0].providers == providers:
                 return before
@@ -352,6 +353,12 @@ class Runner:
                     compiler.main.ids = before[0].main.ids
             self._compiled = compiler, OrderedDict()
             return self._compiled
+
+    def _at_hand(self) -> tuple[Provider, ...]:
+        """The providers that can be used now."""
+        found = tuple([each for each in self.providers if getattr(each, "prepared", True)])
+        self._prepared = found == self.providers
+        return found
 
     def _prepare(self) -> None:
         """After a run: have those providers made ready that it had to do without."""

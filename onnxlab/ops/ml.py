@@ -1,4 +1,4 @@
-"""ai.onnx.ml: scalers, imputers, encoders, maps and linear models (trees: trees.py, support vectors: svm.py)."""
+"""ai.onnx.ml: scalers, imputers, encoders and maps (see also linear.py, trees.py, svm.py)."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"
@@ -17,7 +17,7 @@ from onnxlab.ops.string import strings
 DOMAIN = "ai.onnx.ml"
 
 
-def _logistic(x: Array) -> Array:
+def logistic(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
@@ -35,7 +35,7 @@ def _softmax_zero(x: Array) -> Array:
     return values / np.where(total == 0, 1, total)
 
 
-def _probit(x: Array) -> Array:
+def probit(x: Array) -> Array:
     """√2 · erf⁻¹(2x − 1), by Winitzki's approximation as in ONNX Runtime."""
     y = 2 * x - 1
     log = np.log((1 - y) * (1 + y))
@@ -46,9 +46,9 @@ def _probit(x: Array) -> Array:
 _TRANSFORMS: dict[str, Callable[[Array], Array]] = {
     "NONE": lambda x: x,
     "SOFTMAX": _softmax,
-    "LOGISTIC": _logistic,
+    "LOGISTIC": logistic,
     "SOFTMAX_ZERO": _softmax_zero,
-    "PROBIT": _probit,
+    "PROBIT": probit,
 }
 
 
@@ -66,12 +66,6 @@ def post_transform(scores: Array, name: str) -> Array:
 def labels(texts: Sequence[str] | None, numbers: Sequence[int] | None) -> Array:
     """Class labels as an array: of str, or int64."""
     return strings(list(texts), (len(texts),)) if texts else np.asarray(numbers or (), np.int64)
-
-
-def _rows(x: Array) -> Array:
-    """[N, F] of [N, F] or [F], as float32 unless double."""
-    matrix = x.reshape(1, -1) if x.ndim == 1 else x.reshape(len(x), -1)
-    return matrix if matrix.dtype == np.float64 else matrix.astype(np.float32, copy=False)
 
 
 @kernel("Scaler", domain=DOMAIN)
@@ -271,54 +265,3 @@ def zip_map(
     if len(keys) != matrix.shape[1]:
         raise ValueError(f"X has shape {x.shape}: {len(keys)} class labels need as many columns")
     return [dict(zip(keys, row, strict=True)) for row in matrix.tolist()]
-
-
-@kernel("LinearRegressor", domain=DOMAIN)
-def linear_regressor(
-    x: Array,
-    coefficients: Sequence[float],
-    intercepts: Sequence[float] | None = None,
-    post_transform: str = "NONE",
-    targets: int = 1,
-) -> Array:
-    """[N, targets]: X · coefficientsᵀ + intercepts."""
-    rows = _rows(x)
-    scores = rows @ np.asarray(coefficients, np.float32).reshape(targets, -1).T
-    if intercepts:
-        scores = scores + np.asarray(intercepts, np.float32)
-    return _transform(scores, post_transform).astype(np.float32)
-
-
-_transform = post_transform
-
-
-@kernel("LinearClassifier", domain=DOMAIN)
-def linear_classifier(
-    x: Array,
-    coefficients: Sequence[float],
-    classlabels_ints: Sequence[int] | None = None,
-    classlabels_strings: Sequence[str] | None = None,
-    intercepts: Sequence[float] | None = None,
-    multi_class: int = 0,
-    post_transform: str = "NONE",
-) -> tuple[Array, Array]:
-    """(labels [N], scores [N, classes]); one score for two classes means the second, the first gets the rest."""
-    rows, names = _rows(x), labels(classlabels_strings, classlabels_ints)
-    features = rows.shape[1]
-    count = len(intercepts) if intercepts else len(coefficients) // max(1, features)
-    # as in ONNX Runtime the rows decide how many coefficients each class has
-    weights = np.asarray(coefficients, np.float32)[: count * features].reshape(count, features)
-    scores = rows.astype(np.float32) @ weights.T
-    if intercepts:
-        scores = scores + np.asarray(intercepts, np.float32)
-    if count > 1:
-        return names[scores.argmax(axis=1)], _transform(scores, post_transform).astype(np.float32)
-    if len(names) != 2:
-        names = labels(["0", "1"] if classlabels_strings else None, [0, 1])
-        return names[(scores[:, 0] > 0).astype(np.intp)], _transform(scores, post_transform).astype(np.float32)
-    chosen = names[(scores[:, 0] > 0).astype(np.intp)]
-    if post_transform == "PROBIT":
-        return chosen, _probit(scores).astype(np.float32)
-    pair = np.concatenate([1 - scores, scores], axis=1) if post_transform != "LOGISTIC" else np.concatenate(
-        [_logistic(-scores), _logistic(scores)], axis=1)  # fmt: skip
-    return chosen, pair.astype(np.float32)

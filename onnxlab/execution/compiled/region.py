@@ -87,9 +87,10 @@ class Region:
         if isinstance(plan, Plan):
             context.reserve(plan.nbytes)
             return plan.run(_plain(arrays), self._threads(), engine.interpret, context.check, context.listening)
+        with np.errstate(all="ignore"):
+            results = context.call(self._fallback if plan is None else plan.body, arrays)
         if plan is None:
-            return context.call(self._fallback, arrays)
-        results = context.call(plan.body, arrays)
+            return results
         if plan is self._waiting:  # not before: the first run is not to share its processor with a compiler
             self._bind_later(arrays)
         else:
