@@ -181,6 +181,46 @@ def called(model: "Model", gesture: Gesture, subject: Sequence[int]) -> str:
     return first if len(subject) == 1 else f"{len(subject)} nodes"
 
 
+# -- gestures that are one call ----------------------------------------------------------------------------------------
+
+
+Arguments = Callable[[On, Given], tuple[Sequence[Any], Mapping[str, Any]]]
+
+
+def method(
+    subject: Subject,
+    name: str,
+    label: str,
+    takes: Mapping[str, str] | None = None,
+    arguments: Arguments | None = None,
+    edits: Sequence[str] | None = None,
+    *,
+    of_model: bool = False,
+) -> Gesture:
+    """A gesture that is a call of one method: of its subject or, `of_model`, of the model with the subject first.
+
+    Args:
+        arguments: what it is called with; default: all parameters as they were given.
+        edits: default: the edit of the method's name.
+    """
+    names = list(takes or {})
+    told = arguments or (lambda on, given: ([given[name] for name in names], {}))
+
+    def act(on: On, given: Given) -> None:
+        positional, keywords = told(on, given)
+        bearer, first = (on.model, [on.it]) if of_model else (on.it, [])
+        getattr(bearer, name)(*first, *positional, **keywords)
+
+    def line(on: On, given: Given) -> str:
+        positional, keywords = told(on, given)
+        words = call(*positional, **keywords)
+        return (
+            f"model.{name}({', '.join(filter(None, [on.line, words]))})" if of_model else f"{on.line}.{name}({words})"
+        )
+
+    return Gesture(subject, takes or {}, label, act, line, (name,) if edits is None else tuple(edits))
+
+
 # -- what a model, a node and a value say about themselves -------------------------------------------------------------
 
 

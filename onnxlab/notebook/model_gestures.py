@@ -7,7 +7,7 @@ from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.model.opening import load
 from onnxlab.notebook import typed_tensors
-from onnxlab.notebook.gesture import Gesture, Given, On, call, described, name_of, scope_of
+from onnxlab.notebook.gesture import Gesture, Given, On, call, described, method, name_of, scope_of
 from onnxlab.notebook.node_gestures import OPERATOR, operator
 from onnxlab.notebook.value_gestures import dims
 
@@ -37,32 +37,12 @@ def _outputs(on: On, given: Given) -> list[str]:
     return outputs
 
 
-def _add_node(on: On, given: Given) -> None:
-    arguments, keywords = _node_arguments(on, given)
-    on.model.add_node(*arguments, **keywords)
-
-
-def _add_node_line(on: On, given: Given) -> str:
-    arguments, keywords = _node_arguments(on, given)
-    return f"model.add_node({call(*arguments, **keywords)})"
-
-
 def _input(on: On, given: Given) -> tuple[list[Any], dict[str, Any]]:
     shape = dims(given)
     typed = [given["dtype"], *([] if shape is None else [shape])] if given["dtype"] else []
     if shape is not None and not typed:
         raise EditError(f"{given['name']!r} is given a shape but no type; give both or neither")
     return [given["name"], *typed], _where(on, given)
-
-
-def _add_input(on: On, given: Given) -> None:
-    arguments, keywords = _input(on, given)
-    on.model.add_input(*arguments, **keywords)
-
-
-def _add_input_line(on: On, given: Given) -> str:
-    arguments, keywords = _input(on, given)
-    return f"model.add_input({call(*arguments, **keywords)})"
 
 
 def _add_initializer(on: On, given: Given) -> None:
@@ -131,34 +111,20 @@ def _insert_line(on: On, given: Given) -> str:
     return f"model.insert({call(given['file'].name, *([connect] if connect else []), **keywords)})"
 
 
-def _whole(method: str, label: str) -> Gesture:
-    """A gesture that is one method of the model without parameters."""
-    edit = {"inline": "inline_functions"}.get(method, method)
-    return Gesture(
-        "model",
-        {},
-        label,
-        lambda on, given: getattr(on.model, method)(),
-        lambda on, given: f"model.{method}()",
-        (edit,),
-    )
-
-
 def _graph_doc(on: On, given: Given) -> None:
     on.model.graph_doc_string = given["text"]
 
 
 GESTURES: Mapping[str, Gesture] = {
-    "add_node": Gesture(
-        "model", {**OPERATOR, "inputs": "ids", "scope": "id"}, "add {op_type}", _add_node, _add_node_line, ("add_node",)
+    "add_node": method(
+        "model", "add_node", "add {op_type}", {**OPERATOR, "inputs": "ids", "scope": "id"}, _node_arguments
     ),
-    "add_input": Gesture(
+    "add_input": method(
         "model",
-        {"name": "text", "dtype": "text", "shape": "dims?", "scope": "id"},
+        "add_input",
         "add input {name}",
-        _add_input,
-        _add_input_line,
-        ("add_input",),
+        {"name": "text", "dtype": "text", "shape": "dims?", "scope": "id"},
+        _input,
     ),
     "add_initializer": Gesture(
         "model",
@@ -171,20 +137,14 @@ GESTURES: Mapping[str, Gesture] = {
     "set_opset": Gesture(
         "model", {"domain": "text", "version": "int"}, "set the opset", _set_opset, _set_opset_line, ("set_opset",)
     ),
-    "convert_opset": Gesture(
+    "convert_opset": method("model", "convert_opset", "convert to another opset", {"version": "int"}, edits=[]),
+    "set_field": method(
         "model",
-        {"version": "int"},
-        "convert to another opset",
-        lambda on, given: on.model.convert_opset(given["version"]),
-        lambda on, given: f"model.convert_opset({given['version']})",
-    ),
-    "set_field": Gesture(
-        "model",
-        {"field": "text", "text": "text"},
+        "set_field",
         "set {field}",
-        lambda on, given: on.model.set_field(given["field"], _field(given)),
-        lambda on, given: f"model.set_field({call(given['field'], _field(given))})",
-        ("set_model_field",),
+        {"field": "text", "text": "text"},
+        lambda on, given: ([given["field"], _field(given)], {}),
+        ["set_model_field"],
     ),
     "graph_doc": Gesture(
         "model",
@@ -202,10 +162,10 @@ GESTURES: Mapping[str, Gesture] = {
         _insert_line,
         ("insert_model",),
     ),
-    "sort_nodes": _whole("sort_nodes", "sort the nodes"),
-    "drop_dead_nodes": _whole("drop_dead_nodes", "drop dead nodes"),
-    "drop_unused_initializers": _whole("drop_unused_initializers", "drop unused initializers"),
-    "drop_unused_functions": _whole("drop_unused_functions", "drop unused functions"),
-    "inline_all": _whole("inline", "inline all functions"),
+    "sort_nodes": method("model", "sort_nodes", "sort the nodes"),
+    "drop_dead_nodes": method("model", "drop_dead_nodes", "drop dead nodes"),
+    "drop_unused_initializers": method("model", "drop_unused_initializers", "drop unused initializers"),
+    "drop_unused_functions": method("model", "drop_unused_functions", "drop unused functions"),
+    "inline_all": method("model", "inline", "inline all functions", edits=["inline_functions"]),
     **described("model"),
 }

@@ -8,7 +8,7 @@ from onnxlab.graph.attributes import kind_of
 from onnxlab.graph.handles import Node, Value
 from onnxlab.graph.records import NodeRecord
 from onnxlab.notebook import protocol, typed_tensors
-from onnxlab.notebook.gesture import Gesture, Given, On, call, described, name_of
+from onnxlab.notebook.gesture import Gesture, Given, On, call, described, method, name_of
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -72,12 +72,12 @@ def _tensor(node: Node, name: str) -> Any:
     return found
 
 
-def _other_domain(on: On, given: Given) -> dict[str, str]:
-    return {} if on.it.domain == given["domain"] else {"domain": given["domain"]}
+def _replacement(on: On, given: Given) -> tuple[list[str], dict[str, str]]:
+    return [given["op_type"]], {} if on.it.domain == given["domain"] else {"domain": given["domain"]}
 
 
-def _names(given: Given) -> list[str | None]:
-    return [name or None for name in given["names"]]
+def _function(on: On, given: Given) -> tuple[list[str], dict[str, bool]]:
+    return [given["name"], given["domain"]], {"copies": given["copies"]}
 
 
 def _typed(given: Given) -> tuple[str, list[int], Any]:
@@ -85,22 +85,8 @@ def _typed(given: Given) -> tuple[str, list[int], Any]:
 
 
 GESTURES: Mapping[str, Gesture] = {
-    "duplicate": Gesture(
-        "nodes",
-        {},
-        "duplicate {}",
-        lambda on, given: on.model.duplicate(on.it),
-        lambda on, given: f"model.duplicate({on.line})",
-        ("duplicate_nodes",),
-    ),
-    "replace": Gesture(
-        "node",
-        OPERATOR,
-        "make {} a {op_type}",
-        lambda on, given: on.it.replace(given["op_type"], given["domain"]),
-        lambda on, given: f"{on.line}.replace({call(given['op_type'], **_other_domain(on, given))})",
-        ("set_operator",),
-    ),
+    "duplicate": method("nodes", "duplicate", "duplicate {}", edits=["duplicate_nodes"], of_model=True),
+    "replace": method("node", "replace", "make {} a {op_type}", OPERATOR, _replacement, ["set_operator"]),
     "connect": Gesture(
         "node",
         {"slot": "int", "value": "id"},
@@ -109,37 +95,28 @@ GESTURES: Mapping[str, Gesture] = {
         lambda on, given: f"{on.line}.set_input({call(given['slot'], name_of(on.model, given['value']))})",
         ("set_input", "set_inputs"),
     ),
-    "set_outputs": Gesture(
+    "set_outputs": method(
         "node",
-        {"names": "texts"},
+        "set_outputs",
         "set the outputs of {}",
-        lambda on, given: on.it.set_outputs(_names(given)),
-        lambda on, given: f"{on.line}.set_outputs({_names(given)!r})",
-        ("set_outputs",),
+        {"names": "texts"},
+        lambda on, given: ([[name or None for name in given["names"]]], {}),
     ),
-    "insert_before": Gesture(
+    "insert_before": method(
         "node",
-        {"slot": "int", **OPERATOR},
+        "insert_before",
         "insert {op_type} before {}",
-        lambda on, given: on.it.insert_before(given["slot"], given["op_type"], **operator(given)[1]),
-        lambda on, given: f"{on.line}.insert_before({call(given['slot'], given['op_type'], **operator(given)[1])})",
-        ("insert_on_edge",),
+        {"slot": "int", **OPERATOR},
+        lambda on, given: ([given["slot"], given["op_type"]], operator(given)[1]),
+        ["insert_on_edge"],
     ),
-    "move": Gesture(
+    "move": method("node", "move", "move {}", {"position": "int"}, edits=["move_node"]),
+    "default_attributes": method(
         "node",
-        {"position": "int"},
-        "move {}",
-        lambda on, given: on.it.move(given["position"]),
-        lambda on, given: f"{on.line}.move({given['position']})",
-        ("move_node",),
-    ),
-    "default_attributes": Gesture(
-        "node",
-        {"explicit": "bool"},
+        "default_attributes",
         "default attributes of {}",
-        lambda on, given: on.it.default_attributes(given["explicit"]),
-        lambda on, given: f"{on.line}.default_attributes({call(explicit=given['explicit'])})",
-        ("default_attributes",),
+        {"explicit": "bool"},
+        lambda on, given: ([], {"explicit": given["explicit"]}),
     ),
     "set_attributes": Gesture(
         "nodes",
@@ -160,31 +137,23 @@ GESTURES: Mapping[str, Gesture] = {
     "set_tensor_elements": Gesture(
         "node", {"name": "text", "elements": "elements"}, "set {name} of {}", _set_elements, _elements_line
     ),
-    "node_to_initializer": Gesture(
+    "node_to_initializer": method("node", "to_initializer", "store {}", edits=["constant_to_initializer"]),
+    "inline": method(
         "node",
-        {},
-        "store {}",
-        lambda on, given: on.it.to_initializer(),
-        lambda on, given: f"{on.line}.to_initializer()",
-        ("constant_to_initializer",),
-    ),
-    "inline": Gesture(
-        "node",
-        {"nested": "bool"},
+        "inline",
         "inline {}",
-        lambda on, given: on.model.inline(on.it, nested=given["nested"]),
-        lambda on, given: f"model.inline({on.line}, nested={given['nested']})",
-        ("inline_call",),
+        {"nested": "bool"},
+        lambda on, given: ([], {"nested": given["nested"]}),
+        ["inline_call"],
+        of_model=True,
     ),
-    "make_function": Gesture(
+    "make_function": method(
         "nodes",
-        {"name": "text", "domain": "text", "copies": "bool"},
+        "make_function",
         "make {name} a function",
-        lambda on, given: on.model.make_function(on.it, given["name"], given["domain"], copies=given["copies"]),
-        lambda on, given: (
-            f"model.make_function({on.line}, {given['name']!r}, {given['domain']!r}, copies={given['copies']})"
-        ),
-        ("make_function",),
+        {"name": "text", "domain": "text", "copies": "bool"},
+        _function,
+        of_model=True,
     ),
     **described("node"),
 }

@@ -6,7 +6,7 @@ from typing import Any
 from onnxlab.errors import EditError
 from onnxlab.graph.handles import Value
 from onnxlab.notebook import typed_tensors
-from onnxlab.notebook.gesture import Gesture, Given, On, call, described, name_of, value_line
+from onnxlab.notebook.gesture import Gesture, Given, On, described, method, name_of, value_line
 from onnxlab.notebook.node_gestures import OPERATOR, operator
 
 
@@ -50,97 +50,41 @@ def _set_elements(on: On, given: Given) -> None:
 
 
 GESTURES: Mapping[str, Gesture] = {
-    "insert_after": Gesture(
+    "insert_after": method(
         "value",
-        OPERATOR,
+        "insert_after",
         "insert {op_type} after {}",
-        lambda on, given: on.it.insert_after(given["op_type"], **operator(given)[1]),
-        lambda on, given: f"{on.line}.insert_after({call(given['op_type'], **operator(given)[1])})",
-        ("insert_after",),
+        OPERATOR,
+        lambda on, given: ([given["op_type"]], operator(given)[1]),
     ),
     "replace_uses": Gesture(
         "value", {"other": "id"}, "read another value for {}", _replace_uses, _replace_uses_line, ("redirect",)
     ),
-    "add_output": Gesture(
+    "add_output": method("value", "add_output", "make {} an output", of_model=True),
+    "remove_output": method("value", "remove_output", "take {} out of the outputs", of_model=True),
+    "remove_input": method("value", "remove_input", "take {} out of the inputs", of_model=True),
+    "remove_initializer": method("value", "remove_initializer", "remove the data of {}", of_model=True),
+    "to_input": method(
         "value",
-        {},
-        "make {} an output",
-        lambda on, given: on.model.add_output(on.it),
-        lambda on, given: f"model.add_output({on.line})",
-        ("add_output",),
-    ),
-    "remove_output": Gesture(
-        "value",
-        {},
-        "take {} out of the outputs",
-        lambda on, given: on.model.remove_output(on.it),
-        lambda on, given: f"model.remove_output({on.line})",
-        ("remove_output",),
-    ),
-    "remove_input": Gesture(
-        "value",
-        {},
-        "take {} out of the inputs",
-        lambda on, given: on.model.remove_input(on.it),
-        lambda on, given: f"model.remove_input({on.line})",
-        ("remove_input",),
-    ),
-    "remove_initializer": Gesture(
-        "value",
-        {},
-        "remove the data of {}",
-        lambda on, given: on.model.remove_initializer(on.it),
-        lambda on, given: f"model.remove_initializer({on.line})",
-        ("remove_initializer",),
-    ),
-    "to_input": Gesture(
-        "value",
-        {"keep_default": "bool"},
+        "to_input",
         "make {} an input",
-        lambda on, given: on.it.to_input(given["keep_default"]),
-        lambda on, given: f"{on.line}.to_input({call(keep_default=True) if given['keep_default'] else ''})",
-        ("initializer_to_input",),
+        {"keep_default": "bool"},
+        lambda on, given: ([], {"keep_default": True} if given["keep_default"] else {}),
+        ["initializer_to_input"],
     ),
-    "to_initializer": Gesture(
-        "value",
-        {},
-        "store {}",
-        lambda on, given: on.it.to_initializer(),
-        lambda on, given: f"{on.line}.to_initializer()",
-        ("input_to_initializer",),
+    "to_initializer": method("value", "to_initializer", "store {}", edits=["input_to_initializer"]),
+    "to_constant": method("value", "to_constant", "make {} a Constant", edits=["initializer_to_constant"]),
+    "set_shape": method(
+        "value", "set_shape", "set the shape of {}", {"shape": "dims"}, lambda on, given: ([dims(given)], {})
     ),
-    "to_constant": Gesture(
+    "set_dim": method(
         "value",
-        {},
-        "make {} a Constant",
-        lambda on, given: on.it.to_constant(),
-        lambda on, given: f"{on.line}.to_constant()",
-        ("initializer_to_constant",),
-    ),
-    "set_shape": Gesture(
-        "value",
-        {"shape": "dims"},
-        "set the shape of {}",
-        lambda on, given: on.it.set_shape(dims(given)),
-        lambda on, given: f"{on.line}.set_shape({call(dims(given))})",
-        ("set_shape",),
-    ),
-    "set_dim": Gesture(
-        "value",
-        {"axis": "int", "dim": "dim"},
+        "set_dim",
         "set a dim of {}",
-        lambda on, given: on.it.set_dim(given["axis"], _dim(given)),
-        lambda on, given: f"{on.line}.set_dim({call(given['axis'], _dim(given))})",
-        ("set_dim",),
+        {"axis": "int", "dim": "dim"},
+        lambda on, given: ([given["axis"], _dim(given)], {}),
     ),
-    "set_dtype": Gesture(
-        "value",
-        {"dtype": "text"},
-        "set the type of {}",
-        lambda on, given: on.it.set_dtype(given["dtype"]),
-        lambda on, given: f"{on.line}.set_dtype({call(given['dtype'])})",
-        ("set_dtype",),
-    ),
+    "set_dtype": method("value", "set_dtype", "set the type of {}", {"dtype": "text"}),
     "set_array": Gesture(
         "value",
         {"dtype": "text", "shape": "dims", "numbers": "numbers"},

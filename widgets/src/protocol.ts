@@ -483,6 +483,7 @@ export interface HistoryEvent {
   seq: number;
   history: History;
   dirty: boolean;
+  opsets?: Record<string, number>;
 }
 
 export interface ClosedEvent {
