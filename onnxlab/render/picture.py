@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from onnxlab.graph.collecting import no_collection
@@ -25,6 +26,8 @@ MAX_LABEL = 22
 
 
 _DIGITS = re.compile(r"\d+")
+_FIRST_RESULT = {"If": 0, "Loop": 1, "Scan": 0, "SequenceMap": 0}
+"""Which output of its body is the first output of a node; a Loop's condition comes before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +54,19 @@ class Box:
 class Edge:
     """One or several values from one box to another.
 
-    The label is the shape of the first value, "" where another edge of the same value says it.
+    The label is the shape of the first value, "" where another edge of the same value says it. It is a capture where
+    bodies read all of its values from outside of themselves.
     """
 
     source: int
     target: int
     label: str
+    is_capture: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """An open group."""
+    """An open group, a node with bodies, or one of these."""
 
     key: int
     parent: int
@@ -80,6 +85,8 @@ class Picture:
 @no_collection()
 def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> Picture:
     """The main graph, folded until at most `max_boxes` boxes show. Constants and initializers are left out.
+
+    The bodies of If, Loop and the like are drawn in a frame around their node where there is room for them.
 
     Args:
         hierarchy: groups that are up to date; taken where their top is small enough, else groups are found
@@ -104,6 +111,9 @@ class _Painter:
         self._open = dict.fromkeys(self._unfold(max_boxes))
         self._folded = self._folded_groups()
         self._keys: dict[tuple[str, int], int] = {}
+        self._max_boxes = max_boxes
+        self._opened: set[int] = set()
+        self._makers_of: dict[int, tuple[int, ...]] = {}
         self._picture = Picture()
 
     def _is_constant(self, node: NodeRecord) -> bool:
@@ -133,14 +143,75 @@ class _Painter:
             for value in node.outputs:
                 box_of[value] = key
         box_of.pop(0, None)  # outputs that are left out
+        for node, key in zip(tuple(self._order), tuple(keys), strict=True):
+            if node.bodies:
+                self._open_bodies(node, key, keys, box_of)
         self._connect(keys, box_of)
         self._terminals("output", self._scope.outputs, box_of)
         groups = self._hierarchy.groups
         frames = [groups[group] for group in self._open]
-        self._picture.frames = [
+        self._picture.frames[:0] = [
             Frame(self._key("frame", group.id), self._frame(group.parent), shorten(group.name)) for group in frames
         ]
         return self._picture
+
+    # -- bodies -------------------------------------------------------------------------------------------
+
+    def _open_bodies(self, node: NodeRecord, key: int, keys: list[int], box_of: dict[int, int]) -> None:
+        """Draw what is in the bodies of a node around its box, if all of it fits and the box is the node's own.
+
+        What a body is handed comes from the node's box; what the node gives comes from the boxes in its bodies.
+        """
+        graph, picture = self._graph, self._picture
+        bodies = [graph.scopes[scope] for scopes in node.bodies.values() for scope in scopes]
+        orders = [
+            [
+                inner
+                for inner in map(graph.nodes.__getitem__, graph.index.topological(body))
+                if not self._is_constant(inner)
+            ]
+            for body in bodies
+        ]
+        place = next((place for place, box in enumerate(picture.boxes) if box.key == key), -1)
+        total = sum(map(len, orders))
+        if picture.boxes[place].family == "group" or not total or len(picture.boxes) + total > self._max_boxes:
+            return
+        self._opened.add(node.id)
+        around = Frame(self._key("host", node.id), picture.boxes[place].frame, shorten(graph.label(node)))
+        picture.frames.append(around)
+        picture.boxes[place] = replace(picture.boxes[place], frame=around.key)
+        for body, order in zip(bodies, orders, strict=True):
+            frame = Frame(self._key("body", body.id), around.key, body.attribute)
+            picture.frames.append(frame)
+            box_of.update(dict.fromkeys(body.inputs, key))
+            for inner in order:
+                box = replace(self._node(self._key("node", inner.id), inner.id), frame=frame.key)
+                picture.boxes.append(box)
+                box_of.update((value, box.key) for value in inner.outputs if value)
+                self._order.append(inner)
+                keys.append(box.key)
+        for inner in chain.from_iterable(orders):
+            if inner.bodies:
+                self._open_bodies(inner, self._key("node", inner.id), keys, box_of)
+        self._hand_out(node, bodies, box_of)
+
+    def _hand_out(self, node: NodeRecord, bodies: list[Scope], box_of: dict[int, int]) -> None:
+        """What a node gives comes from the boxes in its bodies that make it."""
+        first = _FIRST_RESULT.get(node.op_type)
+        for slot, value in enumerate(node.outputs):
+            if first is None or not value:
+                continue
+            made = [body.outputs[slot + first] for body in bodies if slot + first < len(body.outputs)]
+            makers = [maker for result in made for maker in self._makers(result, box_of)]
+            if makers:
+                self._makers_of[value] = tuple(dict.fromkeys(makers))
+
+    def _makers(self, value: int, box_of: Mapping[int, int]) -> tuple[int, ...]:
+        """The boxes that a value comes from: more than one where it is the result of an If."""
+        several = self._makers_of.get(value)
+        if several is None:
+            several = (box_of[value],) if value in box_of else ()
+        return several
 
     # -- folding ------------------------------------------------------------------------------------------
 
@@ -227,8 +298,8 @@ class _Painter:
         for record, key in ends:
             if family == "input":
                 box_of[record.id] = key
-            elif record.id in box_of:
-                edges[box_of[record.id], key] = None
+            else:
+                edges.update(((source, key), None) for source in self._makers(record.id, box_of))
         self._picture.edges += [Edge(source, target, "") for source, target in edges]
 
     def _connect(self, keys: list[int], box_of: Mapping[int, int]) -> None:
@@ -238,19 +309,30 @@ class _Painter:
             keys: the box of each node, in order.
             box_of: the box that makes each value.
         """
-        found: dict[tuple[int, int], dict[int, None]] = {}
+        found: dict[tuple[int, int], dict[int, bool]] = {}
         for node, target in zip(self._order, keys, strict=True):
-            for value in [*node.inputs, *self._graph.index.captures(node)] if node.bodies else node.inputs:
-                source = box_of.get(value)
-                if source and source != target:
-                    found.setdefault((source, target), {})[value] = None
+            if node.bodies and node.id not in self._opened:
+                for value in self._graph.index.captures(node):
+                    self._join(value, target, True, box_of, found)
+            for value in node.inputs:
+                if value in box_of:
+                    self._join(value, target, self._graph.values[value].scope != node.scope, box_of, found)
         told: set[tuple[int, int]] = set()
         for (source, target), values in found.items():
             first = next(iter(values))
             label = shorten(self._model.fact(first).label(), MAX_LABEL)
             is_news = label != "?" and (source, first) not in told
             told.add((source, first))
-            self._picture.edges.append(Edge(source, target, label if is_news else ""))
+            self._picture.edges.append(Edge(source, target, label if is_news else "", all(values.values())))
+
+    def _join(
+        self, value: int, target: int, capture: bool, box_of: Mapping[int, int],
+        found: dict[tuple[int, int], dict[int, bool]],
+    ) -> None:  # fmt: skip
+        for source in self._makers(value, box_of):
+            if source != target:
+                values = found.setdefault((source, target), {})
+                values[value] = capture and values.get(value, True)
 
 
 def shorten(text: str, limit: int = MAX_TEXT) -> str:

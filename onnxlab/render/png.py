@@ -64,7 +64,8 @@ def source(drawn: Picture, placed: Layout) -> str:
                 if (edge.label and route.label)
                 else ""
             )
-            lines.append(f'{edge.source} -> {edge.target} [pos="{points}", arrowhead=none{words}];')
+            dash = ", style=dashed" if edge.is_capture else ""
+            lines.append(f'{edge.source} -> {edge.target} [pos="{points}", arrowhead=none{dash}{words}];')
     return "\n".join([*lines, "}"])
 
 

@@ -58,7 +58,9 @@ def draw(drawn: Picture, placed: Layout, title: str) -> str:
     frames = [frame for frame in drawn.frames if frame.key in placed.frames]
     parts += [_frame(placed.frames[frame.key], frame.title) for frame in frames]
     parts.append(f'<g fill="none" stroke="{_GREY}">')
-    parts += [_path(route) for route in placed.routes if route.points]
+    for edge, route in zip(drawn.edges, placed.routes, strict=True):
+        if route.points:
+            parts.append(_path(route, edge.is_capture))
     parts.append(f'</g><g fill="{_GREY}" font-size="9" text-anchor="middle">')
     for edge, route in zip(drawn.edges, placed.routes, strict=True):
         if edge.label and route.label:
@@ -106,7 +108,8 @@ def _frame(at: Rectangle, title: str) -> str:
     )
 
 
-def _path(route: Route) -> str:
+def _path(route: Route, is_capture: bool) -> str:
     start, *rest = route.points
     curve = " ".join(f"{x:.1f} {y:.1f}" for x, y in rest)
-    return f'<path d="M{start[0]:.1f} {start[1]:.1f}C{curve}"/>'
+    dash = ' stroke-dasharray="4 3"' if is_capture else ""
+    return f'<path d="M{start[0]:.1f} {start[1]:.1f}C{curve}"{dash}/>'

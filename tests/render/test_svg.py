@@ -123,3 +123,26 @@ def test_an_empty_model_is_drawn() -> None:
     model = onnxlab.load(helper.make_model(helper.make_graph([], "g", [], [])))
     fromstring(svg.render(model))
     assert text.summary(model).startswith("g: 0 nodes")
+
+
+def test_bodies_are_drawn_around_their_node_where_there_is_room() -> None:
+    model = onnxlab.load(Corpus()["script_control"])
+    drawn = picture(model)
+    boxes = {box.key: box for box in drawn.boxes}
+    around = {frame.key: frame.parent for frame in drawn.frames}
+    titles = {frame.key: frame.title for frame in drawn.frames}
+
+    def path(frame: int) -> list[str]:
+        return [*path(around[frame]), titles[frame]] if frame else []
+
+    assert path(next(box.frame for box in drawn.boxes if box.title == "swish")) == [
+        "Loop#4", "body", "If#5", "then_branch"
+    ]  # fmt: skip
+    inside = {box.title for box in drawn.boxes if box.frame}
+    assert inside == {"Loop", "Scan", "If", "Identity", "Mod", "Equal", "SequenceInsert", "norm", "swish", "Add", "Mul", "Sub", "Tanh"}  # fmt: skip # noqa: E501
+    captures = {(boxes[edge.source].title, boxes[edge.target].title) for edge in drawn.edges if edge.is_capture}
+    assert ("x", "Add") in captures
+    results = {boxes[edge.source].title for edge in drawn.edges if boxes[edge.target].title == "norm"}
+    assert results == {"Add", "Sub"}, "what an If gives comes from both branches"
+    assert "stroke-dasharray" in svg.render(model)
+    assert not picture(model, 8).frames
