@@ -31,7 +31,8 @@ from onnxlab.shapes import Fact, TensorFact
 
 _FAMILIES = (
     "convolution", "elementwise", "linear", "pooling", "rows", "shapes", "quantised", "integer_matrices",
-    "integer_convolution", "dequantised", "recurrent", "learning", "low_bits", "transposed",
+    "integer_convolution", "dequantised", "recurrent", "learning", "low_bits", "transposed", "attention", "rotary",
+    "picking", "quantised_pools",
 )  # fmt: skip
 _KNOWN = frozenset((
     "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal",
@@ -112,6 +113,7 @@ class NumbaProvider:
 
     def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
         """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
+        from onnxlab.execution.compiled.chains import SMALL_FLOATS
         from onnxlab.execution.compiled.region import Region
 
         compiled = NumpyProvider().compile(part, view)
@@ -123,7 +125,7 @@ class NumbaProvider:
 
         fallback = ProgramBody(part.inputs, part.outputs, (), (), program, Folder())
         facts = {name: view.fact(name) for name in part.outputs}
-        halves = frozenset(name for name, fact in facts.items() if fact.dtype == np.float16)
+        halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         return Region(
             part,
             constants,
@@ -223,13 +225,14 @@ class _Claims:
 
     def _unknown_integers(self, node: NodeView) -> str:
         """Integers that say shapes must be known, or come from outside so that plans can be made for each value."""
-        for name in node.inputs:
-            if not name or self.known(name):
+        rule = self._find(node)
+        for slot, name in enumerate(node.inputs):
+            if not name or self.known(name) or slot in rule.reads:
                 continue
             fact = view_fact(self._view, name)
             if fact is not None and fact.dtype is not None and fact.dtype.kind in "iu" and fact.dtype.itemsize == 8:
                 small = fact.shape is not None and len(fact.shape) <= 1
-                if name in self._made or not small or node.op_type == "Gather":
+                if name in self._made or not small:
                     return f"{name!r} is known only when it has been computed"
         return ""
 

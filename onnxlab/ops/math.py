@@ -99,7 +99,7 @@ _ERF_Q = (2.191768560240529e-5, 2.7685158560151945e-3, 2.9352381676802496e-2, 0.
 def erf_in_place(x: Array, temporaries: Array) -> None:
     """Replace float32 values by their erf; `temporaries` has three rows of the same length."""
     square, p, q = temporaries
-    np.clip(x, -4, 4, out=x)
+    np.clip(x, -3.95, 3.95, out=x)  # where the quotient is 1: beyond, Gelu of minus infinity is NaN, as it is elsewhere
     np.multiply(x, x, out=square)
     polynomial(square, _ERF_P, p)
     polynomial(square, _ERF_Q, q)

@@ -20,7 +20,7 @@ Weights = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class _Axis:
+class Axis:
     """How one axis is resized: input and output length, scale, and the region [start, end] of tf_crop_and_resize."""
 
     place: int
@@ -31,7 +31,7 @@ class _Axis:
     end: float = 1.0
 
 
-def _coordinates(axis: _Axis, mode: str) -> Array:
+def _coordinates(axis: Axis, mode: str) -> Array:
     """The input coordinate that each output element looks at, float32 as in ONNX Runtime."""
     f = np.float32
     i, scale, last = np.arange(axis.output, dtype=f), f(axis.scale), f(axis.size - 1)
@@ -57,7 +57,7 @@ def _coordinates(axis: _Axis, mode: str) -> Array:
     raise ValueError(f"coordinate_transformation_mode {mode!r} is unknown")
 
 
-_NEAREST: dict[str, Callable[[Array], Array]] = {
+NEAREST: dict[str, Callable[[Array], Array]] = {
     "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),
     "round_prefer_ceil": lambda x: np.floor(x + np.float32(0.5)),
     "floor": np.floor,
@@ -82,7 +82,7 @@ def _cubic(a: float) -> Weights:
 
 
 def _taps(
-    axis: _Axis, where: Array, weights: Weights, support: int, antialias: bool, exclude_outside: bool
+    axis: Axis, where: Array, weights: Weights, support: int, antialias: bool, exclude_outside: bool
 ) -> tuple[Array, Array]:
     """(input indices, weights), both [output, taps]; what lies outside reads the border element."""
     stretch = min(1.0, axis.scale) if antialias else 1.0  # a filter for a smaller output spans more of the input
@@ -96,6 +96,37 @@ def _taps(
     if exclude_outside or antialias:
         weight = weight / weight.sum(axis=1, keepdims=True)
     return np.clip(index, 0, axis.size - 1).astype(np.intp), weight.astype(np.float32)
+
+
+def selection(
+    axis: Axis,
+    mode: str,
+    coordinates: str,
+    nearest: Callable[[Array], Array],
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: bool = False,
+    antialias: bool = False,
+) -> tuple[Array, Array | None]:
+    """What each element of a resized axis is made of: (input indices [output, taps], weights or None for nearest)."""
+    where = _coordinates(axis, coordinates)
+    if mode == "nearest":
+        return np.clip(nearest(where), 0, axis.size - 1).astype(np.intp)[:, None], None
+    if mode == "linear" and not antialias:
+        where = np.clip(where, 0, axis.size - 1)
+    weights, support = (_triangle, 1) if mode == "linear" else (_cubic(cubic_coeff_a), 2)
+    return _taps(axis, where, weights, support, antialias, exclude_outside and mode == "cubic")
+
+
+def is_same(axis: Axis, coordinates: str) -> bool:
+    """Whether an axis stays as it is."""
+    return axis.output == axis.size and axis.scale == 1 and coordinates != "tf_crop_and_resize"
+
+
+def outside(axis: Axis) -> Array:
+    """Which elements tf_crop_and_resize takes from beyond the input."""
+    where = _coordinates(axis, "tf_crop_and_resize")
+    found: Array = (where < 0) | (where > axis.size - 1)
+    return found
 
 
 def _weighted(x: Array, place: int, index: Array, weight: Array) -> Array:
@@ -115,7 +146,7 @@ def _weighted(x: Array, place: int, index: Array, weight: Array) -> Array:
 def resize(
     ctx: RunContext,
     x: Array,
-    axes: Sequence[_Axis],
+    axes: Sequence[Axis],
     mode: str,
     coordinates: str,
     nearest: Callable[[Array], Array],
@@ -135,40 +166,33 @@ def resize(
         raise ValueError(f"mode is {mode!r}: expected nearest, linear or cubic")
     whole = x.dtype.kind in "iub"
     y = x.astype(np.float32) if mode != "nearest" and (whole or is_small_float(x.dtype)) else x
-    outside: list[tuple[int, Array]] = []
+    beyond: list[tuple[int, Array]] = []
     for axis in axes:
-        if axis.output == axis.size and axis.scale == 1 and coordinates != "tf_crop_and_resize":
+        if is_same(axis, coordinates):
             continue
-        where = _coordinates(axis, coordinates)
         if coordinates == "tf_crop_and_resize":
-            outside.append((axis.place, (where < 0) | (where > axis.size - 1)))
-        if mode == "nearest":
-            y = y.take(np.clip(nearest(where), 0, axis.size - 1).astype(np.intp), axis.place)
-            continue
-        if mode == "linear" and not antialias:
-            where = np.clip(where, 0, axis.size - 1)
-        weights, support = (_triangle, 1) if mode == "linear" else (_cubic(cubic_coeff_a), 2)
-        index, weight = _taps(axis, where, weights, support, antialias, exclude_outside and mode == "cubic")
-        y = _weighted(y, axis.place, index, weight)
+            beyond.append((axis.place, outside(axis)))
+        index, weight = selection(axis, mode, coordinates, nearest, cubic_coeff_a, exclude_outside, antialias)
+        y = y.take(index[:, 0], axis.place) if weight is None else _weighted(y, axis.place, index, weight)
     if whole and mode != "nearest":
         limits = np.iinfo(x.dtype) if x.dtype.kind != "b" else None
         y = np.rint(y) if antialias else y
         y = np.clip(y, limits.min, limits.max) if limits is not None else y
     y = y.astype(x.dtype, copy=False)
-    for place, mask in outside:
+    for place, mask in beyond:
         if mask.any():
             y = np.where(mask.reshape(-1, *(1,) * (y.ndim - place - 1)), np.asarray(extrapolation_value, y.dtype), y)
     return y
 
 
-def _geometry(
-    x: Array,
+def geometry(
+    shape: Sequence[int],
     places: Sequence[int],
     scales: Array | None,
     sizes: Array | None,
     roi: Array | None = None,
     policy: str = "stretch",
-) -> list[_Axis]:
+) -> list[Axis]:
     """The axes to resize, from scales or sizes.
 
     Raises:
@@ -181,7 +205,7 @@ def _geometry(
     if len(factors or targets) != len(places) or min(factors or targets) < 0:
         name = "scales" if factors else "sizes"
         raise ValueError(f"{name} is {factors or targets}: expected {len(places)} positive numbers")
-    dims = [x.shape[place] for place in places]
+    dims = [shape[place] for place in places]
     if factors:
         targets = [int(np.float32(dim) * np.float32(factor)) for dim, factor in zip(dims, factors, strict=True)]
     elif policy == "stretch":
@@ -195,7 +219,7 @@ def _geometry(
     if roi is not None and roi.size == 2 * count:
         region = [float(value) for value in roi.reshape(-1)]
     return [
-        _Axis(place, dim, target, factor, region[number], region[count + number])
+        Axis(place, dim, target, factor, region[number], region[count + number])
         for number, (place, dim, target, factor) in enumerate(zip(places, dims, targets, factors, strict=True))
     ]
 
@@ -218,16 +242,15 @@ def resize_11(
     nearest_mode: str = "round_prefer_floor",
 ) -> Array:
     """Resize to `sizes`, or by `scales`; antialias widens the filter where the output is smaller."""
-    if nearest_mode not in _NEAREST:
-        raise ValueError(f"nearest_mode is {nearest_mode!r}: expected one of {', '.join(_NEAREST)}")
-    geometry = _geometry(x, normal_axes(axes, x.ndim), scales, sizes, roi, keep_aspect_ratio_policy)
+    if nearest_mode not in NEAREST:
+        raise ValueError(f"nearest_mode is {nearest_mode!r}: expected one of {', '.join(NEAREST)}")
     return resize(
         ctx,
         x,
-        geometry,
+        geometry(x.shape, normal_axes(axes, x.ndim), scales, sizes, roi, keep_aspect_ratio_policy),
         mode,
         coordinate_transformation_mode,
-        _NEAREST[nearest_mode],
+        NEAREST[nearest_mode],
         cubic_coeff_a,
         bool(exclude_outside),
         bool(antialias),
@@ -243,7 +266,7 @@ def resize_10(ctx: RunContext, x: Array, scales: Array, mode: str = "nearest") -
     That rounding is ONNX Runtime's; the operator's page leaves it open.
     """
     y = x
-    for axis in _geometry(x, range(x.ndim), scales, None):
+    for axis in geometry(x.shape, range(x.ndim), scales, None):
         nearest: Any = np.ceil if axis.scale < 1 else np.floor
         y = resize(ctx, y, [axis], "linear" if mode in ("linear", "bilinear") else mode, "asymmetric", nearest)
     return y

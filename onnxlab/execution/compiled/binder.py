@@ -13,7 +13,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from onnxlab.execution.compiled.chains import MAX_OPERANDS, MAX_STEPS, Chain, Operand, emit_chain, supports
+from onnxlab.execution.compiled.chains import (
+    MAX_OPERANDS,
+    MAX_STEPS,
+    SMALL_FLOATS,
+    Chain,
+    Operand,
+    emit_chain,
+    supports,
+)
 from onnxlab.execution.compiled.integers import IntegerProduct, emit_dot
 from onnxlab.execution.compiled.levels import Levels
 from onnxlab.execution.compiled.moving import contiguous, emit_copy
@@ -43,7 +51,7 @@ class Binder:
         constants: {name: array} of initializers.
         steps: {node id: step} of NumPy's kernels, for what is computed while binding.
         packed: constants in the kernels' layouts, kept between plans.
-        halves: outputs that are float16. Inside, all floats are float32.
+        halves: {name: dtype} of outputs that are float16 or bfloat16. Inside, all floats are float32.
         context: the RunContext for kernels that ask for one.
         precise: do without Winograd's convolutions, which round more.
         follows: inputs that follow from shapes: what reads them alone is computed while binding.
@@ -61,7 +69,7 @@ class Binder:
         constants: Mapping[str, Array],
         steps: Mapping[int, Step],
         packed: Packed,
-        halves: frozenset[str],
+        halves: Mapping[str, np.dtype[Any]],
         context: Any,
         precise: bool = False,
         follows: frozenset[str] = frozenset(),
@@ -90,7 +98,7 @@ class Binder:
             shape = array.shape
             buffer = Buffer("input", array.nbytes, index=number)
             view = View(buffer, 0, shape, dense(shape, array.dtype.itemsize), array.dtype)
-            self._values[name] = Chain("copy", (view,), shape) if array.dtype == np.float16 else view
+            self._values[name] = Chain("copy", (view,), shape) if array.dtype in SMALL_FLOATS else view
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -98,7 +106,7 @@ class Binder:
         found = self._values.get(name)
         if found is None:
             found = self._constants[name]
-            if found.dtype == np.float16:
+            if found.dtype in SMALL_FLOATS:
                 found = self._values[name] = found.astype(np.float32)
         return found
 
@@ -179,7 +187,10 @@ class Binder:
 
     def rows_of_channels(self, name: str) -> View:
         """[N, C, D1, …] with contiguous channels, copied if they are not."""
-        view = self.floats(name)
+        return self.with_channels_last(self.floats(name))
+
+    def with_channels_last(self, view: View) -> View:
+        """The same of a view."""
         if view.strides[1] == 4 or view.shape[1] == 1:
             return view
         return contiguous(self.builder, view, channels_last(view.shape))
@@ -293,7 +304,7 @@ class Binder:
         for name, result in zip(node.outputs, results, strict=False):
             if name:
                 array = np.asarray(result)
-                self._values[name] = array.astype(np.float32) if array.dtype == np.float16 else array
+                self._values[name] = array.astype(np.float32) if array.dtype in SMALL_FLOATS else array
         return True
 
     def finish(self, address_of: Callable[[str], int]) -> Plan:
@@ -301,11 +312,12 @@ class Binder:
         for name, number in self._outputs.items():
             known = self._values.get(name)
             if isinstance(known, np.ndarray):
-                self._results[number] = _frozen(known, np.float16 if name in self._halves else known.dtype)
+                self._results[number] = _frozen(known, self._halves.get(name, known.dtype))
                 continue
             view = self.view(name)
             if name in self._halves:
-                emit_chain(self.builder, Chain("copy", (view,), view.shape), self._output(name, view.shape, np.float16))
+                narrowed = self._output(name, view.shape, self._halves[name])
+                emit_chain(self.builder, Chain("copy", (view,), view.shape), narrowed)
             elif view.buffer.kind != "output" or view.buffer.index != number or not view.contiguous:
                 emit_copy(self.builder, view, self._output(name, view.shape, view.dtype))
         return self.builder.finish(len(self.part.inputs), self._results, address_of)

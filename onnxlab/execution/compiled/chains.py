@@ -9,11 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from onnxlab import dtypes
 from onnxlab.execution.compiled.moving import merged
 from onnxlab.execution.compiled.operations import CODE
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.records import (
     BOOL,
+    BRAIN,
     BYTE,
     FLOAT,
     HALF,
@@ -27,12 +29,15 @@ from onnxlab.execution.compiled.records import (
 from onnxlab.execution.compiled.views import View, constant_view
 
 Operand: TypeAlias = "Chain | View | float"
+_BFLOAT16 = dtypes.to_numpy(dtypes.BFLOAT16)
 MAX_OPERANDS = 10
 MAX_STEPS = 24
 _KINDS = {
     np.dtype(np.float32): FLOAT, np.dtype(np.bool_): BOOL, np.dtype(np.float16): HALF, np.dtype(np.int16): SHORT,
-    np.dtype(np.int8): BYTE, np.dtype(np.uint8): UBYTE, np.dtype(np.int32): INT,
+    np.dtype(np.int8): BYTE, np.dtype(np.uint8): UBYTE, np.dtype(np.int32): INT, _BFLOAT16: BRAIN,
 }  # fmt: skip
+SMALL_FLOATS = (np.dtype(np.float16), _BFLOAT16)
+"""What is float32 inside of regions."""
 _DIMS = 5
 
 

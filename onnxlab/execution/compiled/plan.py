@@ -36,6 +36,7 @@ class PlanBuilder:
         self._tables: list[Word] = []
         self._kept: list[Array] = []
         self._buffers: dict[int, Buffer] = {}
+        self._fault: View | None = None
 
     def allocate(self, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> View:
         """A new value in the arena, contiguous unless strides are given."""
@@ -48,6 +49,12 @@ class PlanBuilder:
         """The address of an array that lives as long as the plan."""
         self._kept.append(array)
         return int(array.__array_interface__["data"][0])
+
+    def fault(self) -> View:
+        """Where kernels tell that an index is beyond its axis: an int64 that is 0 when a run begins."""
+        if self._fault is None:
+            self._fault = self.allocate((1,), np.int64)
+        return self._fault
 
     def table(self, words: Sequence[Word]) -> tuple[None, int]:
         """Words beside the records, which may hold addresses; returns their place."""
@@ -89,6 +96,8 @@ class PlanBuilder:
 
     def finish(self, inputs: int, outputs: Sequence[Result], address_of: Callable[[str], int]) -> Plan:
         """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
+        if self._fault is not None:  # alive from the first record to the last
+            self._fault.buffer.first, self._fault.buffer.last = 0, len(self.records)
         arena = _lay_out([buffer for buffer in self._buffers.values() if buffer.kind == "arena"])
         for row, kernel in zip(self.records, self.kernels, strict=True):
             row[0] = address_of(kernel)
@@ -110,7 +119,8 @@ class PlanBuilder:
             else:
                 patches.setdefault((buffer.kind, buffer.index), []).append((index, offset))
         made = {key: (np.array([i for i, _ in rows]), np.array([o for _, o in rows])) for key, rows in patches.items()}
-        return Plan(template, made, arena, inputs, tuple(outputs), tuple(self._kept), np.array(self.work))
+        fault = -1 if self._fault is None else self._fault.buffer.offset
+        return Plan(template, made, arena, inputs, tuple(outputs), tuple(self._kept), np.array(self.work), fault)
 
 
 def _lay_out(buffers: list[Buffer]) -> int:
@@ -211,7 +221,7 @@ class Plan:
 
     def __init__(
         self, template: Array, patches: Patches, arena: int, inputs: int,
-        outputs: tuple[Result, ...], kept: tuple[Array, ...], work: Array,
+        outputs: tuple[Result, ...], kept: tuple[Array, ...], work: Array, fault: int = -1,
     ) -> None:  # fmt: skip
         self.template = template
         self.patches = patches
@@ -219,6 +229,7 @@ class Plan:
         self.records = len(work)
         self.work = work
         self._outputs = outputs
+        self._fault = fault
         self._kept = kept
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
@@ -246,6 +257,9 @@ class Plan:
             check: called every few milliseconds of work; may raise to end the run.
             listening: a context in which the callable that it is given is called when the run has to end: for
                 records that take long.
+
+        Raises:
+            IndexError: an index was beyond its axis.
         """
         outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in self._outputs]
         try:
@@ -253,6 +267,8 @@ class Plan:
         except IndexError:
             frame = Frame(self)
         self._connect(frame, [*map(address, inputs), *map(address, outputs)])
+        if self._fault >= 0:
+            frame.arena[self._fault] = 0
         if self.short:
             interpret(frame, 0, self.records, threads)
         else:
@@ -264,6 +280,8 @@ class Plan:
                     if check is not None:
                         check()
         self._idle.append(frame)
+        if self._fault >= 0 and frame.arena[self._fault]:
+            raise IndexError("an index is beyond its axis")
         return outputs
 
     def _connect(self, frame: Frame, addresses: list[int]) -> None:

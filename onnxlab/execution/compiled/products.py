@@ -144,6 +144,16 @@ def emit_pack(builder: PlanBuilder, matrix: View) -> View:
     return packed.at(0, (count, panels(columns), depth, width), (inner[0] * panels(columns), *inner))
 
 
+def packed_strides(packed: View, lead: tuple[int, ...]) -> tuple[int, ...]:
+    """Bytes between the packed matrices of a stack."""
+    strides: list[int] = []
+    step = packed.strides[0]
+    for size in reversed(lead):
+        strides.insert(0, step)
+        step *= size
+    return tuple(strides)
+
+
 def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View:
     """Append the records of a product; returns where its result is. `packed` remembers constants."""
     for piece in _pieces(product):

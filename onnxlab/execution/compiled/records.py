@@ -22,8 +22,8 @@ TILE = 512
 
 REGISTERS = 24
 OPERAND_WORDS = 8
-FLOAT, BOOL, HALF, SHORT, BYTE, UBYTE, INT = range(7)
-"""Kinds of elements in memory: float32, bool, float16, int16, int8, uint8, int32."""
+FLOAT, BOOL, HALF, SHORT, BYTE, UBYTE, INT, BRAIN = range(8)
+"""Kinds of elements in memory: float32, bool, float16, int16, int8, uint8, int32, bfloat16."""
 
 LSTM, GRU, RNN = range(3)
 ACTIVATIONS = (
@@ -75,6 +75,19 @@ _WINOGRAD = (
     "row", "pixel", "top", "left", "tiles", "unit_tiles", "image_bytes", "bias", "residual", "residual_bytes",
     "residual_row", "residual_pixel", "low", "high",
 )  # fmt: skip
+_ATTENTION = (
+    "kernel", "units", "q", "q_offsets", "keys", "values", "y", "places", "mask", "mask_row", "rows", "total", "depth",
+    "width", "row_block", "row_blocks", "batches", "scale", "cap", "left", "right", "empty", "score_row",
+    "score_places", "result_row", "result_places",
+)  # fmt: skip
+_GATHER = (
+    "kernel", "units", "source", "target", "outer", "count", "source_outer", "target_outer", "source_step",
+    "target_step", "size", "indices", "wide", "inner", "fault", "unit",
+)  # fmt: skip
+_RESAMPLE = (
+    "kernel", "units", "source", "target", "outer", "count", "source_outer", "target_outer", "target_step", "taps",
+    "offsets", "weights", "columns", "unit",
+)  # fmt: skip
 
 FIELDS = {
     "gemm": _GEMM,
@@ -99,6 +112,9 @@ FIELDS = {
     "reduce_columns": _ROWS,
     "winograd_input": _WINOGRAD,
     "winograd_output": _WINOGRAD,
+    "attention": _ATTENTION,
+    "gather": _GATHER,
+    "resample": _RESAMPLE,
 }
 
 MODULES = {
@@ -124,6 +140,9 @@ MODULES = {
     "reduce_columns": "rows",
     "winograd_input": "winograd",
     "winograd_output": "winograd",
+    "attention": "attention",
+    "gather": "picking",
+    "resample": "picking",
 }
 """The module of `kernels` that a kernel is in."""
 INTERPRETER = "interpret"

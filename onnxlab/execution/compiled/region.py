@@ -18,6 +18,7 @@ from onnxlab.execution.compiled.detours import Detour
 from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan
 from onnxlab.execution.compiled.rules import registry
+from onnxlab.execution.compiled.rules.fusions import Fused, fused
 from onnxlab.execution.compiled.views import Array
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.provider import Part, Step
@@ -41,7 +42,7 @@ class Region:
         constants: {name: array} of the initializers that they read.
         steps: NumPy's, one per node.
         fallback: the whole part with NumPy.
-        halves: outputs that are float16.
+        halves: {name: dtype} of outputs that are float16 or bfloat16.
         threads: of a run.
         in_background: let NumPy answer while kernels compile; otherwise the first call waits.
         precise: do without Winograd's convolutions.
@@ -58,12 +59,13 @@ class Region:
 
     def __init__(
         self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
-        halves: frozenset[str], threads: Callable[[], int], in_background: bool, precise: bool,
+        halves: Mapping[str, np.dtype[Any]], threads: Callable[[], int], in_background: bool, precise: bool,
         packed: Packed, around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.part = part
         self.reason = ""
         self._constants = constants
+        self._fused: list[NodeView | Fused] | None = None
         self._steps = {step.node: step for step in steps}
         self._fallback = fallback
         self._opsets = steps[0].opsets
@@ -86,7 +88,10 @@ class Region:
         plan = self._plan(arrays)
         if isinstance(plan, Plan):
             context.reserve(plan.nbytes)
-            return plan.run(_plain(arrays), self._threads(), engine.interpret, context.check, context.listening)
+            try:
+                return plan.run(_plain(arrays), self._threads(), engine.interpret, context.check, context.listening)
+            except IndexError:  # NumPy says at which node
+                plan = None
         with np.errstate(all="ignore"):
             results = context.call(self._fallback if plan is None else plan.body, arrays)
         if plan is None:
@@ -105,7 +110,10 @@ class Region:
             return None
         if type(plan) is not Plan or not plan.short or plan.nbytes > _UNCOUNTED:
             return None
-        results = plan.run(_plain(arrays), self._threads(), engine.interpret)
+        try:
+            results = plan.run(_plain(arrays), self._threads(), engine.interpret)
+        except IndexError:
+            return None
         return results[0] if len(results) == 1 else results
 
     def _key(self, arrays: Sequence[Array]) -> Any:
@@ -183,10 +191,16 @@ class Region:
             self._precise,
             self._follows,
         )
+        if self._fused is None:
+            self._fused = fused(self.part)
         node: NodeView | None = None
         try:
-            for node in self.part.nodes:
-                lower(binder, node)
+            for step in self._fused:
+                if isinstance(step, Fused):
+                    step.lower(binder, lower)
+                else:
+                    node = step
+                    lower(binder, node)
             node = None
             return binder.finish(address_of), binder.valued
         except engine.NotReadyError:

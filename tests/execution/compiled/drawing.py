@@ -14,8 +14,6 @@ UNARY = ("Tanh", "Sigmoid", "Erf", "Softsign", "Relu", "Neg", "Abs", "HardSigmoi
          "Softplus", "Gelu", "Mish", "Floor", "Ceil", "Round", "Sign", "Identity", "Dropout")  # fmt: skip
 BINARY = ("Add", "Sub", "Mul", "Max", "Min", "PRelu")
 REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2")
-AT_INFINITY = ("Gelu", "Mish")
-"""Infinity times zero at minus infinity, where each way of computing them has its own answer."""
 STEPS = ("Floor", "Ceil", "Round", "Sign")
 """Functions with jumps: only of what is exact, or rounding would be seen."""
 
@@ -83,7 +81,7 @@ class Drawing:
     def unary(self):
         x, shape, exact = self.take()
         kinds = [name for name in UNARY if exact or name not in STEPS]
-        op_type = self.pick([name for name in kinds if name not in AT_INFINITY or not self.special])
+        op_type = self.pick(kinds)
         self.put(self.recipe.node(op_type, x), shape, exact and op_type in ("Neg", "Abs", "Relu", "Identity"))
 
     def binary(self):

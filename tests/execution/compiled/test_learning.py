@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 
 from tests.execution.compiled.regions import Recipe, assert_close, check
 from tests.execution.compiled.test_integers import normal, oracle
@@ -126,3 +127,27 @@ def test_features(rng, norm):
     offset, scale = normal(rng, 5).tolist(), normal(rng, 5).tolist()
     both(made("Scaler", feeds, 1, offset=offset, scale=scale), feeds)
     both(made("Scaler", feeds, 1, offset=[0.5], scale=[2.0]), feeds)
+
+
+@pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
+@pytest.mark.parametrize("transform", [0, 1, 2])
+def test_tree_ensemble_of_version_5(aggregate, transform):
+    rng = np.random.default_rng(3)
+    recipe = Recipe(21)
+    x = rng.standard_normal((33, 3), dtype=np.float32)
+    x[4, 1] = np.nan
+    split = numpy_helper.from_array(np.array([0.1, -0.3, 0.5, 0.0], np.float32), "splits")
+    y = recipe.node(
+        "TreeEnsemble", recipe.input("x", x), domain="ai.onnx.ml", n_targets=2, aggregate_function=aggregate,
+        post_transform=transform, tree_roots=[0, 3], nodes_featureids=[0, 1, 2, 1],
+        nodes_splits=split, nodes_modes=numpy_helper.from_array(np.array([0, 1, 2, 3], np.uint8), "modes"),
+        nodes_truenodeids=[1, 0, 2, 4], nodes_trueleafs=[0, 1, 1, 1],
+        nodes_falsenodeids=[2, 1, 3, 5], nodes_falseleafs=[0, 1, 1, 1],
+        nodes_missing_value_tracks_true=[0, 1, 0, 0],
+        leaf_targetids=[0, 1, 0, 1, 1, 0],
+        leaf_weights=numpy_helper.from_array(rng.standard_normal(6).astype(np.float32), "weights"),
+    )  # fmt: skip
+    model = recipe.model(y)
+    del model.opset_import[2]
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
+    check(model, {"x": x}, 1e-6)

@@ -26,6 +26,8 @@ from onnxlab.execution.compiled.kernels.lanes import (
     load,
     load_half,
     put_f32,
+    put_i16,
+    put_i32,
     put_i64,
     put_u8,
     splat,
@@ -37,6 +39,7 @@ from onnxlab.execution.compiled.kernels.narrow import load_i8, load_i16, load_i3
 from onnxlab.execution.compiled.kernels.operations import apply
 from onnxlab.execution.compiled.records import (
     BOOL,
+    BRAIN,
     BYTE,
     FLOAT,
     HALF,
@@ -64,6 +67,9 @@ def _gather_line(register, source, count, step, kind):
         else:
             for i in range(count):
                 put_f32(register + i * 4, get_f32(source + i * step))
+    elif kind == BRAIN:
+        for i in range(count):
+            put_i32(register + i * 4, get_i16(source + i * step) << 16)
     elif kind != HALF:
         _gather_integers(register, source, count, step, kind)
     else:
@@ -126,6 +132,14 @@ def half_of(address):
 
 
 @helper
+def brain_of(bits):
+    """The bits of a float32 rounded to bfloat16, to even; NaN stays one."""
+    if (bits & 0x7FFFFFFF) > 0x7F800000:
+        return (bits >> 16) | 0x40
+    return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
+
+
+@helper
 def _fill(record, scratch):
     """Fill the registers of operands that are one number."""
     table = word(record, 6)
@@ -176,7 +190,7 @@ def _write(target, source, rows, columns, down, kind, spare):
         elif kind == FLOAT:
             copy_bytes(to, line, columns * 4)
         else:
-            item = 2 if kind in (HALF, SHORT) else 1
+            item = 2 if kind in (HALF, SHORT, BRAIN) else 1
             whole = columns // WIDTH * WIDTH
             for i in range(0, whole, WIDTH):
                 _narrowed(to + i * item, line + i * 4, kind)
@@ -187,9 +201,12 @@ def _write(target, source, rows, columns, down, kind, spare):
 
 @helper
 def _narrowed(target, source, kind):
-    """Write a vector of numbers that fit as float16, int16, int8 or uint8."""
+    """Write a vector of numbers that fit as float16, bfloat16, int16, int8 or uint8."""
     if kind == HALF:
         store_half(target, load(source))
+    elif kind == BRAIN:
+        for i in range(WIDTH):
+            put_i16(target + i * 2, brain_of(get_i32(source + i * 4)))
     elif kind == SHORT:
         store_i16(target, load(source))
     else:
@@ -203,7 +220,7 @@ def elementwise(record: Any, unit: Any, scratch: Any) -> None:
     tile_rows, tile_columns = word(record, 15), word(record, 16)
     row_items, column_items, kind = word(record, 17), word(record, 18), word(record, 21)
     first = unit * word(record, 19)
-    item = 4 if kind == FLOAT else 2 if kind in (HALF, SHORT) else 1
+    item = 4 if kind == FLOAT else 2 if kind in (HALF, SHORT, BRAIN) else 1
     for register in range(word(record, 7), REGISTERS):
         put_i64(scratch + register * 8, scratch + REGISTERS * 8 + register * _REGISTER)
     _fill(record, scratch)

@@ -61,6 +61,24 @@ def span(record, unit):
     return word(record, 21) + batch * 40, first_row, last_row, first_panel, last_panel
 
 
+@helper
+def panel_rows(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
+               first, last):  # fmt: skip
+    """Rows first … last - 1 times one panel of weights; `columns` is how many are left from this panel on."""
+    row = first
+    while row < last:
+        o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
+        if last - row > HALF_ROWS:
+            full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+            row += ROWS
+        elif last - row > 1:
+            half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+            row += HALF_ROWS
+        else:
+            single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+            row += 1
+
+
 @kernel
 def gemm(record: Any, unit: Any, scratch: Any) -> None:
     x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
@@ -77,23 +95,9 @@ def gemm(record: Any, unit: Any, scratch: Any) -> None:
     if residual:
         residual += word(table, 4)
     for panel in range(first_panel, last_panel):
-        column = panel * COLUMNS
-        panel_weights = weights + panel * (taps * length * _PANEL)
-        panel_bias = bias + panel * _PANEL if bias else 0
-        panel_y = y + panel * _PANEL
-        panel_residual = residual + panel * _PANEL if residual else 0
-        row = first_row
-        while row < last_row:
-            o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
-            if last_row - row > HALF_ROWS:
-                full(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
-                      low, high, columns - column)  # fmt: skip
-                row += ROWS
-            elif last_row - row > 1:
-                half(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual, s,
-                      low, high, columns - column)  # fmt: skip
-                row += HALF_ROWS
-            else:
-                single(x, o, tap_bytes, taps, length, panel_weights, zeros, panel_bias, panel_y, p, panel_residual,
-                        s, low, high, columns - column)  # fmt: skip
-                row += 1
+        panel_rows(
+            x, offsets, tap_bytes, taps, length, weights + panel * (taps * length * _PANEL), zeros,
+            bias + panel * _PANEL if bias else 0, y + panel * _PANEL, places,
+            residual + panel * _PANEL if residual else 0, sources, low, high, columns - panel * COLUMNS,
+            first_row, last_row,
+        )  # fmt: skip

@@ -113,7 +113,7 @@ def tanh(x):
     q = fma(splat(f(1.19825839466702e-06)), z, splat(f(1.18534705686654e-04)))
     q = fma(q, z, splat(f(2.26843463243900e-03)))
     q = fma(q, z, splat(f(4.89352518554385e-03)))
-    made = kept * p / q
+    made = select(greater(vabs(x), splat(f(9.01))), copy_sign(splat(f(1.0)), x), kept * p / q)
     return select(less(vabs(x), splat(f(0.0004))), x, made)
 
 
@@ -139,7 +139,7 @@ def erf(x):
     q = fma(q, z, splat(f(-1.68282697438203e-03)))
     q = fma(q, z, splat(f(-7.37332916720468e-03)))
     q = fma(q, z, splat(f(-1.42647390514189e-02)))
-    return kept * p / q
+    return select(greater(vabs(x), splat(f(3.93))), copy_sign(splat(f(1.0)), x), kept * p / q)
 
 
 @helper

@@ -11,6 +11,7 @@ from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.chains import Chain, Operand
 from onnxlab.execution.compiled.moving import contiguous
 from onnxlab.execution.compiled.products import Product
+from onnxlab.execution.compiled.rules.patterns import Match
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule, truths
 from onnxlab.execution.compiled.views import View
 from onnxlab.graph.snapshot import NodeView
@@ -226,6 +227,15 @@ def gelu(binder: Binder, node: NodeView) -> None:
 
 
 rule("Gelu", domain="com.microsoft")(gelu)
+
+
+def activation(operation: str) -> Callable[[Binder, Match], None]:
+    """What lowers a pattern of one value x to one operation."""
+
+    def lower(binder: Binder, match: Match) -> None:
+        binder.combine(match.output, operation, [binder.operand(match.values["x"])])
+
+    return lower
 
 
 def _power_accept(node: NodeView, view: Outlook) -> str:

@@ -153,6 +153,31 @@ def qlinear_matmul(binder: Binder, node: NodeView) -> None:
     write_levels(binder, node, made, node.inputs[6], node.inputs[7])
 
 
+def _gemm_accept(node: NodeView, view: Outlook) -> str:
+    return bytes_reason(node, view, 0, 3) or parameters(node, view, 1, 2, 3, 4, 5, 6, 7, 8)
+
+
+@rule("QGemm", domain=DOMAIN, accept=_gemm_accept, weight=4)
+def q_gemm(binder: Binder, node: NodeView) -> None:
+    found = node.attributes
+    b, key = factor_b(binder, node.inputs[3], node.inputs[5])
+    a = levels_of(binder, node.inputs[0], node.inputs[2])
+    turned = bool(found.get("transB", 0))
+    a = a.transposed([1, 0]) if found.get("transA", 0) else a
+    made = product(binder, a, b.T if turned else b, (*key, turned), _FLOAT)  # type: ignore[union-attr]
+    bias = fixed(binder, node.inputs[6]) if given(node, 6) else None
+    if bias is not None:
+        if bias.shape[-1:] not in ((), (1,), (made.columns,)) or bias.size not in (1, made.columns):
+            raise UnbindableError("a C that differs between rows")
+        made.whole_bias = np.broadcast_to(bias.reshape(1, -1), (1, made.columns)).astype(np.int32)
+    scale = np.float32(found.get("alpha", 1.0)) * np.float32(number(binder, node.inputs[1]))
+    made.scale = scale * columns_of(made, fixed(binder, node.inputs[4]))
+    if given(node, 7):
+        write_levels(binder, node, made, node.inputs[7], given(node, 8))
+    else:
+        binder.put(node.outputs[0], made)
+
+
 def write_levels(binder: Binder, node: NodeView, made: IntegerProduct, scale: str, zero: str) -> None:
     """Name a product that is quantised at once."""
     known = fixed(binder, zero) if zero else None

@@ -160,6 +160,38 @@ def tree_classifier(binder: Binder, node: NodeView) -> None:
     _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, found)
 
 
+_TARGETS = ("AVERAGE", "SUM", "MIN", "MAX")
+_PLANTED = (
+    "leaf_targetids", "leaf_weights", "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids", "nodes_modes",
+    "nodes_splits", "nodes_trueleafs", "nodes_truenodeids", "tree_roots",
+)  # fmt: skip
+
+
+def _ensemble_accept(node: NodeView, view: Outlook) -> str:
+    if node.attributes.get("post_transform", 0) >= len(_TRANSFORMS):
+        return "only the transforms " + ", ".join(_TRANSFORMS)
+    return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT)
+
+
+@rule("TreeEnsemble", domain=DOMAIN, accept=_ensemble_accept, weight=8)
+def tree_ensemble(binder: Binder, node: NodeView) -> None:
+    found, x = node.attributes, _features(binder, node)
+    targets = found.get("n_targets", 1)
+    lists = [found[name] for name in _PLANTED]
+    missing = found.get("nodes_missing_value_tracks_true")
+    forest = remembered(trees.planted, *lists, found.get("membership_values"), targets, missing)
+    transform = {"post_transform": _TRANSFORMS[found.get("post_transform", 0)]}
+    aggregate = _TARGETS[found.get("aggregate_function", 1)]
+    plain = transform["post_transform"] == "NONE"
+    y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), np.float32)
+    extra: dict[str, Word] = {
+        "aggregate": _AGGREGATES[aggregate],
+        "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
+    }
+    _run(binder, x, forest, extra, [], y)
+    _transformed(binder, node.outputs[0], y, transform)
+
+
 def _answers(binder: Binder, node: NodeView, rows: int, classes: int) -> tuple[View, View]:
     """Places for scores and labels."""
     plain = node.attributes.get("post_transform", "NONE") == "NONE" and len(node.outputs) > 1

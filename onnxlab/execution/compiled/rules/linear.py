@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous
-from onnxlab.execution.compiled.products import Product, emit_pack
+from onnxlab.execution.compiled.products import Product, emit_pack, packed_strides
 from onnxlab.execution.compiled.rules.registry import rule
 from onnxlab.execution.compiled.views import Array, View, dense
 from onnxlab.graph.snapshot import NodeView
@@ -73,22 +73,12 @@ def stacked(left: View, right: View, target: View, packed: View) -> tuple[Array,
     """(batches, places) of a product whose matrices broadcast along the leading axes of its target."""
     lead = target.shape[:-2]
     axes = len(lead)
-    steps = View(right.buffer, 0, right.shape[:-2], _packed_strides(packed, right.shape[:-2]), right.dtype)
+    steps = View(right.buffer, 0, right.shape[:-2], packed_strides(packed, right.shape[:-2]), right.dtype)
     batches = np.zeros((max(1, prod(lead)), 5), np.int64)
     batches[:, 0] = left.broadcast((*lead, *left.shape[-2:])).offsets(axes)
     batches[:, 1] = steps.broadcast(lead).offsets(axes)
     batches[:, 3] = batches[:, 4] = target.offsets(axes)
     return batches, target.at(0, target.shape[-2:], target.strides[-2:]).offsets(1)
-
-
-def _packed_strides(packed: View, lead: tuple[int, ...]) -> tuple[int, ...]:
-    """Bytes between the packed matrices of a stack."""
-    strides: list[int] = []
-    step = packed.strides[0]
-    for size in reversed(lead):
-        strides.insert(0, step)
-        step *= size
-    return tuple(strides)
 
 
 @rule("Gemm", since=7, weight=4)

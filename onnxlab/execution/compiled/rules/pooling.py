@@ -11,7 +11,7 @@ from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import table
 from onnxlab.execution.compiled.rules.convolution import image, offsets_of, pixels, window_of
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
-from onnxlab.execution.compiled.views import Array
+from onnxlab.execution.compiled.views import Array, View
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.ops.window import Window
 
@@ -22,19 +22,24 @@ def _one_output(node: NodeView, view: Outlook) -> str:
 
 @rule("MaxPool", accept=_one_output)
 def max_pooling(binder: Binder, node: NodeView) -> None:
-    found = window_of(node, binder.shape(node.inputs[0]), tuple(node.attributes["kernel_shape"]))
-    _pool(binder, node, found, "max_pool", None)
+    x = binder.rows_of_channels(node.inputs[0])
+    found = window_of(node, x.shape, tuple(node.attributes["kernel_shape"]))
+    binder.put(node.outputs[0], _pooled(binder, x, found, "max_pool", None))
 
 
 @rule("AveragePool")
 def average_pooling(binder: Binder, node: NodeView) -> None:
-    found = window_of(node, binder.shape(node.inputs[0]), tuple(node.attributes["kernel_shape"]))
+    binder.put(node.outputs[0], averaged(binder, node, binder.rows_of_channels(node.inputs[0])))
+
+
+def averaged(binder: Binder, node: NodeView, x: View) -> View:
+    """AveragePool of [N, C, D1, …] with contiguous channels, as a node's attributes have it."""
+    found = window_of(node, x.shape, tuple(node.attributes["kernel_shape"]))
     include = node.attributes.get("count_include_pad", 0)
     counts = np.ones(1)
     for axis in range(len(found.kernel)):
         counts = np.multiply.outer(counts, _counts(found, axis, include))
-    batch = binder.shape(node.inputs[0])[0]
-    _pool(binder, node, found, "average_pool", np.tile(counts.reshape(-1), batch))
+    return _pooled(binder, x, found, "average_pool", np.tile(counts.reshape(-1), x.shape[0]))
 
 
 def _counts(found: Window, axis: int, include_padding: int) -> Array:
@@ -48,23 +53,23 @@ def _counts(found: Window, axis: int, include_padding: int) -> Array:
 
 @rule("GlobalMaxPool")
 def global_max_pooling(binder: Binder, node: NodeView) -> None:
-    _global(binder, node, "max_pool")
+    binder.put(node.outputs[0], over_all(binder, binder.rows_of_channels(node.inputs[0]), "max_pool"))
 
 
 @rule("GlobalAveragePool")
 def global_average_pooling(binder: Binder, node: NodeView) -> None:
-    _global(binder, node, "average_pool")
+    binder.put(node.outputs[0], over_all(binder, binder.rows_of_channels(node.inputs[0]), "average_pool"))
 
 
-def _global(binder: Binder, node: NodeView, kernel: str) -> None:
-    shape = binder.shape(node.inputs[0])
+def over_all(binder: Binder, x: View, kernel: str) -> View:
+    """One number for each channel of [N, C, D1, …] with contiguous channels."""
+    shape = x.shape
     ones, zeros = (1,) * (len(shape) - 2), (0,) * (len(shape) - 2)
     found = Window(shape[2:], shape[2:], ones, ones, zeros, zeros, ones)
-    _pool(binder, node, found, kernel, np.full(shape[0], prod(shape[2:])))
+    return _pooled(binder, x, found, kernel, np.full(shape[0], prod(shape[2:])))
 
 
-def _pool(binder: Binder, node: NodeView, found: Window, kernel: str, counts: Array | None) -> None:
-    x = binder.rows_of_channels(node.inputs[0])
+def _pooled(binder: Binder, x: View, found: Window, kernel: str, counts: Array | None) -> View:
     builder = binder.builder
     target = image(binder, (*x.shape[:2], *found.output))
     offsets = table(offsets_of(x, found))
@@ -78,4 +83,4 @@ def _pool(binder: Binder, node: NodeView, found: Window, kernel: str, counts: Ar
     }  # fmt: skip
     work = target.size * len(offsets) * 0.1
     builder.emit(kernel, -(-count // unit), values, [x], [target], work=work)
-    binder.put(node.outputs[0], target)
+    return target

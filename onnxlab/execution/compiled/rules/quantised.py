@@ -271,8 +271,8 @@ def _pair_accept(node: NodeView, view: Outlook) -> str:
 
 @rule(*_BINARY, domain=DOMAIN, accept=_pair_accept)
 def binary(binder: Binder, node: NodeView) -> None:
-    a, b = (_float(binder, *node.inputs[first : first + 3]) for first in (0, 3))
-    _requantised(binder, node, chain(_BINARY[node.op_type], a, b), given(node, 6), given(node, 7))
+    a, b = (floats_of(binder, *node.inputs[first : first + 3]) for first in (0, 3))
+    requantised(binder, node, chain(_BINARY[node.op_type], a, b), given(node, 6), given(node, 7))
 
 
 def _single_accept(node: NodeView, view: Outlook) -> str:
@@ -281,15 +281,15 @@ def _single_accept(node: NodeView, view: Outlook) -> str:
 
 @rule("QLinearSigmoid", "QLinearLeakyRelu", domain=DOMAIN, accept=_single_accept)
 def unary(binder: Binder, node: NodeView) -> None:
-    x = _float(binder, *node.inputs[:3])
+    x = floats_of(binder, *node.inputs[:3])
     made = chain("sigmoid", x)
     if node.op_type == "QLinearLeakyRelu":
         made = chain("prelu", x, float(node.attributes.get("alpha", 0.01)))
-    _requantised(binder, node, made, given(node, 3), given(node, 4))
+    requantised(binder, node, made, given(node, 3), given(node, 4))
 
 
-def _float(binder: Binder, name: str, scale: str, zero: str) -> Chain:
-    """The floats that a quantised input stands for."""
+def floats_of(binder: Binder, name: str, scale: str, zero: str) -> Chain:
+    """The floats that a quantised value with this scale and zero point stands for."""
     note = binder.levels.get(name)
     number(binder, scale)
     if note is not None and same_zero(binder, note.zero, zero):
@@ -297,7 +297,8 @@ def _float(binder: Binder, name: str, scale: str, zero: str) -> Chain:
     return chain("mul", chain("sub", binder.view(name), number(binder, zero)), number(binder, scale))
 
 
-def _requantised(binder: Binder, node: NodeView, value: Chain, scale: str, zero: str) -> None:
+def requantised(binder: Binder, node: NodeView, value: Operand, scale: str, zero: str) -> None:
+    """Name floats in integers with this scale and zero point."""
     known = fixed(binder, zero) if zero else None
     like = binder.value(node.inputs[0])
     dtype = known.dtype if known is not None else getattr(like, "dtype", np.dtype(np.uint8))

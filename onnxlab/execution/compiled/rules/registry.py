@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder
+from onnxlab.execution.compiled.chains import SMALL_FLOATS
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.shapes import Fact, TensorFact
 
@@ -44,26 +45,33 @@ class Rule:
         accept: looks at attributes and facts.
         since: the oldest version of the operator that it is for.
         weight: how much is gained over NumPy: 0 where nothing is computed, 1 of a pass over memory, more of products.
+        reads: numbers of the inputs whose integers may be known at run time only.
     """
 
     lower: Lower
     accept: Accept
     since: int
     weight: int
+    reads: tuple[int, ...] = ()
 
 
-FLOATS = (np.dtype(np.float32), np.dtype(np.float16))
+FLOATS = (np.dtype(np.float32), *SMALL_FLOATS)
 RULES: dict[tuple[str, str], Rule] = {}
 
 
 def floats(node: NodeView, view: Outlook) -> str:
-    """Takes float32, and float16 by widening, of known rank."""
+    """Takes float32, and float16 and bfloat16 by widening, of known rank."""
     return _check(node, view, lambda dtype: dtype in FLOATS)
 
 
 def numbers(node: NodeView, view: Outlook) -> str:
     """Takes any fixed-size elements, of known rank: for what only moves them."""
-    return _check(node, view, lambda dtype: dtype.kind in "fiub" and dtype.itemsize in (1, 2, 4, 8))
+    return _check(node, view, moves)
+
+
+def moves(dtype: np.dtype[np.generic]) -> bool:
+    """Whether elements of this dtype can be moved."""
+    return dtype in FLOATS or (dtype.kind in "fiub" and dtype.itemsize in (1, 2, 4, 8))
 
 
 def truths(node: NodeView, view: Outlook) -> str:
@@ -98,13 +106,14 @@ def dtype_reason(name: str, view: Outlook, fits: Callable[[np.dtype[np.generic]]
 
 
 def rule(
-    *op_types: str, accept: Accept = floats, since: int = 1, weight: int = 1, domain: str = ""
-) -> Callable[[Lower], Lower]:
+    *op_types: str, accept: Accept = floats, since: int = 1, weight: int = 1, domain: str = "",
+    reads: tuple[int, ...] = (),
+) -> Callable[[Lower], Lower]:  # fmt: skip
     """Decorator: enter a function as the rule of these operators."""
 
     def enter(lower: Lower) -> Lower:
         for op_type in op_types:
-            RULES[domain, op_type] = Rule(lower, accept, since, weight)
+            RULES[domain, op_type] = Rule(lower, accept, since, weight, reads)
         return lower
 
     return enter

@@ -10,6 +10,7 @@ from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous
 from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import bits
+from onnxlab.execution.compiled.rules.patterns import Match
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
 from onnxlab.execution.compiled.views import View, dense
 from onnxlab.graph.snapshot import NodeView
@@ -115,6 +116,44 @@ def skip_layer_normalization(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], made)
 
 
+def _decomposed(binder: Binder, match: Match, mode: int) -> None:
+    """A norm of the last axis that is written as a reduction and arithmetic."""
+    x = binder.shape(match.values["x"])
+    for node in match.nodes:
+        if node.op_type == "ReduceMean" and (_reduced_axes(binder, node) not in ([-1], [len(x) - 1])
+                                             or not node.attributes.get("keepdims", 1)):  # fmt: skip
+            raise UnbindableError("a mean of other axes than the last")
+    epsilon = binder.known(match.values["epsilon"])
+    if epsilon is None or epsilon.size != 1 or not x:
+        raise UnbindableError("an epsilon that is not one number that is known")
+    names = [match.values.get(name, "") for name in ("scale", "bias")]
+    for name in names:
+        if name and (binder.shape(name)[-1:] != x[-1:] or max((1, *binder.shape(name)[:-1])) > 1):
+            raise UnbindableError("a scale or bias that is not one row")
+    view = binder.contiguous(match.values["x"])
+    scale, bias = (binder.contiguous(name) if name else None for name in names)
+    least = float(epsilon.reshape(()))
+    binder.put(match.output, _standardised(binder, match.output, view, x[-1], least, mode, scale, bias))
+
+
+def decomposed_layer_norm(binder: Binder, match: Match) -> None:
+    """ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul and Add."""
+    _decomposed(binder, match, 0)
+
+
+def decomposed_rms_norm(binder: Binder, match: Match) -> None:
+    """Pow, ReduceMean, Add, Sqrt, Div and Mul."""
+    _decomposed(binder, match, 1)
+
+
+def _reduced_axes(binder: Binder, node: NodeView) -> list[int] | None:
+    """The axes of a reduction, by attribute or second input."""
+    axes = node.attributes.get("axes")
+    if axes is None and len(node.inputs) > 1 and node.inputs[1]:
+        axes = binder.integers(node.inputs[1])
+    return None if axes is None else list(axes)
+
+
 @rule("InstanceNormalization", weight=2)
 def instance_normalization(binder: Binder, node: NodeView) -> None:
     x = binder.contiguous(node.inputs[0])
@@ -140,9 +179,7 @@ _MODES = {"ReduceSum": 0, "ReduceMean": 0, "ReduceMax": 1, "ReduceMin": 2, "Redu
 def reduction(binder: Binder, node: NodeView) -> None:
     x = binder.floats(node.inputs[0])
     rank = len(x.shape)
-    axes = node.attributes.get("axes")
-    if axes is None and len(node.inputs) > 1 and node.inputs[1]:
-        axes = binder.integers(node.inputs[1])
+    axes = _reduced_axes(binder, node)
     if not axes:
         if node.attributes.get("noop_with_empty_axes", 0):
             raise UnbindableError("a reduction along no axis")

@@ -8,8 +8,8 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
-from onnxlab.execution.compiled.moving import contiguous, emit_clear, emit_copy
-from onnxlab.execution.compiled.rules.registry import Outlook, numbers, rule
+from onnxlab.execution.compiled.moving import contiguous, emit_copy
+from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, numbers, rule
 from onnxlab.execution.compiled.views import View
 from onnxlab.graph.snapshot import NodeView
 
@@ -171,58 +171,11 @@ def concat(binder: Binder, node: NodeView) -> None:
     binder.put(node.outputs[0], target)
 
 
-@rule("Gather", accept=numbers)
-def gather(binder: Binder, node: NodeView) -> None:
-    """One index, known while binding, is a view; others are left to NumPy."""
-    x = binder.view(node.inputs[0])
-    indices = binder.known(node.inputs[1])
-    if indices is None or indices.size != 1:
-        raise UnbindableError("indices that are known only when they have been computed")
-    axis = node.attributes.get("axis", 0)
-    axis += len(x.shape) if axis < 0 else 0
-    index = int(indices.reshape(()))
-    index += x.shape[axis] if index < 0 else 0
-    if not 0 <= index < x.shape[axis]:
-        raise UnbindableError("an index beyond the axis")
-    shape = [*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]]
-    strides = [*x.strides[:axis], *[0] * indices.ndim, *x.strides[axis + 1 :]]
-    binder.put(node.outputs[0], x.at(index * x.strides[axis], shape, strides))
-
-
-def _zero_pad(node: NodeView, view: Outlook) -> str:
-    if node.attributes.get("mode", "constant") != "constant":
-        return "only constant padding"
-    return numbers(node, view)
-
-
-@rule("Pad", since=11, accept=_zero_pad)
-def pad(binder: Binder, node: NodeView) -> None:
-    x = binder.view(node.inputs[0])
-    rank = len(x.shape)
-    amounts = binder.integers(node.inputs[1])
-    value = binder.known(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else np.zeros(1)
-    if (len(node.inputs) > 3 and node.inputs[3]) or value is None or np.any(value != 0) or min(amounts) < 0:
-        raise UnbindableError("padding other than zeros around all axes")
-    before, after = amounts[:rank], amounts[rank:]
-    shape = [b + size + a for b, size, a in zip(before, x.shape, after, strict=True)]
-    order = sorted(range(rank), key=lambda a: -x.strides[a])
-    strides = [0] * rank
-    step = x.dtype.itemsize
-    for axis in reversed(order):
-        strides[axis] = step
-        step *= shape[axis]
-    target = binder.allocate(node.outputs[0], shape, x.dtype, strides)
-    emit_clear(binder.builder, target, target.nbytes)
-    offset = sum(b * s for b, s in zip(before, strides, strict=True))
-    emit_copy(binder.builder, x, target.at(offset, x.shape, strides))
-    binder.put(node.outputs[0], target)
-
-
 def _cast_accept(node: NodeView, view: Outlook) -> str:
     source = view.fact(node.inputs[0])
-    known = {np.dtype(np.float32), np.dtype(np.bool_), np.dtype(np.float16)}
-    if getattr(source, "dtype", None) not in known or node.attributes.get("to") not in (dtypes.FLOAT, dtypes.FLOAT16):
-        return "only casts of bool and floats to float32 and float16"
+    targets = (dtypes.FLOAT, dtypes.FLOAT16, dtypes.BFLOAT16)
+    if getattr(source, "dtype", None) not in (*FLOATS, np.bool_) or node.attributes.get("to") not in targets:
+        return "only casts of bool and floats to float32, float16 and bfloat16"
     return numbers(node, view)
 
 

@@ -1,0 +1,139 @@
+"""The table of fusions: which patterns of nodes become which one step of a plan.
+
+The model is never changed: patterns are looked for among the nodes of a region (see `patterns` for how they are
+written), and a step that stands for several nodes takes their place in the list that a plan is made from. Where shapes
+or constants do not suit, its nodes are lowered one by one, as if there had been no pattern. Rows are tried in order,
+from the last node of a region to its first.
+
+What follows a product or stays elementwise needs no row here: values that wait take in what comes next (see `binder`),
+so that bias, factor, residual and clamp join the product before them, and chains of elementwise operators are one pass.
+Folding of BatchNormalization is in `rules.convolution`, of DequantizeLinear and QuantizeLinear in `rules.dequantised`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.rules import attention, rows
+from onnxlab.execution.compiled.rules.elementwise import activation
+from onnxlab.execution.compiled.rules.patterns import Match, Matcher, Term, parse
+from onnxlab.execution.provider import Part
+from onnxlab.graph.snapshot import NodeView
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """A row of the table.
+
+    Attributes:
+        name: of what the nodes do together.
+        kernel: of the records that they become.
+        lower: emits these; raises UnbindableError before it emits anything where it cannot.
+        patterns: different ways of writing it.
+    """
+
+    name: str
+    kernel: str
+    lower: Callable[[Binder, Match], None]
+    patterns: tuple[str, ...]
+
+
+_SCORES = ("[Add]([Mul](MatMul(q, k), scale), mask)", "[Add](Div(MatMul(q, k), divisor), mask)")
+_SPREAD = ("ReduceMean(Pow(d, 2))", "ReduceMean(Mul(d, d))")
+_POWER = ("ReduceMean(Pow(x, 2))", "ReduceMean(Mul(x, x))")
+_INNER = ("Add(x, Mul(0.044715, Pow(x, 3)))", "Add(x, Mul(0.044715, Mul(x, Mul(x, x))))",
+          "Mul(x, Add(1, Mul(0.044715, Mul(x, x))))", "Add(x, Mul(Mul(Mul(0.044715, x), x), x))")  # fmt: skip
+_ERF = ("Add(Erf(Div(x, 1.4142135)), 1)", "Add(Erf(Mul(x, 0.70710677)), 1)")
+_TANH = tuple(f"Add(Tanh(Mul({inner}, 0.7978846)), 1)" for inner in _INNER)
+
+
+def _gelu(curve: str) -> tuple[str, ...]:
+    return f"Mul(Mul(x, {curve}), 0.5)", f"Mul(Mul(x, 0.5), {curve})", f"Mul(x, Mul({curve}, 0.5))"
+
+
+FUSIONS = (
+    Fusion("attention", "attention", attention.decomposed, tuple(
+        pattern for scores in _SCORES for pattern in (
+            f"MatMul(Softmax({scores}), v)",
+            f"MatMul(Where(IsNaN(p := Softmax({scores})), 0, p), v)",
+        )
+    )),
+    Fusion("layer normalisation", "norm", rows.decomposed_layer_norm, tuple(
+        pattern for spread in _SPREAD for pattern in (
+            f"[Add]([Mul](Div(d := Sub(x, ReduceMean(x)), Sqrt(Add({spread}, epsilon))), scale), bias)",
+            f"[Add]([Mul](Mul(d := Sub(x, ReduceMean(x)), Reciprocal(Sqrt(Add({spread}, epsilon)))), scale), bias)",
+        )
+    )),
+    Fusion("RMS normalisation", "norm", rows.decomposed_rms_norm, tuple(
+        pattern for power in _POWER for pattern in (
+            f"[Mul](Div(x, Sqrt(Add({power}, epsilon))), scale)",
+            f"[Mul](Mul(x, Reciprocal(Sqrt(Add({power}, epsilon)))), scale)",
+            f"[Mul](Mul(x, Div(1, Sqrt(Add({power}, epsilon)))), scale)",
+        )
+    )),
+    Fusion("Gelu", "elementwise", activation("gelu"), tuple(p for curve in _ERF for p in _gelu(curve))),
+    Fusion("Gelu by tanh", "elementwise", activation("gelu_tanh"), tuple(p for curve in _TANH for p in _gelu(curve))),
+    Fusion("Silu", "elementwise", activation("silu"), ("Mul(x, Sigmoid(x))",)),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """Nodes of a part that are one step of its plans."""
+
+    fusion: Fusion
+    match: Match
+
+    def lower(self, binder: Binder, one: Callable[[Binder, NodeView], None]) -> None:
+        """Emit the fusion's records, or those of `one` node after the other where that cannot be."""
+        try:
+            if not all(_is_number(binder, name, value) for name, value in self.match.numbers):
+                raise UnbindableError("a constant of the pattern is another one")
+            self.fusion.lower(binder, self.match)
+        except UnbindableError:
+            for node in self.match.nodes:
+                one(binder, node)
+
+
+def _is_number(binder: Binder, name: str, wanted: float) -> bool:
+    found = binder.known(name)
+    if found is None or found.size != 1:
+        return False
+    return abs(float(found.reshape(())) - wanted) <= 1e-3 * abs(wanted)
+
+
+@cache
+def _table() -> dict[str, list[tuple[Fusion, Term]]]:
+    """The rows by the operator of the last node, the patterns of each with most nodes first."""
+    found: dict[str, list[tuple[Fusion, Term]]] = {}
+    for fusion in FUSIONS:
+        terms = [term for text in fusion.patterns for term in parse(text)]
+        for term in sorted(terms, key=lambda term: -_nodes(term)):
+            found.setdefault(term.op_type, []).append((fusion, term))
+    return found
+
+
+def _nodes(term: Term) -> int:
+    return 1 + sum(_nodes(operand) for operand in term.operands if isinstance(operand, Term))
+
+
+def fused(part: Part) -> list[NodeView | Fused]:
+    """The nodes of a part, those that are one step together in the place of their last one."""
+    matcher = Matcher(part)
+    made: list[NodeView | Fused] = []
+    gone: set[int] = set()
+    for node in reversed(part.nodes):
+        if node.id in gone:
+            continue
+        for fusion, term in _table().get(node.op_type, ()) if not node.domain else ():
+            match = matcher.find(term, node)
+            if match is not None and gone.isdisjoint(member.id for member in match.nodes):
+                gone.update(member.id for member in match.nodes)
+                made.append(Fused(fusion, match))
+                break
+        else:
+            made.append(node)
+    return made[::-1]
