@@ -17,25 +17,18 @@ from onnxlab.ops.math import consuming, erf, erf_in_place
 from onnxlab.ops.numeric import Array, blocked, normal_axis, widened
 from onnxlab.ops.registry import kernel
 
+_SINGLE = np.dtype(np.float32)
+_ZERO, _ONE, _INFINITY = np.zeros((), _SINGLE), np.ones((), _SINGLE), np.full((), np.inf, _SINGLE)
+"""Arrays of rank 0: ufuncs take them several times faster than scalars."""
+
 
 @kernel("Relu", since=6)
 def relu(x: Array) -> Array:
     """max(x, 0)."""
-    zero = _zero(x.dtype)
-    if x.size < 4096 or x.dtype.char not in "fd":
-        return np.maximum(x, zero)
-    return np.clip(x, zero, _infinity(x.dtype))  # three times as fast as maximum with a scalar
-
-
-@cache
-def _zero(dtype: np.dtype[np.generic]) -> Array:
-    """An array of rank 0: ufuncs take it several times faster than a scalar."""
-    return np.zeros((), dtype)
-
-
-@cache
-def _infinity(dtype: np.dtype[np.generic]) -> Array:
-    return np.full((), np.inf, dtype)
+    if x.dtype is _SINGLE:
+        # with a number, clip is three times as fast as maximum, but takes longer to begin
+        return np.maximum(x, _ZERO) if x.size < 4096 else np.clip(x, _ZERO, _INFINITY)
+    return np.maximum(x, np.zeros((), x.dtype))
 
 
 kernel("Relu", since=1)(consuming(relu))
@@ -44,22 +37,17 @@ kernel("Relu", since=1)(consuming(relu))
 @kernel("Sigmoid", since=6)
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(−x))."""
-    if x.dtype.char not in "fd" or not x.ndim:
+    if x.dtype is not _SINGLE or not x.ndim:
         return _sigmoid(x)
     y = np.negative(x)
-    np.exp(y, out=y)
-    np.add(y, _one(x.dtype), out=y)
-    return np.reciprocal(y, out=y)
+    np.exp(y, y)
+    np.add(y, _ONE, y)
+    return np.reciprocal(y, y)
 
 
 @widened
 def _sigmoid(x: Array) -> Array:
     return np.reciprocal(1 + np.exp(-x)).astype(x.dtype, copy=False)
-
-
-@cache
-def _one(dtype: np.dtype[np.generic]) -> Array:
-    return np.ones((), dtype)
 
 
 kernel("Sigmoid", since=1)(consuming(sigmoid))

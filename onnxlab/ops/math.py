@@ -16,12 +16,14 @@ from onnxlab.ops.registry import kernel
 
 Unary = Callable[[Array], Array]
 
+_SINGLE = np.dtype(np.float32)
+
 
 def floating(function: Callable[..., Any]) -> Unary:
     """A kernel from a ufunc: small floats are computed in float32."""
 
     def run(x: Array) -> Array:
-        if x.dtype.char in "fd" or not is_small_float(x.dtype):
+        if x.dtype is _SINGLE or not is_small_float(x.dtype):
             return function(x)
         return narrow(function(widen(x)), x.dtype)
 

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import RunContext
 from onnxlab.ops.halves import BLOCK
-from onnxlab.ops.numeric import Array, narrow, normal_axes, normal_axis, widen, widened
+from onnxlab.ops.numeric import Array, averaging, narrow, normal_axes, normal_axis, widen, widened
 from onnxlab.ops.prepared import prepared
 from onnxlab.ops.registry import kernel
 
@@ -28,24 +29,28 @@ def _per_channel(parameter: Array, rank: int) -> Array:
 
 def scale_and_shift(x: Array, scale: Array, bias: Array, mean: Array, var: Array, epsilon: float) -> Array:
     """scale · (x − mean) / √(var + epsilon) + bias for each channel, in two passes over x."""
-    factor, offset = prepared(("factors", epsilon), partial(_factors, epsilon), scale, bias, mean, var)
-    factor, offset = factor.astype(x.dtype, copy=False), offset.astype(x.dtype, copy=False)
-    if factor.ndim != 1 or x.ndim < 3 or not x.flags.c_contiguous:
-        y = np.multiply(x, _per_channel(factor, x.ndim))
-        return np.add(y, _per_channel(offset, x.ndim), out=y)
+    make = partial(_factors, epsilon, x.ndim, x.dtype)
+    factor, offset = prepared(("factors", epsilon, x.ndim, x.dtype), make, scale, bias, mean, var)
+    if x.size <= 4 * BLOCK or factor.size != x.shape[1] or x.ndim < 3 or not x.flags.c_contiguous:
+        y = np.multiply(x, factor)
+        return np.add(y, offset, out=y)
     y = np.empty(x.shape, x.dtype)
     step = max(1, 2 * BLOCK // max(1, prod(x.shape[2:])))  # channels whose elements stay in the cache between passes
     for image, result in zip(x, y, strict=True):
         for start in range(0, len(factor), step):
             part = slice(start, start + step)
-            np.multiply(image[part], _per_channel(factor[part], x.ndim), out=result[part])
-            np.add(result[part], _per_channel(offset[part], x.ndim), out=result[part])
+            np.multiply(image[part], factor[part], out=result[part])
+            np.add(result[part], offset[part], out=result[part])
     return y
 
 
-def _factors(epsilon: float, scale: Array, bias: Array, mean: Array, var: Array) -> tuple[Array, Array]:
+def _factors(
+    epsilon: float, rank: int, dtype: np.dtype[Any], scale: Array, bias: Array, mean: Array, var: Array
+) -> tuple[Array, Array]:
+    """What X is multiplied with and what is added then, shaped for it."""
     factor = scale / np.sqrt(var + var.dtype.type(epsilon))
-    return factor, bias - mean * factor
+    found = [_per_channel(each, rank).astype(dtype, copy=False) for each in (factor, bias - mean * factor)]
+    return found[0], found[1]
 
 
 @kernel("BatchNormalization", since=14)
@@ -106,12 +111,6 @@ def batch_normalization_1(
     return y, running_mean, var * momentum + saved_var * (1 - momentum), saved_mean, saved_var
 
 
-@lru_cache(maxsize=32)
-def _averaging(width: int, dtype: np.dtype[np.generic]) -> Array:
-    """The vector by which a row is multiplied to get its mean."""
-    return np.full(width, 1 / width if width else 0, dtype)
-
-
 def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array, Array, Array]:
     """Bring every row of a float matrix to mean 0 and variance 1.
 
@@ -124,7 +123,7 @@ def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array
     count, width = rows.shape
     y = np.empty((count, width), rows.dtype)
     means, inverse = np.zeros(count, rows.dtype), np.empty(count, rows.dtype)
-    weights = _averaging(width, rows.dtype)
+    weights = averaging(width, rows.dtype)
     step = max(1, 2 * BLOCK // max(1, width))
     for start in range(0, count, step):
         part = slice(start, start + step)

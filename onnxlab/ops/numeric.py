@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import lru_cache, wraps
 from math import prod
 from typing import Any, ParamSpec, TypeVar
 
@@ -77,6 +77,12 @@ def blocked(x: Array, function: Callable[[Array, Array], None], scratch: int = 1
         block = flat[start : start + BLOCK]
         function(block, temporaries[:, : block.size])
     return result
+
+
+@lru_cache(maxsize=64)
+def averaging(width: int, dtype: np.dtype[Any]) -> Array:
+    """The vector by which BLAS multiplies a row to get its mean: several times as fast as adding rows up one by one."""
+    return np.full(width, 1 / width if width else 0, dtype)
 
 
 _local = threading.local()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
-from onnxlab.ops.numeric import Array, at, widened
+from onnxlab.ops.numeric import Array, at, averaging, widened
 from onnxlab.ops.registry import kernel
 from onnxlab.ops.window import Window, window
 
@@ -144,7 +144,10 @@ def _spatial(x: Array) -> tuple[int, ...]:
 @widened
 def global_average_pool(x: Array) -> Array:
     """The mean over the spatial axes, kept as axes of size 1."""
-    return np.mean(x, axis=_spatial(x), keepdims=True)
+    width = prod(x.shape[2:])
+    if not width or x.dtype.char not in "fd":
+        return np.mean(x, axis=_spatial(x), keepdims=True)
+    return (x.reshape(-1, width) @ averaging(width, x.dtype)).reshape(*x.shape[:2], *(1,) * (x.ndim - 2))
 
 
 @kernel("GlobalMaxPool")

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from onnxlab.ops.numeric import Array, is_small_float, normal_axes, normal_axis
+from onnxlab.ops.numeric import Array, averaging, is_small_float, normal_axes, normal_axis
 from onnxlab.ops.registry import kernel
 
 Axes = tuple[int, ...]
@@ -22,6 +23,11 @@ def _sum(x: Array, axes: Axes, keepdims: bool) -> Array:
 
 
 def _mean(x: Array, axes: Axes, keepdims: bool) -> Array:
+    last = axes and axes == tuple(range(x.ndim - len(axes), x.ndim))
+    if last and x.dtype.char in "fd" and x.size and x.flags.c_contiguous:
+        lead = x.shape[: x.ndim - len(axes)]
+        width = prod(x.shape[len(lead) :])
+        return (x.reshape(-1, width) @ averaging(width, x.dtype)).reshape((*lead, *(1,) * len(axes) * keepdims))
     if x.dtype.kind == "f":
         return np.mean(x, axes, keepdims=keepdims)
     count = int(np.prod([x.shape[axis] for axis in axes], dtype=np.int64))

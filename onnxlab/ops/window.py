@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import Any
 
@@ -119,11 +120,26 @@ def window(
     Raises:
         ValueError: the attributes' lengths do not fit the rank, or a window is larger than the padded input.
     """
-    size = x.shape[2:]
+    return _window(
+        x.shape[2:], tuple(kernel_shape), tuple(strides or ()), None if pads is None else tuple(pads),
+        tuple(dilations or ()), auto_pad, ceil_mode,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _window(
+    size: tuple[int, ...],
+    kernel_shape: tuple[int, ...],
+    strides: tuple[int, ...],
+    pads: tuple[int, ...] | None,
+    dilations: tuple[int, ...],
+    auto_pad: str,
+    ceil_mode: int,
+) -> Window:
+    """As `window`, for spatial dims; found out once for each."""
     kernel = tuple(int(k) for k in kernel_shape)
     rank = len(size)
-    steps = tuple(strides) if strides else (1,) * rank
-    spread = tuple(dilations) if dilations else (1,) * rank
+    steps, spread = strides or (1,) * rank, dilations or (1,) * rank
     if not len(kernel) == len(steps) == len(spread) == rank:
         raise ValueError(f"X has {rank} spatial axes: kernel_shape {kernel}, strides {steps}, dilations {spread}")
     reach = tuple((k - 1) * d + 1 for k, d in zip(kernel, spread, strict=True))
@@ -137,7 +153,7 @@ def window(
         if ceil_mode and (count - 1) * step >= dim + before:
             count -= 1
         output.append(count)
-    return Window(tuple(size), kernel, steps, spread, begin, end, tuple(output))
+    return Window(size, kernel, steps, spread, begin, end, tuple(output))
 
 
 def _padding(
