@@ -35,31 +35,26 @@ export class Layouter {
   /** Results in the order of the inputs: at once when all are small or known, else later. Rejects with Superseded. */
   solve(inputs: LayoutInput[]): LayoutResult[] | Promise<LayoutResult[]> {
     this.cancel();
-    const keys = inputs.map(signature);
-    const distinct = new Map<LayoutInput, number>();
-    let size = 0;
-    inputs.forEach((input, i) => {
-      const same = [...distinct.keys()].some((other) => distinct.get(other) === keys[i] && equal(other, input));
-      if (same || this.#find(keys[i]!, input)) return;
-      distinct.set(input, keys[i]!);
-      size += input.count + input.netTarget.length;
+    // Taken out of the cache at once: what is stored below may push it out.
+    const signatures = inputs.map(signature);
+    const known = inputs.map((input, i) => this.#find(signatures[i]!, input));
+    const missing: LayoutInput[] = [], keys: number[] = [];
+    const places = inputs.map((input, i) => {
+      if (known[i]) return -1;
+      const key = signatures[i]!, same = missing.findIndex((other, k) => keys[k] === key && equal(other, input));
+      if (same >= 0) return same;
+      keys.push(key);
+      return missing.push(input) - 1;
     });
-    const missing = [...distinct.keys()];
-    const collect = (): LayoutResult[] => inputs.map((input, i) => this.#find(keys[i]!, input)!);
+    const size = missing.reduce((sum, { count, netTarget }) => sum + count + netTarget.length, 0);
     const began = performance.now();
-    const store = (results: LayoutResult[]): void => {
+    const take = (results: LayoutResult[]): LayoutResult[] => {
       this.milliseconds += performance.now() - began;
-      missing.forEach((input, i) => this.#store(distinct.get(input)!, input, results[i]!));
+      missing.forEach((input, i) => this.#store(keys[i]!, input, results[i]!));
+      return known.map((result, i) => result ?? results[places[i]!]!);
     };
     const worker = size > SMALL ? this.#startWorker() : null;
-    if (!worker) {
-      if (missing.length) store(missing.map(layout));
-      return collect();
-    }
-    return this.#ask(worker, missing).then((results) => {
-      store(results);
-      return collect();
-    });
+    return worker ? this.#ask(worker, missing).then(take) : take(missing.map(layout));
   }
 
   /** Makes an unfinished batch void: its promise rejects with Superseded. */

@@ -57,6 +57,16 @@ test("small layouts are answered at once, equal ones from the cache", () => {
   layouter.destroy();
 });
 
+test("a batch that is larger than the cache is answered as a whole", async () => {
+  const layouter = new Layouter();
+  const different = (from: number, to: number): LayoutInput[] =>
+    Array.from({ length: to - from }, (_, i) => ({ ...chain(2), width: new Float32Array(2).fill(from + i) }));
+  await layouter.solve(different(0, 100));
+  const results = await layouter.solve(different(0, 600));
+  assert.equal(results.filter(Boolean).length, 600);
+  layouter.destroy();
+});
+
 test("large layouts go to the Worker, and only what is not known yet", async () => {
   withWorker(FakeWorker);
   const layouter = new Layouter();
