@@ -1,17 +1,16 @@
-"""Shape rules of com.microsoft operators that are like others but for a detail, and of those that pack or count.
+"""Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimiser emit: what no line of laws says.
 
 Source: docs/ContribOperators.md of ONNX Runtime, and its schemas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
-from onnxlab.ops.conv_rules import average_pool, conv_transpose, max_pool
-from onnxlab.ops.elementwise_rules import same_as_first
+from onnxlab.ops.conv_rules import average_pool, conv, conv_transpose, max_pool
 from onnxlab.ops.facts import (
     MaybeFact,
     as_dim,
@@ -20,50 +19,148 @@ from onnxlab.ops.facts import (
     integers,
     items,
     like,
+    must_equal,
     normal_axis,
     scalar,
     unknown_shape,
 )
 from onnxlab.ops.generator_rules import range_
 from onnxlab.ops.indexing_rules import gather_nd
-from onnxlab.ops.matmul_rules import product_shape
+from onnxlab.ops.matmul_rules import gemm, product_shape
 from onnxlab.ops.nchwc_rules import on_channels_last
+from onnxlab.ops.norm_rules import dequantize_linear, quantize_linear
 from onnxlab.ops.recurrent_rules import recurrent
 from onnxlab.ops.reduce_rules import by_attribute
 from onnxlab.ops.registry import rule
 from onnxlab.ops.resize_rules import grid_sample
-from onnxlab.ops.shape_rules import pad
-from onnxlab.shapes import Dim, Expr, Fact, Shape, TensorFact, floor_div, known, product
+from onnxlab.ops.shape_rules import concat, pad, shape
+from onnxlab.shapes import Expr, Fact, FactError, Shape, TensorFact, ceil_div, floor_div, known, product
 
 Attributes = Mapping[str, Any]
 
 DOMAIN = "com.microsoft"
 
-for _name in (
-    "ScaledSiLU", "GatedAdd", "GatedRMSNorm", "BranchwiseRMSNorm", "MRotaryEmbedding", "SampleOp", "MoE", "QMoE",
-    "LongformerAttention", "QOrderedGelu", "QOrderedLayerNormalization", "QOrderedLongformerAttention", "Trilu",
-    "QOrderedAttention",
-):  # fmt: skip
-    rule(_name, domain=DOMAIN)(same_as_first)
+_LIKE: Mapping[str, Callable[..., Any]] = {
+    "FusedConv": conv, "FusedGemm": gemm, "QuantizeLinear": quantize_linear, "DequantizeLinear": dequantize_linear,
+    "GatherND": gather_nd, "GridSample": grid_sample, "Pad": pad, "AttnLSTM": recurrent,
+}  # fmt: skip
+"""Operators that have the rule of one of ai.onnx."""
 
-rule("GatherND", domain=DOMAIN)(gather_nd)
-rule("GridSample", domain=DOMAIN)(grid_sample)
-rule("Pad", domain=DOMAIN)(pad)
-rule("AttnLSTM", domain=DOMAIN)(recurrent)
+_PRODUCTS = {
+    "GemmFastGelu": (1, 0), "QOrderedMatMul": (2, 0),
+    "MatMulIntegerToFloat": (1, dtypes.FLOAT), "DynamicQuantizeMatMul": (1, dtypes.FLOAT),
+}  # fmt: skip
+"""Matrix products: which input the first one is multiplied with, and the element type (0: the first one's)."""
+
+_BROADCASTS = {
+    "QLinearAdd": ((0, 3), 0), "QLinearMul": ((0, 3), 0), "ComplexMul": ((0, 1), 0), "ComplexMulConj": ((0, 1), 0),
+    "MulInteger": ((0, 2), dtypes.INT32), "QLinearWhere": ((1, 0, 4), 0),
+}  # fmt: skip
+"""What broadcasts: the inputs that do, and the element type (0: that of the first one named)."""
 
 
-@rule("GemmFastGelu", domain=DOMAIN)
-def product_of(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, *others: MaybeFact) -> Fact:
-    """A matrix product; a bias and an activation after it change no dim."""
-    return like(a, product_shape(a.shape, b.shape))
+def _product(second: int, elem: int) -> Callable[..., Fact]:
+    def infer(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+        """A matrix product; a bias and an activation after it change no dim."""
+        return TensorFact(elem or elem_type(inputs[0]), product_shape(inputs[0].shape, inputs[second].shape))
+
+    return infer
 
 
-@rule("QOrderedMatMul", domain=DOMAIN)
-def ordered_product(
-    ctx: InferContext, attributes: Attributes, a: Fact, scale: Fact, b: Fact, *others: MaybeFact
+def _broadcast(slots: Sequence[int], elem: int) -> Callable[..., Fact]:
+    def infer(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+        """NumPy broadcasting; scales, zero points and what complex numbers mean change no dim."""
+        return TensorFact(elem or elem_type(inputs[slots[0]]), broadcast_shapes([inputs[at].shape for at in slots]))
+
+    return infer
+
+
+for _name, _infer in _LIKE.items():
+    rule(_name, domain=DOMAIN)(_infer)
+for _name, _given in _PRODUCTS.items():
+    rule(_name, domain=DOMAIN)(_product(*_given))
+for _name, _parts in _BROADCASTS.items():
+    rule(_name, domain=DOMAIN)(_broadcast(*_parts))
+
+
+@rule("FusedMatMul", domain=DOMAIN)
+@rule("FusedMatMulActivation", domain=DOMAIN)
+@rule("TransposeMatMul", domain=DOMAIN)
+def fused_matmul(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
+    """A matrix product of inputs that may be transposed."""
+    left = _transposed(a.shape, attributes.get("transA"), attributes.get("transBatchA"))
+    right = _transposed(b.shape, attributes.get("transB"), attributes.get("transBatchB"))
+    return like(a, product_shape(left, right))
+
+
+def _transposed(shape: Shape | None, inner: int | None, batch: int | None) -> Shape | None:
+    """The last two dims swapped; `batch` first moves the leading dim next to the last."""
+    if shape is None or len(shape) < 2:
+        return shape
+    if batch:
+        shape = (*shape[1:-1], shape[0], shape[-1])
+    return (*shape[:-2], shape[-1], shape[-2]) if inner else shape
+
+
+@rule("MatMulNBits", domain=DOMAIN)
+@rule("MatMulFpQ4", domain=DOMAIN)
+@rule("MatMulBnb4", domain=DOMAIN)
+def matmul_n_bits(ctx: InferContext, attributes: Attributes, a: Fact, *_weights: MaybeFact) -> Fact:
+    """The last dim, K, becomes N; the weight is packed."""
+    if a.shape is None:
+        return like(a, None)
+    must_equal(attributes["K"], a.shape[-1], "the last dim of {} is not the attribute K", a.shape)
+    return like(a, (*a.shape[:-1], attributes["N"]))
+
+
+@rule("SimplifiedLayerNormalization")
+def simplified_layer_normalization(
+    ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact
+) -> tuple[Fact, Fact]:
+    """The input's shape, and the inverse deviation with 1 from `axis` on."""
+    if x.shape is None:
+        return x.bare, TensorFact(dtypes.FLOAT)
+    axis = attributes.get("axis", -1) % max(len(x.shape), 1)
+    return x.bare, TensorFact(dtypes.FLOAT, (*x.shape[:axis], *(1,) * (len(x.shape) - axis)))
+
+
+@rule("QLinearConcat", domain=DOMAIN)
+def qlinear_concat(
+    ctx: InferContext, attributes: Attributes, y_scale: Fact, y_zero: MaybeFact, *inputs: MaybeFact
 ) -> Fact:
-    """A matrix product with a scale between its operands."""
-    return like(a, product_shape(a.shape, b.shape))
+    """Concat of every third input from the third on."""
+    tensors = [fact for fact in inputs[::3] if fact is not None]
+    return concat(ctx, attributes, *(fact.bare for fact in tensors))
+
+
+@rule("QLinearGlobalAveragePool", domain=DOMAIN)
+def qlinear_global_average_pool(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
+    """Every spatial dim becomes 1."""
+    if x.shape is None:
+        return like(x, None)
+    if attributes.get("channels_last"):
+        return like(x, (x.shape[0], *(1,) * (len(x.shape) - 2), x.shape[-1]))
+    return like(x, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+
+
+@rule("QGemm", domain=DOMAIN)
+def q_gemm(
+    ctx: InferContext, attributes: Attributes, a: Fact, a_scale: Fact, a_zero: MaybeFact, b: Fact, *others: MaybeFact
+) -> Fact:
+    """Gemm of quantized inputs: floats, or the type of the output's zero point where there is one."""
+    zero = others[4] if len(others) > 4 else None
+    shape = gemm(ctx, attributes, a.bare, b.bare).shape
+    return TensorFact(elem_type(zero) or dtypes.FLOAT, shape)
+
+
+@rule("DynamicQuantizeLSTM", domain=DOMAIN)
+def dynamic_quantize_lstm(
+    ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, r: Fact, *_others: MaybeFact
+) -> Any:
+    """An LSTM whose recurrent weight is transposed: hidden_size must be given."""
+    if not attributes.get("hidden_size"):
+        raise FactError("attribute hidden_size is missing", code="bad-attribute", expected="the hidden size")
+    return recurrent(ctx, attributes, x, w, r)
 
 
 @rule("MatMulInteger16", domain=DOMAIN)
@@ -81,27 +178,7 @@ def sparse_to_dense_matmul(ctx: InferContext, attributes: Attributes, a: Fact, b
     return like(b, product_shape(left, right))
 
 
-@rule("MulInteger", domain=DOMAIN)
-def mul_integer(
-    ctx: InferContext, attributes: Attributes, a: Fact, a_zero: MaybeFact, b: Fact, b_zero: MaybeFact = None
-) -> Fact:
-    """Broadcast, in int32."""
-    return TensorFact(dtypes.INT32, broadcast_shapes([a.shape, b.shape]))
 
-
-@rule("ComplexMul", domain=DOMAIN)
-@rule("ComplexMulConj", domain=DOMAIN)
-def complex_mul(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
-    """Broadcast; the last dim holds real and imaginary part."""
-    return like(a, broadcast_shapes([a.shape, b.shape]))
-
-
-@rule("QLinearWhere", domain=DOMAIN)
-def qlinear_where(
-    ctx: InferContext, attributes: Attributes, condition: Fact, x: Fact, scale: Fact, zero: Fact, y: Fact, *_: MaybeFact
-) -> Fact:
-    """Broadcast of condition, X and Y."""
-    return like(x, broadcast_shapes([condition.shape, x.shape, y.shape]))
 
 
 @rule("QLinearAveragePool", domain=DOMAIN)
@@ -165,64 +242,10 @@ def expand_dims(ctx: InferContext, attributes: Attributes, x: Fact, axis: Fact) 
     return like(x, (*x.shape[:place], 1, *x.shape[place:]))
 
 
-@rule("CDist", domain=DOMAIN)
-def c_dist(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
-    """[rows of A, rows of B]."""
-    rows = [fact.shape[0] if fact.shape else ctx.symbol(0, axis) for axis, fact in enumerate((a, b))]
-    return like(a, tuple(rows))
-
-
-@rule("CropAndResize", domain=DOMAIN)
-def crop_and_resize(ctx: InferContext, attributes: Attributes, x: Fact, rois: Fact, batch: Fact, size: Fact) -> Fact:
-    """[rois, channels, height, width] with the size that is asked for."""
-    wanted = items(size) or [None, None]
-    count = rois.shape[0] if rois.shape else ctx.symbol(0, 0)
-    channels = x.shape[1] if x.shape is not None and len(x.shape) == 4 else ctx.symbol(0, 1)
-    return like(x, (count, channels, *(as_dim(ctx, item, 0, 2 + at) for at, item in enumerate(wanted[:2]))))
-
-
-@rule("Unique", domain=DOMAIN)
-def unique(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact, Fact]:
-    """The different elements of a vector, for each element which of them it is, and how often each comes."""
-    count = ctx.symbol(0, 0)
-    length = x.shape[0] if x.shape else ctx.symbol(1, 0)
-    return like(x, (count,)), TensorFact(dtypes.INT64, (length,)), TensorFact(dtypes.INT64, (count,))
-
-
-@rule("Tokenizer", domain=DOMAIN)
-def tokenizer(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """The strings' dims, then as many as the longest has tokens."""
-    return like(x, None if x.shape is None else (*x.shape, ctx.symbol(0, len(x.shape))))
-
-
 @rule("MurmurHash3", domain=DOMAIN)
 def murmur_hash(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     """A hash of 32 bits for each element."""
     return TensorFact(dtypes.UINT32 if attributes.get("positive", 1) else dtypes.INT32, x.shape)
-
-
-@rule("NGramRepeatBlock", domain=DOMAIN)
-def n_gram_repeat_block(ctx: InferContext, attributes: Attributes, ids: Fact, scores: Fact) -> Fact:
-    """The scores, some of them lowered."""
-    return scores.bare
-
-
-@rule("IsAllFinite", domain=DOMAIN)
-def is_all_finite(ctx: InferContext, attributes: Attributes, *inputs: MaybeFact) -> Fact:
-    """One boolean."""
-    return TensorFact(dtypes.BOOL, ())
-
-
-@rule("BiasSplitGelu", domain=DOMAIN)
-def bias_split_gelu(ctx: InferContext, attributes: Attributes, x: Fact, bias: Fact) -> Fact:
-    """Half of the last dim."""
-    return like(x, (*x.shape[:-1], floor_div(x.shape[-1], 2)) if x.shape else None)
-
-
-@rule("SkipGroupNorm", domain=DOMAIN)
-def skip_group_norm(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> tuple[Fact, Fact]:
-    """The input's shape, and that of the sum with what is skipped."""
-    return x.bare, x.bare
 
 
 @rule("UnfoldTensor", domain=DOMAIN)
@@ -233,22 +256,6 @@ def unfold_tensor(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     axis, size = normal_axis(attributes.get("dim", -1), len(x.shape), "dim"), attributes["size"]
     count = floor_div(x.shape[axis] - size, attributes.get("step", 1)) + 1
     return like(x, (*x.shape[:axis], count, *x.shape[axis + 1 :], size))
-
-
-@rule("TorchEmbedding", domain=DOMAIN)
-def torch_embedding(ctx: InferContext, attributes: Attributes, weight: Fact, indices: Fact, *_: MaybeFact) -> Fact:
-    """The dims of the indices, then the width of the table."""
-    if indices.shape is None or not weight.shape:
-        return like(weight, None)
-    return like(weight, (*indices.shape, weight.shape[-1]))
-
-
-@rule("WordConvEmbedding", domain=DOMAIN)
-def word_conv_embedding(ctx: InferContext, attributes: Attributes, words: Fact, w: Fact, *_others: MaybeFact) -> Fact:
-    """[words, filters]."""
-    if words.shape is None or not w.shape:
-        return like(w, None)
-    return like(w, (*words.shape[:-1], w.shape[0]))
 
 
 @rule("GatherBlockQuantized", domain=DOMAIN)
@@ -262,16 +269,6 @@ def gather_block_quantized(
     shape: Shape = (*data.shape[:-1], data.shape[-1] * packed)
     axis = normal_axis(attributes.get("gather_axis", 0), len(shape), "gather_axis")
     return like(scales, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
-
-
-@rule("QEmbedLayerNormalization", domain=DOMAIN)
-def q_embed_layer_normalization(
-    ctx: InferContext, attributes: Attributes, ids: Fact, segments: MaybeFact, words: Fact, *_others: MaybeFact
-) -> tuple[Fact, Fact]:
-    """[batch, seq, hidden] as floats, and a mask index [batch]."""
-    batch, seq = ids.shape if ids.shape is not None and len(ids.shape) == 2 else (ctx.symbol(0, 0), ctx.symbol(0, 1))
-    hidden: Dim = words.shape[-1] if words.shape else ctx.symbol(0, 2)
-    return TensorFact(dtypes.FLOAT, (batch, seq, hidden)), TensorFact(dtypes.INT32, (batch,))
 
 
 @rule("Rfft", domain=DOMAIN)
@@ -292,173 +289,38 @@ def irfft(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     return like(x, (*x.shape[:-2], last))
 
 
-@rule("RelativePositionBias", domain=DOMAIN)
-def relative_position_bias(
-    ctx: InferContext, attributes: Attributes, table: Fact, query_length: Fact, key_length: Fact
-) -> Fact:
-    """[1, heads, length of the queries, length of the keys]."""
-    heads = table.shape[1] if table.shape is not None and len(table.shape) == 2 else ctx.symbol(0, 1)
-    lengths = [as_dim(ctx, _size(fact), 0, 2 + at) for at, fact in enumerate((query_length, key_length))]
-    return like(table, (1, heads, *lengths))
+@rule("GemmFloat8", domain=DOMAIN)
+def gemm_float8(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, *_others: MaybeFact) -> Fact:
+    """Gemm in the type `dtype`, float32 by default."""
+    return TensorFact(attributes.get("dtype") or dtypes.FLOAT, gemm(ctx, attributes, a, b).shape)
 
 
-def _size(fact: MaybeFact) -> Dim | None:
-    found = scalar(fact)
-    return found if isinstance(found, (int, Expr)) else None
+@rule("HyperConnectionPreMix", domain=DOMAIN)
+def hyper_connection_pre_mix(ctx: InferContext, attributes: Attributes, streams: Fact, gates: Fact) -> Fact:
+    """[..., C, H] without C; with `num_branches` the streams may also be flat, [..., C * H], which nothing tells."""
+    if streams.shape is None or len(streams.shape) < 2 or attributes.get("num_branches"):
+        return like(streams, None)
+    return like(streams, (*streams.shape[:-2], streams.shape[-1]))
 
 
-@rule("GatedRelativePositionBias", domain=DOMAIN)
-def gated_relative_position_bias(
-    ctx: InferContext, attributes: Attributes, query: Fact, bias: Fact, positions: Fact, *_others: MaybeFact
-) -> Fact:
-    """[batch, heads, seq, seq]."""
-    heads = attributes["num_heads"]
-    if query.shape is None or len(query.shape) != 3:
-        return like(query, (ctx.symbol(0, 0), heads, ctx.symbol(0, 2), ctx.symbol(0, 3)))
-    return like(query, (query.shape[0], heads, query.shape[1], query.shape[1]))
+@rule("QuantizeBFP", domain=DOMAIN)
+def quantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact, Fact]:
+    """Bytes, whose number is the hardware's affair; the input's shape, and its strides."""
+    strides = TensorFact(dtypes.INT64, None if x.shape is None else (len(x.shape),))
+    return TensorFact(dtypes.UINT8, (ctx.symbol(0, 0),)), shape(ctx, {}, x), strides
 
 
-@rule("PackedAttention", domain=DOMAIN)
-def packed_attention(ctx: InferContext, attributes: Attributes, x: Fact, weights: Fact, *_others: MaybeFact) -> Fact:
-    """[tokens, hidden of V]."""
-    sizes = attributes.get("qkv_hidden_sizes")
-    tokens = x.shape[0] if x.shape else ctx.symbol(0, 0)
-    hidden: Dim = ctx.symbol(0, 1)
-    if sizes:
-        hidden = sizes[2]
-    elif weights.shape:
-        hidden = floor_div(weights.shape[-1], 3)
-    return like(x, (tokens, hidden))
+@rule("DequantizeBFP", domain=DOMAIN)
+def dequantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact, wanted: Fact, strides: Fact) -> Fact:
+    """The shape that the second input says, in the type `dtype`, float32 by default."""
+    dims = items(wanted)
+    shown = None if dims is None else tuple(as_dim(ctx, dim, 0, axis) for axis, dim in enumerate(dims))
+    return TensorFact(attributes.get("dtype") or dtypes.FLOAT, shown)
 
 
-@rule("PackedMultiHeadAttention", domain=DOMAIN)
-def packed_multi_head_attention(
-    ctx: InferContext,
-    attributes: Attributes,
-    query: Fact,
-    key: MaybeFact = None,
-    value: MaybeFact = None,
-    *_: MaybeFact,
-) -> Fact:
-    """[tokens, hidden of V]; packed queries, keys and values are [tokens, heads, 3, head size]."""
-    if query.shape is not None and len(query.shape) == 4:
-        return like(query, (query.shape[0], product((query.shape[1], query.shape[3]))))
-    hidden = value.shape[-1] if value is not None and value.shape else ctx.symbol(0, 1)
-    return like(query, (query.shape[0] if query.shape else ctx.symbol(0, 0), hidden))
-
-
-@rule("DecoderMaskedMultiHeadAttention", domain=DOMAIN)
-def decoder_masked_multi_head_attention(
-    ctx: InferContext, attributes: Attributes, query: Fact, *others: MaybeFact
-) -> tuple[Fact, ...]:
-    """The query's shape; the present keys and values, which share the buffer of the past ones where asked to."""
-    past = others[4] if len(others) > 4 else None
-    shared = bool(attributes.get("past_present_share_buffer"))
-    present = like(query, past.shape if shared and past is not None else unknown_shape(ctx, 4, 1))
-    return query.bare, present, present
-
-
-@rule("SparseAttention", domain=DOMAIN)
-def sparse_attention(
-    ctx: InferContext,
-    attributes: Attributes,
-    query: Fact,
-    key: MaybeFact,
-    value: MaybeFact,
-    past_key: Fact,
-    past_value: Fact,
-    *_others: MaybeFact,
-) -> tuple[Fact, Fact, Fact]:
-    """The query's shape (packed: without keys and values); the caches, which are written in place."""
-    heads, groups = attributes["num_heads"], attributes["kv_num_heads"]
-    if query.shape is None or len(query.shape) != 3:
-        return like(query, unknown_shape(ctx, 3)), past_key.bare, past_value.bare
-    width = query.shape[2]
-    hidden = width if key is not None else floor_div(width, heads + 2 * groups) * heads
-    return like(query, (*query.shape[:2], hidden)), past_key.bare, past_value.bare
-
-
-@rule("MatMulNBitsQkv", domain=DOMAIN)
-def matmul_n_bits_qkv(
-    ctx: InferContext, attributes: Attributes, a: Fact, *_others: MaybeFact
-) -> tuple[Fact, Fact, Fact, Fact]:
-    """Queries of width Nq, keys and values of width Nkv, and the sum of input, skip and bias."""
-    shapes = [None if a.shape is None else (*a.shape[:-1], attributes[name]) for name in ("Nq", "Nkv", "Nkv")]
-    return (*(like(a, shape) for shape in shapes), a.bare)  # type: ignore[return-value]
-
-
-@rule("MatMulNBitsMlp", domain=DOMAIN)
-def matmul_n_bits_mlp(ctx: InferContext, attributes: Attributes, a: Fact, *_others: MaybeFact) -> tuple[Fact, Fact]:
-    """The last dim becomes N; and the sum of input and skip."""
-    return like(a, None if a.shape is None else (*a.shape[:-1], attributes["N"])), a.bare
-
-
-@rule("GreedySearch", domain=DOMAIN)
-@rule("Sampling", domain=DOMAIN)
-def greedy_search(
-    ctx: InferContext, attributes: Attributes, ids: Fact, length: Fact, *_others: MaybeFact
-) -> tuple[Fact, Fact]:
-    """[batch, longest length], and of Sampling the logits [batch, vocabulary]."""
-    batch = ids.shape[0] if ids.shape else ctx.symbol(0, 0)
-    size = attributes.get("vocab_size")
-    vocabulary = size if isinstance(size, int) and size > 0 else ctx.symbol(1, 1)
-    return like(ids, (batch, as_dim(ctx, _size(length), 0, 1))), TensorFact(dtypes.FLOAT, (batch, vocabulary))
-
-
-@rule("WhisperBeamSearch", domain=DOMAIN)
-@rule("BeamSearch", domain=DOMAIN)
-def beam_search(
-    ctx: InferContext,
-    attributes: Attributes,
-    ids: Fact,
-    length: Fact,
-    shortest: MaybeFact,
-    beams: Fact,
-    returned: Fact,
-    *_others: MaybeFact,
-) -> tuple[Fact, Fact, Fact]:
-    """[batch, sequences, longest length]; their scores; the scores of every step, beam and word."""
-    batch = ids.shape[0] if ids.shape else ctx.symbol(0, 0)
-    count = as_dim(ctx, _size(returned), 0, 1)
-    sequences = TensorFact(dtypes.INT32, (batch, count, as_dim(ctx, _size(length), 0, 2)))
-    scores = (ctx.symbol(2, 0), batch, as_dim(ctx, _size(beams), 2, 2), ctx.symbol(2, 3))
-    return sequences, TensorFact(dtypes.FLOAT, (batch, count)), TensorFact(dtypes.FLOAT, scores)
-
-
-@rule("RestorePadding", domain=DOMAIN)
-def restore_padding(ctx: InferContext, attributes: Attributes, x: Fact, offsets: Fact) -> Fact:
-    """[batch, seq, hidden] again."""
-    if x.shape is None or offsets.shape is None:
-        return like(x, unknown_shape(ctx, 3))
-    return like(x, (*offsets.shape, x.shape[-1]))
-
-
-@rule("GemmaRotaryEmbedding", domain=DOMAIN)
-def gemma_rotary_embedding(
-    ctx: InferContext, attributes: Attributes, table: Fact, q: Fact, q_rotated: Fact, k: Fact, k_rotated: Fact
-) -> tuple[Fact, Fact]:
-    """The shapes of queries and keys."""
-    return q.bare, k.bare
-
-
-@rule("RemovePadding", domain=DOMAIN)
-def remove_padding(ctx: InferContext, attributes: Attributes, x: Fact, counts: Fact) -> tuple[Fact, ...]:
-    """[tokens, hidden]; where each was, [batch, seq]; where each sequence begins, [batch + 1]; the longest one."""
-    if x.shape is None or len(x.shape) != 3:
-        batch, seq, hidden = ctx.symbol(1, 0), ctx.symbol(1, 1), ctx.symbol(0, 1)
-    else:
-        batch, seq, hidden = x.shape
-    kinds = [(batch, seq), (batch + 1,), (1,)]
-    return (like(x, (ctx.symbol(0, 0), hidden)), *(TensorFact(dtypes.INT32, shape) for shape in kinds))
-
-
-@rule("QuantizeWithOrder", domain=DOMAIN)
-def quantize_with_order(ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact) -> Fact:
-    """The input's shape in int8."""
-    return TensorFact(dtypes.INT8, x.shape)
-
-
-@rule("DequantizeWithOrder", domain=DOMAIN)
-def dequantize_with_order(ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact) -> Fact:
-    """The input's shape in float32, or the type `to`."""
-    return TensorFact(attributes.get("to") or dtypes.FLOAT, x.shape)
+@rule("BitmaskDropout", domain=DOMAIN)
+@rule("BitmaskBiasDropout", domain=DOMAIN)
+def bitmask_dropout(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> tuple[Fact, Fact]:
+    """The input's shape; the mask has a bit for each element, 32 in a number."""
+    words = ctx.symbol(1, 0) if x.shape is None else ceil_div(product(x.shape), 32)
+    return x.bare, TensorFact(dtypes.UINT32, (words,))

@@ -9,18 +9,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from onnxlab.limits import InferContext
-from onnxlab.ops.conv_rules import average_pool, conv, global_pool, max_pool, qlinear_conv
+from onnxlab.ops.conv_rules import average_pool, conv, conv_transpose, global_pool, max_pool, qlinear_conv
+from onnxlab.ops.elementwise_rules import same_as_first
 from onnxlab.ops.facts import MaybeFact, like, unknown_shape
 from onnxlab.ops.registry import rule
-from onnxlab.shapes import Dim, Fact, Shape
+from onnxlab.ops.resize_rules import grid_sample
+from onnxlab.ops.shape_rules import depth_to_space, space_to_depth
+from onnxlab.shapes import Fact, Shape, ceil_div
 
 Attributes = Mapping[str, Any]
 Infer = Callable[..., Any]
 
 BLOCKED = "com.microsoft.nchwc"
 INTERNAL = "com.ms.internal.nhwc"
-LARGEST_BLOCK = 16
-"""Channels are padded to whole blocks of 8 or 16, by the processor."""
+BLOCKS = (8, 16)
+"""Channels are padded to whole blocks, of a size by the processor."""
 
 
 def channels_first(shape: Shape | None) -> Shape | None:
@@ -55,6 +58,18 @@ def _conv_of_last(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, *
     return conv(ctx, attributes, x, like(w, channels_first(w.shape)))
 
 
+def _quantized_conv_transpose(
+    ctx: InferContext, attributes: Attributes, x: Fact, x_scale: Fact, x_zero: Fact, w: Fact, *_others: MaybeFact
+) -> Fact:
+    """A quantized transposed convolution; the filters have their channels first."""
+    return conv_transpose(ctx, attributes, x, w)
+
+
+def _of_image_alone(infer: Infer) -> Infer:
+    """A rule that sees the first input only: scales and zero points change no dim."""
+    return lambda ctx, attributes, x, *_others: infer(ctx, attributes, x)
+
+
 rule("NhwcMaxPool", domain="com.microsoft")(on_channels_last(max_pool))
 rule("NhwcConv", domain="com.microsoft")(on_channels_last(_conv_of_last))
 rule("NhwcFusedConv", domain="com.microsoft")(on_channels_last(_activation_conv))
@@ -66,6 +81,16 @@ for _name in ("GlobalMaxPool", "GlobalAveragePool"):
     rule(_name, domain=BLOCKED)(global_pool)
     rule(_name, domain=INTERNAL)(on_channels_last(global_pool))
 rule("Conv", domain=BLOCKED)(_activation_conv)
+_OF_LAST: dict[str, Infer] = {
+    "Conv": _activation_conv, "ConvTranspose": conv_transpose, "QLinearConv": qlinear_conv,
+    "QLinearConvTranspose": _quantized_conv_transpose, "QLinearAveragePool": _of_image_alone(average_pool),
+    "LpPool": average_pool, "GlobalLpPool": global_pool, "GridSample": grid_sample,
+    "DepthToSpace": depth_to_space, "SpaceToDepth": space_to_depth,
+}  # fmt: skip
+for _name, _infer in _OF_LAST.items():
+    rule(_name, domain=INTERNAL)(on_channels_last(_infer))
+for _name in ("BatchNormalization", "InstanceNormalization", "LRN"):
+    rule(_name, domain=INTERNAL)(same_as_first)
 
 
 @rule("QLinearConv", domain="com.microsoft")
@@ -78,13 +103,12 @@ def qlinear_conv_of_last(ctx: InferContext, attributes: Attributes, x: Fact, *ot
 
 @rule("ReorderInput", domain=BLOCKED)
 def reorder_input(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """Into blocks: the same logical dims, channels filled up to whole blocks."""
+    """Into blocks: the same logical dims, channels filled up to whole blocks where these are as many for all sizes."""
     shape = channels_first(x.shape) if attributes.get("channels_last") else x.shape
     if shape is None or len(shape) < 2:
         return like(x, shape)
-    channels: Dim = shape[1]
-    if not isinstance(channels, int) or channels % LARGEST_BLOCK:
-        channels = ctx.symbol(0, 1)
+    padded = {ceil_div(shape[1], block) * block for block in BLOCKS}
+    channels = padded.pop() if len(padded) == 1 else ctx.symbol(0, 1)
     return like(x, (shape[0], channels, *shape[2:]))
 
 
