@@ -113,7 +113,7 @@ def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
         _interpret(calls[0], first, last)
         return
     frame.shared[:] = 0
-    together(lambda number: _interpret(calls[number], first, last), threads)
+    together(lambda number: _interpret(calls[number], first, last), threads, frame.halt)
 
 
 def _forget() -> None:

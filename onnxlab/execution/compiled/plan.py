@@ -72,7 +72,7 @@ class PlanBuilder:
             kernel: name of what does it.
             units: pieces of work that threads may share.
             values: its words by the names of FIELDS; those left out are 0.
-            reads, writes: what it touches, for the layout of the arena.
+            reads, writes: what it touches, for the layout of the arena; what `values` show is found out.
             work: about how many nanoseconds it takes.
         """
         number = len(self.records)
@@ -81,18 +81,11 @@ class PlanBuilder:
         self.records.append(row + [0] * (WORDS - len(row)))
         self.kernels.append(kernel)
         self.work.append(work)
-        for view in (*reads, *writes):
-            if view is not None:
-                self._touch(view.buffer, number)
-
-    def _touch(self, buffer: Buffer, number: int) -> None:
-        if buffer.kind != "constant":
+        touched = [view.buffer for view in (*reads, *writes) if view is not None]
+        for buffer in (*touched, *(word[0] for word in row if isinstance(word, tuple) and word[0] is not None)):
             buffer.first = number if buffer.first < 0 else buffer.first
             buffer.last = number
-        elif id(buffer) not in self._buffers:
-            assert buffer.array is not None
-            self._kept.append(buffer.array)
-        self._buffers[id(buffer)] = buffer
+            self._buffers[id(buffer)] = buffer
 
     def finish(self, inputs: int, outputs: Sequence[Result], address_of: Callable[[str], int]) -> Plan:
         """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
@@ -113,6 +106,7 @@ class PlanBuilder:
                 patches.setdefault(("table", 0), []).append((index, 8 * (len(self.records) * WORDS + offset)))
             elif buffer.kind == "constant":
                 assert buffer.array is not None
+                self._kept.append(buffer.array)
                 template[index] = buffer.array.__array_interface__["data"][0] + offset
             elif buffer.kind == "arena":
                 patches.setdefault(("arena", 0), []).append((index, buffer.offset + offset))
@@ -141,6 +135,10 @@ def _lay_out(buffers: list[Buffer]) -> int:
         at = next((i for i, other in enumerate(placed) if other.offset > offset), len(placed))
         placed.insert(at, buffer)
     return total
+
+
+empty = np.empty
+"""Memory for outputs."""
 
 
 def aligned(nbytes: int) -> Array:
@@ -261,7 +259,7 @@ class Plan:
         Raises:
             IndexError: an index was beyond its axis.
         """
-        outputs = [np.empty(*result) if isinstance(result, tuple) else result for result in self._outputs]
+        outputs = [empty(*result) if isinstance(result, tuple) else result for result in self._outputs]
         try:
             frame = self._idle.pop()
         except IndexError:

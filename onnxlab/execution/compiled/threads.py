@@ -36,17 +36,33 @@ class _Helper(threading.Thread):
             del job, done
 
 
-def together(job: Job, threads: int) -> None:
-    """Call `job(0)` here and `job(1)` … in helpers, all at once; returns when all are done, and raises what one did."""
+def together(job: Job, threads: int, halt: Callable[[], None]) -> None:
+    """Call `job(0)` here and `job(1)` … in helpers, all at once; returns when all are done, and raises what one did.
+
+    It does not return before, whatever happens, because helpers work in the caller's memory: where this thread is
+    interrupted, `halt` is called, which has to end the others.
+    """
     done: SimpleQueue[BaseException | None] = SimpleQueue()
+    failures: list[BaseException | None] = []
     for number in range(1, threads):
         try:
             helper = _idle.pop()
         except IndexError:
             helper = _Helper()
         helper.jobs.put((job, number, done))
-    job(0)
-    failures = [done.get() for _ in range(1, threads)]
+    try:
+        job(0)
+    except BaseException as error:
+        halt()
+        failures.append(error)
+    left = threads - 1
+    while left:
+        try:
+            failures.append(done.get())
+            left -= 1
+        except BaseException as error:  # Ctrl-C
+            halt()
+            failures.append(error)
     for failure in failures:
         if failure is not None:
             raise failure

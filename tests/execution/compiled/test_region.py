@@ -13,6 +13,7 @@ import pytest
 from onnxlab.errors import RunStopped
 from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.host import HOSTS, host
+from onnxlab.execution.compiled.threads import together
 from onnxlab.limits import Limits
 from tests.execution.compiled.regions import Both, Recipe, assert_close, check
 
@@ -130,6 +131,21 @@ def test_threads_share_a_plan():
     for thread in threads:
         thread.join(60)
     assert not wrong
+
+
+def test_an_interrupt_waits_for_those_who_work_in_our_memory():
+    halted, ended = threading.Event(), []
+
+    def job(number):
+        if number == 0:
+            raise KeyboardInterrupt
+        assert halted.wait(60)
+        time.sleep(0.05)
+        ended.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        together(job, 3, halted.set)
+    assert sorted(ended) == [1, 2]
 
 
 def test_two_threads_give_what_one_gives():
