@@ -35,6 +35,9 @@ EDITS = (
 
 PROBE = bytes(range(0xA0, 0xA8))
 
+FRESH = 5.0
+"""Seconds for which a snapshot that was made ahead is kept for the page."""
+
 
 class Session:
     """One view of a model.
@@ -56,6 +59,7 @@ class Session:
         self._hub = hub_of(model)
         self.editor = Editor(model, self._hub, self.id)
         self._outbox = Outbox(send, self._state_event)
+        self._ahead: tuple[int, float, tuple[JSON, bytes]] | None = None
         self.tensors = Tensors(model)
         self._runs = Runs(model)
         self._leave = self._hub.follow(self._commit, self._state_changed)
@@ -132,10 +136,21 @@ class Session:
         self._outbox.binary = ok
         return {}
 
+    def prepare(self) -> None:
+        """Make the answer to the page's first question while the page is still on its way to ask."""
+        with self.model.graph.lock:
+            self._ahead = self.model.version, time.monotonic() + FRESH, self._hub.scene.snapshot()
+
+    def _scene(self) -> tuple[JSON, bytes]:
+        ahead, self._ahead = self._ahead, None
+        if ahead and ahead[0] == self.model.version and time.monotonic() < ahead[1]:
+            return ahead[2]
+        return self._hub.scene.snapshot()
+
     def _snapshot(self) -> tuple[JSON, list[bytes]]:
         model = self.model
         with model.graph.lock:
-            content, buffer = self._hub.scene.snapshot()
+            content, buffer = self._scene()
             content["diagnostics"] = protocol.diagnostics(model.diagnostics)
             content["version"] = wire_version(model.version)
             content["seq"] = self._outbox.seq
@@ -235,6 +250,7 @@ class Session:
     # -- events -------------------------------------------------------------------------------------------
 
     def _commit(self, commit: "Commit", delta: JSON) -> None:
+        self._ahead = None
         self.summaries.clear()
         self.tensors.made = {}
         about = {"version": wire_version(commit.version), "label": commit.label, "kind": commit.kind}

@@ -182,6 +182,7 @@ class ModelWidget(anywidget.AnyWidget):
             IPython.display.display(display.StaticView(self.model))  # type: ignore[no-untyped-call]
         else:
             display.publish(self.model, self.model_id, self._session.hierarchy)
+            self._session.prepare()
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """The widget, the picture and the text in one, for those who ask for a bundle."""

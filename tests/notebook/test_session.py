@@ -84,6 +84,14 @@ def test_an_edit_sends_its_effect_before_its_reply(page: Page, model: onnxlab.Mo
     assert not page.events[-1]["dirty"]
 
 
+def test_a_snapshot_that_was_made_ahead_is_of_the_model_as_it_is(page: Page) -> None:
+    page.session.prepare()
+    assert page.ask("snapshot") == page.ask("snapshot")
+    page.session.prepare()
+    page.model.nodes[0].name = "another"
+    assert any(name.endswith("another") for name in page.ask("snapshot")["names"])
+
+
 def test_the_page_knows_the_opsets_as_they_are(page: Page) -> None:
     before = dict(page.model.opsets)
     assert page.ask("snapshot")["opsets"] == before
