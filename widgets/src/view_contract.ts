@@ -68,8 +68,8 @@ export interface Picture {
   foldAll(): void;
   /** Brings a group into view, with what is around it open, and marks it. */
   revealGroup(group: number): void;
-  /** The groups of the run that a group is drawn in, and whether it shows all of them; null where it is drawn alone. */
-  runOf(group: number): { groups: number[]; all: boolean } | null;
+  /** The groups like it in the run that a group is drawn in, and whether that shows all; null where it is drawn alone. */
+  runOf(group: number): { likes: number[]; all: boolean } | null;
   /** Lets the run of a group show all its groups, or one for all. */
   showAll(group: number, all: boolean): void;
   openScope(scope: number): void;

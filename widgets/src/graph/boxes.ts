@@ -71,8 +71,8 @@ const TIMES_WIDTH = 48;
 
 function groupBox(hierarchy: Hierarchy, key: number, measure: Measure): Box {
   const group = hierarchy.containers.get(key)!, kind = kindOf(key);
-  const each = kind === RUN ? hierarchy.containers.get(group.groups[0]!)!.size : group.size;
-  const subtitle = plural(each, "node");
+  const repeated = kind === RUN ? group.groups.slice(0, group.period) : [key];
+  const subtitle = plural(repeated.reduce((sum, each) => sum + hierarchy.containers.get(each)!.size, 0), "node");
   const text = Math.max(measure(group.name, "title") + 18, measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0));
   const width = Math.max(GROUP_MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + 4;

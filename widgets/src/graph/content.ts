@@ -37,22 +37,23 @@ export interface Content {
 
 /** Collects the content of a container. O(nodes inside and their inputs). */
 export function contentOf(store: Store, hierarchy: Hierarchy, container: number): Content {
-  return new Collector(store, hierarchy, container).collect();
+  return new Collector(store, hierarchy, hierarchy.containers.get(container)!).collect();
 }
 
-/** The content of a run that shows one of its groups for all: what comes and goes of the others does so there. */
-export function contentOfOne(store: Store, hierarchy: Hierarchy, run: number, shown: number): Content {
+/** The content of a run that shows some of its groups for all: what comes and goes of the others does so there. */
+export function contentOfSome(store: Store, hierarchy: Hierarchy, run: number, shown: readonly number[]): Content {
   const top = new Map<number, number>(), bottom = new Map<number, number>();
-  const ours = hierarchy.membersOf(shown);
-  for (const group of hierarchy.containers.get(run)!.groups) {
-    if (group === shown) continue;
+  const around = hierarchy.containers.get(run)!, ours = shown.map((group) => hierarchy.membersOf(group));
+  around.groups.forEach((group, k) => {
+    if (shown.includes(group)) return;
     hierarchy.membersOf(group).forEach((id, i) => {
-      const theirs = store.nodes.get(id)!, here = store.nodes.get(ours[i]!)!;
+      const theirs = store.nodes.get(id)!, here = store.nodes.get(ours[k % shown.length]![i]!)!;
       theirs.inputs.forEach((value, slot) => top.set(value, here.inputs[slot]!));
       theirs.outputs.forEach((value, slot) => bottom.set(value, here.outputs[slot]!));
     });
-  }
-  return { ...contentOf(store, hierarchy, shown), container: run, like: { top, bottom } };
+  });
+  const here = shown.length === 1 ? hierarchy.containers.get(shown[0]!)! : { ...around, groups: [...shown] };
+  return { ...new Collector(store, hierarchy, here).collect(), container: run, like: { top, bottom } };
 }
 
 const MAX_ITEMS = 2 ** 22;
@@ -79,14 +80,19 @@ class Collector {
   /** Value and target of the lines so far. */
   readonly #pairs = new Set<number>();
 
-  constructor(store: Store, hierarchy: Hierarchy, container: number) {
+  constructor(store: Store, hierarchy: Hierarchy, here: Container) {
     this.#store = store;
     this.#hierarchy = hierarchy;
-    this.#here = hierarchy.containers.get(container)!;
-    this.#content = { container, items: [], top: [], bottom: [], nets: [], like: null };
+    this.#here = here;
+    this.#content = { container: here.key, items: [], top: [], bottom: [], nets: [], like: null };
     this.#outputs = new Set(store.scopes.get(this.#here.scope)?.outputs);
-    this.#bodies = hierarchy.nested ? hierarchy.below(container).filter((key) => hierarchy.containers.get(key)?.kind === "body") : [];
+    this.#bodies = hierarchy.nested ? [here.key, ...this.#below()].filter((key) => hierarchy.containers.get(key)?.kind === "body") : [];
     if (hierarchy.nested) this.#findPassed(new Set(this.#bodies));
+  }
+
+  /** Keys of the containers inside. */
+  #below(): number[] {
+    return [...this.#here.groups, ...this.#here.hosts].flatMap((key) => this.#hierarchy.below(key));
   }
 
   #findPassed(inside: ReadonlySet<number>): void {
@@ -103,7 +109,7 @@ class Collector {
       if (!((this.#store.values.get(value)?.flags ?? 0) & INITIALIZER)) this.#terminal(INPUT, value);
     }
     this.#addItems();
-    const nodes = this.#hierarchy.nodesInside(key);
+    const nodes = [this.#here.nodes, ...this.#below().map((inner) => this.#hierarchy.containers.get(inner)!.nodes)].flat();
     for (const node of nodes) this.#addReads(node);
     for (const body of this.#bodies) this.#addFormals(body);
     const outputs = scope ? this.#addOutputs(new Set(scope.outputs)) : new Map<number, number>();

@@ -1,7 +1,7 @@
 /** The picture in words and numbers, for tests in a browser. */
 
 import type { Camera } from "./canvas/camera.ts";
-import { ALL, BODY, GROUP, INPUT, NODE, OUTPUT, OUTSIDE, RUN, type Kind } from "./keys.ts";
+import { ALL, BODY, GROUP, INPUT, NODE, OUTPUT, OUTSIDE, RUN, SHOWN, type Kind } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 export interface DebugBox {
@@ -29,7 +29,7 @@ export interface DebugState {
 }
 
 const KINDS: Record<Kind, DebugBox["kind"]> = {
-  [NODE]: "node", [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [OUTSIDE]: "outside", [BODY]: "body", [RUN]: "run", [ALL]: "run",
+  [NODE]: "node", [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [OUTSIDE]: "outside", [BODY]: "body", [RUN]: "run", [ALL]: "run", [SHOWN]: "run",
 };
 
 export interface Shown {

@@ -9,7 +9,7 @@ import type { Store } from "../store.ts";
 import type { Measure } from "./boxes.ts";
 import type { Camera } from "./canvas/camera.ts";
 import { SceneIndex } from "./canvas/visible.ts";
-import { firstLook, shownOf, withAll, withFolded, withOpen } from "./fold.ts";
+import { firstLook, shownOf, withAll, withAround, withFolded, withOpen } from "./fold.ts";
 import type { Flow } from "./flow.ts";
 import { Hierarchy } from "./hierarchy.ts";
 import { GROUP, NODE, RUN, keyOf, kindOf } from "./keys.ts";
@@ -229,11 +229,12 @@ export class Explorer {
     this.#unfold(change(hierarchy, this.viewpoint.open, key, all), key);
   }
 
-  /** The groups of the run around a group, and whether it shows all of them; null for other groups. */
-  runOf(group: number): { key: number; groups: readonly number[]; all: boolean } | null {
+  /** The run around a group, and whether it shows all its groups; null for other groups. */
+  runOf(group: number): { key: number; groups: readonly number[]; period: number; all: boolean } | null {
     const hierarchy = this.#hierarchy, key = hierarchy?.containers.get(keyOf(GROUP, group))?.parent ?? 0;
     if (!hierarchy || kindOf(key) !== RUN) return null;
-    return { key, groups: hierarchy.containers.get(key)!.groups, all: this.isOpen(key) && shownOf(hierarchy, this.viewpoint.open, key) === 0 };
+    const { groups, period } = hierarchy.containers.get(key)!;
+    return { key, groups, period, all: this.isOpen(key) && !shownOf(hierarchy, this.viewpoint.open, key).length };
   }
 
   /** Lets a run show all its groups, or one for all. */
@@ -284,7 +285,8 @@ export class Explorer {
     if (this.#look().hierarchy.homeOf(record.scope) === undefined) this.#goTo(this.#outermost(record.scope));
     const { hierarchy } = this.#look();
     const shown = hierarchy.inlined.get(node) ?? node, key = keyOf(NODE, shown);
-    this.#bring(hierarchy.containerOf(shown) ?? 0, () => this.index!.scene.indexOf.get(key));
+    const container = hierarchy.containerOf(shown) ?? 0;
+    this.#bring(container > 0 ? withOpen(hierarchy, this.viewpoint.open, container) : this.viewpoint.open, () => this.index!.scene.indexOf.get(key));
     return key;
   }
 
@@ -294,11 +296,9 @@ export class Explorer {
     if (!this.#store.scopes.has(scope)) return false;
     this.#options.leaving();
     if (this.#look().hierarchy.homeOf(scope) === undefined) this.#goTo(this.#outermost(scope));
-    const { containers } = this.#look().hierarchy;
-    if (!containers.has(key)) return false;
-    const { parent } = containers.get(key)!;
-    // In a run it becomes the one that shows for all.
-    this.#bring(kindOf(parent) === RUN ? key : parent, () => boxOfContainer(this.ground!, key));
+    const { hierarchy } = this.#look();
+    if (!hierarchy.containers.has(key)) return false;
+    this.#bring(withAround(hierarchy, this.viewpoint.open, key), () => boxOfContainer(this.ground!, key));
     return true;
   }
 
@@ -313,10 +313,9 @@ export class Explorer {
     return outer;
   }
 
-  /** Opens a container and what is around it, and moves the camera to a box inside. */
-  #bring(container: number, box: () => number | undefined): void {
-    const { hierarchy, viewpoint } = this.#look();
-    const open = container > 0 ? withOpen(hierarchy, viewpoint.open, container) : viewpoint.open;
+  /** Shows the scope with other things open, and moves the camera to a box. */
+  #bring(open: ReadonlySet<number>, box: () => number | undefined): void {
+    const { viewpoint } = this;
     const centre = (): void => {
       const at = box() ?? -1;
       if (at >= 0) viewpoint.bringIntoView(this.#camera, this.index!.scene, at, READING_ZOOM);

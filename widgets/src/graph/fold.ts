@@ -1,13 +1,13 @@
 /**
  * What is open: a set of keys of containers per scope. Pure functions of such sets, and the choice that a first look starts with.
  *
- * An open run shows one of its groups for all, the first that is open itself, without a frame around it; with keyOf(ALL) in
- * the set it shows all of them.
+ * An open run shows one of its groups for all, without a frame around it (or one of each kind, where several alternate): the
+ * first, or that with keyOf(SHOWN) in the set; with keyOf(ALL) in the set it shows all of them.
  */
 
 import type { Store } from "../store.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
-import { ALL, RUN, idOf, keyOf, kindOf } from "./keys.ts";
+import { ALL, BODY, RUN, SHOWN, idOf, keyOf, kindOf } from "./keys.ts";
 
 /** Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read it. */
 export const FIRST_LOOK = 100;
@@ -36,11 +36,13 @@ export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK
   return open;
 }
 
-/** What shows when a container is opened: itself, of a node its bodies, of a run its first group. */
+/** What shows when a container is opened: itself, of a node its bodies, of a run its first group or groups. */
 function partsOf(hierarchy: Hierarchy, container: Container): Container[] {
   const get = (key: number): Container => hierarchy.containers.get(key)!;
   if (container.kind === "node") return container.groups.map(get);
-  return container.kind === "run" ? [get(container.groups[0]!)] : [container];
+  if (container.kind !== "run") return [container];
+  const shown = container.groups.slice(0, container.period);
+  return shown.length === 1 ? shown.map(get) : [{ ...container, groups: shown }];
 }
 
 interface Class {
@@ -76,29 +78,39 @@ function terminalsOf(store: Store, { kind, scope }: Container): number {
   return body ? body.inputs.length + body.outputs.length : 0;
 }
 
-/** The group that an open run shows for all; 0: it shows all of them. */
-export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number): number {
-  const groups = hierarchy.containers.get(run)?.groups ?? [];
-  if (open.has(keyOf(ALL, idOf(run)))) return 0;
-  return groups.find((group) => open.has(group)) ?? groups[0] ?? 0;
+/** The groups that an open run shows for all: one, or one of each kind that alternate; none: it shows all of them. */
+export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number): readonly number[] {
+  const found = hierarchy.containers.get(run);
+  if (!found || open.has(keyOf(ALL, idOf(run)))) return [];
+  const { groups, period } = found, at = groups.findIndex((group) => open.has(keyOf(SHOWN, idOf(group))));
+  const first = Math.max(0, at - (at % period));
+  return groups.slice(first, first + period);
 }
 
-/** Opens a container (`all`: and all inside it) and what is around it. A group of a run becomes the one that shows. */
+/** Lets a run show the groups around one of them for all. */
+function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: number): void {
+  const { groups, period } = hierarchy.containers.get(run)!, at = groups.indexOf(group);
+  for (const each of groups) now.delete(keyOf(SHOWN, idOf(each)));
+  now.add(keyOf(SHOWN, idOf(groups[at - (at % period)]!)));
+}
+
+/** Opens what is around a container. A group of a run becomes one of those that show for all. */
+export function withAround(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number): Set<number> {
+  const now = new Set(open), path = hierarchy.around(key);
+  path.forEach((each, i) => {
+    if (i > 0 && each > 0) now.add(each);
+    if (i > 0 && kindOf(each) === RUN) choose(hierarchy, now, each, path[i - 1]!);
+  });
+  return now;
+}
+
+/** Opens a container (`all`: and all inside it) and what is around it. */
 export function withOpen(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number, all = false): Set<number> {
-  const now = new Set(open);
-  const opened = all ? hierarchy.below(key) : [key, ...(hierarchy.containers.get(key)?.groups ?? []).filter((inner) => hierarchy.containers.get(inner)!.kind === "body")];
-  for (const each of opened) {
+  const now = withAround(hierarchy, open, key);
+  const bodies = (hierarchy.containers.get(key)?.groups ?? []).filter((inner) => kindOf(inner) === BODY);
+  for (const each of all ? hierarchy.below(key) : [key, ...bodies]) {
     now.add(each);
     if (all && kindOf(each) === RUN) now.add(keyOf(ALL, idOf(each)));
-  }
-  let inner = key;
-  for (const each of hierarchy.around(key).slice(1)) {
-    if (each > 0) now.add(each);
-    if (kindOf(each) === RUN && shownOf(hierarchy, now, each)) {
-      for (const group of hierarchy.containers.get(each)!.groups) if (group !== inner) now.delete(group);
-      now.add(inner);
-    }
-    inner = each;
   }
   return now;
 }
@@ -107,21 +119,29 @@ export function withOpen(hierarchy: Hierarchy, open: ReadonlySet<number>, key: n
 export function withFolded(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number, all = false): Set<number> {
   const now = new Set(open);
   const parent = hierarchy.containers.get(key)?.parent ?? 0;
-  const alone = kindOf(parent) === RUN && shownOf(hierarchy, open, parent) === key;
   for (const each of all ? hierarchy.below(key) : [key]) now.delete(each);
-  if (alone) now.delete(parent);
+  if (isFrameless(hierarchy, open, parent, key)) now.delete(parent);
   return now;
 }
 
-/** Lets an open run show all its groups, or one for all. */
+/** Lets an open run show all its groups, or one for all: that which shows, or the first that is open. */
 export function withAll(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number, all: boolean): Set<number> {
-  const now = new Set(open).add(run), sign = keyOf(ALL, idOf(run));
-  const shown = shownOf(hierarchy, open, run);
+  const now = new Set(open).add(run), sign = keyOf(ALL, idOf(run)), { groups, period } = hierarchy.containers.get(run)!;
   if (all) {
-    now.add(sign);
-    if (shown) now.add(shown);
-  } else now.delete(sign);
+    const [shown] = shownOf(hierarchy, open, run);
+    if (shown && period === 1) now.add(shown);
+    return now.add(sign);
+  }
+  now.delete(sign);
+  const chosen = groups.some((group) => open.has(keyOf(SHOWN, idOf(group))));
+  const first = groups.find((group) => open.has(group));
+  if (!chosen && first) choose(hierarchy, now, run, first);
   return now;
+}
+
+/** Whether a group is the one that a run shows for all: it has no frame but the run's. */
+function isFrameless(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number, group: number): boolean {
+  return kindOf(run) === RUN && hierarchy.containers.get(run)!.period === 1 && shownOf(hierarchy, open, run)[0] === group;
 }
 
 /** Key of the outermost container in whose place a node shows, 0 when its own box does. */
@@ -141,10 +161,10 @@ function hiding(hierarchy: Hierarchy, open: ReadonlySet<number>, path: readonly 
     const key = path[i]!;
     if (key <= 0) continue;
     if (!open.has(key)) return key;
-    const shown = kindOf(key) === RUN ? shownOf(hierarchy, open, key) : 0;
-    if (!shown) continue;
-    if (path[i - 1] !== shown) return key;
-    i--;
+    const shown = kindOf(key) === RUN ? shownOf(hierarchy, open, key) : [], inner = path[i - 1] ?? 0;
+    if (!shown.length) continue;
+    if (!shown.includes(inner)) return key;
+    if (isFrameless(hierarchy, open, key, inner)) i--;
   }
   return 0;
 }

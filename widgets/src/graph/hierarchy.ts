@@ -23,6 +23,8 @@ export interface Container {
   /** Keys of what is directly inside and no node: groups, runs, of a node its bodies. */
   groups: number[];
   nodes: number[];
+  /** Of a run: how many kinds of groups alternate in it. */
+  period: number;
   /** Keys of those nodes that are containers too. */
   hosts: number[];
   /** Nodes inside, at any depth; those that are drawn inside others count. */
@@ -133,7 +135,7 @@ export class Hierarchy {
   }
 
   #add(key: number, parent: number, scope: number, first: number, name = "", kind = ""): Container {
-    const container = { key, parent, name, kind, scope, groups: [], nodes: [], hosts: [], size: 0, first };
+    const container = { key, parent, name, kind, scope, groups: [], nodes: [], period: 1, hosts: [], size: 0, first };
     this.containers.set(key, container);
     return container;
   }
@@ -221,10 +223,10 @@ export class Hierarchy {
   }
 
   #findRuns(container: Container): void {
-    for (const { groups, name } of findRuns(this.#store, this, container)) {
+    for (const { groups, period, name } of findRuns(this.#store, this, container)) {
       const [first = 0] = groups, members = groups.map((group) => this.containers.get(group)!);
       const run = this.#add(keyOf(RUN, idOf(first)), container.key, container.scope, members[0]!.first, name, "run");
-      run.groups = groups;
+      Object.assign(run, { groups, period });
       for (const member of members) {
         member.parent = run.key;
         run.size += member.size;

@@ -113,7 +113,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     if (box.kind === BODY) return { node: this.#stage.store.scopes.get(box.id)?.owner ?? 0 };
     if (box.kind === GROUP) return { group: box.id };
     const ground = box.kind === RUN ? this.#stage.ground : null;
-    if (ground) return { group: idOf(shownOf(ground.hierarchy, ground.open, box.key)) || box.id };
+    if (ground) return { group: idOf(shownOf(ground.hierarchy, ground.open, box.key)[0] ?? 0) || box.id };
     return { value: box.id };
   }
 

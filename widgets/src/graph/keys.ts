@@ -19,14 +19,18 @@ export const RUN = 6;
 /** Not drawn: in a set of what is open it says that a run shows all its groups instead of one. */
 export const ALL = 7;
 
-export type Kind = typeof NODE | typeof GROUP | typeof INPUT | typeof OUTPUT | typeof OUTSIDE | typeof BODY | typeof RUN | typeof ALL;
+/** Not drawn either: the group that a run shows for all, or the first of several that alternate. */
+export const SHOWN = 8;
+
+export type Kind =
+  | typeof NODE | typeof GROUP | typeof INPUT | typeof OUTPUT | typeof OUTSIDE | typeof BODY | typeof RUN | typeof ALL | typeof SHOWN;
 
 /** Inputs and outputs of a scope, and what it takes from elsewhere: round boxes. */
 export function isTerminal(kind: Kind): boolean {
   return kind === INPUT || kind === OUTPUT || kind === OUTSIDE;
 }
 
-const KINDS = 8;
+const KINDS = 16;
 
 export function keyOf(kind: Kind, id: number): number {
   return id * KINDS + kind;

@@ -13,20 +13,26 @@ import { NODE, keyOf } from "./keys.ts";
 export interface FoundRun {
   /** Keys of the groups, each reading from the one before. */
   groups: number[];
+  /** So many kinds of groups alternate: one, or for example those with and without shifted windows. */
+  period: number;
   name: string;
 }
 
 /** Fewer are as well seen one by one. */
 const LEAST = 3;
+/** Kinds of groups that may alternate. */
+const MOST_KINDS = 6;
 
 /** The runs among the groups directly inside a container. O(nodes inside and their inputs). */
 export function findRuns(store: Store, hierarchy: Hierarchy, { key, groups, nodes }: Container): FoundRun[] {
   const classes = alikeGroups(store, hierarchy, groups);
   if (!classes.length) return [];
   const quotient = new Quotient(store, hierarchy, key, [...groups, ...nodes.map((node) => keyOf(NODE, node))]);
-  return classes.flatMap((alike) => chains(quotient, new Set(alike))).map((run) => ({
-    groups: run, name: nameOf(run.map((group) => hierarchy.containers.get(group)!.name)),
-  }));
+  const runs = classes.flatMap((alike) => chains(quotient, new Set(alike))).map((run) => ({ groups: run, period: 1 }));
+  const label = new Map(classes.flatMap((alike, i) => alike.map((group) => [group, i] as const)));
+  for (const { groups: found } of runs) for (const group of found) label.delete(group);
+  runs.push(...chains(quotient, new Set(label.keys())).flatMap((chain) => alternating(chain, label)));
+  return runs.map((run) => ({ ...run, name: nameOf(run.groups.map((group) => hierarchy.containers.get(group)!.name)) }));
 }
 
 /** Classes of at least LEAST groups that look alike. */
@@ -170,6 +176,23 @@ function chains(quotient: Quotient, alike: ReadonlySet<number>): number[][] {
     }
   }
   return [...found, run].filter((each) => each.length >= LEAST);
+}
+
+/** Parts of a chain in which a few kinds of groups take turns. */
+function alternating(chain: readonly number[], kind: ReadonlyMap<number, number>): { groups: number[]; period: number }[] {
+  const found: { groups: number[]; period: number }[] = [];
+  for (let start = 0; start < chain.length; ) {
+    let best = { count: 1, period: 0 };
+    for (let period = 1; period <= MOST_KINDS; period++) {
+      let end = start + period;
+      while (end < chain.length && kind.get(chain[end]!) === kind.get(chain[end - period]!)) end++;
+      const times = Math.floor((end - start) / period);
+      if (times >= LEAST && times * period > best.count) best = { count: times * period, period };
+    }
+    if (best.period) found.push({ groups: chain.slice(start, start + best.count), period: best.period });
+    start += best.count;
+  }
+  return found;
 }
 
 /** "layer.0…11" of "layer.0" to "layer.11". */

@@ -8,7 +8,7 @@
 import type { Store } from "../store.ts";
 import { GROUP_MIN_WIDTH, boxOf, entrances, type Box, type Measure } from "./boxes.ts";
 import { compose, type Part } from "./compose.ts";
-import { contentOf, contentOfOne, type Content } from "./content.ts";
+import { contentOf, contentOfSome, type Content } from "./content.ts";
 import { shownOf } from "./fold.ts";
 import { type Flow, extent, frameSize, inset } from "./flow.ts";
 import type { Hierarchy } from "./hierarchy.ts";
@@ -97,10 +97,10 @@ export class SceneBuilder {
 
   /** Kept by container; of a run by the group that it shows for all. */
   #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number): Content {
-    const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : 0, kept = shown ? -shown : container;
+    const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : [], kept = shown.length ? -shown[0]! : container;
     let content = this.#contents.get(kept);
     if (!content) {
-      content = shown ? contentOfOne(this.#store, hierarchy, container, shown) : contentOf(this.#store, hierarchy, container);
+      content = shown.length ? contentOfSome(this.#store, hierarchy, container, shown) : contentOf(this.#store, hierarchy, container);
       this.#contents.set(kept, content);
     }
     return content;

@@ -156,16 +156,18 @@ export class GraphView implements Picture {
   #times(box: Box): string {
     const equal = this.#equal.get(box.id) ?? [];
     if (box.kind === GROUP) return equal.length > 1 ? ` ×${equal.length}` : "";
-    const run = box.kind === RUN ? this.runOf(box.id) : null;
+    const run = box.kind === RUN ? this.#explorer.runOf(box.id) : null;
     if (!run) return "";
-    return run.groups.every((group) => equal.includes(group)) ? ` ×${run.groups.length}` : ` · ${run.groups.length} alike`;
+    const { groups, period } = run, times = groups.length / period;
+    const verified = groups.every((group, i) => this.#equal.get(idOf(groups[i % period]!))?.includes(idOf(group)));
+    return verified ? ` ×${times}` : ` · ${times} alike`;
   }
 
   /** What a click on a run's title bar makes of it. */
   #turns(box: Box): string {
     const run = box.kind === RUN ? this.#explorer.runOf(box.id) : null;
     if (!run) return "";
-    return run.all ? "show one" : `show all ${run.groups.length}`;
+    return run.all ? "show one" : `show all ${run.groups.length / run.period}`;
   }
 
   #current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null {
@@ -245,9 +247,11 @@ export class GraphView implements Picture {
     this.#explorer.setOpen(keyOf(GROUP, group), true);
   }
 
-  runOf(group: number): { groups: number[]; all: boolean } | null {
+  runOf(group: number): { likes: number[]; all: boolean } | null {
     const run = this.#explorer.runOf(group);
-    return run && { groups: run.groups.map(idOf), all: run.all };
+    if (!run) return null;
+    const place = run.groups.indexOf(keyOf(GROUP, group)) % run.period;
+    return { likes: run.groups.filter((_, i) => i % run.period === place).map(idOf), all: run.all };
   }
 
   showAll(group: number, all: boolean): void {

@@ -43,8 +43,8 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
 /** The groups that are equal to this one, to go through them and to edit all. */
 function Equal({ app, group, members }: { app: App; group: number; members: number[] }) {
   const equal = useCell(app.blocks.equal).get(group), run = app.picture?.runOf(group);
-  const verified = run?.groups.every((each) => equal?.includes(each)) ?? true;
-  const groups = verified ? equal : run?.groups;
+  const verified = run?.likes.every((each) => equal?.includes(each)) ?? true;
+  const groups = verified ? equal : run?.likes;
   if (!groups) return null;
   const at = groups.indexOf(group);
   const all = (open: boolean) => {
@@ -55,7 +55,7 @@ function Equal({ app, group, members }: { app: App; group: number; members: numb
   return (
     <Section title={verified ? "Equal blocks" : "Alike blocks"} count={groups.length}>
       <p class="ol-text">
-        This is number {at + 1} of {groups.length} blocks that {verified ? "are equal node by node and wire by wire" : "have the same operators, wired alike; their attributes differ"}.
+        This is number {at + 1} of {groups.length} blocks that {verified ? "are equal node by node and wire by wire" : "look alike: the same operators, wired alike"}.
         {run && " They follow one another and are drawn as one."}
       </p>
       <div class="ol-actions">

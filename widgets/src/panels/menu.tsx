@@ -161,7 +161,7 @@ function valueItems(app: App, value: number): Item[] {
 function groupItems(app: App, group: number): Item[] {
   const run = app.picture?.runOf(group);
   const turn: Item | null = run ? {
-    label: run.all ? "Show one for all" : `Show all ${run.groups.length}`, testid: "menu-run-all", act: () => app.picture?.showAll(group, !run.all),
+    label: run.all ? "Show one for all" : `Show all ${run.likes.length}`, testid: "menu-run-all", act: () => app.picture?.showAll(group, !run.all),
   } : null;
   return [
     { label: "Unfold", testid: "menu-unfold", act: () => app.picture?.unfold(group) },

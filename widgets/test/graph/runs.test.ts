@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shownOf, withAll, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/fold.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
-import { GROUP, NODE, RUN, keyOf, kindOf } from "../../src/graph/keys.ts";
+import { NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
 import { boxOfNode } from "../../src/graph/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
-import { transformer } from "../fixtures/networks.ts";
+import { swin, transformer } from "../fixtures/networks.ts";
 import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";
 
 function runsOf(hierarchy: Hierarchy): number[] {
@@ -42,17 +42,18 @@ test("the one that shows is the one that is asked for; nodes of the others are f
   const run = runsOf(hierarchy)[0]!, { groups } = hierarchy.containers.get(run)!;
   const member = (k: number): number => hierarchy.membersOf(groups[k]!)[0]!;
   let open = withOpen(hierarchy, new Set(), hierarchy.containerOf(member(3))!);
-  assert.equal(shownOf(hierarchy, open, run), groups[3]);
+  assert.equal(shownOf(hierarchy, open, run)[0], groups[3]);
   const scene = sceneOf(store, hierarchy, open), ground = { hierarchy, open, scene };
   assert.equal(scene.boxes[boxOfNode(ground, member(3))]!.key, keyOf(NODE, member(3)));
   assert.equal(scene.boxes[boxOfNode(ground, member(1))]!.key, run);
   assert.equal(frameOf(hierarchy, open, groups[3]!), run);
   open = withOpen(hierarchy, open, hierarchy.containerOf(member(1))!);
-  assert.equal(shownOf(hierarchy, open, run), groups[1]);
+  assert.equal(shownOf(hierarchy, open, run)[0], groups[1]);
   assert.equal(hiddenIn(hierarchy, open, member(3)), run);
   open = withAll(hierarchy, open, run, true);
-  assert.equal(shownOf(hierarchy, open, run), 0);
-  assert.equal(hiddenIn(hierarchy, open, member(3)), groups[3]);
+  assert.equal(shownOf(hierarchy, open, run).length, 0);
+  assert.equal(hiddenIn(hierarchy, open, member(3)), 0, "what was opened stays so");
+  assert.equal(hiddenIn(hierarchy, open, member(2)), groups[2]);
   assert.ok(!withFolded(hierarchy, withAll(hierarchy, open, run, false), groups[1]!).has(run), "folding the one folds the run");
 });
 
@@ -82,8 +83,23 @@ test("other operators, other wires, fewer than three, or a way around: no run", 
   assert.deepEqual(found(crossed), []);
 });
 
+test("kinds of groups that take turns are a run too, that shows one of each", () => {
+  const store = chain(["Sin", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Sin"]).store(), hierarchy = new Hierarchy(store, 1);
+  const [run = 0] = runsOf(hierarchy), { groups, period, name } = hierarchy.containers.get(run)!;
+  assert.deepEqual([groups.length, period, name], [8, 2, "block.1…8"]);
+  const open = withOpen(hierarchy, new Set(), hierarchy.containerOf(hierarchy.membersOf(groups[3]!)[0]!)!);
+  assert.deepEqual(shownOf(hierarchy, open, run), groups.slice(2, 4));
+  for (const all of [false, true]) {
+    const scene = sceneOf(store, hierarchy, withAll(hierarchy, open, run, all));
+    assert.equal(scene.boxes.filter(({ key }) => groups.includes(key)).length, all ? 8 : 2);
+    assert.deepEqual([...overlaps(scene), ...looseEnds(scene, store)], []);
+  }
+  const exported = swin().store(), stages = new Hierarchy(exported, 1);
+  assert.deepEqual(runsOf(stages).map((key) => stages.containers.get(key)!).filter(({ groups: each }) => each.length > 9).map((each) => [each.groups.length, each.period]), [[18, 2]]);
+});
+
 test("a way out of a run and back into it splits the run there", () => {
   const hierarchy = new Hierarchy(chain(Array(8).fill("Exp"), 2).store(), 1);
-  const groups = runsOf(hierarchy).map((run) => hierarchy.containers.get(run)!.groups.map((key) => (key - GROUP) / 8));
+  const groups = runsOf(hierarchy).map((run) => hierarchy.containers.get(run)!.groups.map((key) => idOf(key)));
   for (const run of groups) assert.ok(!(run.includes(3) && run.includes(5)), `${run}`);
 });
