@@ -29,7 +29,7 @@ from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan, PlanBuilder, Result
 from onnxlab.execution.compiled.products import Product, emit_product
 from onnxlab.execution.compiled.views import Array, Buffer, View, channels_last, constant_view, dense
-from onnxlab.execution.compiled.winograd import emit_winograd
+from onnxlab.execution.compiled.winograd import emit_winograd, gains
 from onnxlab.execution.provider import Part, Step
 from onnxlab.graph.snapshot import NodeView
 
@@ -55,6 +55,7 @@ class Binder:
         context: the RunContext for kernels that ask for one.
         precise: do without Winograd's convolutions, which round more.
         follows: inputs that follow from shapes: what reads them alone is computed while binding.
+        measuring: time kernels that compete, where that has not been done: it takes milliseconds each.
 
     Attributes:
         builder: takes the records.
@@ -73,6 +74,7 @@ class Binder:
         context: Any,
         precise: bool = False,
         follows: frozenset[str] = frozenset(),
+        measuring: bool = False,
     ) -> None:
         self.part = part
         self.builder = PlanBuilder()
@@ -84,6 +86,7 @@ class Binder:
         self._context = context
         self.precise = precise
         self._follows = follows
+        self._measuring = measuring
         self._number = {name: number for number, name in enumerate(part.inputs)}
         self._constants = constants
         self._steps = steps
@@ -267,8 +270,9 @@ class Binder:
         if isinstance(value, Product):
             if isinstance(value, IntegerProduct):
                 return emit_dot(self.builder, value, self.packed)
-            if value.window is not None and not self.precise:
-                return emit_winograd(self.builder, value, value.window, self.packed)
+            window = value.window
+            if window is not None and not self.precise and gains(value, window, self._measuring):
+                return emit_winograd(self.builder, value, window, self.packed)
             return emit_product(self.builder, value, self.packed)
         if isinstance(value, Chain):
             strides = _layout(value, value.dtype.itemsize)

@@ -190,6 +190,7 @@ class Region:
             _Context(self._opsets),
             self._precise,
             self._follows,
+            address_of is engine.address_of,
         )
         if self._fused is None:
             self._fused = fused(self.part)

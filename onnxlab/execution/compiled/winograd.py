@@ -11,7 +11,10 @@ from math import inf
 
 import numpy as np
 
-from onnxlab.execution.compiled.packing import Packed
+from onnxlab.execution.compiled import choice
+from onnxlab.execution.compiled.host import host
+from onnxlab.execution.compiled.moving import emit_clear
+from onnxlab.execution.compiled.packing import Packed, SharedConstants
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.products import Product, bits, emit_product
 from onnxlab.execution.compiled.views import Array, View
@@ -21,12 +24,48 @@ _WEIGHTS = np.array(
     [[6, 0, 0], [-4, -4, -4], [-4, 4, -4], [1, 2, 4], [1, -2, 4], [0, 0, 24]]
 ) / 24  # fmt: skip
 _LEAST_PIXELS, _LEAST_CHANNELS = 12, 24
+"""What gains for sure where nothing can be measured."""
+_TRIED_PIXELS, _TRIED_CHANNELS, _TRIED = 4, 8, 2e6
+"""What is worth a measurement; the last is multiplications."""
 
 
 def suits(found: Window, channels: int, made: int, group: int) -> bool:
-    """Whether a convolution gains: 3×3, steps of one, an image and channels that are not too small."""
+    """Whether a convolution may gain: 3×3, steps of one, an image and channels that are not too small."""
     plain = found.kernel == (3, 3) and found.strides == (1, 1) and found.dilations == (1, 1) and group == 1
-    return plain and min(found.output) >= _LEAST_PIXELS and min(channels, made) >= _LEAST_CHANNELS
+    return plain and min(found.output) >= _TRIED_PIXELS and min(channels, made) >= _TRIED_CHANNELS
+
+
+def gains(product: Product, found: Window, measuring: bool) -> bool:
+    """Whether a convolution that `suits` is quicker this way than directly: measured, remembered, or by its size."""
+    channels, columns = product.x.shape[1], product.columns
+    cost = len(product.places) * 9 * channels * columns
+    key = "winograd", product.x.shape, found, columns, product.residual is not None, host().name
+    known = choice.remembered(key)
+    if known is None and measuring and cost >= _TRIED:
+        known = choice.quickest(key, {"winograd": lambda builder: _tried(builder, product, found),
+                                      "direct": lambda builder: _tried(builder, product, None)})  # fmt: skip
+    if known is not None:
+        return known == "winograd"
+    return min(found.output) >= _LEAST_PIXELS and min(channels, columns) >= _LEAST_CHANNELS
+
+
+def _tried(builder: PlanBuilder, product: Product, found: Window | None) -> None:
+    """A convolution of zeros with zeros, one way or the other."""
+    x, target, residual = (
+        None if view is None else builder.allocate(view.shape, np.float32, view.strides)
+        for view in (product.x, product.target, product.residual)
+    )
+    assert x is not None
+    assert target is not None
+    assert product.constant is not None
+    emit_clear(builder, x, x.buffer.nbytes)
+    zeros = np.broadcast_to(np.float32(0), product.constant.shape)
+    tried = replace(product, x=x, target=target, residual=residual, constant=zeros, scale=None, key=("tried",))
+    packed = SharedConstants().region()
+    if found is None:
+        emit_product(builder, replace(tried, window=None), packed)
+    else:
+        emit_winograd(builder, tried, found, packed)
 
 
 def transformed(weights: Array) -> Array:
@@ -113,4 +152,6 @@ class _Late:
         self._weights = weights
 
     def __array__(self, dtype: object = None, copy: object = None) -> Array:
+        if not any(self._weights.strides):  # zeros that are only tried
+            return np.zeros((36, len(self._weights) // 9, self._weights.shape[1]), np.float32)
         return transformed(self._weights)
