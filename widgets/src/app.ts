@@ -222,6 +222,13 @@ export class App {
     return subject.kind === "nodes" ? subject.nodes : [];
   }
 
+  /** The scope that one is in: that of what is selected, which may be a subgraph inside the scope that is shown. */
+  get here(): number {
+    const subject = this.subject.value, { nodes, values, groups } = this.store;
+    const of = subject.kind === "nodes" ? nodes.get(subject.nodes[0] ?? 0) : subject.kind === "value" ? values.get(subject.value) : subject.kind === "group" ? groups.get(subject.group) : undefined;
+    return of?.scope || this.scope.value;
+  }
+
   #selected(nodes: number[]): void {
     const before = this.selection;
     if (before.length === nodes.length && before.every((id, i) => id === nodes[i])) return;

@@ -9,7 +9,7 @@ import type { Field } from "./fields.ts";
 import { calledFunction, mainScope, plural, shortOp, valueLabel } from "./names.ts";
 import { GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER } from "./protocol.ts";
 
-/** What a command is done to: nodes, or a value, or else the model (the scope that is shown). */
+/** What a command is done to: nodes, or a value, or else the model (the scope that one is in). */
 export interface Target {
   nodes: number[];
   value: number;
@@ -53,8 +53,8 @@ function subject(on: Command["on"], target: Target): number[] {
 const one = (target: Target): number => target.nodes[0] ?? 0;
 const flags = (app: App, target: Target): number => app.store.values.get(target.value)?.flags ?? 0;
 const isConstant = (app: App, target: Target): boolean => app.store.nodes.get(one(target))?.op === "Constant";
-const shownScope = (app: App) => ({ scope: inMain(app) ? 0 : app.scope.value });
-const inMain = (app: App): boolean => !app.scope.value || app.scope.value === mainScope(app.store);
+const shownScope = (app: App) => ({ scope: inMain(app) ? 0 : app.here });
+const inMain = (app: App): boolean => !app.here || app.here === mainScope(app.store);
 const firstOutput = (app: App, node: number): number => app.store.nodes.get(node)?.outputs.find((value) => value > 0) ?? 0;
 
 const dtypes = ELEMENT_TYPE_NAMES.filter(Boolean).map((value) => ({ value, label: value }));
@@ -191,8 +191,8 @@ const VALUE: Command[] = [
   { id: "rename_value", on: "value", title: "Rename", keys: "F2", menu: true, act: (app, target) => app.rename({ value: target.value }) },
   { id: "insert_after", on: "value", title: "Insert a node here…", keys: "I", menu: true, act: (app, target) => app.editing.insertAfter(target.value) },
   { id: "add_reader", on: "value", title: "Add a node that reads this…", keys: "A", menu: true, act: (app, target) => app.editing.addNode([target.value]) },
-  asking("value", "replace_uses", "Let its readers read another value", (app) => [
-    { kind: "value", name: "other", label: "Read instead", scope: app.scope.value },
+  asking("value", "replace_uses", "Let its readers read another value", (app, target) => [
+    { kind: "value", name: "other", label: "Read instead", scope: app.store.values.get(target.value)?.scope ?? 0 },
   ], { menu: true, keys: "C", fits: (app, target) => app.store.uses(target.value).length > 0 }),
   direct("value", "add_output", "Make it an output", { menu: true, fits: (app, target) => !isOutput(app, target) }),
   direct("value", "remove_output", "No output any more", { menu: true, fits: isOutput }),

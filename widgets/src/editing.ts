@@ -92,9 +92,9 @@ export class Editing {
     this.ask(`Add a node${after}`, inputs.length, ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs, scope: this.#scope() }));
   }
 
-  /** The scope that is shown, 0 for the main graph. */
+  /** The scope that one is in, 0 for the main graph. */
   #scope(): number {
-    const scope = this.#app.scope.value;
+    const scope = this.#app.here;
     return scope === mainScope(this.#app.store) ? 0 : scope;
   }
 

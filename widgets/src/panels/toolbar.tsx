@@ -150,7 +150,10 @@ function Breadcrumb({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit");
   const scope = useCell(app.scope);
   const title = useCell(app.title);
-  const path = scopePath(app.store, scope || mainScope(app.store));
+  useCell(app.subject);
+  // what is selected may be in a subgraph that is drawn inside its node: the way goes on to it
+  const shown = scope || mainScope(app.store), inner = scopePath(app.store, app.here);
+  const path = inner.includes(shown) ? inner : scopePath(app.store, shown);
   if (app.store.version === 0 || path.length === 0) return <div class="ol-breadcrumb" />;
   return (
     <nav class="ol-breadcrumb" aria-label="Scopes">
@@ -161,9 +164,9 @@ function Breadcrumb({ app }: { app: App }) {
           <span class="ol-crumb" key={id}>
             {i > 0 && <Icon name="right" />}
             <button
-              type="button" class="ol-crumb-button" data-testid={`breadcrumb-${i}`} disabled={last && i > 0}
-              aria-current={last ? "location" : undefined} title={label}
-              onClick={() => (last ? app.select([]) : app.picture?.openScope(id))}
+              type="button" class="ol-crumb-button" data-testid={`breadcrumb-${i}`} disabled={last && i > 0 && id === shown}
+              aria-current={last ? "location" : undefined} title={id === shown ? label : `Show ${label} alone`}
+              onClick={() => (id === shown ? app.select([]) : app.picture?.openScope(id))}
             >
               <Elided text={label} middle />
             </button>
