@@ -79,23 +79,23 @@ _SEARCH = """(h, query) => {
 _CYCLES = f"""
 for turn in range({BATCH}):
     view, drawn = make(), threading.Event()
-    view.on_msg(lambda widget, content, buffers: is_drawn(content) and drawn.set())
+    view.on_msg(lambda widget, content, buffers: content.get("method") == "snapshot" and drawn.set())
     display(view)
-    drawn.wait(10)
+    drawn.wait(longest)
     time.sleep(0.2)
     view.close()
     clear_output()
 """
 _OURS = """
-make, is_drawn = lambda: onnxlab.show(small), lambda content: content.get("method") == "snapshot"
+make, longest = lambda: onnxlab.show(small), 10
 """
-# What a widget must cost that does next to nothing: JupyterLab and anywidget keep something of every view themselves.
+# What a widget must cost that asks nothing and does next to nothing: JupyterLab and anywidget keep something themselves.
 _COUNTER = """
 import anywidget, traitlets
 class Counter(anywidget.AnyWidget):
     count = traitlets.Int(0).tag(sync=True)
-    _esm = "export default { render({ model, el }) { el.textContent = model.get('count'); model.send('drawn'); } }"
-make, is_drawn = Counter, lambda content: content == "drawn"
+    _esm = "export default { render({ model, el }) { el.textContent = model.get('count'); } }"
+make, longest = Counter, 0.2
 """
 
 
