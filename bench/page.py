@@ -89,7 +89,7 @@ for turn in range({BATCH}):
 _OURS = """
 make, longest = lambda: onnxlab.show(small), 10
 """
-# What a widget must cost that asks nothing and does next to nothing: JupyterLab and anywidget keep something themselves.
+# What a widget costs that asks nothing and does next to nothing: JupyterLab and anywidget keep something themselves.
 _COUNTER = """
 import anywidget, traitlets
 class Counter(anywidget.AnyWidget):

@@ -1,4 +1,7 @@
-"""One JupyterLab and one Chromium for all tests of this folder; a page and a kernel for each test."""
+"""One JupyterLab, one Chromium and one page for all tests of this folder; a notebook and a kernel for each test.
+
+Loading the page takes longer than most tests. One that has to change the page before it is loaded asks for `fresh_lab`.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -38,26 +41,63 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
+def new_context(browser: Browser) -> BrowserContext:
     """A browser profile without history."""
     found = browser.new_context(viewport=VIEWPORT)
     found.grant_permissions(["clipboard-read", "clipboard-write"])
+    return found
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser profile of the test's own."""
+    found = new_context(browser)
     yield found
     found.close()
 
 
+@pytest.fixture(scope="session")
+def pages(browser: Browser) -> Iterator[list[Lab]]:
+    """The page that tests share, where there is one: a test that fails takes it along."""
+    found: list[Lab] = []
+    yield found
+    for lab in found:
+        lab.page.context.close()
+
+
 @pytest.fixture
-def lab(context: BrowserContext, jupyter: Jupyter, request: pytest.FixtureRequest) -> Iterator[Lab]:
+def lab(pages: list[Lab], browser: Browser, jupyter: Jupyter, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """A page of JupyterLab; its kernels end with the test, and an uncaught exception of the page fails it."""
+    found = pages.pop() if pages else Lab(new_context(browser), jupyter)
+    yield found
+    if _failed(found, request.node):
+        found.page.context.close()
+        jupyter.settle()
+        return
+    errors = list(found.errors)
+    found.leave()
+    pages.append(found)
+    assert errors == [], f"the page threw: {errors}"
+
+
+@pytest.fixture
+def fresh_lab(context: BrowserContext, jupyter: Jupyter, request: pytest.FixtureRequest) -> Iterator[Lab]:
+    """A page of JupyterLab that nobody used before, nor will after."""
     found = Lab(context, jupyter)
     yield found
-    if request.node.stash.get(_FAILED, False):
-        found.screenshot(Path("build/screens/failed") / f"{request.node.name}.png")
+    _failed(found, request.node)
     errors = list(found.errors)
     found.page.close()
     jupyter.settle()
     assert errors == [], f"the page threw: {errors}"
+
+
+def _failed(lab: Lab, item: pytest.Item) -> bool:
+    """Whether the test failed; then what the page shows is kept."""
+    failed = item.stash.get(_FAILED, False)
+    if failed:
+        lab.screenshot(Path("build/screens/failed") / f"{item.name}.png")
+    return failed
 
 
 _FAILED: pytest.StashKey[bool] = pytest.StashKey()

@@ -33,6 +33,7 @@ class Jupyter:
         self.token = uuid.uuid4().hex
         self.url = f"http://127.0.0.1:{_free_port()}"
         self._private = folder / ".private"
+        self._spare: str | None = None
         self._log = (folder / "jupyter.log").open("wb")
         self._process = subprocess.Popen(
             [
@@ -105,6 +106,15 @@ class Jupyter:
     def kernels(self) -> list[str]:
         """Ids of the kernels that run."""
         return [kernel["id"] for kernel in self.ask("GET", "/api/kernels")]
+
+    def take_kernel(self) -> str:
+        """Id of a new kernel, which was started ahead; the one after it starts meanwhile."""
+        taken = self._spare or self._start_kernel()
+        self._spare = self._start_kernel()
+        return taken
+
+    def _start_kernel(self) -> str:
+        return str(self.ask("POST", "/api/kernels", {"name": "python3"})["id"])
 
     def settle(self) -> None:
         """End every session, so that the next test starts with a new kernel."""

@@ -23,12 +23,23 @@ FLAGS = [
 SECONDS = 60_000
 """Milliseconds that anything may take before a test fails."""
 
-_READY = """() => {
+_READY = """(name) => {
     const panel = window.jupyterapp?.shell.currentWidget;
     if (!panel?.sessionContext?.isReady || !panel.content?.widgets?.length) return false;
+    if (name && panel.context.path !== name) return false;
     const kernel = panel.sessionContext.session?.kernel;
     return kernel?.status === 'idle';
 }"""
+
+# Nobody is asked whether to save.
+_CLOSE = """() => {
+    for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
+        if (widget.context) widget.context.model.dirty = false;
+        widget.close();
+    }
+}"""
+_CLOSED = "() => ![...window.jupyterapp.shell.widgets('main')].some((widget) => widget.context)"
+LIGHT = "JupyterLab Light"
 
 
 class Lab:
@@ -47,6 +58,8 @@ class Lab:
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.console: list[str] = []
         self.page.on("console", self._note)
+        self._loaded = False
+        self._theme = LIGHT
 
     def _note(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
@@ -55,21 +68,40 @@ class Lab:
     # -- notebook -------------------------------------------------------------------------------------------
 
     def open(self, name: str, cells: Sequence[str] | None = None) -> "Lab":
-        """Open a notebook, written first where cells are given, and wait for its kernel."""
+        """Open a notebook and wait for its kernel.
+
+        With cells it is written first, and opened in the page that is there; without, the page is loaded anew.
+        """
         if cells is not None:
             self.jupyter.write(name, cells)
-        self.page.goto(f"{self.jupyter.url}/lab/tree/{name}?reset&token={self.jupyter.token}")
-        self.wait_ready()
+        if cells is None or not self._loaded:
+            self.page.goto(f"{self.jupyter.url}/lab/tree/{name}?reset&token={self.jupyter.token}")
+            self._loaded = True
+        else:
+            kernel = {"id": self.jupyter.take_kernel()}
+            self.command("docmanager:open", {"path": name, "factory": "Notebook", "kernel": kernel})
+        self.wait_ready(name)
         return self
 
-    def wait_ready(self) -> None:
-        """Wait until the notebook's kernel is idle."""
-        self.page.wait_for_function(_READY, polling=100)
+    def leave(self) -> None:
+        """Close all documents and end their kernels; the page can be used again."""
+        self.page.evaluate(_CLOSE)
+        self.page.wait_for_function(_CLOSED, polling=50)
+        if self._theme != LIGHT:
+            self.theme(LIGHT)
+        self.jupyter.settle()
+        self.errors.clear()
+
+    def wait_ready(self, name: str = "") -> None:
+        """Wait until the kernel of the current notebook, which must be this one, is idle."""
+        self.page.wait_for_function(_READY, arg=name, polling=50)
 
     def command(self, name: str, arguments: Any = None) -> None:
         """Execute one of JupyterLab's commands, once it is there, and wait for it."""
         self.page.wait_for_function("name => window.jupyterapp.commands.hasCommand(name)", arg=name)
-        self.page.evaluate("([name, args]) => window.jupyterapp.commands.execute(name, args ?? {})", [name, arguments])
+        # What a command returns may be a whole document: Playwright would take seconds to put that into JSON.
+        execute = "async ([name, args]) => { await window.jupyterapp.commands.execute(name, args ?? {}); }"
+        self.page.evaluate(execute, [name, arguments])
 
     def run_all(self) -> None:
         """Run every cell and wait for the last one."""
@@ -124,6 +156,7 @@ class Lab:
     def theme(self, name: str) -> None:
         """Switch JupyterLab's theme, "JupyterLab Light" or "JupyterLab Dark"."""
         self.command("apputils:change-theme", {"theme": name})
+        self._theme = name
         dark = "false" if "Dark" in name else "true"
         self.page.wait_for_function("light => document.body.dataset.jpThemeLight === light", arg=dark)
 

@@ -44,7 +44,8 @@ def edit_and_undo(widget: Widget) -> None:
 
 
 @pytest.mark.parametrize("what", ["workers", "buffers"])
-def test_the_widget_works_without(what: str, lab: Lab, corpus: Corpus) -> None:
+def test_the_widget_works_without(what: str, fresh_lab: Lab, corpus: Corpus) -> None:
+    lab = fresh_lab
     cells = [f"import onnxlab\nmodel = onnxlab.load({str(corpus['light_densenet121'])!r})", "model"]
     if what == "workers":
         lab.page.add_init_script(NO_WORKERS)

@@ -10,6 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 from playwright.sync_api import BrowserContext
 
+from tests.browser.jupyter import Jupyter
 from tests.browser.lab import Lab
 
 HOSTILE = [
@@ -36,7 +37,7 @@ FOUND = """() => [
 
 
 @pytest.fixture
-def path(lab: Lab) -> Path:
+def path(jupyter: Jupyter) -> Path:
     """A chain whose nodes, values, documentation, metadata, attributes, graph, file and producer are hostile."""
     nodes = []
     for number, name in enumerate(HOSTILE):
@@ -56,12 +57,13 @@ def path(lab: Lab) -> Path:
     )
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("own", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=10, producer_name=HOSTILE[0])
-    found = lab.jupyter.folder / "<img src=x onerror=alert(1)>.onnx"
+    found = jupyter.folder / "<img src=x onerror=alert(1)>.onnx"
     onnx.save(model, found)
     return found
 
 
-def test_names_show_as_themselves(lab: Lab, path: Path) -> None:
+def test_names_show_as_themselves(fresh_lab: Lab, path: Path) -> None:
+    lab = fresh_lab
     lab.page.add_init_script(TRACE)
     cells = [
         "import onnxlab\n%load_ext onnxlab",
@@ -105,20 +107,20 @@ def test_names_show_as_themselves(lab: Lab, path: Path) -> None:
     assert lab.page.evaluate("() => window.fired") == []
 
 
-def test_names_are_text_in_the_html_export(lab: Lab, path: Path, context: BrowserContext) -> None:
+def test_names_are_text_in_the_html_export(jupyter: Jupyter, path: Path, context: BrowserContext) -> None:
     cells = [
         "import onnxlab",
         f"model = onnxlab.load({str(path)!r})\nmodel",
         "onnxlab.show(model, static=True)",
         "print(model); model.nodes[0]",
     ]
-    notebook = lab.jupyter.write("export.ipynb", cells)
+    notebook = jupyter.write("export.ipynb", cells)
     command = [sys.executable, "-m", "jupyter", "nbconvert", "--to", "html", "--execute", str(notebook)]
-    subprocess.run(command, check=True, capture_output=True, env=lab.jupyter.environment())
+    subprocess.run(command, check=True, capture_output=True, env=jupyter.environment())
     page = context.new_page()
     page.add_init_script(TRACE)
     page.route("**/*", lambda route: route.continue_() if route.request.url.startswith("file:") else route.abort())
-    page.goto((lab.jupyter.folder / "export.html").as_uri())
+    page.goto((jupyter.folder / "export.html").as_uri())
     page.wait_for_timeout(500)
     assert page.locator("img[src^='data:image/svg+xml'], svg").count() >= 1, "the picture is in the export"
     assert page.evaluate("() => window.fired") == []
@@ -126,8 +128,9 @@ def test_names_are_text_in_the_html_export(lab: Lab, path: Path, context: Browse
     page.close()
 
 
-def test_a_saved_notebook_is_read_without_a_kernel(lab: Lab, path: Path) -> None:
+def test_a_saved_notebook_is_read_without_a_kernel(fresh_lab: Lab, path: Path) -> None:
     """The picture and the text are in the file; what JupyterLab makes of them without a kernel is no markup."""
+    lab = fresh_lab
     lab.page.add_init_script(TRACE)
     lab.open("saved.ipynb", ["import onnxlab", f"onnxlab.load({str(path)!r})"])
     lab.run_all()

@@ -63,7 +63,8 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget.press("Alt+ArrowLeft")
     widget.wait("(handle, node) => handle.app.selection[0] === node", first)
 
-    # the other way to read, and the page of keys
+    # the other way to read, in one row, and the page of keys
+    widget.get("toolbar-columns").click()
     widget.get("toolbar-flow").click()
     flow = """(handle, [first, later]) => {
         const nodes = handle.view.debug().boxes.filter((box) => box.kind === 'node');

@@ -27,7 +27,8 @@ def shown(lab: Lab) -> dict[str, Any]:
     )
 
 
-def test_the_picture_makes_room_for_the_widget_and_comes_back(lab: Lab) -> None:
+def test_the_picture_makes_room_for_the_widget_and_comes_back(fresh_lab: Lab) -> None:
+    lab = fresh_lab
     lab.open("saved.ipynb", CELLS)
     lab.run_all()
     lab.widget()
@@ -52,8 +53,9 @@ def test_the_picture_makes_room_for_the_widget_and_comes_back(lab: Lab) -> None:
     assert (shown(lab)["pictures"], shown(lab)["widgets"]) == (0, 1)
 
 
-def test_a_notebook_with_the_state_of_all_widgets_shows_the_picture(lab: Lab) -> None:
+def test_a_notebook_with_the_state_of_all_widgets_shows_the_picture(fresh_lab: Lab) -> None:
     """nbclient keeps the widget itself in the notebook: its loader finds nobody, and the picture stays."""
+    lab = fresh_lab
     path = lab.jupyter.write("executed.ipynb", CELLS)
     notebook = nbformat.read(path, 4)
     NotebookClient(notebook, timeout=120).execute()
