@@ -14,6 +14,8 @@ import { FAR, NEAR, type DrawList } from "./visible.ts";
 export const RADIUS = 6;
 /** Sideways strip of colour at a box's left. */
 const STRIPE = 4;
+/** Below this zoom corners are drawn square: nobody could tell, and hundreds of round ones take longer than a frame. */
+const ROUND_ZOOM = 0.4;
 
 export class BoxPainter {
   readonly #ctx: CanvasRenderingContext2D;
@@ -73,27 +75,46 @@ export class BoxPainter {
     if (box.kind === RUN) this.#stack(x + 4, y + 4, w - 8, h, colors);
     if (box.folds) this.#stack(x, y, w, h, colors);
     if (marks.matches.has(i)) this.#halo(x, y, w, h, radius, palette.matchSoft, 5);
-    ctx.fillStyle = palette.box;
+    const fill = marks.heat ? this.#heat(marks.heat.get(i)) : colors.fill;
     ctx.strokeStyle = marks.hover === i ? colors.strong : colors.border;
     ctx.lineWidth = 1;
-    ctx.beginPath();
-    ctx.roundRect(x, y, w, h, radius);
-    ctx.fill();
-    ctx.fillStyle = marks.heat ? this.#heat(marks.heat.get(i)) : colors.fill;
-    ctx.fill();
     if (box.kind === OUTSIDE) ctx.setLineDash([4, 3]);
-    ctx.stroke();
+    if (camera.zoom < ROUND_ZOOM && !terminal) this.#square(x, y, w, h, fill);
+    else this.#round(x, y, w, h, radius, fill);
     ctx.setLineDash([]);
     if (box.kind === NODE) {
       ctx.fillStyle = colors.strong;
-      ctx.beginPath();
-      ctx.roundRect(x, y, STRIPE, h, [RADIUS, 0, 0, RADIUS]);
-      ctx.fill();
+      if (camera.zoom < ROUND_ZOOM) ctx.fillRect(x, y, STRIPE, h);
+      else {
+        ctx.beginPath();
+        ctx.roundRect(x, y, STRIPE, h, [RADIUS, 0, 0, RADIUS]);
+        ctx.fill();
+      }
     }
     const heat = near ? marks.heat?.get(i) : undefined;
     if (heat) this.#number(heat.text, x + w, y + h);
     if (near) this.#words(box, colors, x, y, w, h);
     else this.#title(box, colors, x, y, w, h, camera.zoom);
+  }
+
+  #square(x: number, y: number, w: number, h: number, fill: string): void {
+    const ctx = this.#ctx;
+    for (const color of [this.#palette.box, fill]) {
+      ctx.fillStyle = color;
+      ctx.fillRect(x, y, w, h);
+    }
+    ctx.strokeRect(x, y, w, h);
+  }
+
+  #round(x: number, y: number, w: number, h: number, radius: number, fill: string): void {
+    const ctx = this.#ctx;
+    ctx.beginPath();
+    ctx.roundRect(x, y, w, h, radius);
+    for (const color of [this.#palette.box, fill]) {
+      ctx.fillStyle = color;
+      ctx.fill();
+    }
+    ctx.stroke();
   }
 
   #heat(mark: Mark | undefined): string {
