@@ -14,6 +14,8 @@ const LEAST_ROWS = 24;
 const MOST_LINES = 16;
 /** Distance between lines beside and below columns, and of these from the columns. */
 const LANE = 8, MARGIN = 26;
+/** From where a line turns up beside a column to its arrow. */
+const TURN = 40;
 /** How far a column may be from the height of the mean, as a share of it. */
 const SLACK = 0.3;
 
@@ -247,7 +249,9 @@ class Folding {
       const below = foot + (count - i) * LANE, beside = right + (count - i) * LANE, above = head - MARGIN / 2 - i * LANE;
       this.#line(net, x + column.dx, foot, x + column.dx, below, ARROW_NONE);
       this.#line(net, x + column.dx, below, beside, below, ARROW_NONE);
-      this.#line(net, beside, above, beside, below, ARROW_NONE);
+      // an arrow where it turns up: that is against the way of all other lines
+      this.#line(net, beside, below - TURN, beside, below, ARROW_UP);
+      this.#line(net, beside, above, beside, below - TURN, ARROW_NONE);
       this.#line(net, beside, above, x + next.dx, above, ARROW_NONE);
       this.#line(net, x + next.dx, above, x + next.dx, head, ARROW_NONE);
     });
