@@ -6,7 +6,7 @@ Stateless: everything of one run is in its `Run` and its frame, so that many thr
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from onnxlab.execution import folding, shaped
 from onnxlab.execution.folding import Folder, Settled
 from onnxlab.execution.program import Instruction, Program, Row
 from onnxlab.execution.reporting import failure
+from onnxlab.execution.reuse import spare
 from onnxlab.execution.sizes import UNFIT
 from onnxlab.limits import Body, Limits
 from onnxlab.shapes import Fact
@@ -285,7 +286,8 @@ def execute(
             else:
                 drop = dead
                 if not plain:
-                    result = _call(instruction, frame, run)
+                    result = None  # else what the step before made would have a reference too many to be overwritten
+                    result = _call(instruction, frame, run, dead)
                 elif single:
                     result = call(take(frame))
                 else:
@@ -306,10 +308,14 @@ def execute(
         raise failure(instruction, frame, error) from error
 
 
-def _call(instruction: Instruction, frame: list[Any], run: Run) -> Any:
-    """Call a step on its inputs."""
+def _call(instruction: Instruction, frame: list[Any], run: Run, dead: Collection[int] = ()) -> Any:
+    """Call a step on its inputs, of which those in the slots `dead` may be overwritten where nobody else has them."""
     step, single = instruction.step, instruction.arity == 1
     inputs = instruction.take(frame)
+    if instruction.reuse and dead and step.into is not None:
+        out = spare(instruction.reuse, frame, dead)
+        if out is not None:
+            return step.into(out, inputs) if single else step.into(out, *inputs)
     if step.size is not None:
         _reserve(step.size, (inputs,) if single else inputs, run)
     if not step.context:

@@ -114,12 +114,13 @@ def _converting(step: Step, node: NodeView, halves: Mapping[str, np.dtype[Any]],
         fates.append((_KEPT if fate == _HELD and not rounds else fate, dtype))
     call = partial(_call, step.call, step.context, tuple(fates))
     shown = partial(_as_stored, tuple(halves[name] if name in held else None for name in node.inputs))
-    return replace(step, call=call, shown=shown)
+    into = None if step.into is None else partial(_call, step.into, True, tuple(fates))
+    return replace(step, call=call, shown=shown, into=into)
 
 
-def _call(call: Any, context: bool, fates: Sequence[tuple[int, Any]], *inputs: Any) -> Any:
-    """Widen what is not wide yet, call, and do to each output what its fate is."""
-    lead, arrays = (inputs[:1], inputs[1:]) if context else ((), inputs)
+def _call(call: Any, leads: bool, fates: Sequence[tuple[int, Any]], *inputs: Any) -> Any:
+    """Widen what is not wide yet, call, and do to each output what its fate is; with `leads` something comes first."""
+    lead, arrays = (inputs[:1], inputs[1:]) if leads else ((), inputs)
     wide = [widen(x) if isinstance(x, np.ndarray) and x.dtype in HALVES else x for x in arrays]
     result = call(*lead, *wide)
     if not isinstance(result, tuple):

@@ -12,7 +12,7 @@ from typing import Any
 
 from onnxlab import schemas
 from onnxlab.errors import RunError, UnsupportedOperatorError
-from onnxlab.execution import diagnosis, functions, gradient, sizes
+from onnxlab.execution import diagnosis, functions, gradient, reuse, sizes
 from onnxlab.execution.compiler import Compiler, ScopeCompiler
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.halves import held_wide
@@ -22,6 +22,7 @@ from onnxlab.graph.attributes import AttributeRef, BodyRef
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.ops import Kernel, find_kernel
 from onnxlab.schemas import Schema
+from onnxlab.shapes import TensorFact
 
 _RANDOM = frozenset(
     ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"]
@@ -51,7 +52,7 @@ class NumpyProvider:
             RunError: a node lacks an attribute or input that its operator requires.
         """
         scope: ScopeCompiler = view.scope
-        steps = [_sized(_step(node, scope), view) for node in part.nodes]
+        steps = [_large(_sized(_step(node, scope), view), view) for node in part.nodes]
         return steps if view.keep else held_wide(steps, part.nodes, part, view)
 
     def _runnable(self, node: NodeView, scope: ScopeCompiler) -> bool:
@@ -181,6 +182,7 @@ def _kernel_step(
             raise RunError(f"{node.label} (Constant): {error}", node.label) from error
         return Step(node.label, "Constant", node.id, _unused, (), node.outputs, constants=(constant,))
     call: Callable[..., Any] = partial(kernel.function, **keywords) if keywords else kernel.function
+    into = partial(kernel.into, **keywords) if kernel.into is not None and keywords else kernel.into
     return Step(
         node.label,
         operator(node),
@@ -194,6 +196,8 @@ def _kernel_step(
         pure=not (kernel.custom or node.op_type in _RANDOM or node.attributes.bodies),
         opsets=scope.scope.opsets,
         explain=partial(diagnosis.broken_rule, node, scope.scope.opsets),
+        into=into,
+        in_place=kernel.in_place,
     )
 
 
@@ -215,6 +219,15 @@ def _sized(step: Step, view: PartitionView) -> Step:
     ):
         return step
     return replace(step, size=None)
+
+
+def _large(step: Step, view: PartitionView) -> Step:
+    """Leave out the question whether a buffer is free where inference knows that it is too small to matter."""
+    if step.into is None:
+        return step
+    fact = view.fact(step.outputs[0])
+    nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+    return replace(step, into=None) if view.keep or (isinstance(nbytes, int) and nbytes <= reuse.SMALL) else step
 
 
 def _function_step(node: NodeView, scope: ScopeCompiler, body: ProgramBody) -> Step:

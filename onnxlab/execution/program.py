@@ -14,6 +14,7 @@ import numpy as np
 
 from onnxlab.errors import FeedError
 from onnxlab.execution.provider import Step
+from onnxlab.execution.reuse import slots_to_reuse
 from onnxlab.ops.prepared import mark_constant
 
 Taker: TypeAlias = Callable[[list[Any]], Any]
@@ -32,6 +33,7 @@ class Instruction:
         reads: slots of all that the step reads, captures included.
         drop: slots that nobody needs after this step.
         constant: whether it makes the same in every run: it is pure and reads constants alone.
+        reuse: slots of inputs whose buffers it may write into, if they are free then.
     """
 
     step: Step
@@ -44,17 +46,18 @@ class Instruction:
     reads: tuple[int, ...]
     drop: tuple[int, ...]
     constant: bool = False
+    reuse: tuple[int, ...] = ()
 
     @property
     def row(self) -> Row:
         """What the executor's loop needs, flat."""
         quick = getattr(self.call, "quick", None)
-        plain = quick is not None or (not self.step.context and self.step.size is None)
+        plain = quick is not None or (not self.step.context and self.step.size is None and not self.reuse)
         return self, plain, self.arity == 1, self.take, quick or self.call, self.result, self.drop
 
 
 Row: TypeAlias = tuple[Instruction, bool, bool, Taker, Callable[..., Any], int, tuple[int, ...]]
-"""(instruction, no context and no size to ask, one input, take, call, result, drop).
+"""(instruction, no context, size or buffer to ask for, one input, take, call, result, drop).
 
 A compiled part may have `quick`, which takes no context, and returns None where it has to be called with one."""
 
@@ -153,7 +156,7 @@ def assemble(
         captures = tuple((name, find(name, step.label)) for name in step.captures)
         rows.append((step, inputs, captures, tuple(define(name) if name else -1 for name in step.outputs)))
     output_slots = tuple(find(name, where) for name in outputs)
-    instructions = _with_lifetimes(rows, template, set(output_slots))
+    instructions = _with_lifetimes(rows, template, set(output_slots), [slots[name] for name in feeds])
     return Program(
         template, slots, instructions, tuple(i.row for i in instructions), tuple(feeds), tuple(outputs),
         tuple(slots[name] for name in feeds), output_slots, any(i.constant for i in instructions),
@@ -164,11 +167,12 @@ def _with_lifetimes(
     rows: Sequence[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]],
     template: Sequence[Any],
     wanted: set[int],
+    fed: Sequence[int],
 ) -> tuple[Instruction, ...]:
     """Walk backward: the last reader of a slot drops it, a maker whose result nobody reads drops it at once."""
     constants = {0, *(slot for slot, array in enumerate(template) if array is not None)}
     alive = constants | wanted
-    fixed = _constant_steps(rows, set(constants))
+    fixed, barred = _constant_steps(rows, set(constants)), constants.union(fed)
     instructions = []
     for number in range(len(rows) - 1, -1, -1):
         step, inputs, captures, results = rows[number]
@@ -188,6 +192,7 @@ def _with_lifetimes(
                 reads,
                 drop,
                 number in fixed,
+                slots_to_reuse(step, inputs, drop, barred),
             )
         )
     instructions.reverse()

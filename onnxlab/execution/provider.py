@@ -68,6 +68,7 @@ class Step:
         pure: whether equal inputs always make equal outputs, so that what constants make is made once.
         opsets: {domain: version} imported where the node stands.
         explain: `explain(inputs, fully=True)`, asked after a failure: which rule they break, "" where it cannot tell.
+        into: as `call` with an array in front that may be overwritten, the input at one of the places `in_place`.
         shown: what people are shown of the inputs, where a run holds them in another type than the model says.
     """
 
@@ -85,6 +86,8 @@ class Step:
     opsets: Mapping[str, int] = field(default_factory=dict)
     explain: Callable[..., str] | None = None
     shown: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None
+    into: Callable[..., Any] | None = None
+    in_place: tuple[int, ...] = ()
 
 
 CompiledPart: TypeAlias = Callable[..., Sequence[Any]] | list[Step]

@@ -15,7 +15,7 @@ import numpy as np
 from onnxlab.ops.halves import BLOCK
 from onnxlab.ops.math import consuming, erf, erf_in_place
 from onnxlab.ops.numeric import Array, blocked, normal_axis, widened
-from onnxlab.ops.registry import kernel
+from onnxlab.ops.registry import in_place, kernel
 
 _SINGLE = np.dtype(np.float32)
 _ZERO, _ONE, _INFINITY = np.zeros((), _SINGLE), np.ones((), _SINGLE), np.full((), np.inf, _SINGLE)
@@ -31,6 +31,11 @@ def relu(x: Array) -> Array:
     return np.maximum(x, np.zeros((), x.dtype))
 
 
+@in_place("Relu", 6)
+def _relu_into(out: Array, x: Array) -> Array:
+    return np.clip(x, _ZERO, _INFINITY, out=out) if x.dtype is _SINGLE else relu(x)
+
+
 kernel("Relu", since=1)(consuming(relu))
 
 
@@ -43,6 +48,16 @@ def sigmoid(x: Array) -> Array:
     np.exp(y, y)
     np.add(y, _ONE, y)
     return np.reciprocal(y, y)
+
+
+@in_place("Sigmoid", 6)
+def _sigmoid_into(out: Array, x: Array) -> Array:
+    if x.dtype is not _SINGLE:
+        return sigmoid(x)
+    np.negative(x, out)
+    np.exp(out, out)
+    np.add(out, _ONE, out)
+    return np.reciprocal(out, out)
 
 
 @widened
@@ -108,9 +123,18 @@ def selu_1(
 @widened
 def hard_sigmoid(x: Array, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """max(0, min(1, alpha·x + beta))."""
-    y = np.multiply(x, x.dtype.type(alpha), out=np.empty(x.shape, x.dtype))
-    np.add(y, x.dtype.type(beta), out=y)
-    return np.clip(y, 0, 1, out=y)  # several times as fast as maximum and minimum with numbers
+    return _hard_sigmoid(np.empty(x.shape, x.dtype), x, alpha, beta)
+
+
+def _hard_sigmoid(out: Array, x: Array, alpha: float, beta: float) -> Array:
+    np.multiply(x, x.dtype.type(alpha), out=out)
+    np.add(out, x.dtype.type(beta), out=out)
+    return np.clip(out, 0, 1, out=out)  # several times as fast as maximum and minimum with numbers
+
+
+@in_place("HardSigmoid", 6)
+def _hard_sigmoid_into(out: Array, x: Array, alpha: float = 0.2, beta: float = 0.5) -> Array:
+    return _hard_sigmoid(out, x, alpha, beta) if x.dtype is _SINGLE else hard_sigmoid(x, alpha, beta)
 
 
 for _name, _function in {"LeakyRelu": leaky_relu, "Elu": elu, "HardSigmoid": hard_sigmoid}.items():
@@ -178,6 +202,13 @@ def gelu(x: Array, approximate: str = "none") -> Array:
     return blocked(x, _gelu_in_place, scratch=4)
 
 
+@in_place("Gelu", 20)
+def _gelu_into(out: Array, x: Array, approximate: str = "none") -> Array:
+    if x.dtype is not _SINGLE:
+        return gelu(x, approximate)
+    return gelu_tanh(x, out) if approximate == "tanh" else blocked(x, _gelu_in_place, 4, out)
+
+
 def _gelu_in_place(x: Array, temporaries: Array) -> None:
     half = temporaries[3]
     np.multiply(x, 0.5, out=half)
@@ -187,10 +218,10 @@ def _gelu_in_place(x: Array, temporaries: Array) -> None:
     np.multiply(x, half, out=x)
 
 
-def gelu_tanh(x: Array) -> Array:
-    """x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³)))."""
+def gelu_tanh(x: Array, out: Array | None = None) -> Array:
+    """x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³))); `out` is x itself where it may be overwritten."""
 
-    def in_place(block: Array, temporaries: Array) -> None:
+    def block_by_block(block: Array, temporaries: Array) -> None:
         inner = temporaries[0]
         np.multiply(block, block, out=inner)
         np.multiply(inner, 0.044715, out=inner)
@@ -202,7 +233,7 @@ def gelu_tanh(x: Array) -> Array:
         np.multiply(block, 0.5, out=block)
         np.multiply(block, inner, out=block)
 
-    return blocked(x, in_place)
+    return blocked(x, block_by_block, 1, out)
 
 
 @kernel("Clip", since=11)
@@ -218,6 +249,13 @@ def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
         return np.clip(x, low.reshape(()), high.reshape(()))
     y = x if low is None else np.maximum(x, low)
     return y if high is None else np.minimum(y, high)
+
+
+@in_place("Clip", 11)
+def _clip_into(out: Array, x: Array, min: Array | None = None, max: Array | None = None) -> Array:
+    if x.dtype is not _SINGLE or min is None or max is None or min.size != 1 or max.size != 1:
+        return clip(x, min, max)
+    return np.clip(x, min.reshape(()), max.reshape(()), out=out)
 
 
 @cache
@@ -275,12 +313,21 @@ def softmax(x: Array, axis: int = -1) -> Array:
     if not x.size:
         return x
     if axis == x.ndim - 1:
-        y = np.empty(x.shape, x.dtype)
-        softmax_rows(x.reshape(-1, x.shape[-1]), y.reshape(-1, x.shape[-1]))
-        return y
+        return _softmax_last(np.empty(x.shape, x.dtype), x)
     y = np.subtract(x, x.max(axis=axis, keepdims=True))
     np.exp(y, out=y)
     return np.divide(y, y.sum(axis=axis, keepdims=True), out=y)
+
+
+def _softmax_last(out: Array, x: Array) -> Array:
+    softmax_rows(x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]))
+    return out
+
+
+@in_place("Softmax", 13)
+def _softmax_into(out: Array, x: Array, axis: int = -1) -> Array:
+    last = normal_axis(axis, x.ndim) == x.ndim - 1
+    return _softmax_last(out, x) if last and x.dtype is _SINGLE else softmax(x, axis)
 
 
 @kernel("LogSoftmax", since=13)

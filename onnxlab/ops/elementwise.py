@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.ops.numeric import Array, is_small_float, legacy_operand, narrow, widen
-from onnxlab.ops.registry import kernel
+from onnxlab.ops.registry import in_place, kernel
 
 Binary = Callable[[Array, Array], Array]
 
@@ -85,6 +85,28 @@ _BINARY: dict[str, Binary] = {
 for _name, _function in _BINARY.items():
     kernel(_name, since=1)(_legacy(_function))
     kernel(_name, since=7)(_function)
+
+def into_dead(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A ufunc that writes into the array in front, where its result fits there."""
+
+    def run(out: Array, *inputs: Array) -> Array:
+        shape = np.broadcast_shapes(*(x.shape for x in inputs))
+        fits = shape == out.shape and all(x.dtype == out.dtype for x in inputs)
+        return function(*inputs, out) if fits else function(*inputs)
+
+    return run
+
+
+for _name in ("Add", "Sub", "Mul"):
+    in_place(_name, 7, places=(0, 1))(into_dead(_BINARY[_name]))
+
+
+@in_place("Div", 7, places=(0, 1))
+def _divide_into(out: Array, a: Array, b: Array) -> Array:
+    return divide(a, b) if a.dtype.kind != "f" else _into_quotient(out, a, b)
+
+
+_into_quotient = into_dead(np.divide)
 
 for _name, _function in {
     "GreaterOrEqual": np.greater_equal,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.ops.numeric import Array, blocked, is_small_float, narrow, widen, widened
-from onnxlab.ops.registry import kernel
+from onnxlab.ops.registry import in_place, kernel
 
 Unary = Callable[[Array], Array]
 
@@ -72,6 +72,21 @@ _SINCE_7: dict[str, Unary] = {
 for _name, _function in _SINCE_7.items():
     kernel(_name, since=7)(floating(_function))
 
+
+
+def _into_dead(ufunc: Any) -> Callable[[Array, Array], Array]:
+    """A ufunc of float32 written into its input; other types go to the kernel."""
+
+    def run(out: Array, x: Array) -> Array:
+        return ufunc(x, out) if x.dtype is _SINGLE else floating(ufunc)(x)
+
+    return run
+
+
+for _name, _ufunc in {"Abs": np.absolute, "Neg": np.negative, "Ceil": np.ceil, "Floor": np.floor, "Sqrt": np.sqrt,
+                      "Reciprocal": np.reciprocal, "Exp": np.exp, "Log": np.log, "Tanh": np.tanh}.items():  # fmt: skip
+    in_place(_name, 6)(_into_dead(_ufunc))
+
 kernel("IsNaN", since=9)(np.isnan)
 
 
@@ -128,6 +143,11 @@ def erf(x: Array) -> Array:
     if x.dtype == np.float32:
         return blocked(x, erf_in_place, scratch=3)
     return np.asarray(_exact_erf(x)).astype(x.dtype)
+
+
+@in_place("Erf", 9)
+def _erf_into(out: Array, x: Array) -> Array:
+    return blocked(x, erf_in_place, 3, out) if x.dtype is _SINGLE else erf(x)
 
 
 @kernel("Det", since=11)

@@ -17,7 +17,7 @@ from onnxlab.limits import RunContext
 from onnxlab.ops.halves import BLOCK
 from onnxlab.ops.numeric import Array, averaging, narrow, normal_axes, normal_axis, widen, widened
 from onnxlab.ops.prepared import prepared
-from onnxlab.ops.registry import kernel
+from onnxlab.ops.registry import in_place, kernel
 
 
 def _per_channel(parameter: Array, rank: int) -> Array:
@@ -27,14 +27,16 @@ def _per_channel(parameter: Array, rank: int) -> Array:
     return parameter
 
 
-def scale_and_shift(x: Array, scale: Array, bias: Array, mean: Array, var: Array, epsilon: float) -> Array:
-    """scale · (x − mean) / √(var + epsilon) + bias for each channel, in two passes over x."""
+def scale_and_shift(
+    x: Array, scale: Array, bias: Array, mean: Array, var: Array, epsilon: float, out: Array | None = None
+) -> Array:
+    """scale · (x − mean) / √(var + epsilon) + bias for each channel, in two passes over x; `out` may be x itself."""
     make = partial(_factors, epsilon, x.ndim, x.dtype)
     factor, offset = prepared(("factors", epsilon, x.ndim, x.dtype), make, scale, bias, mean, var)
     if x.size <= 4 * BLOCK or factor.size != x.shape[1] or x.ndim < 3 or not x.flags.c_contiguous:
-        y = np.multiply(x, factor)
+        y = np.multiply(x, factor, out=out)
         return np.add(y, offset, out=y)
-    y = np.empty(x.shape, x.dtype)
+    y = np.empty(x.shape, x.dtype) if out is None else out
     step = max(1, 2 * BLOCK // max(1, prod(x.shape[2:])))  # channels whose elements stay in the cache between passes
     for image, result in zip(x, y, strict=True):
         for start in range(0, len(factor), step):
@@ -81,6 +83,23 @@ def batch_normalization(
     return narrow(y, x.dtype), running[0], running[1]
 
 
+@in_place("BatchNormalization", 14)
+def _batch_normalization_into(
+    out: Array,
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    var: Array,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    training_mode: int = 0,
+) -> Array | tuple[Array, Array, Array]:
+    if training_mode or any(each.dtype != np.float32 for each in (x, scale, bias, mean, var)):
+        return batch_normalization(x, scale, bias, mean, var, epsilon, momentum, training_mode)
+    return scale_and_shift(x, scale, bias, mean, var, epsilon, out)
+
+
 @kernel("BatchNormalization", since=1, context=True)
 def batch_normalization_1(
     ctx: RunContext,
@@ -109,6 +128,20 @@ def batch_normalization_1(
     y = scale_and_shift(x, scale, bias, saved_mean, saved_var, epsilon)
     running_mean = mean * momentum + saved_mean * (1 - momentum)
     return y, running_mean, var * momentum + saved_var * (1 - momentum), saved_mean, saved_var
+
+
+@in_place("BatchNormalization", 1)
+def _batch_normalization_1_into(
+    out: Array,
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    var: Array,
+    epsilon: float = 1e-5,
+    **others: Any,
+) -> Array | tuple[Array, Array, Array]:
+    return _batch_normalization_into(out, x, scale, bias, mean, var, epsilon)
 
 
 def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array, Array, Array]:

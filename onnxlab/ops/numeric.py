@@ -59,18 +59,21 @@ def narrow(result: Any, dtype: np.dtype[Any]) -> Any:
     return to_half(np.asarray(result)) if dtype == np.float16 else np.asarray(result).astype(dtype)
 
 
-def blocked(x: Array, function: Callable[[Array, Array], None], scratch: int = 1) -> Array:
+def blocked(
+    x: Array, function: Callable[[Array, Array], None], scratch: int = 1, out: Array | None = None
+) -> Array:
     """Apply an elementwise function block by block, so that its temporaries stay in the cache.
 
     Args:
         x: float array of any shape; not written.
         function: (block, temporaries) -> None; turns the block, a copy, into the result in place.
             `temporaries` has `scratch` rows of the block's length.
+        out: x itself, where it may be overwritten.
 
     Returns:
-        a new array of x's shape and dtype.
+        an array of x's shape and dtype, a new one without `out`.
     """
-    result = np.array(x, order="C", copy=True)
+    result = np.array(x, order="C", copy=True) if out is None else out
     flat = result.reshape(-1)
     temporaries = np.empty((scratch, min(BLOCK, flat.size)), flat.dtype)
     for start in range(0, flat.size, BLOCK):

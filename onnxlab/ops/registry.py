@@ -13,7 +13,8 @@ A kernel computes outputs from arrays:
   the schema gives it a default.
 * It returns an array, or a tuple of arrays, at least as many as the node has outputs. A NumPy scalar (ufuncs
   return such) counts as an array of rank 0; a sequence is a list, an empty optional None, a map a dict.
-* Arrays are read-only: a kernel never writes to an input, and may return an input or a view of one.
+* Arrays are read-only: a kernel never writes to an input, and may return an input or a view of one. Only the form
+  that is registered with `in_place` gets one to overwrite.
 * With `context=True` the first argument is the `RunContext`: to claim memory before allocating (`reserve`), to
   be stoppable in long loops (`check`), to run bodies, and to know which outputs are wanted.
 * Floating-point warnings are the caller's: the executor runs kernels under `np.errstate(all="ignore")`.
@@ -29,7 +30,7 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from onnxlab import schemas
@@ -43,6 +44,8 @@ class Kernel:
     """A kernel and what it is for.
 
     `context` says whether the first argument is the RunContext, `custom` whether somebody else registered it.
+    `into`, where there is one, is called as the kernel with an array `out` in front, which is the input at one of the
+    places `in_place` and may be overwritten: see `in_place`.
     """
 
     domain: str
@@ -51,6 +54,8 @@ class Kernel:
     function: Function
     context: bool = False
     custom: bool = False
+    into: Function | None = None
+    in_place: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,12 @@ class _Table(Generic[Entry]):
             raise ValueError(f"{where} since {entry.since} is registered already; unregister it first")
         rows.append(entry)
         rows.sort(key=lambda row: -row.since)
+        self._found.clear()
+
+    def replace(self, entry: Entry) -> None:
+        """Put an entry in place of the one of the same operator and version."""
+        rows = self._rows[entry.domain, entry.op_type]
+        rows[[row.since for row in rows].index(entry.since)] = entry
         self._found.clear()
 
     def remove(self, domain: str, op_type: str, since: int | None) -> None:
@@ -117,6 +128,24 @@ def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False
 
     def add(function: F) -> F:
         _kernels.add(Kernel(domain, op_type, since, function, context))
+        return function
+
+    return add
+
+
+def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, ...] = (0,)) -> Callable[[F], F]:
+    """Register the decorated function as the form of a kernel that may overwrite an input that nobody needs any more.
+
+    It is called `function(out, *inputs, **attributes)`, `out` being the input at one of `places`, C-contiguous and of
+    nobody else's concern. It writes its result there where type and shape fit, else makes an array as the kernel does.
+    The kernel itself must have been registered, with one output.
+    """
+
+    def add(function: F) -> F:
+        found = _kernels.find(domain, op_type, since)
+        if found is None or found.since != since:
+            raise LookupError(f"{op_type} since {since} has no kernel to be a form of")
+        _kernels.replace(replace(found, into=function, in_place=places))
         return function
 
     return add
@@ -167,6 +196,14 @@ def kernels() -> dict[tuple[str, str], tuple[int, ...]]:
     """Return {(domain, operator): the versions from which a kernel serves it, ascending}."""
     load()
     return _kernels.versions() | _custom_kernels.versions()
+
+
+def in_place_kernels() -> list[tuple[str, Kernel]]:
+    """(operator, kernel) of those with a form that may overwrite an input."""
+    load()
+    versions = [(key, since) for key, found in _kernels.versions().items() for since in found]
+    found = [(key[1], _kernels.find(*key, since)) for key, since in versions]
+    return [(op_type, entry) for op_type, entry in found if entry is not None and entry.into is not None]
 
 
 def load() -> None:
