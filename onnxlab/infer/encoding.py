@@ -20,6 +20,7 @@ from onnxlab.shapes import (
 
 WriteDim = Callable[[Expr], "str | None"]
 
+_MASK = (1 << 64) - 1
 _LIMIT = 1 << 63
 """Dims from here on are no int64."""
 
@@ -68,8 +69,8 @@ def field(tag: int, content: bytes) -> bytes:
 
 
 def number(tag: int, value: int) -> bytes:
-    """A field that is an integer, by its number, which is below 16."""
-    return b"%c%b" % (tag << 3, _varint(value))
+    """A field that is an integer, by its number, which is below 16; one below 0 in two's complement of 64 bits."""
+    return b"%c%b" % (tag << 3, _varint(value & _MASK))
 
 
 def _varint(value: int) -> bytes:

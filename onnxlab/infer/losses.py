@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from onnxlab import dtypes
 from onnxlab.graph.records import NodeRecord
 from onnxlab.infer.frame import Frame
@@ -36,7 +38,15 @@ def loss(
     for at, fact in enumerate(facts):
         if fact is not None and (missing := _missing_element(operator.op_type, fact, part)) is not None:
             return f"the elements of its input {names[at]!r} are only known when the model runs", [(at, missing)]
+    schema = operator.schema
+    if operator.rule is None and schema is not None and schema.function is None and not _infers(schema.onnx):
+        return f"{operator.op_type} was registered without a shape rule: give ops.register one, infer=", []
     return f"the rule of {operator.op_type} cannot tell: the size depends on the data, or is not followed", []
+
+
+def _infers(schema: Any) -> bool:
+    """Whether a schema of onnx.defs brings a rule, or a body to walk."""
+    return schema is not None and bool(schema.has_type_and_shape_inference_function or schema.has_function)
 
 
 def _missing_element(op_type: str, fact: Fact, part: Part) -> Part | None:

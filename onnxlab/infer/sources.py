@@ -62,7 +62,8 @@ class Sources:
             message = f"the data of initializer {value.name!r} cannot be read: {error}"
             self.problems[value.id] = Diagnostic("error", "bad-tensor", message, 0, value.id, value.scope)
             proto = value.initializer
-            return TensorFact(proto.data_type, tuple(proto.dims)) if hasattr(proto, "data_type") else UNKNOWN
+            known = getattr(proto, "data_type", 0)
+            return TensorFact(known, tuple(proto.dims)) if known else UNKNOWN
 
     def declared(self, value: ValueRecord, unknown: Unknown | None = None) -> Fact:
         """What the model declares about a value: its graph input, output or value_info; UNKNOWN where nothing.

@@ -117,10 +117,12 @@ def fact_of_initializer(proto: Any, decode: Decode) -> Fact:
 def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
     """The fact of a stored tensor; `decode` is asked for the elements of small ones that matter and are not at hand.
 
-    What `decode` raises is the caller's to handle.
+    What `decode` raises is the caller's to handle, and the ValueError for a tensor without an element type.
     """
     shape = tuple(tensor.dims[:])
     elem_type = tensor.data_type
+    if not elem_type:
+        raise ValueError("its data_type is UNDEFINED, so that nothing tells what its data means")
     count = prod(shape)
     if count > _FOLLOWED.get(elem_type, -1) or not is_addressable(shape):
         return TensorFact(elem_type, shape)

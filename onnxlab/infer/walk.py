@@ -234,12 +234,14 @@ class Walker:
                 operator.arity = checks.arity_problem(schema, inputs, len(operator.outputs))
                 operator.faults = checks.attribute_problems(schema, operator.attributes)
             problems.extend(operator.faults)
-            if operator.faults and not self.policy.as_onnx:
-                return checks.output_types(schema, inputs, len(operator.outputs))
             if operator.arity:
                 problems.append(operator.arity)
-                return self._despite_arity(node, operator, inputs, problems)
-            problems.extend(checks.type_problems(schema, inputs))
+            if operator.arity or operator.faults:
+                return self._despite(node, operator, inputs, problems)
+            if refused := checks.type_problems(schema, inputs):
+                problems.extend(refused)
+                if self.policy.as_onnx and not node.bodies:
+                    return self._despite(node, operator, inputs, problems)
         try:
             theirs: Sequence[Fact] = ()
             if self.policy.cross_check and not node.bodies:
@@ -263,10 +265,10 @@ class Walker:
             return Problem("error", error.code, str(error), error.expected, error.found, error.hint)
         return Problem("error", "incomplete", str(error)) if self.policy.cross_check else None
 
-    def _despite_arity(
+    def _despite(
         self, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
     ) -> Sequence[Fact]:
-        """Facts of a node with too few or too many inputs: as onnx, whose rules look at what they need, or by type."""
+        """Facts of a node that is wrong: as onnx, whose rules look at what they need, or by type."""
         try:
             if self.policy.as_onnx:
                 return self._by_schema(node, operator, inputs, problems)
@@ -310,7 +312,10 @@ class Walker:
                 raise FactError(message, code="rule-failed") from error
             return self._by_schema(node, operator, inputs, problems)
         problems.extend(context.problems)
-        return found if isinstance(found, (tuple, list)) else (found,)
+        facts = found if isinstance(found, (tuple, list)) else (found,)
+        if (operator.schema is None or operator.schema.onnx is None) and (wrong := _not_facts(facts)):
+            raise FactError(f"its shape rule returned {wrong}", code="rule-failed", expected="facts", found=wrong)
+        return facts
 
     def _by_schema(
         self, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
@@ -363,6 +368,11 @@ def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
 def bare(inputs: Inputs) -> Inputs:
     """The inputs without their elements."""
     return tuple([None if fact is None else fact.bare for fact in inputs])
+
+
+def _not_facts(found: Sequence[object]) -> str:
+    """The first thing that a custom rule returned for a fact and is none; "" where all are facts."""
+    return next((repr(each) for each in found if not isinstance(each, Fact)), "")
 
 
 def _incomplete(inputs: Inputs) -> bool:

@@ -1,10 +1,12 @@
 """Nodes that are wrong: each has a diagnostic that names it, what was expected and found; the rest is inferred."""
 
+import onnx
 import pytest
 from onnx import parser
 
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import Inference
+from tests.infer.models import parsed
 
 MODEL = """
     <ir_version: 9, opset_import: ["" : 18, "other" : 1, "local" : 1, "com.microsoft" : 1]>
@@ -86,3 +88,13 @@ def test_a_wrong_node_is_named_and_the_rest_is_inferred(node: str, code: str, ex
     assert graph.nodes[told.node].proto.op_type in node.replace("local.r", "r Relu")
     assert str(inference.fact(graph.resolve_value("z"))) == "float32[n2,4]"
     assert not {d.code for d in inference.diagnostics} & {"rule-failed"}
+
+
+def test_an_initializer_without_an_element_type_is_named() -> None:
+    graph = parsed("g () => (y) { y = Neg(w) }")
+    tensor = onnx.TensorProto(name="w", dims=[2], raw_data=bytes(8))
+    graph.proto.graph.initializer.append(tensor)
+    found = Inference(ModelGraph(graph.proto)).diagnostics
+    assert [(problem.code, "'w'" in problem.message, "UNDEFINED" in problem.message) for problem in found] == [
+        ("bad-tensor", True, True)
+    ]

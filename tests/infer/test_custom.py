@@ -182,3 +182,20 @@ def test_domains_by_version_range() -> None:
         schemas.register_domain("", 1, 99)
     with pytest.raises(LookupError):
         schemas.unregister_domain(DOMAIN)
+
+
+@pytest.mark.parametrize("returned", [None, (3, 4), [], "float32[n]"])
+def test_a_rule_that_returns_no_facts_is_told_of(returned: Any) -> None:
+    ops.register(declare(), infer=lambda ctx, attributes, x: returned)
+    fact, problems = inferred(f"y = {DOMAIN}.Grow (x)")
+    if returned == []:  # fewer outputs than the node has are unknown ones
+        assert (fact, problems) == ("?", [])
+        return
+    (problem,) = problems
+    assert (fact, problem.code, problem.expected) == ("float32[?]", "rule-failed", "facts")
+
+
+def test_a_dim_that_a_schema_without_a_rule_lost_says_so() -> None:
+    ops.register(declare())
+    graph = ModelGraph(model(f"y = {DOMAIN}.Grow (x)"))
+    assert "give ops.register one, infer=" in str(Inference(graph).explain(graph.resolve_value("y")))

@@ -174,3 +174,26 @@ def test_outputs_of_a_function_by_types_and_attributes() -> None:
     assert clipped == tensor_type("n", 2)
     with pytest.raises(onnx.shape_inference.InferenceError):
         infer_function_output_types(function, [tensor_type(2, 2), tensor_type(3)], [at])
+
+
+@pytest.mark.parametrize("elem_type", [TensorProto.INT32, TensorProto.UNDEFINED])
+def test_a_list_of_sizes_in_a_wrong_type_gives_no_rank(elem_type: int) -> None:
+    sizes = helper.make_tensor("x", TensorProto.INT32, [2], [4, 3])
+    sizes.data_type = elem_type
+    node = helper.make_node("ConstantOfShape", ["x"], ["y"])
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    model = helper.make_model(helper.make_graph([node], "g", [], [output], [sizes]))
+    assert not infer_shapes(model).graph.output[0].type.tensor_type.HasField("shape")
+    with pytest.raises(onnx.shape_inference.InferenceError):
+        infer_shapes(model, strict_mode=True)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes"), [("RandomNormal", {"shape": ["a"]}), ("HannWindow", {"output_datatype": -1})]
+)
+def test_attributes_of_a_wrong_type_or_value_are_survived(op_type: str, attributes: dict[str, object]) -> None:
+    inputs = [] if op_type == "RandomNormal" else ["n"]
+    node = helper.make_node(op_type, inputs, ["y"], **attributes)
+    sizes = [helper.make_tensor("n", TensorProto.INT64, [], [5])]
+    graph = helper.make_graph([node], "g", [], [onnx.ValueInfoProto(name="y")], sizes)
+    infer_shapes(helper.make_model(graph))

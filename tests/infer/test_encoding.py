@@ -12,7 +12,7 @@ from onnxlab.shapes import Expr, MapFact, OptionalFact, SequenceFact, SparseTens
 
 dims = st.one_of(st.integers(0, 2**63 - 1), st.sampled_from(["n", "höhe", "2*seq + 1", "x" * 200]))
 shapes = st.none() | st.lists(dims, max_size=40)
-elem_types = st.sampled_from([*dtypes.ELEM_TYPES, 1000])
+elem_types = st.sampled_from([*dtypes.ELEM_TYPES, 1000, -7])
 
 
 @given(elem_types, shapes)
