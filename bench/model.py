@@ -74,7 +74,7 @@ def _kept_by_ir(found: Iterable[tuple[str, Any, bytes]]) -> tuple[int, str]:
 
 
 def read(path: Path) -> ModelGraph:
-    return ModelGraph(onnx_format.read(path)[0], path.parent)
+    return ModelGraph(onnx_format.read(path)[0], path.parent, shared=False)
 
 
 def opening(path: Path, what: str) -> Iterator[Line]:

@@ -213,8 +213,8 @@ class InsertFunction:
     image: ScopeImage | None = None
 
     def apply(self, graph: "ModelGraph") -> "RemoveFunction":
-        graph.proto.functions.insert(self.position, self.proto)
-        scope = graph.index.add_function(self.position, graph.proto.functions[self.position], self.image)
+        graph.header.functions.insert(self.position, self.proto)
+        scope = graph.index.add_function(self.position, graph.header.functions[self.position], self.image)
         graph.touch.function(scope)
         return RemoveFunction(scope.id)
 
@@ -230,6 +230,6 @@ class RemoveFunction:
         position = graph.index.function_ids.index(scope.id)
         graph.touch.function(scope, removed=True)
         image = graph.index.remove_function(scope)
-        proto = graph.proto.functions[position]
-        del graph.proto.functions[position]
+        proto = graph.header.functions[position]
+        del graph.header.functions[position]
         return InsertFunction(position, proto, image)

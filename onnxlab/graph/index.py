@@ -103,10 +103,10 @@ class Index(Builder):
     # -- nodes ------------------------------------------------------------------------------------------------------
 
     def add_node(
-        self, scope: Scope, position: int, proto: onnx.NodeProto, image: NodeImage | None = None
+        self, scope: Scope, position: int, ident: int, proto: onnx.NodeProto, image: NodeImage | None = None
     ) -> NodeRecord:
-        """Index a node that now stands at `position` of the scope's proto."""
-        node = NodeRecord(image.id if image else self.new_id(), scope.id, proto)
+        """Index a node that now stands at `position` of a scope."""
+        node = NodeRecord(ident, scope.id, proto)
         self.nodes[node.id] = node
         for watcher in self.watchers:
             watcher.node_added(node)

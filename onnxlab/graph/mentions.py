@@ -72,7 +72,7 @@ def _in_devices(node: NodeRecord, name: str) -> Iterator[Mention]:
 
 
 def _in_training(graph: "ModelGraph", value: ValueRecord) -> Iterator[Mention]:
-    for position, training in enumerate(graph.proto.training_info):
+    for position, training in enumerate(graph.header.training_info):
         for field in BINDINGS:
             for number, entry in enumerate(getattr(training, field)):
                 for end in ("key", "value"):

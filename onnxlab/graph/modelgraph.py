@@ -19,6 +19,7 @@ from onnxlab.graph import names, tensors
 from onnxlab.graph.changes import Change, Target
 from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.commits import CommitKind, GraphCommit, Journal, Touch, Touched
+from onnxlab.graph.filing import Filing
 from onnxlab.graph.history import History
 from onnxlab.graph.index import Index
 from onnxlab.graph.networks import Networks
@@ -37,8 +38,10 @@ class ModelGraph:
     Args:
         proto: the model; it is kept and mutated, not copied.
         base_dir: folder in which external data is looked for; None refuses to read any.
+        shared: whether somebody else may look at `proto` at any time, so that every edit has to reach it at once.
 
     Attributes:
+        header: the ModelProto for all that is in it but the nodes of its graph, which may wait; see `proto`.
         lock: held during every edit; take it to read several things that must belong together.
         version: counts commits, undo and redo included.
         nodes, values, scopes: records by id; read-only for everybody but the changes.
@@ -51,8 +54,8 @@ class ModelGraph:
         journal: where every commit is written down before it is final, None where nothing is.
     """
 
-    def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None) -> None:
-        self.proto = proto
+    def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None, *, shared: bool = True) -> None:
+        self.header = proto
         self.base_dir = base_dir
         self.lock = threading.RLock()
         self.version = 0
@@ -68,10 +71,22 @@ class ModelGraph:
         self.transaction: Transaction | None = None
         self._unrecorded_touch: Touch | None = None
         self.networks = Networks(self.index)
+        self.filing = Filing(self, at_once=shared)
         self._snapshots = Snapshots(self)
         self._names = names.NodeNames(self)
         self._arrays: dict[int, np.ndarray[Any, Any]] = {}
         self._opsets: dict[int, dict[str, int]] = {}
+
+    @property
+    def proto(self) -> onnx.ModelProto:
+        """The ModelProto with every edit in it. Whoever keeps it over edits asks for `share()`."""
+        self.filing.settle()
+        return self.header
+
+    def share(self) -> onnx.ModelProto:
+        """The ModelProto, live: from now on every edit reaches it at once."""
+        self.filing.settle(at_once=True)
+        return self.header
 
     @property
     def main(self) -> Scope:
@@ -212,7 +227,7 @@ class ModelGraph:
         root = self.root(scope) if scope else self.main
         imports = self._opsets.get(root.id)
         if imports is None:
-            source = root.proto if root.is_function else self.proto
+            source = root.proto if root.is_function else self.header
             imports = {
                 ("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in source.opset_import
             }
@@ -255,9 +270,9 @@ class ModelGraph:
         """The message that a `SetField` changes."""
         kind, ident = target
         if kind == "model":
-            return self.proto
+            return self.header
         if kind == "training":
-            return self.proto.training_info[ident]
+            return self.header.training_info[ident]
         return self.nodes[ident].proto if kind == "node" else self.scopes[ident].proto
 
     def ids_by_name(self, values: Iterable[int]) -> dict[str, int]:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from onnxlab.graph.mentions import refresh_bodies
 from onnxlab.graph.records import GRAPH_KINDS, NodeImage, ScopeImage
 from onnxlab.graph.strings import set_strings
 
@@ -24,8 +23,11 @@ class InsertNode:
 
     def apply(self, graph: "ModelGraph") -> "RemoveNode":
         scope = graph.scopes[self.scope]
-        scope.proto.node.insert(self.position, self.proto)
-        node = graph.index.add_node(scope, self.position, scope.proto.node[self.position], self.image)
+        if not 0 <= self.position <= len(scope.node_ids):
+            raise IndexError(f"no position {self.position} for a node: there are {len(scope.node_ids)}")
+        ident = self.image.id if self.image else graph.index.new_id()
+        proto = graph.filing.insert(scope, self.position, self.proto, ident)
+        node = graph.index.add_node(scope, self.position, ident, proto, self.image)
         touch = graph.touch
         touch.node(node.id)
         touch.values(node.outputs)
@@ -46,7 +48,7 @@ class RemoveNode:
         position = scope.position(node)
         graph.touch.removal(node)
         image = graph.index.remove_node(node)
-        del scope.proto.node[position]
+        graph.filing.remove(scope, position, node)
         return InsertNode(scope.id, position, image.proto, image)
 
 
@@ -61,13 +63,10 @@ class MoveNode:
         node = graph.nodes[self.node]
         scope = graph.scopes[node.scope]
         old = scope.position(node)
-        nodes = scope.proto.node
-        proto = nodes[old]
-        del nodes[old]
-        nodes.insert(self.position, proto)
-        node.proto = nodes[self.position]
+        if not 0 <= self.position < len(scope.node_ids):
+            raise IndexError(f"no position {self.position} for a node: there are {len(scope.node_ids)}")
+        graph.filing.move(scope, old, self.position, node)
         graph.index.move_node(node, self.position)
-        refresh_bodies(graph, node)
         graph.touch.scopes(scope.id)
         graph.touch.moved(node.id)
         return MoveNode(node.id, old)

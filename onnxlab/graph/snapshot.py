@@ -185,7 +185,7 @@ class Snapshots:
         values = graph.values
         opset = {"": 1} if not scope.is_function else {}
         root = graph.root(scope)
-        for entry in (root.proto if root.is_function else graph.proto).opset_import:
+        for entry in (root.proto if root.is_function else graph.header).opset_import:
             opset["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
         defaults: dict[str, Any] = {}
         names: tuple[str, ...] = ()

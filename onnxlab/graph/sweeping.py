@@ -26,7 +26,7 @@ def drop_ghosts(graph: "ModelGraph", transaction: "Transaction") -> None:
         _drop_declarations(transaction, scope, value.name)
         if not scope.is_function:
             _drop_annotations(transaction, scope, value.name)
-        if graph.proto.training_info:
+        if graph.header.training_info:
             _drop_bindings(graph, transaction, scope, value.name)
 
 
@@ -55,7 +55,7 @@ def _drop_annotations(transaction: "Transaction", scope: Scope, name: str) -> No
 
 def _drop_bindings(graph: "ModelGraph", transaction: "Transaction", scope: Scope, name: str) -> None:
     """Bindings whose key, or whose value, was in `scope` and is nowhere now."""
-    for position, training in enumerate(graph.proto.training_info):
+    for position, training in enumerate(graph.header.training_info):
         for field, attribute in BINDINGS.items():
             entries = tuple(getattr(training, field))
             inner = graph.index.training[position].get(attribute, 0)

@@ -48,7 +48,8 @@ class Model(Querying, Running, Showing):
 
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
         self.source = source or onnx_format.read(proto)[1]
-        self.graph = ModelGraph(proto, self.source.base_dir)
+        read_here = self.source.path is not None or self.source.kept is not None
+        self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here)
         self.inference = Inference(self.graph)
         self.runner = Runner(self.graph, self.inference.fact)
         self.graph.networks.fact_of = self.inference.fact
@@ -66,7 +67,7 @@ class Model(Querying, Running, Showing):
     @property
     def proto(self) -> onnx.ModelProto:
         """The live ModelProto: read it freely, change it through the model."""
-        return self.graph.proto
+        return self.graph.share()
 
     @property
     def nodes(self) -> Nodes:
