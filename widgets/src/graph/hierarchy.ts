@@ -33,6 +33,8 @@ export interface Container {
   first: number;
 }
 
+const NOWHERE = -1;
+
 export class Hierarchy {
   readonly scope: number;
   /** Ids of the nodes with boxes, in file order, scope by scope. */
@@ -45,8 +47,9 @@ export class Hierarchy {
   readonly #store: Store;
   /** Key of the container that a scope is shown in. */
   readonly #homes: ReadonlyMap<number, number>;
-  readonly #containerOf = new Map<number, number>();
-  readonly #place = new Map<number, number>();
+  /** By the node's id, NOWHERE for others: arrays, since they are asked for every wire of a model. */
+  readonly #containerOf: Float64Array;
+  readonly #place: Int32Array;
 
   constructor(store: Store, scope: number) {
     this.scope = scope;
@@ -55,24 +58,29 @@ export class Hierarchy {
     this.nested = this.#homes.size > 1;
     const records: NodeRecord[] = [];
     const captured = this.#captured();
+    let largest = 0;
+    for (const id of store.nodes.keys()) if (id > largest) largest = id;
+    this.#containerOf = new Float64Array(largest + 1).fill(NOWHERE);
+    this.#place = new Int32Array(largest + 1).fill(NOWHERE);
     for (const node of store.nodes.values()) {
       if (!this.#homes.has(node.scope)) continue;
       records.push(node);
       const reader = node.op === "Constant" ? this.#reader(node, captured) : 0;
       if (reader) this.inlined.set(node.id, reader);
       else {
-        this.#place.set(node.id, this.nodes.length);
+        this.#place[node.id] = this.nodes.length;
         this.nodes.push(node.id);
       }
     }
     this.#buildTree(records);
-    for (const each of this.containers.values()) for (const node of each.nodes) this.#containerOf.set(node, each.key);
+    for (const each of this.containers.values()) for (const node of each.nodes) this.#containerOf[node] = each.key;
     for (const key of bottomUp(this.containers)) this.#fold(key);
   }
 
   /** The container that holds a node directly. Undefined for nodes of other scopes. */
   containerOf(node: number): number | undefined {
-    return this.#containerOf.get(node);
+    const key = this.#containerOf[node];
+    return key === NOWHERE ? undefined : key;
   }
 
   /** The container that shows a scope; undefined for scopes that are elsewhere. */
@@ -82,7 +90,7 @@ export class Hierarchy {
 
   /** A node's place in file order. */
   placeOf(node: number): number {
-    return this.#place.get(node) ?? -1;
+    return this.#place[node] ?? NOWHERE;
   }
 
   /** Keys of the containers around a node or container, innermost first, the scope (0) last. */
@@ -213,7 +221,7 @@ export class Hierarchy {
     parent.groups.splice(parent.groups.indexOf(container.key), 1, ...container.groups);
     parent.nodes.push(...container.nodes);
     parent.hosts.push(...container.hosts);
-    for (const node of container.nodes) this.#containerOf.set(node, parent.key);
+    for (const node of container.nodes) this.#containerOf[node] = parent.key;
     for (const only of [...container.groups, ...container.hosts]) {
       const child = this.containers.get(only)!;
       child.parent = parent.key;
