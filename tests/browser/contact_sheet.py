@@ -7,17 +7,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from PIL import Image, ImageDraw
 from playwright.sync_api import sync_playwright
 
 from tests.browser.conftest import VIEWPORT
 from tests.browser.gallery import exhibit
 from tests.browser.jupyter import Jupyter, chromium
 from tests.browser.lab import FLAGS, Lab
+from tests.browser.screens import THEMES, sheet
 from tests.corpus import Corpus
 
 FOLDER = Path("build/screens/corpus")
-THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 COLUMNS = 4
 TILE = (420, 320)
 
@@ -43,21 +42,8 @@ def main(names: list[str]) -> None:
             browser.close()
             jupyter.close()
     for theme in THEMES:
-        sheet(theme, names or list(corpus)).save(FOLDER.parent / f"contact_sheet_{theme}.png")
-
-
-def sheet(theme: str, names: list[str]) -> Image.Image:
-    """Tiles of all screenshots of a theme, with their names."""
-    rows = -(-len(names) // COLUMNS)
-    paper = Image.new("RGB", (COLUMNS * TILE[0], rows * TILE[1]), "white" if theme == "light" else "black")
-    pen = ImageDraw.Draw(paper)
-    for number, name in enumerate(names):
-        left, top = number % COLUMNS * TILE[0], number // COLUMNS * TILE[1]
-        picture = Image.open(FOLDER / f"{name}_{theme}.png").convert("RGB")
-        picture.thumbnail((TILE[0] - 8, TILE[1] - 24))
-        paper.paste(picture, (left + 4, top + 18))
-        pen.text((left + 6, top + 3), name, fill="gray")
-    return paper
+        pictures = {name: FOLDER / f"{name}_{theme}.png" for name in names or corpus}
+        sheet(pictures, theme, COLUMNS, TILE).save(FOLDER.parent / f"contact_sheet_{theme}.png")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from tests.corpus import Corpus
 
 FOLDER = Path("build/screens")
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+BACKGROUNDS = {"light": "white", "dark": "black"}
 HEIGHT = 760
 COLUMNS, TILE = 2, (700, 420)
 
@@ -118,7 +119,9 @@ def main(names: list[str]) -> None:
             browser.close()
             jupyter.close()
     for theme in THEMES:
-        sheet(theme).save(FOLDER / f"states_{theme}.png")
+        pictures = {name: FOLDER / f"state_{name}_{theme}.png" for name in [*STATES, "export"]}
+        there = {name: path for name, path in pictures.items() if path.exists()}
+        sheet(there, theme, COLUMNS, TILE).save(FOLDER / f"states_{theme}.png")
 
 
 def states(browser: Browser, jupyter: Jupyter, names: list[str]) -> None:
@@ -170,16 +173,15 @@ def find(model: str) -> Path:
     return Path(Corpus()[model])
 
 
-def sheet(theme: str) -> Image.Image:
-    """Tiles of all screenshots of a theme that are there, with their names."""
-    names = [name for name in [*STATES, "export"] if (FOLDER / f"state_{name}_{theme}.png").exists()]
-    rows = -(-len(names) // COLUMNS)
-    paper = Image.new("RGB", (COLUMNS * TILE[0], rows * TILE[1]), "white" if theme == "light" else "black")
+def sheet(pictures: Mapping[str, Path], theme: str, columns: int, tile: tuple[int, int]) -> Image.Image:
+    """Tiles of screenshots by name, on white or black as their theme is."""
+    width, height = tile
+    paper = Image.new("RGB", (columns * width, -(-len(pictures) // columns) * height), BACKGROUNDS[theme])
     pen = ImageDraw.Draw(paper)
-    for number, name in enumerate(names):
-        left, top = number % COLUMNS * TILE[0], number // COLUMNS * TILE[1]
-        picture = Image.open(FOLDER / f"state_{name}_{theme}.png").convert("RGB")
-        picture.thumbnail((TILE[0] - 8, TILE[1] - 24))
+    for number, (name, path) in enumerate(pictures.items()):
+        left, top = number % columns * width, number // columns * height
+        picture = Image.open(path).convert("RGB")
+        picture.thumbnail((width - 8, height - 24))
         paper.paste(picture, (left + 4, top + 18))
         pen.text((left + 6, top + 3), name, fill="gray")
     return paper
