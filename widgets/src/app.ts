@@ -104,6 +104,8 @@ export class App {
   onFlow: (flow: Flow) => void = () => undefined;
   /** Whether what is many times taller than wide is drawn in columns. */
   readonly columns = new Cell(true);
+  /** Whether that would make a difference now. */
+  readonly tall = new Cell(false);
   /** Called when the user chose otherwise, for the trait. */
   onColumns: (columns: boolean) => void = () => undefined;
 
@@ -178,6 +180,9 @@ export class App {
       picture.on("wireover", (node) => this.editing.overNode(node)),
       picture.on("wiredrop", ({ node, share }) => void this.editing.drop(node, share)),
       picture.on("leave", () => this.travel.leave()),
+      picture.on("tall", (tall) => {
+        this.tall.value = tall;
+      }),
       picture.on("contextmenu", (target) => {
         this.menu.value = target;
       }),

@@ -39,6 +39,8 @@ export interface PictureEvents {
   wiredrop: { node: number; share: number };
   /** The scope shown now. */
   scope: number;
+  /** Whether something in the picture is drawn in columns, or would be if that was wanted. */
+  tall: boolean;
   /** The view is about to jump elsewhere. */
   leave: void;
   ready: void;

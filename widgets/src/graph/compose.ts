@@ -177,7 +177,7 @@ class Composer {
       h: column(3), frame: Uint8Array.from(this.#frame), depth: Uint8Array.from(this.#depth), titleX: Float64Array.from(this.#titles),
       segments: Float64Array.from(this.#segments), segmentValue: Int32Array.from(this.#values),
       segmentArrow: Uint8Array.from(this.#arrows), segmentDashed: Uint8Array.from(this.#dashed), labels: this.#labels, portals: this.#portals,
-      indexOf: new Map(this.#boxes.map((box, i) => [box.key, i])), crossings: this.#crossings,
+      indexOf: new Map(this.#boxes.map((box, i) => [box.key, i])), crossings: this.#crossings, isTall: false,
     };
   }
 }

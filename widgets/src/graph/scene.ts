@@ -55,5 +55,7 @@ export interface Scene {
   labels: Label[];
   portals: Portal[];
   indexOf: Map<number, number>;
+  /** Something in it is in columns, or would be if that was wanted. */
+  isTall: boolean;
   crossings: number;
 }

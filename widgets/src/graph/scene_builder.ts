@@ -40,6 +40,8 @@ export class SceneBuilder {
   #hierarchy: Hierarchy | null = null;
   #flow: Flow = "down";
   #columns = true;
+  /** Something is so tall that it is put into columns, or would be. */
+  #isTall = false;
 
   constructor(store: Store, solver: Solver, measure: Measure) {
     this.#store = store;
@@ -63,11 +65,12 @@ export class SceneBuilder {
       this.#hierarchy = hierarchy;
     }
     const levels: Part[][] = [];
+    this.#isTall = false;
     const root = this.#part(hierarchy, open, 0, levels, entrances(this.#store));
     const solved = this.#solveLevels(levels, 0);
     const finish = (): Scene => {
       this.#remember(levels.flat());
-      return compose(hierarchy, root, this.#measure, flow);
+      return { ...compose(hierarchy, root, this.#measure, flow), isTall: this.#isTall };
     };
     return solved ? solved.then(finish) : finish();
   }
@@ -127,11 +130,12 @@ export class SceneBuilder {
   /** Takes over a layout, in columns where it is very tall. */
   #take(part: Part, result: LayoutResult): void {
     part.tall = part.result = result;
-    if (!this.#columns) return;
     const { items, container } = part.content, began = new Set(this.#starts.get(container));
     const before = items.flatMap((key, i) => (began.has(key) ? [result.row[i]!] : [])).sort((a, b) => a - b);
     const found = inColumns(part.input!, result, this.#flow === "down" ? ASPECT : 1 / ASPECT, [...new Set(before)]);
     if (!found) return;
+    this.#isTall = true;
+    if (!this.#columns) return;
     part.result = found.result;
     const first = new Map<number, number>();
     items.forEach((key, i) => {

@@ -141,6 +141,7 @@ export class GraphView implements Picture {
 
   #newScene(): void {
     this.#overlay.sceneChanged();
+    this.#emitter.emit("tall", this.#explorer.index!.scene.isTall);
     this.#overlayChanged(true);
     this.#renderer.changed();
   }

@@ -54,6 +54,7 @@ function FlowButton({ app }: { app: App }) {
 
 function ColumnsButton({ app }: { app: App }) {
   const columns = useCell(app.columns);
+  if (!useCell(app.tall)) return null;
   return (
     <ToolButton
       icon="columns" title={columns ? "Very tall pictures are drawn in columns" : "Draw very tall pictures in columns"} testid="toolbar-columns" pressed={columns}
