@@ -15,37 +15,31 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from onnxlab.errors import NameLookupError
-from onnxlab.execution import feeds as checks
 from onnxlab.execution import watching
 from onnxlab.execution.call import PACE, QUICK, Call, Progress
-from onnxlab.execution.compiler import Compiler, FactOf, StepCache
+from onnxlab.execution.compiler import Compiler, FactOf
 from onnxlab.execution.executor import Observer
-from onnxlab.execution.folding import Folder
-from onnxlab.execution.keeping import same_names
 from onnxlab.execution.kept import KeptRuns, copied, owned
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.partition import Partition
 from onnxlab.execution.program import Program
+from onnxlab.execution.programs import Programs
 from onnxlab.execution.provider import Provider
 from onnxlab.execution.providers import named
 from onnxlab.execution.ready import ReadyProgram, signature
-from onnxlab.execution.store import State, ValueStore
+from onnxlab.execution.requests import Requests
+from onnxlab.execution.store import ValueStore
 from onnxlab.execution.synthetic import make_up
-from onnxlab.execution.watching import Watched
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.infer.types import fact_of_type
 from onnxlab.limits import Limits
-from onnxlab.ops import registry
-from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
+from onnxlab.shapes import Fact
 
-_PROGRAMS = 16  # kept per version of the model
 _OTHERS = 4  # runners with other providers
 
 
@@ -77,14 +71,17 @@ class Runner:
         self.store = ValueStore(graph, keep_bytes)
         own = any(getattr(provider, "own_threads", False) for provider in self.providers)
         self.threads = min(threads, 1) if own else threads
-        self._fact = fact or self.declared
-        self._steps = StepCache()
-        self._folder = Folder()
-        self._generation = registry.generation()
+        self._requests = Requests(graph, self.store, fact)
+        self._fact = fact or self._requests.declared
+        self._programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, self._doubt)
+        self._kept = KeptRuns(graph, self.store, self._requests.check_missing)
         self._others: dict[Any, Runner] = {}
-        self._kept = KeptRuns(graph, self.store, self._check_missing)
-        self._prepared = False
-        self._compiled: tuple[Compiler, OrderedDict[Any, Program]] | None = None
+
+    def _doubt(self, values: bool) -> None:
+        """Forget kept plans, and values too where custom operators came or went."""
+        self._kept.plans.clear()
+        if values:
+            self.store.doubt()
 
     def by(self, providers: Sequence[str | Provider], threads: int = 1) -> Runner:
         """The runner of the same graph with these providers, made once; `providers.named` tells the names.
@@ -102,21 +99,18 @@ class Runner:
     def last_inputs(self) -> dict[str, Any]:
         """The inputs of the last run whose values were kept."""
         with self.graph.lock:
-            compiler, _ = self._current()
-            return self._last_inputs(compiler, self.store.settled())
+            compiler, _ = self._programs.current()
+            return self._requests.last_inputs(compiler, self.store.settled())
 
     def declared(self, value: int) -> Fact:
         """The type that the file declares for a value; UNKNOWN where it declares none."""
-        record = self.graph.values.get(value)
-        if record is None or record.info is None:
-            return UNKNOWN
-        return fact_of_type(record.info.type, lambda axis: symbol(f"{record.name}.{axis}"))
+        return self._requests.declared(value)
 
     def invalidate(self, commit: GraphCommit) -> None:
         """Follow an edit: what depends on it is no longer fresh. Register it as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
-            self._steps.clear()
+            self._programs.steps.clear()
 
     def partition(
         self,
@@ -129,12 +123,12 @@ class Runner:
         Args:
             providers: others than the runner's own, in order of preference; the last one takes what is left.
         """
-        compiler, _ = self._current()
+        compiler, _ = self._programs.current()
         wanted = tuple(providers or self.providers)
         if compiler.providers != wanted:
             compiler = Compiler(compiler.snapshot, wanted, self._fact)
         given = (*compiler.snapshot.main.inputs, *feeds)
-        return compiler.main.partition(given, self._outputs(compiler, outputs))
+        return compiler.main.partition(given, self._requests.outputs(compiler, outputs))
 
     # -- running ----------------------------------------------------------------------------------------------------
 
@@ -169,19 +163,20 @@ class Runner:
             KeyboardInterrupt: at once; the run goes no further and its result is dropped.
         """
         plain = not keep and limits is None and progress is None and seed is None
-        if plain and feeds is not None and (ready := self._ready(self._current()[0], feeds, outputs)) is not None:
+        ready = self._ready(self._programs.current()[0], feeds, outputs) if plain and feeds is not None else None
+        if ready is not None and feeds is not None:
             return ready.run(feeds)
         with self.graph.lock:
-            compiler, programs = self._current()
+            compiler, programs = self._programs.current()
             state = self.store.settled()
-        inner = self._watched(compiler, outputs)
-        names = self._outputs(compiler, outputs, inner)
-        given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
-        arrays = self._checked(compiler, given)
-        call = Call(limits, progress, seed, self.threads, self._prepare)
+        inner = self._requests.watched(compiler, outputs)
+        names = self._requests.outputs(compiler, outputs, inner)
+        given = self._requests.last_inputs(compiler, state) if feeds is None else dict(feeds)
+        arrays = self._requests.checked(compiler, given)
+        call = Call(limits, progress, seed, self.threads, self._programs.prepare)
         main = compiler.snapshot.main
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
-        arrays = self._with_pins(compiler, arrays)
+        arrays = self._requests.with_pins(compiler, arrays)
         if keep and inputs and not inner:
             return self._kept.run(compiler, state, arrays, names, call)
         if keep and not inner:  # what happens in a body is seen only where it runs
@@ -190,7 +185,7 @@ class Runner:
             watched = watching.by_scope(inner)
             compiler = Compiler(compiler.snapshot, compiler.providers, self._fact, watched=watched)
             programs = OrderedDict()
-        program = self._program(compiler, programs, tuple(arrays), names)
+        program = self._programs.program(compiler, programs, tuple(arrays), names)
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
         if plain and not inner:
             self._note(compiler, program, given, arrays, outputs)
@@ -224,8 +219,8 @@ class Runner:
             FeedError: no value has this name, or its dtype is another one.
         """
         with self.graph.lock:
-            compiler, _ = self._current()
-            ((name, array),) = self._checked(compiler, {name: value}).items()
+            compiler, _ = self._programs.current()
+            ((name, array),) = self._requests.checked(compiler, {name: value}).items()
             self.store.pin(compiler.main.ids[name], copied(array))
 
     def unpin(self, name: str | None = None) -> None:
@@ -247,15 +242,15 @@ class Runner:
     ) -> dict[str, Any]:
         """Run once, node by node under an observer's eyes; nothing is kept. Raises as `run`."""
         with self.graph.lock:
-            compiler, programs = self._current()
+            compiler, programs = self._programs.current()
             state = self.store.settled()
-        names = self._outputs(compiler, outputs)
-        given = self._last_inputs(compiler, state) if feeds is None else dict(feeds)
-        arrays = self._with_pins(compiler, self._checked(compiler, given))
-        program = self._program(compiler, programs, tuple(arrays), names)
+        names = self._requests.outputs(compiler, outputs)
+        given = self._requests.last_inputs(compiler, state) if feeds is None else dict(feeds)
+        arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, given))
+        program = self._programs.program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
         call.part(program, frame, program.rows, observer, float("inf"))
-        self._prepare()
+        self._programs.prepare()
         return owned(program.results(frame), names, arrays)
 
     def run_nodes(
@@ -277,10 +272,10 @@ class Runner:
             FeedError, UnsupportedOperatorError, RunError, LimitError, RunStopped: as `run`.
         """
         with self.graph.lock:
-            compiler, programs = self._current()
+            compiler, programs = self._programs.current()
             state = self.store.settled()
             chosen = {self._in_main(node) for node in nodes}
-        arrays = self._checked(compiler, dict(feeds or {}))
+        arrays = self._requests.checked(compiler, dict(feeds or {}))
         views = [node for node in compiler.snapshot.main.nodes if node.id in chosen]
         made = dict.fromkeys(name for node in views for name in node.outputs if name)
         names = tuple(name for name in made if name not in arrays)
@@ -292,14 +287,14 @@ class Runner:
             value = ids.get(name, 0)
             if name not in arrays and (value in pins or state.fresh(value)):
                 arrays[name] = pins[value] if value in pins else state.arrays[value]
-        call = Call(limits, progress, seed, self.threads, self._prepare)
+        call = Call(limits, progress, seed, self.threads, self._programs.prepare)
         missing = [name for name in border if name not in arrays]
-        last = self._last_inputs(compiler, state)
-        if not (feeds or missing) and last.keys() >= self._input_facts(compiler).keys():  # a part of a whole run
-            return self._kept.run(compiler, state, self._with_pins(compiler, last), names, call)
+        last, inputs = self._requests.last_inputs(compiler, state), self._requests.input_facts(compiler)
+        if not (feeds or missing) and last.keys() >= inputs.keys():  # a part of a whole run
+            return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
         make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed)
-        program = self._program(compiler, programs, tuple(arrays), names)
-        return owned(call(program, list(arrays.values()), self._folder), names, arrays)
+        program = self._programs.program(compiler, programs, tuple(arrays), names)
+        return owned(call(program, list(arrays.values()), self._programs.folder), names, arrays)
 
     def sample_inputs(
         self, feeds: Mapping[str, Any] | None = None, *, seed: int = 0, sizes: Mapping[str, int] | None = None
@@ -313,8 +308,8 @@ class Runner:
             FeedError: feeds that do not fit.
         """
         with self.graph.lock:
-            compiler, _ = self._current()
-        arrays = self._checked(compiler, dict(feeds or {}))
+            compiler, _ = self._programs.current()
+        arrays = self._requests.checked(compiler, dict(feeds or {}))
         scope = compiler.main.scope
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
         make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed, sizes)
@@ -327,128 +322,3 @@ class Runner:
             where = "is in a function: select the nodes that call it" if record else "does not exist"
             raise NameLookupError(f"node {self.graph.label(record) if record else node} {where}")
         return owner
-
-    # -- preparing --------------------------------------------------------------------------------------------------
-
-    def _current(self) -> tuple[Compiler, OrderedDict[Any, Program]]:
-        """The compiler of the model as it is now, and the programs that it has made."""
-        with self.graph.lock:
-            snapshot = self.graph.snapshot()
-            if self._generation != registry.generation():  # custom operators came or went
-                self._generation = registry.generation()
-                self._steps.clear()
-                self._kept.plans.clear()
-                self._compiled = None
-                self.store.doubt()
-            providers = self.providers if self._prepared else self._at_hand()
-            before = self._compiled
-            if before is not None and before[0].snapshot is snapshot and before[0].providers == providers:
-                return before
-            compiler = Compiler(snapshot, providers, self._fact, self._steps, self._folder)
-            if before is not None:
-                self._folder.turn()
-                if before[0].providers != providers:
-                    self._kept.plans.clear()
-                if same_names(before[0].snapshot, snapshot):
-                    compiler.main.ids = before[0].main.ids
-            self._compiled = compiler, OrderedDict()
-            return self._compiled
-
-    def _at_hand(self) -> tuple[Provider, ...]:
-        """The providers that can be used now."""
-        found = tuple([each for each in self.providers if getattr(each, "prepared", True)])
-        self._prepared = found == self.providers
-        return found
-
-    def _prepare(self) -> None:
-        """After a run: have those providers made ready that it had to do without."""
-        for provider in self.providers:
-            if not getattr(provider, "prepared", True):
-                provider.prepare()  # type: ignore[attr-defined]
-
-    def _program(
-        self,
-        compiler: Compiler,
-        programs: OrderedDict[Any, Program],
-        feeds: tuple[str, ...],
-        outputs: tuple[str, ...],
-    ) -> Program:
-        key = (feeds, outputs)
-        program = programs.get(key)
-        if program is None:
-            self._check_missing(compiler, feeds, outputs)
-            program = programs[key] = compiler.program(feeds, outputs)
-            while len(programs) > _PROGRAMS:
-                programs.popitem(last=False)
-        return program
-
-    def _with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:
-        """The feeds and the pinned values that are not fed."""
-        pins, names = self.store.pins, compiler.main.names if self.store.pins else {}
-        return {names[value]: array for value, array in pins.items() if value in names} | arrays
-
-    def _watched(self, compiler: Compiler, outputs: Sequence[str] | None) -> list[Watched]:
-        """Those outputs that are values inside bodies."""
-        if outputs is None:
-            return []
-        ids, main = compiler.main.ids, self.graph
-        listed = [outputs] if isinstance(outputs, str) else outputs
-        return [watching.find(main, compiler.snapshot, name) for name in listed if name not in ids and "/" in str(name)]
-
-    def _check_missing(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> None:
-        """Raise FeedError where the outputs need an input that is not fed."""
-        ends = compiler.main.border(outputs, set(feeds).__contains__, missing=True)
-        inputs = self._input_facts(compiler)
-        checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
-
-    def _outputs(
-        self, compiler: Compiler, outputs: Sequence[str] | None, inner: Sequence[Watched] = ()
-    ) -> tuple[str, ...]:
-        if outputs is None:
-            return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
-        if isinstance(outputs, str):
-            outputs = [outputs]
-        ids = compiler.main.ids
-        paths = {one.path for one in inner}
-        names = dict.fromkeys(name for name in outputs if name not in paths)
-        for name in names:
-            if name not in ids:
-                close = difflib.get_close_matches(str(name), list(ids), 3)
-                hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-                raise NameLookupError(f"no value of the main graph is called {name!r}{hint}")
-        names.update(dict.fromkeys(name for one in inner for name in one.outputs))
-        return tuple(names)
-
-    def _input_facts(self, compiler: Compiler) -> dict[str, Fact]:
-        """What is declared of the graph's inputs; found out once for each version of the model."""
-        facts: dict[str, Fact] | None = compiler.notes.get("inputs")
-        if facts is None:
-            main = compiler.snapshot.main
-            facts = compiler.notes["inputs"] = {
-                name: self.declared(value)
-                for name, value in zip(main.inputs, main.input_ids, strict=True)
-                if name not in main.initializers
-            }
-        return facts
-
-    def _checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
-        ids = compiler.main.ids
-        inputs = self._input_facts(compiler)
-        if not given.keys() <= ids.keys():
-            checks.check_names(given, inputs, ids)
-        facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in given}
-        return checks.convert(given, facts)
-
-    def _last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:
-        main = compiler.snapshot.main
-        return {
-            name: state.arrays[value]
-            for name, value in zip(main.inputs, main.input_ids, strict=True)
-            if value in state.arrays and name not in main.initializers
-        }
-
-
-def _dtype_only(fact: Fact) -> Fact:
-    """A fed intermediate value may have any shape: what it breaks, the nodes behind it say."""
-    return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact

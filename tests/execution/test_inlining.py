@@ -40,7 +40,7 @@ def test_values_are_those_of_calls(opset, calls):
     ours, theirs = both.run(feeds)
     for name, expected in theirs.items():
         assert_close(ours[name], expected, 2e-6, name)
-    scope = both.hot._compiled[0].main
+    scope = both.hot._programs.compiled[0].main
     flat = Flattened(scope, scope.scope.nodes)
     nodes = flat.needed(["y", "z"], {"x", "w"})
     assert sum(node.op_type == "Twice" for node in nodes) == calls

@@ -20,7 +20,7 @@ def pairs(rows):
 
 
 def ready(run):
-    compiler, _ = run._current()
+    compiler, _ = run._programs.current()
     return {key: list(found.accepted) for key, found in compiler.ready.items()}
 
 

@@ -26,7 +26,7 @@ def floats(*shape: int) -> np.ndarray:
 
 def rows(run: Runner, **feeds: np.ndarray) -> int:
     """How many instructions a run of these feeds begins with."""
-    _, programs = run._current()
+    _, programs = run._programs.current()
     (program,) = programs.values()
     found = program.notes["shaped"].known.get(tuple(array.shape for array in feeds.values()))
     return len(program.instructions if found is None else found.rows)

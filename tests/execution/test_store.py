@@ -160,7 +160,7 @@ def test_a_what_if_takes_from_the_last_run_what_it_cannot_change(run):
     run.run({"x": X})
     given = np.full_like(X, 2)
     np.testing.assert_array_equal(run.run({"b": given})["d"], -2 * np.maximum(X, 0))  # a is as it was
-    assert [len(program.instructions) for program in run._current()[1].values()] == [2]  # Neg and Mul
+    assert [len(program.instructions) for program in run._programs.current()[1].values()] == [2]  # Neg and Mul
     np.testing.assert_array_equal(run.run({"a": given}, ["c"])["c"], -(given + X))
     run.store.clear()
     with pytest.raises(FeedError, match="these inputs are needed and not fed: 'x'"):

@@ -23,7 +23,7 @@ class EagerRep(BackendRep):
 
     def run(self, inputs, **kwargs):
         found = super().run(inputs, **kwargs)
-        for program in self._runner._compiled[1].values():
+        for program in self._runner._programs.compiled[1].values():
             for instruction in program.instructions:
                 if type(instruction.call).__name__ == "Region":
                     REACHED["regions"] += 1

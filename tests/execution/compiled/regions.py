@@ -59,7 +59,7 @@ class Both:
         self.cold = Runner(graph, fact)
 
     def regions(self):
-        programs = self.hot._compiled[1].values()
+        programs = self.hot._programs.compiled[1].values()
         calls = [instruction.call for program in programs for instruction in program.instructions]
         return [call for call in calls if type(call).__name__ == "Region"]
 

@@ -1,0 +1,114 @@
+"""What runs are given and asked for, checked against the graph as it is now."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onnxlab.errors import NameLookupError
+from onnxlab.execution import feeds as checks
+from onnxlab.execution import watching
+from onnxlab.execution.compiler import Compiler, FactOf
+from onnxlab.execution.store import State, ValueStore
+from onnxlab.execution.watching import Watched
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer.types import fact_of_type
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
+
+
+class Requests:
+    """Feeds and names of outputs, for one graph and what is kept of its values.
+
+    Args:
+        fact: what inference knows of a value id; default: what the file declares.
+    """
+
+    def __init__(self, graph: ModelGraph, store: ValueStore, fact: FactOf | None) -> None:
+        self._graph = graph
+        self._store = store
+        self._fact = fact or self.declared
+
+    def declared(self, value: int) -> Fact:
+        """The type that the file declares for a value; UNKNOWN where it declares none."""
+        record = self._graph.values.get(value)
+        if record is None or record.info is None:
+            return UNKNOWN
+        return fact_of_type(record.info.type, lambda axis: symbol(f"{record.name}.{axis}"))
+
+    def outputs(
+        self, compiler: Compiler, outputs: Sequence[str] | None, inner: Sequence[Watched] = ()
+    ) -> tuple[str, ...]:
+        """Names of values of the main graph that make what is asked for; by default the graph's outputs.
+
+        Raises:
+            NameLookupError: no value of the main graph has one of these names.
+        """
+        if outputs is None:
+            return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
+        if isinstance(outputs, str):
+            outputs = [outputs]
+        ids = compiler.main.ids
+        paths = {one.path for one in inner}
+        names = dict.fromkeys(name for name in outputs if name not in paths)
+        for name in names:
+            if name not in ids:
+                close = difflib.get_close_matches(str(name), list(ids), 3)
+                hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+                raise NameLookupError(f"no value of the main graph is called {name!r}{hint}")
+        names.update(dict.fromkeys(name for one in inner for name in one.outputs))
+        return tuple(names)
+
+    def watched(self, compiler: Compiler, outputs: Sequence[str] | None) -> list[Watched]:
+        """Those outputs that are values inside bodies."""
+        if outputs is None:
+            return []
+        ids, main = compiler.main.ids, self._graph
+        listed = [outputs] if isinstance(outputs, str) else outputs
+        return [watching.find(main, compiler.snapshot, name) for name in listed if name not in ids and "/" in str(name)]
+
+    def check_missing(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        """Raise FeedError where the outputs need an input that is not fed."""
+        ends = compiler.main.border(outputs, set(feeds).__contains__, missing=True)
+        inputs = self.input_facts(compiler)
+        checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
+
+    def input_facts(self, compiler: Compiler) -> dict[str, Fact]:
+        """What is declared of the graph's inputs; found out once for each version of the model."""
+        facts: dict[str, Fact] | None = compiler.notes.get("inputs")
+        if facts is None:
+            main = compiler.snapshot.main
+            facts = compiler.notes["inputs"] = {
+                name: self.declared(value)
+                for name, value in zip(main.inputs, main.input_ids, strict=True)
+                if name not in main.initializers
+            }
+        return facts
+
+    def checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
+        ids = compiler.main.ids
+        inputs = self.input_facts(compiler)
+        if not given.keys() <= ids.keys():
+            checks.check_names(given, inputs, ids)
+        facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in given}
+        return checks.convert(given, facts)
+
+    def with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:
+        """The feeds and the pinned values that are not fed."""
+        pins, names = self._store.pins, compiler.main.names if self._store.pins else {}
+        return {names[value]: array for value, array in pins.items() if value in names} | arrays
+
+    def last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:
+        """The graph's inputs that are kept."""
+        main = compiler.snapshot.main
+        return {
+            name: state.arrays[value]
+            for name, value in zip(main.inputs, main.input_ids, strict=True)
+            if value in state.arrays and name not in main.initializers
+        }
+
+
+def _dtype_only(fact: Fact) -> Fact:
+    """A fed intermediate value may have any shape: what it breaks, the nodes behind it say."""
+    return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
