@@ -223,12 +223,12 @@ export class Interaction implements GestureHandler, KeyboardTarget {
   wire(x: number, y: number, done: boolean): void {
     const { overlay, camera, index } = this.#stage;
     const pick = this.#pick(x, y);
-    const box = pick?.what === "box" ? this.#boxOf(pick) : undefined;
+    const box = pick?.what === "box" || pick?.what === "frame" ? this.#boxOf(pick) : undefined;
     const node = box?.kind === NODE ? box.id : 0;
     if (overlay.wire) overlay.wire = done ? null : { ...overlay.wire, x: camera.toSceneX(x), y: camera.toSceneY(y) };
     if (!done) this.#stage.wireOver(node);
     else {
-      const at = pick?.what === "box" ? pick.index : -1, { scene } = index!;
+      const at = pick && "index" in pick ? pick.index : -1, { scene } = index!;
       this.#stage.wireDropped(node, at < 0 ? 0 : (camera.toSceneX(x) - scene.x[at]!) / scene.w[at]!);
     }
     this.#stage.overlayChanged(false);

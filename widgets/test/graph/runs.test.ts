@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { shownOf, withAll, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/fold.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
 import { NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
+import { heatOfBoxes } from "../../src/graph/marks.ts";
 import { boxOfNode } from "../../src/graph/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { swin, transformer } from "../fixtures/networks.ts";
@@ -55,6 +56,15 @@ test("the one that shows is the one that is asked for; nodes of the others are f
   assert.equal(hiddenIn(hierarchy, open, member(3)), 0, "what was opened stays so");
   assert.equal(hiddenIn(hierarchy, open, member(2)), groups[2]);
   assert.ok(!withFolded(hierarchy, withAll(hierarchy, open, run, false), groups[1]!).has(run), "folding the one folds the run");
+});
+
+test("numbers of what a run hides do not make what shows pale", () => {
+  const store = transformer(5).store(), hierarchy = new Hierarchy(store, 1), [run = 0] = runsOf(hierarchy);
+  const open = withOpen(hierarchy, new Set(), hierarchy.containerOf(hierarchy.membersOf(hierarchy.containers.get(run)!.groups[0]!)[0]!)!);
+  const ground = { store, hierarchy, open, scene: sceneOf(store, hierarchy, open) };
+  const marks = heatOfBoxes(ground, { title: "", unit: "", kinds: [], numbers: new Map([...store.nodes.keys()].map((node) => [node, 1])) });
+  assert.ok(!marks.has(ground.scene.indexOf.get(run)!));
+  assert.equal(Math.max(...[...marks.values()].map(({ share }) => share)), 1);
 });
 
 /** Groups of a Relu and an operator each, one after the other; `skip` leads out of the k-th and into a later one. */

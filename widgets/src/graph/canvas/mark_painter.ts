@@ -97,7 +97,7 @@ export class MarkPainter {
     const some = marks.matches.size || marks.selected.size || marks.focus >= 0 || marks.refusing >= 0;
     if (some || marks.badBoxes.size || (marks.flash > 0 && marks.changedBoxes.size)) list.boxes.forEach(shown);
     if (list.detail === FAR) return;
-    for (const i of list.boxes) {
+    for (const i of [...list.frames, ...list.boxes]) {
       const count = marks.matches.get(i);
       if (count && scene.boxes[i]!.folds) this.#pill(scene.x[i]! + scene.w[i]!, scene.y[i]!, String(count), palette.match, "#1b1200");
     }
