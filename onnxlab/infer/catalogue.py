@@ -54,6 +54,7 @@ class Catalogue:
 
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
+        self._functions = graph.index.functions
         self._sources = Sources(graph, token_of(graph))
         self.generation = schemas.generation()
         self.by_node: dict[int, Found] = {}
@@ -101,15 +102,15 @@ class Catalogue:
 
     def find(self, frame: Frame, node: NodeRecord) -> Found:
         """The operator of a node; inside a function, with the attributes of the frame's call."""
-        found = self.by_node.get(node.id)
-        if found is None and node.id in self._bound:
-            found = self._bound[node.id].get(frame.attribute_key)
-        return self._identify(frame, node) if found is None else found
+        return self.by_node.get(node.id) or self.identify(frame, node)
 
-    def _identify(self, frame: Frame, node: NodeRecord) -> Found:
-        proto, functions = node.proto, self._graph.index.functions
+    def identify(self, frame: Frame, node: NodeRecord) -> Found:
+        """The same for a node that is not in `by_node`."""
+        if self._bound and (bound := self._bound.get(node.id, {}).get(frame.attribute_key)) is not None:
+            return bound
+        proto = node.proto
         op_type = proto.op_type
-        function = functions.get((node.domain, op_type, proto.overload), 0) if functions else 0
+        function = self._functions.get((node.domain, op_type, proto.overload), 0) if self._functions else 0
         if op_type == "Constant" and not function and not node.domain:
             return self._identify_constant(frame, node)
         data = b"" if function or node.bodies else proto.SerializeToString()

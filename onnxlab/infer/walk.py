@@ -57,12 +57,12 @@ class Walker:
         """Infer initializers and all nodes of a scope; its inputs have facts already."""
         if not scope.is_function:
             self._walk_initializers(frame, scope)
-        nodes, facts, known_operator, find = self.graph.nodes, frame.facts, self._by_node.get, self.catalogue.find
+        nodes, facts, known, identify = self.graph.nodes, frame.facts, self._by_node.get, self.catalogue.identify
         adjusted, problems = self._adjusted_values(scope), frame.problems
         keep = facts.__setitem__ if frame.changed is None else frame.set
         for ident in self.graph.index.topological(scope):
             node = nodes[ident]
-            operator = known_operator(ident) or find(frame, node)
+            operator = known(ident) or identify(frame, node)
             if isinstance(operator, Operator):
                 inputs = tuple([facts.get(vid) for vid in node.inputs])
                 outcome = operator.memo.get(inputs)
@@ -127,7 +127,7 @@ class Walker:
     def infer_node(self, frame: Frame, node: NodeRecord) -> Sequence[int]:
         """Infer a node into the frame; return the ids of its outputs whose fact is another one than before."""
         frame.evaluated += 1
-        operator = self._by_node.get(node.id) or self.catalogue.find(frame, node)
+        operator = self._by_node.get(node.id) or self.catalogue.identify(frame, node)
         if not isinstance(operator, Operator):
             return [vid for vid in node.outputs if vid and frame.set(vid, operator)]
         facts = frame.facts

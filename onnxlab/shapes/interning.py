@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
+from functools import partial
 from typing import Any
-from weakref import KeyedRef
+from weakref import ref
 
 
 class Interned(dict[Hashable, Any]):
@@ -24,9 +25,9 @@ class Interned(dict[Hashable, Any]):
 
     def keep(self, key: Hashable, value: Any) -> None:
         """Make `value` what the key stands for."""
-        self[key] = KeyedRef(value, self._died, key)
+        self[key] = ref(value, partial(self._died, key))
 
-    def _forget(self, ref: KeyedRef[Any, Any]) -> None:
+    def _forget(self, key: Hashable, dead: ref[Any]) -> None:
         with self.lock:
-            if self.get(ref.key) is ref:  # else the key stands for another object by now
-                del self[ref.key]
+            if self.get(key) is dead:  # else the key stands for another object by now
+                del self[key]
