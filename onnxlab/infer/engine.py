@@ -69,11 +69,17 @@ class Inference:
 
     @property
     def policy(self) -> Policy:
-        """What counts as true of a value that a node makes; setting it infers everything again."""
+        """What counts as true of a value that a node makes; setting it infers everything again.
+
+        Raises:
+            TypeError: what is set is no Policy.
+        """
         return self._policy
 
     @policy.setter
     def policy(self, policy: Policy) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"a policy is a Policy, such as Policy(prefer='refine'); given {policy!r}")
         with self._graph.lock:
             self._policy = policy
             self._start()

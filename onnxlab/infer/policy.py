@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from onnxlab.shapes import (
     UNKNOWN,
@@ -31,12 +31,19 @@ class Policy:
             it leaves open filled in from the declared type ("refine", as onnx does); or the "declared" type first.
         as_onnx: whether onnx's rule fills in what ours leaves open, and serves where the number of inputs is wrong.
         cross_check: whether onnx's rule is asked for every node, so that what it refuses is refused.
+
+    Raises:
+        ValueError: `prefer` is something else.
     """
 
     data_prop: bool = True
     prefer: Prefer = "inferred"
     as_onnx: bool = False
     cross_check: bool = False
+
+    def __post_init__(self) -> None:
+        if self.prefer not in get_args(Prefer):
+            raise ValueError(f"prefer={self.prefer!r}: it is one of {', '.join(map(repr, get_args(Prefer)))}")
 
     @property
     def is_default(self) -> bool:

@@ -61,3 +61,13 @@ def test_strict_mode_raises_where_a_declared_shape_is_wrong_and_check_type_does_
     for infer in (infer_shapes, onnx.shape_inference.infer_shapes):
         with pytest.raises(onnx.shape_inference.InferenceError):
             infer(model, strict_mode=True)
+
+
+def test_what_is_no_policy_is_refused_and_changes_nothing() -> None:
+    graph = ModelGraph(parser.parse_model(MODEL))
+    inference = Inference(graph)
+    with pytest.raises(ValueError, match="'inferred', 'refine', 'declared'"):
+        Policy(prefer="both")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="given 'declared'"):
+        inference.policy = "declared"  # type: ignore[assignment]
+    assert shapes(inference, graph) == FOUND["inferred"]
