@@ -57,7 +57,7 @@ _prepared = threading.Event()
 
 def _prepare() -> None:
     _rules()
-    importlib.import_module("onnxlab.execution.compiled.engine").start()
+    importlib.import_module("onnxlab.execution.compiled.region").engine.start()
     _prepared.set()
 
 
