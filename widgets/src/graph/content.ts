@@ -9,7 +9,7 @@ import { INITIALIZER } from "../protocol.ts";
 import type { Store } from "../store.ts";
 import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
-import { BODY, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf } from "./keys.ts";
+import { BODY, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, keyOfPassed } from "./keys.ts";
 
 /** A value as a line: from an item or a port to items and ports, by index. */
 export interface Net {
@@ -248,7 +248,7 @@ class Collector {
     for (const value of outputs) {
       const capture = this.#here.kind === "body" && this.#store.values.get(value)?.scope !== this.#here.scope;
       const net = this.#netOf(value, capture);
-      ports.push(items.push(keyOf(OUTPUT, value)) - 1);
+      ports.push(items.push(capture ? keyOfPassed(value, this.#here.scope) : keyOf(OUTPUT, value)) - 1);
       at.set(value, ports.at(-1)!);
       if (net) net.targets.push(ports.at(-1)!);
     }

@@ -31,6 +31,8 @@ export function isTerminal(kind: Kind): boolean {
 }
 
 const KINDS = 16;
+/** Ids are below this. */
+const IDS = 2 ** 31;
 
 export function keyOf(kind: Kind, id: number): number {
   return id * KINDS + kind;
@@ -41,5 +43,10 @@ export function kindOf(key: number): Kind {
 }
 
 export function idOf(key: number): number {
-  return Math.floor(key / KINDS);
+  return Math.floor(key / KINDS) % IDS;
+}
+
+/** The key of what a subgraph gives out without having made it: several may give the same value. */
+export function keyOfPassed(value: number, scope: number): number {
+  return keyOf(OUTPUT, value + scope * IDS);
 }

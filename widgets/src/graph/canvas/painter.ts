@@ -172,7 +172,7 @@ export class Painter {
     ctx.strokeStyle = this.#palette.edge;
     ctx.lineWidth = Math.max(1.15, 0.75 / camera.zoom);
     ctx.globalAlpha = strength * (list.detail === FAR ? 0.7 : 1);
-    const dashed = list.segments.filter((i) => scene.segmentDashed[i]);
+    const dashed = scene.segmentDashed.includes(1) ? list.segments.filter((i) => scene.segmentDashed[i]) : [];
     this.#trace(scene, dashed.length ? list.segments.filter((i) => !scene.segmentDashed[i]) : list.segments, camera.zoom);
     ctx.stroke();
     if (dashed.length) this.#dashes(scene, dashed, camera);
