@@ -44,7 +44,7 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
 function Equal({ app, group, members }: { app: App; group: number; members: number[] }) {
   const equal = useCell(app.blocks.equal).get(group), run = app.picture?.runOf(group);
   const verified = run?.likes.every((each) => equal?.includes(each)) ?? true;
-  const groups = verified ? equal : run?.likes;
+  const groups = run?.likes ?? equal;
   if (!groups) return null;
   const at = groups.indexOf(group);
   const all = (open: boolean) => {
