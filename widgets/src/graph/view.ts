@@ -202,7 +202,7 @@ export class GraphView implements Picture {
     this.#mapChanged();
     const marks = (this.#marks = this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength));
     this.#outline.update(ground.scene, this.#overlay.focusBox(ground), marks.selected, {
-      facts: (i) => facts(this.#store, ground.scene.boxes[i]!).join(", "),
+      facts: (i) => [...facts(this.#store, ground.scene.boxes[i]!), this.#times(ground.scene.boxes[i]!).replace("·", "").trim()].filter(Boolean).join(", "),
       problems: (i) => {
         const badge = marks.badges.get(i);
         return badge ? `${badge.count} ${badge.severity}${badge.count > 1 ? "s" : ""}` : "";
