@@ -115,6 +115,8 @@ function homeAtLeft(camera: Camera, scene: Scene): void {
   const y = high >= camera.zoom || first < 0 ? scene.height / 2 : scene.y[first]! + scene.h[first]! / 2;
   camera.centreOn(0, y);
   camera.x = (first >= 0 && scene.x[first]! + scene.w[first]! > camera.view.width - 2 * MARGIN ? scene.x[first]! : 0) - MARGIN / camera.zoom;
+  const margin = MARGIN / camera.zoom, { height } = camera.view;
+  if (scene.height + 2 * margin > height) camera.y = clamp(camera.y, -margin, scene.height + margin - height);
 }
 
 /** The box that reading starts at: the first input of the graph, else the topmost box; -1 in an empty scene. */

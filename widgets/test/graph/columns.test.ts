@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Camera } from "../../src/graph/canvas/camera.ts";
+import { home } from "../../src/graph/viewpoint.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
 import { NODE, keyOf } from "../../src/graph/keys.ts";
 import type { Scene } from "../../src/graph/scene.ts";
@@ -51,6 +53,18 @@ test("lines between columns do not cross boxes, nor each other", () => {
       if (segmentValue[other] === segmentValue[s] || a !== b) return;
       assert.ok(a <= left + 0.1 || a >= right - 0.1 || y1 <= top + 0.1 || y1 >= bottom - 0.1, "lines cross");
     });
+  }
+});
+
+test("a first look at columns has no empty half beside the first one, whichever way they run", () => {
+  const store = residualChain(60).store();
+  for (const flow of ["down", "right"] as const) {
+    const camera = new Camera(), scene = draw(store, flow);
+    Object.assign(camera, { width: 900, height: 600 });
+    home(camera, scene);
+    assert.ok(camera.x >= -40 && camera.y >= -40 && camera.zoom > 0.7, `${flow}: ${camera.x}, ${camera.y}`);
+    const first = scene.indexOf.get(keyOf(NODE, 1))!;
+    assert.ok(camera.toScreenX(scene.x[first]!) < 900 && camera.toScreenY(scene.y[first]!) < 600);
   }
 });
 
