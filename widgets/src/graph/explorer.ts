@@ -15,6 +15,7 @@ import { Hierarchy } from "./hierarchy.ts";
 import { GROUP, NODE, RUN, keyOf, kindOf } from "./keys.ts";
 import { Layouter, Superseded } from "./layouter.ts";
 import type { Place } from "../view_contract.ts";
+import type { Run } from "./run_words.ts";
 import type { Scene } from "./scene.ts";
 import { SceneBuilder } from "./scene_builder.ts";
 import { Viewpoint, anchorsOf, home, type Anchor } from "./viewpoint.ts";
@@ -230,7 +231,7 @@ export class Explorer {
   }
 
   /** The run around a group, and whether it shows all its groups; null for other groups. */
-  runOf(group: number): { key: number; groups: readonly number[]; period: number; all: boolean } | null {
+  runOf(group: number): Run | null {
     const hierarchy = this.#hierarchy, key = hierarchy?.containers.get(keyOf(GROUP, group))?.parent ?? 0;
     if (!hierarchy || kindOf(key) !== RUN) return null;
     const { groups, period } = hierarchy.containers.get(key)!;

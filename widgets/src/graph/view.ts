@@ -28,6 +28,7 @@ import { ranValues } from "./marks.ts";
 import { opTitle } from "./names.ts";
 import { type Frame, Motion } from "./motion.ts";
 import { Outline } from "./outline.ts";
+import { times, turns } from "./run_words.ts";
 import { Overlay } from "./overlay.ts";
 
 /** Marks of frames are cleared every so many frames. */
@@ -83,7 +84,7 @@ export class GraphView implements Picture {
         facts: (box) => facts(store, box),
         label: (value) => store.values.get(value)?.label ?? "",
         times: (box) => this.#times(box),
-        turns: (box) => this.#turns(box),
+        turns: (box) => (box.kind === RUN ? turns(this.#explorer.runOf(box.id)) : ""),
         origin: (value) => this.#origin(value),
       },
       current: () => this.#current(),
@@ -153,22 +154,8 @@ export class GraphView implements Picture {
     return producer && name.length > 16 ? opTitle(producer.op) : name;
   }
 
-  /** " ×12" of equal groups; of a run whose groups the kernel has not found to be equal how many they are. */
   #times(box: Box): string {
-    const equal = this.#equal.get(box.id) ?? [];
-    if (box.kind === GROUP) return equal.length > 1 ? ` ×${equal.length}` : "";
-    const run = box.kind === RUN ? this.#explorer.runOf(box.id) : null;
-    if (!run) return "";
-    const { groups, period } = run, times = groups.length / period;
-    const verified = groups.every((group, i) => this.#equal.get(idOf(groups[i % period]!))?.includes(idOf(group)));
-    return verified ? ` ×${times}` : ` · ${times} alike`;
-  }
-
-  /** What a click on a run's title bar makes of it. */
-  #turns(box: Box): string {
-    const run = box.kind === RUN ? this.#explorer.runOf(box.id) : null;
-    if (!run) return "";
-    return run.all ? "show one" : `show all ${run.groups.length / run.period}`;
+    return times(box, box.kind === RUN ? this.#explorer.runOf(box.id) : null, this.#equal);
   }
 
   #current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null {

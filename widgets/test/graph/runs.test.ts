@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { shownOf, withAll, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/fold.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
-import { NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
+import { GROUP, NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
+import type { Box } from "../../src/graph/boxes.ts";
+import { type Run, times, turns } from "../../src/graph/run_words.ts";
 import { heatOfBoxes } from "../../src/graph/marks.ts";
 import { boxOfNode } from "../../src/graph/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
@@ -56,6 +58,15 @@ test("the one that shows is the one that is asked for; nodes of the others are f
   assert.equal(hiddenIn(hierarchy, open, member(3)), 0, "what was opened stays so");
   assert.equal(hiddenIn(hierarchy, open, member(2)), groups[2]);
   assert.ok(!withFolded(hierarchy, withAll(hierarchy, open, run, false), groups[1]!).has(run), "folding the one folds the run");
+});
+
+test("a run says how many it has: equal ones once the kernel has compared them", () => {
+  const key = (id: number): number => keyOf(GROUP, id), box = { kind: RUN, id: 1 } as Box;
+  const run: Run = { key: keyOf(RUN, 1), groups: [1, 2, 3, 4, 5, 6].map(key), period: 2, all: false };
+  const equal = new Map([1, 2, 3, 4, 5, 6].map((id) => [id, id % 2 ? [1, 3, 5] : [2, 4, 6]] as const));
+  assert.deepEqual([times(box, run, new Map()), times(box, run, equal)], [" · 3 alike", " ×3"]);
+  assert.equal(times(box, run, new Map([...equal, [2, [2, 4]]])), " · 3 alike");
+  assert.deepEqual([turns(run), turns({ ...run, all: true }), turns(null)], ["show all 3", "show one", ""]);
 });
 
 test("numbers of what a run hides do not make what shows pale", () => {
