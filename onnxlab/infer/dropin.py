@@ -51,12 +51,16 @@ def infer_shapes(
         )
     if not isinstance(model, (onnx.ModelProto, bytes)):
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
-    with no_collection():
-        copy = onnx.ModelProto()
-        copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
-        graph, inference = _inferred(copy, check_type, strict_mode, data_prop)
-        Writer(graph, inference).write_scope(graph.main)
-        return copy
+    with no_collection():  # what was made meanwhile is garbage of the youngest generation when it ends: freed at once
+        return _written(model, check_type, strict_mode, data_prop)
+
+
+def _written(model: onnx.ModelProto | bytes, check_type: bool, strict: bool, data_prop: bool) -> onnx.ModelProto:
+    copy = onnx.ModelProto()
+    copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
+    graph, inference = _inferred(copy, check_type, strict, data_prop)
+    Writer(graph, inference).write_scope(graph.main)
+    return copy
 
 
 def _inferred(model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool) -> tuple[ModelGraph, Inference]:
