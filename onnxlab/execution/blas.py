@@ -15,9 +15,10 @@ from functools import cache
 from typing import Any
 
 MULTIPLYING = frozenset((
-    "activation", "attention", "contrib", "contrib_attention", "contrib_gates", "contrib_general", "contrib_images",
-    "contrib_integers", "contrib_quantized", "control", "conv", "gradient", "linear", "loss", "matmul", "nchwc", "norm",
-    "quantization", "recurrent", "signal", "svm", "training", "vision",
+    "activation", "attention", "contrib", "contrib_attention", "contrib_decoding", "contrib_experts",
+    "contrib_gates", "contrib_general", "contrib_images", "contrib_integers", "contrib_quantized", "control",
+    "conv", "gradient", "linear", "loss", "matmul", "nchwc", "norm", "pool", "quantization", "recurrent", "reduce",
+    "signal", "svm", "training", "vision",
 ))  # fmt: skip
 """Modules of onnxlab.ops with kernels that multiply matrices, or run bodies, which may."""
 

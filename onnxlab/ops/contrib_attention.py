@@ -40,7 +40,7 @@ def _attend(
     return np.matmul(masked_softmax(scores), for_blas(value))
 
 
-def _mask_bias(mask: Array | None, batch: int, queries: int, keys: int, filtered: float) -> Array | None:
+def mask_bias(mask: Array | None, batch: int, queries: int, keys: int, filtered: float) -> Array | None:
     """What a mask adds to the scores, [B, 1, 1 or S, T]; zeros of the mask are masked.
 
     A mask is [B] lengths, [2·B] ends and then starts, [B, T], [B, S, T] or [B, 1, M, M].
@@ -100,7 +100,7 @@ def attention_ms(
         before = past.shape[3]
         key, value = np.concatenate([widen(past[0]), key], axis=2), np.concatenate([widen(past[1]), value], axis=2)
     total = key.shape[2]
-    terms = [_mask_bias(mask_index, batch, steps, total, mask_filter_value)]
+    terms = [mask_bias(mask_index, batch, steps, total, mask_filter_value)]
     terms.append(None if attention_bias is None else widen(attention_bias))
     if unidirectional:
         terms.append(np.where(_causal(steps, total, before), np.float32(0), np.float32(mask_filter_value)))
@@ -194,7 +194,7 @@ def multi_head_attention(
     if past_key is not None and past_value is not None:
         before = past_key.shape[2]
         k, v = np.concatenate([widen(past_key), k], axis=2), np.concatenate([widen(past_value), v], axis=2)
-    terms = [_mask_bias(key_padding_mask, len(q), q.shape[2], k.shape[2], mask_filter_value)]
+    terms = [mask_bias(key_padding_mask, len(q), q.shape[2], k.shape[2], mask_filter_value)]
     terms.append(None if attention_bias is None else widen(attention_bias))
     if unidirectional:
         allowed = _causal(q.shape[2], k.shape[2], before)
@@ -257,7 +257,7 @@ def group_query_attention(
 
     seqlens_k [B] is the number of keys, past and new ones, minus 1. Past keys stand at the front of the cache.
     """
-    q, k, v = _unpacked(query, key, value, num_heads, kv_num_heads)
+    q, k, v = unpacked(query, key, value, num_heads, kv_num_heads)
     batch, steps = q.shape[0], q.shape[2]
     lengths = seqlens_k.reshape(-1).astype(np.int64) + 1
     total = int(total_sequence_length.reshape(-1)[0])
@@ -272,7 +272,7 @@ def group_query_attention(
             for part in (q, k)
         )
     size = max(total, past_key.shape[2] if past_key is not None else 0)
-    keys, values = (_cache(ctx, past, new, offsets, size) for past, new in ((past_key, k), (past_value, v)))
+    keys, values = (cache(ctx, past, new, offsets, size) for past, new in ((past_key, k), (past_value, v)))
     factor = scale or 1 / sqrt(q.shape[-1])
     ctx.reserve(q.itemsize * batch * num_heads * steps * total, "the attention scores")
     scores = np.matmul(q * q.dtype.type(factor), for_blas(grouped(keys[:, :, :total], num_heads).swapaxes(2, 3)))
@@ -289,7 +289,7 @@ def group_query_attention(
     return narrow(y, query.dtype), narrow(keys, query.dtype), narrow(values, query.dtype)
 
 
-def _unpacked(
+def unpacked(
     query: Array, key: Array | None, value: Array | None, num_heads: int, kv_num_heads: int
 ) -> tuple[Array, Array, Array]:
     """Q, K and V as [B, H, S, D], from one packed tensor where key and value are absent."""
@@ -300,7 +300,7 @@ def _unpacked(
     return q, heads(widen(key), kv_num_heads, "key"), heads(widen(value), kv_num_heads, "value")
 
 
-def _cache(ctx: RunContext, past: Array | None, new: Array, offsets: Array, size: int) -> Array:
+def cache(ctx: RunContext, past: Array | None, new: Array, offsets: Array, size: int) -> Array:
     """[B, H, size, D]: past and new keys or values, the new ones of entry b from offsets[b] on."""
     batch, count, steps, width = new.shape
     ctx.reserve(new.itemsize * batch * count * size * width, "the key and value cache")

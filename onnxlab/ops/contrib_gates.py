@@ -1,4 +1,4 @@
-"""com.microsoft operators that gate, normalise and route: scaled and gated forms, GroupNorm with a skip, MoE.
+"""com.microsoft operators that gate and normalise: scaled and gated forms, GroupNorm with a skip.
 
 Sources: docs/ContribOperators.md and the schemas of ONNX Runtime.
 """
@@ -8,13 +8,13 @@ Sources: docs/ContribOperators.md and the schemas of ONNX Runtime.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from onnxlab.limits import RunContext
-from onnxlab.ops.activation import gelu_tanh, sigmoid, softmax, swish
+from onnxlab.ops.activation import sigmoid, swish
 from onnxlab.ops.attention import causal_conv_with_state, linear_attention
 from onnxlab.ops.contrib import DOMAIN, fast_gelu, group_norm
 from onnxlab.ops.matmul import mat_mul
@@ -92,56 +92,6 @@ def skip_group_norm(
 def gemm_fast_gelu(x: Array, w: Array, bias: Array | None = None) -> Array:
     """FastGelu of X @ W + bias."""
     return fast_gelu(mat_mul(x, w), bias)
-
-
-_ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "relu": lambda x: np.maximum(x, 0),
-    "gelu": gelu_tanh,
-    "silu": swish,
-    "identity": lambda x: x,
-}
-
-
-@kernel("MoE", domain=DOMAIN, context=True)
-def mixture_of_experts(
-    ctx: RunContext,
-    x: Array,
-    router_probs: Array,
-    fc1: Array,
-    fc1_bias: Array | None,
-    fc2: Array,
-    fc2_bias: Array | None = None,
-    fc3: Array | None = None,
-    fc3_bias: Array | None = None,
-    activation_type: str = "relu",
-    k: int = 1,
-    normalize_routing_weights: int = 0,
-    use_sparse_mixer: int = 0,
-    **swiglu: float,
-) -> Array:
-    """Each row through its k likeliest experts, weighted: fc2 [E, D, I] · activation(fc1 [E, I, D] · row).
-
-    Raises:
-        NotImplementedError: swiglu, a third layer, or the sparse mixer.
-    """
-    if activation_type not in _ACTIVATIONS or fc3 is not None or use_sparse_mixer:
-        asked = "use_sparse_mixer" if use_sparse_mixer else "a third layer" if fc3 is not None else activation_type
-        raise NotImplementedError(f"MoE with {asked} has no kernel here: expected one of {', '.join(_ACTIVATIONS)}")
-    rows, activation = widen(x).reshape(-1, x.shape[-1]), _ACTIVATIONS[activation_type]
-    shares = softmax(widen(router_probs))
-    chosen = np.argsort(-shares, axis=1, kind="stable")[:, :k]
-    weights = np.take_along_axis(shares, chosen, 1)
-    if normalize_routing_weights:
-        weights = weights / weights.sum(axis=1, keepdims=True)
-    y = np.zeros((len(rows), fc2.shape[1]), rows.dtype)
-    for expert in np.unique(chosen).tolist():
-        ctx.check()
-        at, rank = np.nonzero(chosen == expert)
-        inner = rows[at] @ widen(fc1[expert]).T
-        inner = activation(inner if fc1_bias is None else inner + widen(fc1_bias[expert]))
-        outer = inner @ widen(fc2[expert]).T
-        y[at] += (outer if fc2_bias is None else outer + widen(fc2_bias[expert])) * weights[at, rank][:, None]
-    return narrow(y.reshape(*x.shape[:-1], -1), x.dtype)
 
 
 def _refused(op_type: str, default: Mapping[str, int], given: Mapping[str, Any]) -> None:

@@ -150,3 +150,29 @@ def _tokens(text: str, separators: Sequence[str] | None, tokenexp: str, least: i
         for separator in separators or ():
             parts = [piece for part in parts for piece in re.split(separator, part)]
     yield from (part for part in parts if part and len(part) >= least)
+
+
+@kernel("WordConvEmbedding", domain=DOMAIN)
+def word_conv_embedding(
+    sequence: Array,
+    w: Array,
+    b: Array,
+    c: Array,
+    char_embedding_size: int = -1,
+    conv_window_size: int = -1,
+    embedding_size: int = -1,
+) -> Array:
+    """Words [.., characters], ended by zeros, as vectors: the largest tanh(convolution + B) over each word's windows.
+
+    W is [embedding, 1, window, character's size], C [characters, size]; a word of no characters becomes zeros.
+    """
+    window, words = w.shape[-2], sequence.reshape(-1, sequence.shape[-1])
+    lengths = np.argmin(np.pad(words > 0, ((0, 0), (0, 1))), axis=1)
+    if window > words.shape[1]:
+        raise ValueError(f"W has a window of {window} characters: the words have {words.shape[1]}")
+    letters = c[words]  # of a word shorter than the window some are those of 0
+    windows = np.lib.stride_tricks.sliding_window_view(letters, window, axis=1)  # [words, windows, size, window]
+    made = np.tanh(np.einsum("pnsk,eks->pne", windows, w.reshape(len(w), window, -1), optimize=True) + b)
+    seen = np.arange(made.shape[1]) < np.maximum(lengths - window + 1, 1)[:, None]
+    y = np.where(seen[..., None], made, -np.inf).max(axis=1)
+    return np.where(lengths[:, None] > 0, y, 0).astype(w.dtype).reshape(*sequence.shape[:-1], len(w))

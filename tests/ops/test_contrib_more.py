@@ -23,14 +23,6 @@ def test_gates():
     agree("BranchwiseRMSNorm", x, floats(8, seed=3), **MS)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "identity"])
-@pytest.mark.parametrize("k", [1, 2])
-def test_mixture_of_experts(activation, k):
-    x, router = floats(5, 8), floats(5, 3, seed=1)
-    layers = [floats(3, 16, 8, seed=2), floats(3, 16, seed=3), floats(3, 8, 16, seed=4), floats(3, 8, seed=5)]
-    agree("MoE", x, router, *layers, activation_type=activation, k=k, normalize_routing_weights=k - 1, rtol=1e-4, **MS)
-
-
 @pytest.mark.parametrize("update_rule", ["linear", "gated_delta"])
 def test_recurrent_forms_of_ai_onnx(update_rule):
     query, key, value = (floats(1, 4, 16, seed=seed) for seed in range(3))
