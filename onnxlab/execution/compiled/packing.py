@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 from weakref import WeakValueDictionary
+
+import numpy as np
 
 from onnxlab.execution.compiled.views import Array, View
 
@@ -44,6 +48,23 @@ class Packed:
     def put(self, key: Key, view: View) -> View:
         self._own[key] = self._shared.views[key] = view
         return view
+
+
+class Late:
+    """An array that is made when somebody needs its elements: what is packed already needs them no more."""
+
+    def __init__(self, make: Callable[[], Array], shape: tuple[int, ...] = ()) -> None:
+        self._make = make
+        self._made: Array | None = None
+        self.shape = shape
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Array:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    def __getitem__(self, index: Any) -> Late:
+        return Late(lambda: np.asarray(self)[index])
 
 
 class SharedConstants:

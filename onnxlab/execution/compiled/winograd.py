@@ -7,6 +7,7 @@ that of the direct way, some 1e-6 of the largest magnitude. `NumbaProvider(preci
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from onnxlab.execution.compiled import choice
 from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.moving import emit_clear
-from onnxlab.execution.compiled.packing import Packed, SharedConstants
+from onnxlab.execution.compiled.packing import Late, Packed, SharedConstants
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.products import Product, bits, emit_product
 from onnxlab.execution.compiled.views import Array, View
@@ -128,10 +129,6 @@ def emit_winograd(builder: PlanBuilder, product: Product, found: Window, packed:
 
 def _planes(product: Product, spread: View, made: View) -> Product:
     """The 36 products of transformed tiles with transformed weights."""
-    assert product.constant is not None
-    weights = product.constant[0]
-    if product.scale is not None:
-        weights = weights * product.scale
     batches = np.zeros((36, 5), np.int64)
     numbers = np.arange(36)
     batches[:, 0] = numbers * spread.strides[0]
@@ -141,17 +138,13 @@ def _planes(product: Product, spread: View, made: View) -> Product:
         product, x=spread, offsets=spread.at(0, spread.shape[1:], spread.strides[1:]).offsets(1)[None],
         length=spread.shape[2], target=made, axis=2, batches=batches, groups=36, scale=None, bias=None,
         places=made.at(0, made.shape[1:], made.strides[1:]).offsets(1), residual=None, low=-inf, high=inf,
-        constant=_Late(weights), key=(*product.key, "winograd", scale), window=None,
+        constant=Late(partial(_weights_of, product)), key=(*product.key, "winograd", scale), window=None,
     )  # fmt: skip
 
 
-class _Late:
-    """Transformed weights, made only if they are not packed yet."""
-
-    def __init__(self, weights: Array) -> None:
-        self._weights = weights
-
-    def __array__(self, dtype: object = None, copy: object = None) -> Array:
-        if not any(self._weights.strides):  # zeros that are only tried
-            return np.zeros((36, len(self._weights) // 9, self._weights.shape[1]), np.float32)
-        return transformed(self._weights)
+def _weights_of(product: Product) -> Array:
+    """The transformed weights of a product."""
+    weights = np.asarray(product.constant)[0]
+    if not any(weights.strides):  # zeros that are only tried
+        return np.zeros((36, len(weights) // 9, weights.shape[1]), np.float32)
+    return transformed(weights if product.scale is None else weights * product.scale)

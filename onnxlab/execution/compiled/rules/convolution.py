@@ -10,6 +10,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous, emit_clear, emit_copy
+from onnxlab.execution.compiled.packing import Late
 from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import Product, bits, table
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
@@ -108,7 +109,8 @@ def _product(
     columns = len(weights) // group
     batches = np.zeros((group, 5), np.int64)
     numbers = np.arange(group, dtype=np.int64)
-    matrix = weights.reshape(group, columns, channels, -1).transpose(0, 3, 2, 1).reshape(group, -1, columns)
+    taps = weights.reshape(group, columns, channels, -1).transpose(0, 3, 2, 1)
+    matrix = Late(lambda: taps.reshape(group, -1, columns), (group, taps.shape[1] * channels, columns))
     batches[:, 0] = numbers * channels * 4
     batches[:, 3] = batches[:, 4] = numbers * columns * 4
     return Product(
