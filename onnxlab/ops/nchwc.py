@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
-from onnxlab.ops.contrib import DOMAIN, activated
+from onnxlab.ops.contrib import DOMAIN, fused_conv
 from onnxlab.ops.conv import conv
 from onnxlab.ops.nchwc_rules import BLOCKED, INTERNAL
 from onnxlab.ops.numeric import Array
@@ -90,8 +90,9 @@ def blocked_conv(
     if x.ndim != 4 or w.ndim != 4:
         raise ValueError(f"X has shape {x.shape}, W {w.shape}: expected 4 axes each, those of images in blocks")
     image = x if x.shape[1] % _block_of(x.shape[1]) else unblocked(x)
-    y = blocked(conv(ctx, image, prepared("unblocked filters", _filters, w), b, **geometry))
-    return activated(y if total is None else y + total, activation, activation_params)
+    added = None if total is None else unblocked(total)
+    filters = prepared("unblocked filters", _filters, w)
+    return blocked(fused_conv(ctx, image, filters, b, added, activation, activation_params, **geometry))
 
 
 def _on_blocks(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -181,8 +182,8 @@ def _fused_of_last(
     **geometry: Any,
 ) -> Array:
     """activation(Conv(X, W, B) + Z), Z like the output."""
-    y = conv(ctx, x, w, b, **geometry)
-    return activated(y if z is None else y + np.moveaxis(z, -1, 1), activation, activation_params)
+    added = None if z is None else np.moveaxis(z, -1, 1)
+    return fused_conv(ctx, x, w, b, added, activation, activation_params, **geometry)
 
 
 kernel("NhwcMaxPool", domain=DOMAIN, context=True)(on_channels_last(_largest))

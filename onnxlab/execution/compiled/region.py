@@ -193,7 +193,7 @@ class Region:
             address_of is engine.address_of,
         )
         if self._fused is None:
-            self._fused = fused(self.part)
+            self._fused = fused(self.part, self._constants)
         node: NodeView | None = None
         try:
             for step in self._fused:

@@ -39,7 +39,8 @@ class Drawing:
         for number in range(self.pick((1, 2))):
             self.input(f"x{number}")
         steps = [self.unary, self.unary, self.binary, self.binary, self.convolution, self.pool, self.product,
-                 self.rows, self.reduction, self.move, self.move, self.chosen, self.normalised]  # fmt: skip
+                 self.rows, self.reduction, self.move, self.move, self.chosen, self.normalised, self.attention,
+                 self.decomposed]  # fmt: skip
         for _ in range(nodes):
             self.pick(steps)()
 
@@ -164,6 +165,30 @@ class Drawing:
         y = self.recipe.node("LayerNormalization", x, self.constant(length), self.constant(length), epsilon=0.1)
         self.put(y, shape)
 
+    def attention(self):
+        """A value looks at itself, scaled and masked or not."""
+        found = self.take(2)
+        if found is None:
+            return
+        x, shape, _ = found
+        turned = self.recipe.node("Transpose", x, perm=[*range(len(shape) - 2), len(shape) - 1, len(shape) - 2])
+        scores = self.recipe.node("MatMul", x, turned)
+        if self.rng.random() < 0.6:
+            scores = self.recipe.node("Mul", scores, self.recipe.constant(np.float32(0.3)))
+        if self.rng.random() < 0.6:
+            scores = self.recipe.node("Add", scores, self.constant(self.pick((1, shape[-2])), shape[-2]))
+        self.put(self.recipe.node("MatMul", self.recipe.node("Softmax", scores, axis=-1), x), shape)
+
+    def decomposed(self):
+        """A norm of the last axis as exporters write it."""
+        x, shape, _ = self.take(1)
+        axes, least = self.recipe.constant(np.array([-1])), self.recipe.constant(np.float32(0.1))
+        make = self.recipe.node
+        d = make("Sub", x, make("ReduceMean", x, axes))
+        y = make("Div", d, make("Sqrt", make("Add", make("ReduceMean", make("Mul", d, d), axes), least)))
+        y = make("Mul", y, self.constant(shape[-1])) if self.rng.random() < 0.7 else y
+        self.put(make("Add", y, self.constant(shape[-1])), shape)
+
     def reduction(self):
         x, shape, exact = self.take(1)
         op_type, rank = self.pick(REDUCTIONS), len(shape)
@@ -179,7 +204,7 @@ class Drawing:
         x, shape, exact = self.take(2)[:3] if self.take(2) else (None, None, None)
         if x is None:
             return
-        kind, rank = self.pick(("turn", "cut", "join", "split", "pad", "flat", "widen")), len(shape)
+        kind, rank = self.pick(("turn", "cut", "join", "split", "pad", "flat", "widen", "pick", "resize")), len(shape)
         make, integers = self.recipe.node, lambda *items: self.recipe.constant(np.array(items))
         axis = int(self.rng.integers(1, rank))
         if kind == "turn":
@@ -200,7 +225,17 @@ class Drawing:
         elif kind == "pad":
             amounts = [int(self.rng.integers(3)) if a % rank else 0 for a in range(2 * rank)]
             out = [n + amounts[a] + amounts[rank + a] for a, n in enumerate(shape)]
-            self.put(make("Pad", x, integers(*amounts)), out, exact)
+            mode = self.pick(("constant", "edge", "wrap"))
+            self.put(make("Pad", x, integers(*amounts), mode=mode), out, exact)
+        elif kind == "pick":
+            indices = self.rng.integers(-shape[axis], shape[axis], self.pick((1, 5, 17)))
+            y = make("Gather", x, self.recipe.constant(indices), axis=axis)
+            self.put(y, [len(indices) if a == axis else n for a, n in enumerate(shape)], exact)
+        elif kind == "resize" and rank > 2 and shape[0]:
+            mode = self.pick(("nearest", "linear"))
+            sizes = [self.pick((1, 4, 9)) if a > 1 else n for a, n in enumerate(shape)]
+            y = make("Resize", x, "", "", integers(*sizes), mode=mode, coordinate_transformation_mode="asymmetric")
+            self.put(y, sizes, exact and mode == "nearest")
         elif kind == "flat":
             self.put(make("Flatten", x, axis=1), (shape[0], int(np.prod(shape[1:]))), exact)
         elif kind == "widen" and rank < 4:

@@ -108,3 +108,33 @@ def test_a_pattern_that_is_none_is_refused():
     for text in ("Mul(x", "x.y", "Mul(x, [2])"):
         with pytest.raises((ValueError, SyntaxError)):
             parse(text)
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_products_of_one_value_are_one_while_they_are_small(large):
+    rng = np.random.default_rng(4)
+    recipe = Recipe(17)
+    x = rng.standard_normal((2, 300 if large else 5, 65), dtype=np.float32)
+    name, outputs = recipe.input("x", x), []
+    for columns, bias, scale in ((33, True, 0.3), (17, False, None), (300, True, None)):
+        y = recipe.node("MatMul", name, recipe.constant(rng.standard_normal((65, columns), dtype=np.float32)))
+        y = recipe.node("Add", y, recipe.constant(rng.standard_normal(columns, dtype=np.float32))) if bias else y
+        y = recipe.node("Mul", y, recipe.constant(np.float32(scale))) if scale else y
+        outputs.append(recipe.node("Tanh", recipe.node("Neg", y)))  # read before the next is made
+    model = recipe.model(*outputs)
+    assert fusions(model, {"x": x}) == ["products of one value"]
+    check(model, {"x": x}, 1e-5)
+    both = Both(model)
+    both.run({"x": x})
+    (plan,) = both.regions()[0]._plans.values()
+    assert plan.records == (6 if large else 4)
+
+
+def test_products_whose_matrices_are_computed_are_left_apart():
+    rng = np.random.default_rng(5)
+    recipe = Recipe(17)
+    x, w = (rng.standard_normal((8, 8), dtype=np.float32) for _ in range(2))
+    names = [recipe.input("x", x), recipe.input("w", w)]
+    model = recipe.model(recipe.node("MatMul", *names), recipe.node("MatMul", names[0], recipe.constant(w)))
+    assert fusions(model, {"x": x, "w": w}) == []
+    check(model, {"x": x, "w": w}, 1e-5)

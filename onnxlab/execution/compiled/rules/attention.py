@@ -15,7 +15,7 @@ from onnxlab.execution.compiled.moving import contiguous, emit_clear, emit_copy
 from onnxlab.execution.compiled.rules.linear import by_constant, with_inner_runs
 from onnxlab.execution.compiled.rules.patterns import Match
 from onnxlab.execution.compiled.rules.quantised import DOMAIN, fixed, given
-from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, dtype_reason, rule
+from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, floats_at, reason_at, rule
 from onnxlab.execution.compiled.rules.rotary import caches_by_place, rotated
 from onnxlab.execution.compiled.views import View, dense
 from onnxlab.graph.snapshot import NodeView
@@ -151,15 +151,6 @@ def _present(binder: Binder, past: str, new: View, output: str) -> View:
     return target
 
 
-def _floats_at(node: NodeView, view: Outlook, *slots: int) -> str:
-    """Why a node is not taken: these inputs are to be floats of known rank."""
-    for slot in slots:
-        name = given(node, slot)
-        if name and (reason := dtype_reason(name, view, lambda dtype: dtype in FLOATS)):
-            return reason
-    return ""
-
-
 def _output(node: NodeView, slot: int) -> str:
     return node.outputs[slot] if len(node.outputs) > slot else ""
 
@@ -170,9 +161,8 @@ def _attention_accept(node: NodeView, view: Outlook) -> str:
         return "its scores are read"
     if node.attributes.get("softmax_precision", dtypes.FLOAT) == dtypes.DOUBLE:
         return "a softmax of float64"
-    if given(node, 3) and (reason := dtype_reason(given(node, 3), view, lambda dtype: dtype in (*FLOATS, np.bool_))):
-        return reason
-    return _floats_at(node, view, 0, 1, 2, 4, 5)
+    reason = reason_at(node, view, lambda dtype: dtype in (*FLOATS, np.bool_), 3)
+    return reason or floats_at(node, view, 0, 1, 2, 4, 5)
 
 
 @rule("Attention", since=23, accept=_attention_accept, weight=6)
@@ -249,8 +239,7 @@ def _unseen_future(
 
 
 def _mask_reason(node: NodeView, view: Outlook, slot: int) -> str:
-    name = given(node, slot)
-    return dtype_reason(name, view, lambda dtype: dtype in (np.int32, np.bool_)) if name else ""
+    return reason_at(node, view, lambda dtype: dtype in (np.int32, np.bool_), slot)
 
 
 def _ms_accept(node: NodeView, view: Outlook) -> str:
@@ -258,7 +247,7 @@ def _ms_accept(node: NodeView, view: Outlook) -> str:
         return "rotary embedding, or buffers that past and present share"
     if not view.known(node.inputs[1]) or (given(node, 2) and not view.known(node.inputs[2])):
         return "its weights are no constants"
-    return _mask_reason(node, view, 3) or _floats_at(node, view, 0, 4, 5)
+    return _mask_reason(node, view, 3) or floats_at(node, view, 0, 4, 5)
 
 
 @rule("Attention", domain=DOMAIN, accept=_ms_accept, weight=6)
@@ -321,7 +310,7 @@ def _attend_ms(binder: Binder, node: NodeView, q: View, k: View, v: View, past: 
 def _mha_accept(node: NodeView, view: Outlook) -> str:
     if given(node, 8) or given(node, 9):
         return "a cache of beams"
-    return _mask_reason(node, view, 4) or _floats_at(node, view, 0, 1, 2, 3, 5, 6, 7)
+    return _mask_reason(node, view, 4) or floats_at(node, view, 0, 1, 2, 3, 5, 6, 7)
 
 
 @rule("MultiHeadAttention", domain=DOMAIN, accept=_mha_accept, weight=6)
@@ -383,7 +372,7 @@ def _gqa_accept(node: NodeView, view: Outlook) -> str:
     if any(node.attributes.get(name, 0) for name in ("k_quant_type", "v_quant_type")
            if node.attributes.get(name, "NONE") != "NONE"):  # fmt: skip
         return "a quantised cache"
-    return _floats_at(node, view, 0, 1, 2, 3, 4, 7, 8, 10)
+    return floats_at(node, view, 0, 1, 2, 3, 4, 7, 8, 10)
 
 
 @rule("GroupQueryAttention", domain=DOMAIN, accept=_gqa_accept, weight=6, reads=(9,))

@@ -3,7 +3,7 @@
 The model is never changed: patterns are looked for among the nodes of a region (see `patterns` for how they are
 written), and a step that stands for several nodes takes their place in the list that a plan is made from. Where shapes
 or constants do not suit, its nodes are lowered one by one, as if there had been no pattern. Rows are tried in order,
-from the last node of a region to its first.
+from the last node of a region to its first; what is left is looked through for products of one value.
 
 What follows a product or stays elementwise needs no row here: values that wait take in what comes next (see `binder`),
 so that bias, factor, residual and clamp join the product before them, and chains of elementwise operators are one pass.
@@ -12,14 +12,17 @@ Folding of BatchNormalization is in `rules.convolution`, of DequantizeLinear and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.rules import attention, rows
 from onnxlab.execution.compiled.rules.elementwise import activation
+from onnxlab.execution.compiled.rules.joined import is_constant, products
 from onnxlab.execution.compiled.rules.patterns import Match, Matcher, Term, parse
+from onnxlab.execution.compiled.views import Array
 from onnxlab.execution.provider import Part
 from onnxlab.graph.snapshot import NodeView
 
@@ -80,6 +83,10 @@ FUSIONS = (
 )  # fmt: skip
 
 
+JOINED = Fusion("products of one value", "gemm", products, ("[Mul]([Add](MatMul(x, w), b), scale)",))
+"""Queries, keys and values: what this describes with one x and constants w, b and scale becomes one product."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fused:
     """Nodes of a part that are one step of its plans."""
@@ -120,20 +127,69 @@ def _nodes(term: Term) -> int:
     return 1 + sum(_nodes(operand) for operand in term.operands if isinstance(operand, Term))
 
 
-def fused(part: Part) -> list[NodeView | Fused]:
-    """The nodes of a part, those that are one step together in the place of their last one."""
+_known: OrderedDict[object, tuple[Part, list[NodeView | Fused]]] = OrderedDict()
+_KEPT = 4
+
+
+def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
+    """The nodes of a part, those that are one step together in the place of one of them.
+
+    Remembered for parts of the same nodes: an edit of weights leaves them as they are.
+    """
+    shapes = tuple((name, array.shape, array.dtype) for name, array in constants.items())
+    key = tuple(map(id, part.nodes)), part.outputs, shapes
+    found = _known.get(key)
+    if found is None:
+        found = _known[key] = part, _fused(part, constants)  # the part keeps its nodes, so that none gets another's id
+        while len(_known) > _KEPT:
+            _known.popitem(last=False)
+    return found[1]
+
+
+def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
     matcher = Matcher(part)
-    made: list[NodeView | Fused] = []
+    steps: dict[int, Fused] = {}  # by the node whose place they take
     gone: set[int] = set()
     for node in reversed(part.nodes):
-        if node.id in gone:
-            continue
-        for fusion, term in _table().get(node.op_type, ()) if not node.domain else ():
+        for fusion, term in _table().get(node.op_type, ()) if not node.domain and node.id not in gone else ():
             match = matcher.find(term, node)
             if match is not None and gone.isdisjoint(member.id for member in match.nodes):
                 gone.update(member.id for member in match.nodes)
-                made.append(Fused(fusion, match))
+                steps[node.id] = Fused(fusion, match)
                 break
-        else:
-            made.append(node)
-    return made[::-1]
+    for match in _joined(part, matcher, constants, gone):
+        gone.update(member.id for member in match.nodes)
+        steps[match.members[0].nodes[-1].id] = Fused(JOINED, match)
+    return [steps.get(node.id, node) for node in part.nodes if node.id in steps or node.id not in gone]
+
+
+def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: set[int]) -> list[Match]:
+    """Products of one value with several constants, in the place of the first: nothing else is needed for any."""
+    alike: dict[str, list[NodeView]] = {}
+    for node in part.nodes:
+        if node.op_type == "MatMul" and not node.domain and node.inputs[1] in constants and node.id not in gone:
+            alike.setdefault(matcher.origin(node.inputs[0]), []).append(node)
+    made = []
+    for nodes in alike.values():
+        group = [match for node in nodes if (match := _largest(matcher, node, constants, gone)) is not None]
+        if len(nodes) > 1 and len(group) > 1:
+            made.append(Match(tuple(node for one in group for node in one.nodes), members=tuple(group)))
+    return made
+
+
+def _largest(matcher: Matcher, node: NodeView, constants: Mapping[str, Array], gone: set[int]) -> Match | None:
+    """The most that can be described as a product and what becomes of it."""
+    roots = [node]
+    while (reader := matcher.only_reader(roots[-1])) is not None and len(roots) < 3:
+        roots.append(reader)
+    for root in reversed(roots):
+        for term in _joined_terms():
+            match = matcher.find(term, root)
+            if match is not None and match.nodes[0] is node and is_constant(match, constants):
+                return match if gone.isdisjoint(member.id for member in match.nodes) else None
+    return None
+
+
+@cache
+def _joined_terms() -> tuple[Term, ...]:
+    return tuple(term for text in JOINED.patterns for term in parse(text))

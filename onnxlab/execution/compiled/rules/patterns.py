@@ -92,11 +92,13 @@ class Match:
         nodes: in the part's order; the last one makes the result.
         values: names of values by the pattern's names.
         numbers: (name of a value, what it has to be).
+        members: the matches that it is made of, where it is made of several.
     """
 
     nodes: tuple[NodeView, ...]
     values: Mapping[str, str] = field(default_factory=dict)
     numbers: tuple[tuple[str, float], ...] = ()
+    members: tuple[Match, ...] = ()
 
     @property
     def output(self) -> str:
@@ -130,6 +132,19 @@ class Matcher:
                 return replace(found, nodes=nodes)
         return None
 
+    def only_reader(self, node: NodeView) -> NodeView | None:
+        """The node that alone reads what a node makes, None where there are several or it leaves the part."""
+        readers = self._readers[node.outputs[0]]
+        return readers[0] if len(readers) == 1 and node.outputs[0] not in self._outputs else None
+
+    def origin(self, name: str) -> str:
+        """The value that a name stands for, before operators that do nothing."""
+        node = self._makers.get(name)
+        while node is not None and node.op_type in _THROUGH and not node.domain:
+            name = node.inputs[0]
+            node = self._makers.get(name)
+        return name
+
     def _is_closed(self, nodes: Sequence[NodeView]) -> bool:
         inside = set(nodes)
         names = [name for node in nodes[:-1] for name in node.outputs if name]
@@ -154,16 +169,8 @@ class Matcher:
         known = found.values.get(variable)
         if known is None:
             yield replace(found, values={**found.values, variable: name})
-        elif self._origin(known) == self._origin(name):
+        elif self.origin(known) == self.origin(name):
             yield found
-
-    def _origin(self, name: str) -> str:
-        """The value that a name stands for, before operators that do nothing."""
-        node = self._makers.get(name)
-        while node is not None and node.op_type in _THROUGH and not node.domain:
-            name = node.inputs[0]
-            node = self._makers.get(name)
-        return name
 
     def _maker(self, name: str, op_type: str) -> tuple[NodeView | None, list[NodeView]]:
         """The node that makes a value, and those in between that do nothing."""

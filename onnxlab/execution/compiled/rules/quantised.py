@@ -13,7 +13,7 @@ from onnxlab.execution.compiled.integers import IntegerProduct
 from onnxlab.execution.compiled.levels import Levels, Zero, chain, limits, rounded
 from onnxlab.execution.compiled.moving import contiguous
 from onnxlab.execution.compiled.plan import Word
-from onnxlab.execution.compiled.rules.registry import Outlook, dtype_reason, rule
+from onnxlab.execution.compiled.rules.registry import Outlook, dtype_reason, reason_at, rule
 from onnxlab.execution.compiled.views import Array, View, dense
 from onnxlab.graph.snapshot import NodeView
 
@@ -39,11 +39,7 @@ def parameters(node: NodeView, view: Outlook, *slots: int) -> str:
 
 def bytes_reason(node: NodeView, view: Outlook, *slots: int) -> str:
     """Why a node is not taken: these inputs are to be int8 or uint8, of known rank."""
-    for slot in slots:
-        name = given(node, slot)
-        if name and (reason := dtype_reason(name, view, lambda dtype: dtype in BYTES)):
-            return reason
-    return ""
+    return reason_at(node, view, lambda dtype: dtype in BYTES, *slots)
 
 
 def fixed(binder: Binder, name: str) -> Array | None:

@@ -80,10 +80,7 @@ def truths(node: NodeView, view: Outlook) -> str:
 
 
 def _check(node: NodeView, view: Outlook, fits: Callable[[np.dtype[np.generic]], bool]) -> str:
-    for name in node.inputs[:1] if node.op_type in _FIRST_ONLY else node.inputs:
-        if name and (reason := dtype_reason(name, view, fits)):
-            return reason
-    return ""
+    return reason_at(node, view, fits, *range(1 if node.op_type in _FIRST_ONLY else len(node.inputs)))
 
 
 _FIRST_ONLY = frozenset((
@@ -91,6 +88,22 @@ _FIRST_ONLY = frozenset((
     "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2", "Dropout", "Clip",
 ))  # fmt: skip
 """Operators whose other inputs are integers to be known while binding."""
+
+
+def reason_at(
+    node: NodeView, view: Outlook, fits: Callable[[np.dtype[np.generic]], bool], *slots: int
+) -> str:
+    """Why a node is not taken: those of these inputs that it has are to be of fitting dtypes and known rank."""
+    for slot in slots:
+        name = node.inputs[slot] if len(node.inputs) > slot else ""
+        if name and (reason := dtype_reason(name, view, fits)):
+            return reason
+    return ""
+
+
+def floats_at(node: NodeView, view: Outlook, *slots: int) -> str:
+    """The same of floats."""
+    return reason_at(node, view, lambda dtype: dtype in FLOATS, *slots)
 
 
 def dtype_reason(name: str, view: Outlook, fits: Callable[[np.dtype[np.generic]], bool]) -> str:

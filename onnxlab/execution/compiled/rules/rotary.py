@@ -11,7 +11,7 @@ from onnxlab.execution.compiled.chains import emit_chain
 from onnxlab.execution.compiled.moving import emit_copy
 from onnxlab.execution.compiled.picking import emit_gather
 from onnxlab.execution.compiled.rules.quantised import DOMAIN, given
-from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, dtype_reason, rule
+from onnxlab.execution.compiled.rules.registry import Outlook, floats_at, rule
 from onnxlab.execution.compiled.views import Array, View
 from onnxlab.graph.snapshot import NodeView
 
@@ -70,11 +70,9 @@ def _features(view: View, first: int, count: int, step: int) -> View:
 
 
 def _accept(node: NodeView, view: Outlook) -> str:
-    slots = (0, 2, 3) if node.domain else (0, 1, 2)
-    for slot in slots:
-        if reason := dtype_reason(node.inputs[slot], view, lambda dtype: dtype in FLOATS):
-            return reason
-    return "packed batches" if node.attributes.get("is_packed_batching", 0) else ""
+    if node.attributes.get("is_packed_batching", 0):
+        return "packed batches"
+    return floats_at(node, view, *((0, 2, 3) if node.domain else (0, 1, 2)))
 
 
 def _rows(binder: Binder, name: str, count: int, width: int) -> View:
