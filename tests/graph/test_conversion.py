@@ -212,3 +212,58 @@ def test_every_node_case_that_can_be_said_in_another_version_gives_the_same(vers
             for wanted, found in zip(map(array, expected), model.run(feeds).values(), strict=True):
                 assert not close(wanted, found, max(case.rtol, 1e-3)), case.name
     assert refused < 1000
+
+
+@pytest.mark.parametrize(("new", "axis"), [(9, -2), (9, 1), (11, -2)])
+def test_an_axis_of_the_output_is_counted_along_the_output(new: int, axis: int) -> None:
+    text = '<ir_version: 9, opset_import: ["" : 13]> g (float[2, 2] i, float d, float[2] v) => (float[2, 10, 2] y) {'
+    proto = onnx.parser.parse_model(f"{text} y = OneHot<axis = {axis}>(i, d, v) }}")
+    feeds = {"i": np.array([[1, 9], [2, 4]], np.float32), "d": np.float32(10), "v": np.array([1, 3], np.float32)}
+    model = Model(onnx.ModelProto.FromString(proto.SerializeToString()))
+    model.convert_opset(new)
+    np.testing.assert_array_equal(model.run(feeds)["y"], Model(proto).run(feeds)["y"])
+
+
+@pytest.mark.parametrize(
+    ("shape", "parts", "says"), [("7", 4, ""), ("8", 4, ""), ("N", 4, "a size"), ("5", 4, "5 elem")]
+)
+def test_parts_of_which_the_last_is_smaller_get_sizes(shape: str, parts: int, says: str) -> None:
+    outputs = [f"y{number}" for number in range(parts)]
+    made = ", ".join(f"float[M] {name}" for name in outputs)
+    text = f'<ir_version: 9, opset_import: ["" : 18]> g (float[{shape}] x) => ({made})'
+    proto = onnx.parser.parse_model(f"{text} {{ {', '.join(outputs)} = Split<num_outputs = {parts}>(x) }}")
+    model = Model(onnx.ModelProto.FromString(proto.SerializeToString()))
+    if says:
+        with pytest.raises(EditError, match=f"equal parts, and {says}.* not split into {parts}"):
+            model.convert_opset(17)
+        return
+    for version in (17, 12):
+        model.convert_opset(version)
+        feeds = {"x": np.arange(int(shape), dtype=np.float32)}
+        found, wanted = model.run(feeds), Model(proto).run(feeds)
+        assert all(np.array_equal(found[name], wanted[name]) for name in outputs)
+        model.undo()
+
+
+def test_nodes_in_the_bodies_of_what_is_written_out_are_converted_too() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (seq(float[N, 4]) x) => (seq(float[M, 4]) y) {
+        y = SequenceMap(x) <body = each (float[N, 4] a) => (float[K, 2] b) {
+            s, t = Split<axis = 1, num_outputs = 2>(a)
+            b = Add(s, t)
+        }>
+    }"""
+    proto = onnx.parser.parse_model(text)
+    feeds = {"x": [np.arange(8, dtype=np.float32).reshape(2, 4), np.ones((1, 4), np.float32)]}
+    model = Model(onnx.ModelProto.FromString(proto.SerializeToString()))
+    assert model.convert_opset(13) == 2, "the node in the body too"
+    found, wanted = model.run(feeds)["y"], Model(proto).run(feeds)["y"]
+    assert all(np.array_equal(*pair) for pair in zip(found, wanted, strict=True))
+
+
+def test_a_body_for_types_that_are_not_known_is_refused() -> None:
+    body = onnx.parser.parse_graph("each (float[N] a) => (float[N] b) { b = Abs(a) }")
+    node = onnx.helper.make_node("SequenceMap", ["x"], ["y"], name="map", body=body)
+    graph = onnx.helper.make_graph([node], "g", [onnx.ValueInfoProto(name="x")], [onnx.ValueInfoProto(name="y")])
+    model = Model(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8))
+    with pytest.raises(EditError, match="map"):
+        model.convert_opset(13)

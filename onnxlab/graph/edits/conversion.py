@@ -1,6 +1,6 @@
 """Convert a model to another version of ai.onnx: only the nodes whose operators changed between the two."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +16,9 @@ from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.extraction import Declaration
 from onnxlab.graph.merging import raise_ir_version
-from onnxlab.graph.opsets import Found, converted, since
+from onnxlab.graph.opsets import Found, converted, is_written_with_bodies, since
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.renaming import Renaming
+from onnxlab.graph.renaming import Renaming, nodes_inside
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -49,22 +49,51 @@ def convert_opset(
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= newest:
         raise EditError(f"there are versions 1 to {newest} of ai.onnx, so a model cannot be converted to {version!r}")
     roots: list[Scope] = [graph.main, *(graph.scopes[each] for each in graph.index.function_ids)]
-    old = {root.id: found for root in roots if (found := graph.opset_version("", root)) is not None}
-    work = _Conversion(graph, declaration or (lambda vid: graph.values[vid].info), known or (lambda _: None), version)
-    plan, refused = work.plan(old)
-    if refused:
-        more = f" … and {len(refused) - 5} more." if len(refused) > 5 else ""
-        raise EditError(
-            f"{len(refused)} nodes cannot be converted to ai.onnx {version}: {' '.join(refused[:5])}{more} "
-            "Replace them, or choose another version."
-        )
+    declaration = declaration or (lambda vid: graph.values[vid].info)
+    before, changed, reached = set(graph.nodes), set[int](), 0
     with graph.edit(f"convert to ai.onnx {version}"):
-        for root in roots:
-            if old.get(root.id, version) != version:
-                import_opset(graph, "", version, root)
-        changed = sum(_replace(graph, node, nodes) for node, nodes in plan)
+        for stop in [*_stops(graph, roots, declaration, version), version]:
+            old = {root.id: found for root in roots if (found := graph.opset_version("", root)) is not None}
+            if stop != version:
+                old = {root: found for root, found in old.items() if found > stop}
+            work = _Conversion(graph, declaration, known or (lambda _: None), stop)
+            plan, refused = work.plan(old)
+            if refused:
+                raise EditError(_refusal(refused, version, reached))
+            for root in roots:
+                if old.get(root.id, stop) != stop:
+                    import_opset(graph, "", stop, root)
+            changed.update(node.id for node, nodes in plan if _replace(graph, node, nodes))
+            reached = stop
         raise_ir_version(graph, _ir_version(version))
-    return changed
+    return len(changed & before)
+
+
+def _refusal(refused: list[str], version: int, reached: int) -> str:
+    more = f" … and {len(refused) - 5} more." if len(refused) > 5 else ""
+    return (
+        f"{len(refused)} nodes cannot be converted to ai.onnx {version}: {' '.join(refused[:5])}{more} "
+        f"Replace them, or choose another version{f', at first {reached}' if reached else ''}."
+    )
+
+
+def _stops(graph: "ModelGraph", roots: Iterable[Scope], declaration: Declaration, version: int) -> list[int]:
+    """Versions to stop at on the way down: where a node is written out with bodies, whose nodes then have a turn."""
+    old = {root.id: graph.opset_version("", root) for root in roots}
+    found: set[int] = set()
+    for node in graph.nodes.values():
+        here = old.get(graph.root(graph.scopes[node.scope]).id)
+        if here is None or here <= version or node.domain:
+            continue
+        first = here
+        while schemas.find("", node.op_type, first) is not None:
+            first = since(node.proto, first) - 1
+        if version > first or first >= here:
+            continue
+        known = {graph.values[vid].name: info.type for vid in node.inputs if vid and (info := declaration(vid))}
+        if is_written_with_bodies(node.proto, first + 1, known):
+            found |= {stop for stop in (first + 1, first) if version < stop < here}
+    return sorted(found, reverse=True)
 
 
 def _ir_version(version: int) -> int:
@@ -124,12 +153,22 @@ class _Conversion:
         plan, refused = [], []
         for node, key, names in asked:
             number, found = answers[key]
+            if not isinstance(found, str) and (inner := self._unconverted(node, found, key[0])):
+                found = f"it becomes {found[-1].op_type} with {inner} inside, which {self._version} says otherwise"
             if isinstance(found, str):
                 refused.append(f"{self._graph.label(node)} ({node.op_type}): {found}.")
             else:
                 own = {f"{number}.{short}": name for short, name in names.items()}
                 plan.append((node, _named(self._graph, node, found, own)))
         return plan, refused
+
+    def _unconverted(self, node: NodeRecord, found: Sequence[onnx.NodeProto], old: int) -> str:
+        """An operator in new bodies that another version has otherwise; bodies that the node keeps have a turn."""
+        for each in found:
+            for inner in nodes_inside([each]) if each.op_type != node.op_type else ():
+                if inner is not each and not inner.domain and since(inner, old) != since(inner, self._version):
+                    return inner.op_type
+        return ""
 
     def _answers(self, questions: dict[tuple[int, bytes], _Question]) -> dict[tuple[int, bytes], tuple[int, Found]]:
         """By key the number that is in the names of the nodes that each question's node becomes, and these."""

@@ -4,8 +4,8 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.graph.attributes import encode
-from onnxlab.graph.opsets.fitting import Types
-from onnxlab.graph.renaming import Renaming, nodes_inside
+from onnxlab.graph.opsets.fitting import Types, spelled
+from onnxlab.graph.renaming import Renaming, graphs_of, nodes_inside
 
 
 def written_out(node: onnx.NodeProto, version: int, types: Types) -> tuple[list[onnx.NodeProto], int] | None:
@@ -29,6 +29,16 @@ def written_out(node: onnx.NodeProto, version: int, types: Types) -> tuple[list[
     return _needed([renaming.node(inner) for inner in function.node], {name for name in node.output if name}), chosen
 
 
+def is_written_with_bodies(node: onnx.NodeProto, version: int, types: Types) -> bool:
+    """Whether a node whose operator is new in a version becomes nodes with bodies in the one before."""
+    if any(graphs_of(attribute) for attribute in node.attribute):
+        return True
+    schema = schemas.find(node.domain, node.op_type, version)
+    if schema is None or (found := _function(schema, node, version, types)) is None:
+        return False
+    return any(graphs_of(attribute) for inner in found[0].node for attribute in inner.attribute)
+
+
 def _function(
     schema: schemas.Schema, node: onnx.NodeProto, version: int, types: Types
 ) -> tuple[onnx.FunctionProto, int] | None:
@@ -43,7 +53,10 @@ def _function(
     if raw.has_function:
         data = raw.get_function_with_opset_version(chosen)
     else:
-        known = [types.get(name, onnx.TypeProto()).SerializeToString() for name in node.input]
+        given = [types.get(name, onnx.TypeProto()) for name in node.input]
+        if node.op_type == "SequenceMap" and not all(map(spelled, given)):
+            return None  # onnx's function of it reads types without asking whether there are any, and crashes
+        known = [each.SerializeToString() for each in given]
         data = raw.get_context_dependent_function_with_opset_version(chosen, node.SerializeToString(), known)
     function = onnx.FunctionProto.FromString(data)
     imported = {entry.domain: entry.version for entry in function.opset_import}

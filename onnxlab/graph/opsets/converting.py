@@ -109,8 +109,12 @@ class _Batch:
         if version == 11:
             bare = {number: non_negative(node, self._types) for number, node in bare.items()}
         tried = {number: without_new(node, version, older) for number, node in bare.items()}
+        crossing = {number: crossing_problem(node, version, older, self._types) for number, node in bare.items()}
         reasons = {number: misfit(node, older, self._types) for number, node in tried.items()}
-        pairs = {number: (tried[number], node) for number, node in bare.items() if not reasons[number]}
+        pairs = {
+            number: (tried[number], node) for number, node in bare.items()
+            if not reasons[number] and not crossing[number]
+        }  # fmt: skip
         proved = self._proved(pairs, version)
         left = [number for number in changed if number not in proved]
         for number in proved:
@@ -119,7 +123,8 @@ class _Batch:
             found[number] = made
             if isinstance(made, str):
                 lost = "" if bare[number] is tried[number] else misfit(bare[number], older, self._types)
-                found[number] = self._written_out(nodes[number], version) or lost or reasons[number] or made
+                reason = crossing[number] or lost or reasons[number] or made
+                found[number] = self._written_out(nodes[number], version) or reason
         return found
 
     def _way_down(self, nodes: Nodes, version: int) -> list[Found]:
@@ -153,7 +158,7 @@ class _Batch:
     def _written_out(self, node: onnx.NodeProto, version: int) -> Nodes:
         """What a node stands for, in the version before: rewritten, or its operator's body; [] where none is known."""
         if (rewritten := REWRITTEN.get((node.op_type, version))) is not None:
-            return rewritten(node)
+            return rewritten(node, self._types)
         nodes, of = written_out(node, version, self._types) or ([], version)
         if of < version:
             made = self._by_onnx([nodes], of, version)[0]
@@ -187,7 +192,7 @@ class _Batch:
 
     def _refuse(self, node: onnx.NodeProto, old: int, new: int) -> None:
         """Keep from onnx what it gets wrong; in a body it would convert nodes that have their own turn."""
-        problem = crossing_problem(node, old, new)
+        problem = crossing_problem(node, old, new, self._types)
         if any(graphs_of(attribute) for attribute in node.attribute):
             problem = f"{node.op_type} has a body and is another operator there"
         if problem:

@@ -13,34 +13,70 @@ Nodes = list[onnx.NodeProto]
 _LAST = np.iinfo(np.int64).max
 
 
-def _shape(node: onnx.NodeProto) -> Nodes:
+def _shape(node: onnx.NodeProto, _: Types) -> Nodes:
     """Shape(x, start, end) = Shape(x)[start:end]; both clamp as Python does."""
     given = {attribute.name: decode(attribute) for attribute in node.attribute}
     whole, starts, ends = (f"{node.output[0]}/{name}" for name in ("whole", "starts", "ends"))
     return [
         onnx.NodeProto(op_type="Shape", input=node.input, output=[whole]),
-        _constant(starts, given.get("start", 0)),
-        _constant(ends, given.get("end", _LAST)),
+        _constant(starts, [given.get("start", 0)]),
+        _constant(ends, [given.get("end", _LAST)]),
         onnx.NodeProto(op_type="Slice", input=[whole, starts, ends], output=node.output),
     ]
 
 
-def _constant(name: str, number: int) -> onnx.NodeProto:
+def _split(node: onnx.NodeProto, types: Types) -> Nodes:
+    """Split into a number of parts = Split into parts of their sizes, of which the last may be smaller."""
+    if (found := _parts(node, types)) is None or (length := found[0]) is None:
+        return []
+    count, sizes = found[1], f"{node.output[0]}/sizes"
+    size = -(-length // count)
+    if (last := length - size * (count - 1)) < 0:
+        return []
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    copy.attribute.extend(attribute for attribute in node.attribute if attribute.name != "num_outputs")
+    copy.input[:] = [node.input[0], sizes]
+    return [_constant(sizes, [size] * (count - 1) + [last]), copy]
+
+
+def _parts(node: onnx.NodeProto, types: Types) -> tuple[int | None, int] | None:
+    """(elements along the axis, None where they are not known; parts) of a Split that says only how many parts."""
+    given = {attribute.name: decode(attribute) for attribute in node.attribute}
+    if "num_outputs" not in given or any(node.input[1:]):
+        return None
+    axis, rank = given.get("axis", 0), _rank(node, types)
+    length = None
+    if rank is not None and -rank <= axis < rank:
+        dim = types[node.input[0]].tensor_type.shape.dim[axis]
+        length = dim.dim_value if dim.HasField("dim_value") else None
+    return length, max(given["num_outputs"], 1)
+
+
+def _constant(name: str, numbers: list[int]) -> onnx.NodeProto:
     node = onnx.NodeProto(op_type="Constant", output=[name])
-    node.attribute.append(encode("value", np.array([number], np.int64), "tensor"))
+    node.attribute.append(encode("value", np.array(numbers, np.int64), "tensor"))
     return node
 
 
-REWRITTEN: dict[tuple[str, int], Callable[[onnx.NodeProto], Nodes]] = {("Shape", 15): _shape}
-"""(operator, version since which it is too new): what it is in the version before."""
+REWRITTEN: dict[tuple[str, int], Callable[[onnx.NodeProto, Types], Nodes]] = {
+    ("Shape", 15): _shape, ("Split", 18): _split,
+}  # fmt: skip
+"""(operator, version since which it is too new): what it is in the version before, [] where that is not known."""
 
 
 _OVER_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
 """Operators that flatten all dims from their axis on before ai.onnx 13, and from then on look along it."""
 
 
-def crossing_problem(node: onnx.NodeProto, old: int, new: int) -> str:
+def crossing_problem(node: onnx.NodeProto, old: int, new: int, types: Types) -> str:
     """What onnx does not know of: an operator that means something else there, which its adapters leave as it is."""
+    if node.op_type == "Split" and new < 18 <= old and (found := _parts(node, types)) is not None:
+        length, count = found
+        if length is None or length % count:
+            size = "a size that is not known does" if length is None else f"{length} elements do"
+            return f"Split of ai.onnx {new} makes equal parts, and {size} not split into {count}; set its sizes"
     if node.op_type != "Hardmax" or (old < 13) == (new < 13):
         return ""
     if any(attribute.name == "axis" and attribute.i == -1 for attribute in node.attribute):
@@ -74,7 +110,7 @@ def non_negative(node: onnx.NodeProto, types: Types) -> onnx.NodeProto:
     copy.CopyFrom(node)
     for attribute in copy.attribute:
         if attribute.name == "axis" and attribute.i < 0:
-            attribute.i += rank
+            attribute.i += rank + (node.op_type == "OneHot")  # whose axis is one of its output
         elif attribute.name == "axes" and node.op_type != "Unsqueeze":
             attribute.ints[:] = [axis + rank if axis < 0 else axis for axis in attribute.ints]
     return copy
