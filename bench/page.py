@@ -205,7 +205,7 @@ def moves(lab: Lab) -> Iterator[Line]:
         shown(lab, "flat")
         widget = lab.widget()
         widget.root.scroll_into_view_if_needed()
-        widget.evaluate("h => { for (const id of h.store.groups.keys()) h.view.unfold(id); }")
+        widget.evaluate("h => h.view.unfoldAll()")
         widget.wait("(h, nodes) => h.view.debug().boxes.length > nodes * 0.9", nodes, timeout=60_000)
         for what in ("pan", "zoom"):
             for look in ("overview", "reading"):

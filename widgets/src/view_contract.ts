@@ -68,6 +68,8 @@ export interface Picture {
   fold(group: number): void;
   unfold(group: number): void;
   foldAll(): void;
+  /** Opens everything, runs of equal groups to all of them. */
+  unfoldAll(): void;
   /** Brings a group into view, with what is around it open, and marks it. */
   revealGroup(group: number): void;
   /** The groups like it in the run that a group is drawn in, and whether that shows all; null where it is drawn alone. */

@@ -253,6 +253,13 @@ export class Explorer {
     this.#rebuild(ground && at >= 0 ? anchorsOf(this.#camera, ground.scene, [at]) : this.#anchors());
   }
 
+  /** Opens everything, runs to all their groups. */
+  unfoldAll(): void {
+    const { hierarchy, viewpoint } = this.#look();
+    viewpoint.open = withOpen(hierarchy, viewpoint.open, 0, true);
+    this.#rebuild(this.#anchors(), () => this.fit());
+  }
+
   foldAll(): void {
     this.viewpoint.open = new Set();
     this.#rebuild(this.#anchors(), () => this.fit());

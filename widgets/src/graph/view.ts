@@ -251,6 +251,10 @@ export class GraphView implements Picture {
     if (this.#explorer.revealGroup(group)) this.selectedGroup = group;
   }
 
+  unfoldAll(): void {
+    this.#explorer.unfoldAll();
+  }
+
   foldAll(): void {
     this.#explorer.foldAll();
   }

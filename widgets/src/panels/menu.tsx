@@ -173,6 +173,7 @@ function groupItems(app: App, group: number): Item[] {
 function viewItems(app: App): Item[] {
   return [
     { label: "Fit to view", keys: "Space", testid: "menu-fit", act: () => app.picture?.fit() },
+    { label: "Unfold all groups", testid: "menu-unfold-all", act: () => app.picture?.unfoldAll() },
     { label: "Fold all groups", testid: "menu-fold-all", act: () => app.picture?.foldAll() },
     { label: "Show or hide the small map", keys: "M", testid: "menu-map", act: () => app.picture?.toggleMinimap() },
     { label: "Keys…", keys: "?", testid: "menu-keys", act: () => { app.keysOpen.value = true; } },

@@ -34,7 +34,9 @@ test("twelve layers are one box, that opens to one of them or to all", () => {
   assert.equal(boxes(one), boxes(folded) - 1 + inside.groups.length + inside.nodes.length);
   // all twelve side by side; the one that showed is still open
   assert.equal(boxes(all), boxes(folded) - 1 + 11 + inside.groups.length + inside.nodes.length);
-  for (const scene of [folded, one, all]) {
+  const everything = sceneOf(store, hierarchy, withOpen(hierarchy, new Set(), 0, true));
+  assert.equal(everything.boxes.filter(({ kind }) => kind === NODE).length, hierarchy.nodes.length);
+  for (const scene of [folded, one, all, everything]) {
     assert.deepEqual(overlaps(scene), []);
     assert.deepEqual(looseEnds(scene, store), []);
   }
