@@ -19,6 +19,7 @@ from onnxlab.errors import LoadError, SaveError
 from onnxlab.formats.atomic import Replacement, write_all
 from onnxlab.graph import external_data, tensors
 from onnxlab.graph.external_data import ExternalData
+from onnxlab.graph.strings import varint
 
 SMALLEST = 1024
 """Tensors of fewer bytes stay in the model's file."""
@@ -223,7 +224,7 @@ def without(message: Any, *left_out: str) -> Any:
             target.MergeFrom(value)
         elif isinstance(value, bytes) and descriptor.type == descriptor.TYPE_STRING:
             # a string that is no UTF-8, which protobuf reads but does not take
-            copy.MergeFromString(_varint(descriptor.number << 3 | _LENGTH) + _varint(len(value)) + value)
+            copy.MergeFromString(varint(descriptor.number << 3 | _LENGTH) + varint(len(value)) + value)
         else:
             setattr(copy, name, value)
     if unknown := b"".join([_encoded(field) for field in unknown_fields(message)]):
@@ -245,18 +246,9 @@ def _encoded(unknown: Any) -> bytes:
     """An unknown field as its bytes on the wire."""
     key = unknown.field_number << 3 | unknown.wire_type
     if unknown.wire_type == _VARINT:
-        return _varint(key) + _varint(unknown.data)
+        return varint(key) + varint(unknown.data)
     if unknown.wire_type == _LENGTH:
-        return _varint(key) + _varint(len(unknown.data)) + bytes(unknown.data)
+        return varint(key) + varint(len(unknown.data)) + bytes(unknown.data)
     if unknown.wire_type == _GROUP:
-        return _varint(key) + b"".join([_encoded(field) for field in unknown.data]) + _varint(key + 1)
-    return _varint(key) + int(unknown.data).to_bytes(_FIXED[unknown.wire_type], "little")
-
-
-def _varint(number: int) -> bytes:
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-    return bytes(out)
+        return varint(key) + b"".join([_encoded(field) for field in unknown.data]) + varint(key + 1)
+    return varint(key) + int(unknown.data).to_bytes(_FIXED[unknown.wire_type], "little")

@@ -44,10 +44,11 @@ def _field(proto: Any, field: str, name: Name) -> bytes:
     """A string field as protobuf writes it: tag, length, bytes."""
     data = name.encode() if isinstance(name, str) else name
     number: int = proto.DESCRIPTOR.fields_by_name[field].number
-    return _varint(number << 3 | 2) + _varint(len(data)) + data
+    return varint(number << 3 | 2) + varint(len(data)) + data
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """A number from 0 on as protobuf writes it: seven bits a byte, the lowest first."""
     digits = bytearray()
     while value > 0x7F:
         digits.append(value & 0x7F | 0x80)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
+from onnxlab.graph.strings import varint
 from onnxlab.shapes import (
     VARIES,
     Dim,
@@ -65,18 +66,9 @@ def field(tag: int, content: bytes) -> bytes:
     size = len(content)
     if size < 128:
         return b"%c%c%b" % (tag << 3 | 2, size, content)
-    return b"%c%b%b" % (tag << 3 | 2, _varint(size), content)
+    return b"%c%b%b" % (tag << 3 | 2, varint(size), content)
 
 
 def number(tag: int, value: int) -> bytes:
     """A field that is an integer, by its number, which is below 16; one below 0 in two's complement of 64 bits."""
-    return b"%c%b" % (tag << 3, _varint(value & _MASK))
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 127:
-        encoded.append(value & 127 | 128)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)
+    return b"%c%b" % (tag << 3, varint(value & _MASK))

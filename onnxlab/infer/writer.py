@@ -42,11 +42,12 @@ class Writer:
                 if fact is UNKNOWN:
                     continue
                 encoded = types.get(fact) or self._encoded(fact)
-                name = values[vid].name
+                name: str | bytes = values[vid].name  # bytes where it is not UTF-8
                 if name in outputs or name in declared:
                     self._refine(name, encoded, declared, outputs)
                 else:
-                    new.append(field(_VALUE_INFO, field(1, name.encode()) + encoded))
+                    written = name if isinstance(name, bytes) else name.encode()
+                    new.append(field(_VALUE_INFO, field(1, written) + encoded))
         scope.proto.MergeFromString(b"".join(new))
 
     def _encoded(self, fact: Fact) -> bytes:
@@ -65,7 +66,7 @@ class Writer:
             return atom.name
         return self._unknown.setdefault(atom, f"unk__{len(self._unknown)}")
 
-    def _refine(self, name: str, encoded: bytes, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
+    def _refine(self, name: Any, encoded: bytes, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
         info = outputs.get(name) or declared[name]
         self._merge(info.type, onnx.ValueInfoProto.FromString(encoded).type)
         if name in outputs and name in declared:

@@ -197,3 +197,12 @@ def test_attributes_of_a_wrong_type_or_value_are_survived(op_type: str, attribut
     sizes = [helper.make_tensor("n", TensorProto.INT64, [], [5])]
     graph = helper.make_graph([node], "g", [], [onnx.ValueInfoProto(name="y")], sizes)
     infer_shapes(helper.make_model(graph))
+
+
+def test_names_that_are_not_utf_8_are_written_as_onnx_does() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["NAME"]), helper.make_node("Neg", ["NAME"], ["y"])]
+    x, y = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3]), onnx.ValueInfoProto(name="y")
+    data = helper.make_model(helper.make_graph(nodes, "g", [x], [y])).SerializeToString()
+    model = onnx.ModelProto.FromString(data.replace(b"NAME", b"\xff\xfe\xfd\xfc"))
+    theirs = onnx.shape_inference.infer_shapes(model).graph.value_info[0].SerializeToString()
+    assert infer_shapes(model).graph.value_info[0].SerializeToString() == theirs
