@@ -22,6 +22,8 @@ export class BoxPainter {
   readonly #text: TextFitter;
   readonly #palette: Palette;
   readonly #texts: Texts;
+  /** Blocks of a whole scene by colour: while most of it shows, making them anew would take a third of each frame. */
+  #blocks: { scene: Scene; heat: Marks["heat"]; paths: Map<string, Path2D> } | null = null;
 
   constructor(ctx: CanvasRenderingContext2D, text: TextFitter, palette: Palette, texts: Texts) {
     this.#ctx = ctx;
@@ -43,18 +45,10 @@ export class BoxPainter {
   /** Plain blocks of colour, one path per colour. */
   #farBoxes(scene: Scene, list: DrawList, marks: Marks, camera: Camera): void {
     const ctx = this.#ctx, { x, y, w, h } = scene;
-    const byColor = new Map<string, number[]>();
-    for (const i of list.boxes) {
-      const color = marks.heat ? this.#heat(marks.heat.get(i)) : this.#colors(scene.boxes[i]!).far;
-      const same = byColor.get(color);
-      if (same) same.push(i);
-      else byColor.set(color, [i]);
-    }
-    for (const [color, boxes] of byColor) {
+    const most = 2 * list.boxes.length > scene.boxes.length;
+    for (const [color, path] of most ? this.#wholeScene(scene, marks) : this.#paths(scene, list.boxes, marks)) {
       ctx.fillStyle = color;
-      ctx.beginPath();
-      for (const i of boxes) ctx.rect(x[i]!, y[i]!, w[i]!, h[i]!);
-      ctx.fill();
+      ctx.fill(path);
     }
     if (!marks.matches.size) return;
     const least = 5 / camera.zoom;
@@ -64,6 +58,25 @@ export class BoxPainter {
       const width = Math.max(w[i]!, least), height = Math.max(h[i]!, least);
       ctx.fillRect(x[i]! + (w[i]! - width) / 2, y[i]! + (h[i]! - height) / 2, width, height);
     }
+  }
+
+  #wholeScene(scene: Scene, marks: Marks): Map<string, Path2D> {
+    if (this.#blocks?.scene !== scene || this.#blocks.heat !== marks.heat) {
+      const boxes = scene.boxes.map((_, i) => i).filter((i) => !scene.frame[i]);
+      this.#blocks = { scene, heat: marks.heat, paths: this.#paths(scene, boxes, marks) };
+    }
+    return this.#blocks.paths;
+  }
+
+  #paths({ boxes, x, y, w, h }: Scene, shown: readonly number[], { heat }: Marks): Map<string, Path2D> {
+    const paths = new Map<string, Path2D>();
+    for (const i of shown) {
+      const color = heat ? this.#heat(heat.get(i)) : this.#colors(boxes[i]!).far;
+      let path = paths.get(color);
+      if (!path) paths.set(color, (path = new Path2D()));
+      path.rect(x[i]!, y[i]!, w[i]!, h[i]!);
+    }
+    return paths;
   }
 
   #box(scene: Scene, i: number, near: boolean, camera: Camera, marks: Marks): void {

@@ -83,6 +83,8 @@ export class Painter {
   readonly #texts: Texts;
   readonly #boxes: BoxPainter;
   readonly #marks: MarkPainter;
+  /** The lines of a whole scene for zooms from this one to twice that, kept while most of it shows. */
+  #lines: ({ scene: Scene; zoom: number } & Lines) | null = null;
 
   constructor(ctx: CanvasRenderingContext2D, text: TextFitter, palette: Palette, texts: Texts) {
     this.#ctx = ctx;
@@ -172,40 +174,30 @@ export class Painter {
     ctx.strokeStyle = this.#palette.edge;
     ctx.lineWidth = Math.max(1.15, 0.75 / camera.zoom);
     ctx.globalAlpha = strength * (list.detail === FAR ? 0.7 : 1);
-    const dashed = scene.segmentDashed.includes(1) ? list.segments.filter((i) => scene.segmentDashed[i]) : [];
-    this.#trace(scene, dashed.length ? list.segments.filter((i) => !scene.segmentDashed[i]) : list.segments, camera.zoom);
-    ctx.stroke();
-    if (dashed.length) this.#dashes(scene, dashed, camera);
+    const most = camera.zoom < STRAIGHT_ZOOM && 2 * list.segments.length > scene.segmentValue.length;
+    const { solid, dashed } = most ? this.#wholeScene(scene, camera.zoom) : traced(scene, list.segments, camera.zoom);
+    ctx.stroke(solid);
+    if (dashed) this.#dashes(dashed, camera);
     ctx.globalAlpha = strength;
     ctx.fillStyle = this.#palette.edge;
     if (list.detail !== FAR) this.#arrows(scene, list.segments, 1);
     ctx.globalAlpha = 1;
   }
 
-  #dashes(scene: Scene, segments: readonly number[], camera: Camera): void {
+  #dashes(path: Path2D, camera: Camera): void {
     const ctx = this.#ctx, pixel = 1 / Math.min(1, camera.zoom);
     ctx.setLineDash([5 * pixel, 4 * pixel]);
-    this.#trace(scene, segments, camera.zoom);
-    ctx.stroke();
+    ctx.stroke(path);
     ctx.setLineDash([]);
   }
 
-  /** Puts segments into the current path: curves with vertical ends, plain lines where nobody could tell. */
-  #trace(scene: Scene, segments: readonly number[], zoom: number): void {
-    const ctx = this.#ctx, points = scene.segments, turned = scene.flow === "right";
-    const straight = zoom < 0.12;
-    ctx.beginPath();
-    for (const i of segments) {
-      const x1 = points[4 * i]!, y1 = points[4 * i + 1]!, x2 = points[4 * i + 2]!, y2 = points[4 * i + 3]!;
-      if (straight && (Math.abs(x2 - x1) + Math.abs(y2 - y1)) * zoom < 0.7) continue;
-      ctx.moveTo(x1, y1);
-      if (straight || x1 === x2 || y1 === y2) ctx.lineTo(x2, y2);
-      else if (turned) ctx.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
-      else {
-        const middle = (y1 + y2) / 2;
-        ctx.bezierCurveTo(x1, middle, x2, middle, x2, y2);
-      }
-    }
+  #wholeScene(scene: Scene, zoom: number): Lines {
+    const kept = this.#lines;
+    if (kept?.scene === scene && kept.zoom <= zoom && zoom < 2 * kept.zoom) return kept;
+    const from = 2 ** Math.floor(Math.log2(zoom));
+    const lines = traced(scene, scene.segmentValue.keys(), Math.min(2 * from, 0.99 * STRAIGHT_ZOOM));
+    this.#lines = { scene, zoom: from, ...lines };
+    return lines;
   }
 
   #arrows(scene: Scene, segments: readonly number[], size: number): void {
@@ -235,8 +227,8 @@ export class Painter {
       const inView = (i: number): boolean => Math.max(points[4 * i + 1]!, points[4 * i + 3]!) >= y && Math.min(points[4 * i + 1]!, points[4 * i + 3]!) <= y + height;
       const segments: number[] = [];
       for (const value of values) for (const i of index.segmentsOf(value)) if (inView(i)) segments.push(i);
-      this.#trace(index.scene, segments, camera.zoom);
-      ctx.stroke();
+      const { solid, dashed } = traced(index.scene, segments, camera.zoom);
+      for (const path of [solid, dashed]) if (path) ctx.stroke(path);
       if (camera.zoom > 0.2) this.#arrows(index.scene, segments, 1.25);
     };
     ctx.globalAlpha = 0.75;
@@ -324,4 +316,29 @@ export class Painter {
       ctx.fillText(name, turned ? endX - 6 - text.measure(name, "small") : x + 7, endY);
     }
   }
+}
+
+/** Below this zoom lines are straight, and those that nobody would see are left out. */
+const STRAIGHT_ZOOM = 0.12;
+
+interface Lines {
+  solid: Path2D;
+  dashed: Path2D | null;
+}
+
+/** Segments as paths: curves with ends along the flow, straight where nobody could tell. */
+function traced(scene: Scene, segments: Iterable<number>, zoom: number): Lines {
+  const points = scene.segments, turned = scene.flow === "right", straight = zoom < STRAIGHT_ZOOM;
+  const solid = new Path2D();
+  let dashed: Path2D | null = null;
+  for (const i of segments) {
+    const x1 = points[4 * i]!, y1 = points[4 * i + 1]!, x2 = points[4 * i + 2]!, y2 = points[4 * i + 3]!;
+    if (straight && (Math.abs(x2 - x1) + Math.abs(y2 - y1)) * zoom < 0.7) continue;
+    const path: Path2D = scene.segmentDashed[i] ? (dashed ??= new Path2D()) : solid;
+    path.moveTo(x1, y1);
+    if (straight || x1 === x2 || y1 === y2) path.lineTo(x2, y2);
+    else if (turned) path.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
+    else path.bezierCurveTo(x1, (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
+  }
+  return { solid, dashed };
 }
