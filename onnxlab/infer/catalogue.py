@@ -113,10 +113,9 @@ class Catalogue:
         function = self._functions.get((node.domain, op_type, proto.overload), 0) if self._functions else 0
         if op_type == "Constant" and not function and not node.domain:
             return self._identify_constant(frame, node)
-        data = b"" if function or node.bodies else proto.SerializeToString()
-        if data and len(data) <= _MAX_SIGNATURE:
-            given = signature(data, self._annotated)
-            if frame.call is None or _REFERENCE not in given:
+        if not function and not node.bodies:
+            given = signature(proto.SerializeToString(), self._annotated)
+            if len(given) <= _MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
                 found = self._operator(node, proto.attribute, given, 0)
                 self.by_node[node.id] = found
                 return found
