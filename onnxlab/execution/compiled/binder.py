@@ -292,6 +292,25 @@ class Binder:
             result = np.array(shape[found.get("start", 0) : found.get("end", len(shape))], np.int64)
         self._values[node.outputs[0]] = result
 
+    def layout(self, name: str) -> tuple[np.dtype[Any], tuple[int, ...]]:
+        """The dtype of a value, and the strides that it has or is going to have."""
+        value = self.value(name)
+        if isinstance(value, Product):
+            return value.target.dtype, value.target.strides
+        return value.dtype, _layout(value, value.dtype.itemsize) if isinstance(value, Chain) else value.strides
+
+    def write(self, name: str, target: View) -> None:
+        """Bring a value to a place: it is made there if it waits and nobody else reads it, else copied."""
+        value = self.value(name)
+        alone = self._uses[name] == 1 and name not in self._outputs
+        if alone and isinstance(value, Chain):
+            emit_chain(self.builder, value, target)
+        elif alone and type(value) is Product and value.movable and target.strides[value.axis] == 4:
+            value.move(target)
+            self._settle("", value)
+        else:
+            emit_copy(self.builder, self.view(name), target)
+
     # -- finishing --------------------------------------------------------------------------------------------------
 
     def evaluate(self, node: NodeView) -> bool:

@@ -10,6 +10,8 @@ from onnxlab.execution.compiled.records import COPY_DIMS as DIMS
 from onnxlab.execution.compiled.views import View
 
 _CLEARED = 65536
+_RUN = 1024
+"""Bytes of a line of a copy that are not cut further."""
 
 
 def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
@@ -75,11 +77,12 @@ Dim = tuple[int, int, int]
 
 
 def _split(inner: list[Dim], item: int) -> tuple[list[Dim], list[Dim]]:
-    """Cut a copy of two dims into units that threads can share."""
-    for place in (0, 1):
+    """Cut a copy of two dims into units that threads can share; runs of memory stay long."""
+    elements = prod(dim[0] for dim in inner)
+    for place, least in ((0, 1), (1, _RUN // item)):
         size, read, write = inner[place]
-        for parts in (32, 16, 8, 4, 2):
-            if size % parts == 0 and prod(dim[0] for dim in inner) // parts >= 2048:
+        for parts in range(min(32, size // least), 1, -1):
+            if size % parts == 0 and elements // parts >= 2048:
                 left = size // parts
                 kept = list(inner)
                 kept[place] = (left, read, write)

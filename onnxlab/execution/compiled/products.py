@@ -85,6 +85,16 @@ class Product:
             return None
         return np.broadcast_to(array.reshape(-1), (total,)).reshape(self.groups, self.columns).astype(np.float32)
 
+    @property
+    def movable(self) -> bool:
+        """Whether the result may go elsewhere: all rows are in `places`."""
+        return len(self.places) * self.columns * self.groups == self.target.size
+
+    def move(self, target: View) -> None:
+        """Let the result go to another place of the same shape, with contiguous columns."""
+        lead = [axis for axis in range(len(target.shape)) if axis != self.axis]
+        self.target, self.places = target, target.transposed([*lead, self.axis]).offsets(len(lead))
+
     def add_columns(self, values: Array) -> None:
         self.bias = values if self.bias is None else self.bias + values
 

@@ -168,7 +168,7 @@ class Drawing:
     def attention(self):
         """A value looks at itself, scaled and masked or not."""
         found = self.take(2)
-        if found is None:
+        if found is None or found[1][-2] < 2:  # one alone is what it was, and less it only rounding would be left
             return
         x, shape, _ = found
         turned = self.recipe.node("Transpose", x, perm=[*range(len(shape) - 2), len(shape) - 1, len(shape) - 2])
@@ -216,7 +216,10 @@ class Drawing:
             y = make("Slice", x, integers(start), integers(1 << 40), integers(axis), integers(step))
             self.put(y, [len(range(start, n, step)) if a == axis else n for a, n in enumerate(shape)], exact)
         elif kind == "join":
-            self.put(make("Concat", x, x, axis=axis), [2 * n if a == axis else n for a, n in enumerate(shape)], exact)
+            other, _, same = self.pick([value for value in self.values if value[1] == shape])
+            self.used.add(other)
+            out = [2 * n if a == axis else n for a, n in enumerate(shape)]
+            self.put(make("Concat", x, other, axis=axis), out, exact and same)
         elif kind == "split" and shape[axis] > 1:
             sizes = (1, shape[axis] - 1)
             y, z = self.recipe.nodes_of("Split", 2, x, integers(*sizes), axis=axis)

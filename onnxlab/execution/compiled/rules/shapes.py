@@ -8,7 +8,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
-from onnxlab.execution.compiled.moving import contiguous, emit_copy
+from onnxlab.execution.compiled.moving import contiguous
 from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, numbers, rule
 from onnxlab.execution.compiled.views import View
 from onnxlab.graph.snapshot import NodeView
@@ -151,23 +151,24 @@ def split(binder: Binder, node: NodeView) -> None:
 
 @rule("Concat", accept=numbers, since=4)
 def concat(binder: Binder, node: NodeView) -> None:
-    views = [binder.view(name) for name in node.inputs]
-    views = [view for view in views if view.size]
+    """One place for all, in the order of the first in memory; what waits is made there."""
+    names = [name for name in node.inputs if prod(binder.shape(name))]
+    shapes = [binder.shape(name) for name in names]
     axis = node.attributes["axis"]
-    axis += len(views[0].shape) if axis < 0 else 0
-    shape = list(views[0].shape)
-    shape[axis] = sum(view.shape[axis] for view in views)
-    order = sorted(range(len(shape)), key=lambda a: -views[0].strides[a])
+    axis += len(shapes[0]) if axis < 0 else 0
+    shape = list(shapes[0])
+    shape[axis] = sum(part[axis] for part in shapes)
+    dtype, like = binder.layout(names[0])
     strides = [0] * len(shape)
-    step = views[0].dtype.itemsize
-    for a in reversed(order):
+    step = dtype.itemsize
+    for a in sorted(range(len(shape)), key=lambda a: (like[a], -a)):
         strides[a] = step
         step *= shape[a]
-    target = binder.allocate(node.outputs[0], shape, views[0].dtype, strides)
+    target = binder.allocate(node.outputs[0], shape, dtype, strides)
     at = 0
-    for view in views:
-        emit_copy(binder.builder, view, target.at(at * strides[axis], view.shape, strides))
-        at += view.shape[axis]
+    for name, part in zip(names, shapes, strict=True):
+        binder.write(name, target.at(at * target.strides[axis], part, target.strides))
+        at += part[axis]
     binder.put(node.outputs[0], target)
 
 

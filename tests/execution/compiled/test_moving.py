@@ -1,0 +1,67 @@
+"""Concat whose inputs are made in their place, and copies that threads share."""
+
+import numpy as np
+import pytest
+
+from onnxlab.execution.compiled.moving import _split
+from tests.execution.compiled.regions import Both, Recipe, check
+
+
+def normal(rng, *shape):
+    return rng.standard_normal(shape, dtype=np.float32)
+
+
+def records(model, feeds):
+    both = Both(model)
+    both.run(feeds)
+    (plan,) = both.regions()[0]._plans.values()
+    return plan.records
+
+
+@pytest.mark.parametrize("precise", [False, True])
+@pytest.mark.parametrize("size", [7, 16])
+def test_convolutions_write_into_their_part(size, precise):
+    rng = np.random.default_rng(0)
+    recipe = Recipe()
+    x = normal(rng, 2, 33, size, size)
+    name, parts = recipe.input("x", x), []
+    for made, kernel in ((17, 1), (40, 3), (1, 1)):
+        w = recipe.constant(normal(rng, made, 33, kernel, kernel) / 10)
+        parts.append(recipe.node("Relu", recipe.node("Conv", name, w, pads=[kernel // 2] * 4)))
+    parts.append(recipe.node("MaxPool", name, kernel_shape=[1, 1]))
+    y = recipe.node("Concat", *parts, axis=1)
+    check(recipe.model(recipe.node("GlobalAveragePool", y), y), {"x": x}, 1e-5, precise=precise)
+
+
+def test_products_chains_and_what_others_read():
+    rng = np.random.default_rng(1)
+    x = normal(rng, 3, 5, 33)
+    for axis in (-1, 0, 1):
+        recipe = Recipe()
+        name = recipe.input("x", x)
+        product = recipe.node("MatMul", name, recipe.constant(normal(rng, 33, 33)))
+        added = recipe.node("Add", recipe.node("MatMul", name, recipe.constant(normal(rng, 33, 33))), name)
+        chain = recipe.node("Tanh", recipe.node("Neg", name))
+        twice = recipe.node("MatMul", name, recipe.constant(normal(rng, 33, 33)))
+        constant = recipe.constant(normal(rng, 3, 5, 33))
+        y = recipe.node("Concat", product, added, chain, twice, twice, constant, name, axis=axis)
+        check(recipe.model(recipe.node("Abs", y), twice), {"x": x}, 1e-5)
+
+
+def test_nothing_is_copied_that_can_be_made_in_place():
+    rng = np.random.default_rng(2)
+    recipe = Recipe()
+    x = normal(rng, 1, 32, 5, 5)
+    name = recipe.node("Transpose", recipe.input("x", x), perm=[0, 3, 1, 2])
+    parts = [recipe.node("Conv", name, recipe.constant(normal(rng, 8, 5, 1, 1))) for _ in range(3)]
+    model = recipe.model(recipe.node("GlobalMaxPool", recipe.node("Concat", *parts, axis=1)))
+    assert records(model, {"x": x}) == 5  # three products, the pool, and its result to the caller
+    check(model, {"x": x}, 1e-5)
+
+
+def test_copies_are_cut_along_lines_and_not_into_crumbs():
+    outer, inner = _split([(3025, 256, 512), (64, 4, 4)], 4)
+    assert outer == [(25, 256 * 121, 512 * 121)]
+    assert inner == [(121, 256, 512), (64, 4, 4)]
+    assert _split([(1, 0, 0), (1 << 14, 4, 4)], 4)[1] == [(1, 0, 0), (2048, 4, 4)]
+    assert _split([(17, 4, 4), (19, 4, 4)], 4) == ([], [(17, 4, 4), (19, 4, 4)])
