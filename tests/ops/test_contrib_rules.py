@@ -90,6 +90,16 @@ def known_shapes(proto: onnx.ModelProto) -> list[bool]:
          [ints(1, 4, low=0, high=5, dtype=np.int32), None, ints(9, 8, low=0, dtype=U8), ints(6, 8, low=0, dtype=U8),
           None, ints(8, low=0, dtype=U8), ints(8, low=0, dtype=U8), None, ONE, ONE, None, ONE, ONE,
           U8(0), U8(0), None, U8(0), U8(0)], 2, {}),
+        ("NGramHashMapping", [ints(2, 5, low=1), ints(3, low=1), ints(4, low=1), ints(2, 2, low=1)], 2,
+         {"max_ngram_size": 3, "n_head_per_ngram": 2, "pad_id": 0}),
+        ("EngramGate", [floats(2, 3, 2, 8), floats(2, 3, 2, 8), floats(2, 3, 8), floats(2, 8), floats(2, 8)], 1, {}),
+        ("LinearAttentionGate", [floats(2, 3, 4), floats(4), floats(4), floats(2, 3, 4)], 2, {}),
+        ("HyperConnectionPreMix", [floats(2, 3, 4, 8), floats(2, 3, 4)], 1, {}),
+        ("HyperConnectionPostMix", [floats(2, 3, 4, 8), floats(2, 3, 8), floats(2, 3, 4)], 1, {}),
+        ("Attention", [floats(2, 1, 16), floats(16, 48), floats(48), None, floats(2, 2, 4, 3, 4)], 2, {"num_heads": 4}),
+        ("DecoderMaskedMultiHeadAttention",
+         [floats(2, 1, 16), floats(2, 1, 16), floats(2, 1, 16), None, None, floats(2, 4, 3, 4), floats(2, 4, 3, 4),
+          np.array([1], np.int32)], 3, {"num_heads": 4, "past_present_share_buffer": 1}),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
@@ -112,10 +122,12 @@ def test_the_shapes_are_those_of_a_run(
     ("op_type", "inputs", "outputs", "attributes"),
     [
         ("Unique", [np.array([2, 1, 2, 5], np.float32)], 3, {}),
+        ("DynamicTimeWarping", [floats(4, 6)], 1, {}),
+        ("BifurcationDetector", [i64(4, 5, 6, 7), i64(4, 5), i64(0), i64(1, 2, 3, 4, 5)], 2, {}),
         ("Tokenizer", [np.array(["a b", "c d e"], object)], 1,
          {"separators": [" "], "mark": 0, "pad_value": "#", "mincharnum": 1}),
     ],
-    ids=["Unique", "Tokenizer"],
+    ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_what_depends_on_data_is_left_open(
     op_type: str, inputs: list[Any], outputs: int, attributes: dict[str, Any]
