@@ -40,6 +40,8 @@ def reshape(data: Array, shape: Array, allowzero: int = 0) -> Array:
     if shape.ndim != 1:
         raise ValueError(f"shape has {shape.ndim} axes: expected a vector")
     dims = shape.tolist()
+    if dims and min(dims) < -1:  # NumPy takes any number below 0 for −1
+        raise ValueError(f"shape {dims} holds {min(dims)}: expected sizes of 0 and more, and one −1 at most")
     if not allowzero and 0 in dims:
         if len(dims) > data.ndim and any(dim == 0 for dim in dims[data.ndim :]):
             raise ValueError(f"shape {dims} copies a dimension that data of shape {data.shape} has not got")

@@ -13,6 +13,8 @@ def test_reshape_copies_zeros_and_infers_one():
     agree("Reshape", floats(0, 3), i64(3, 0), opset=14, allowzero=1)
     with pytest.raises(ValueError, match=r"shape \(2, 3, 4\) \(24 elements\) does not fit shape \[5, -1\]"):
         run("Reshape", x, i64(5, -1), opset=13)
+    with pytest.raises(ValueError, match=r"shape \[-2, 12\] holds -2"):
+        run("Reshape", x, i64(-2, 12), opset=13)
 
 
 @pytest.mark.parametrize("opset", [11, 13])
