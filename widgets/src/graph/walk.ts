@@ -55,11 +55,11 @@ function linked(ground: Ground, from: number, upwards: boolean): number[] {
   };
   const producers = (value: number): void => {
     const producer = store.producer(value);
-    if (producer) add(boxOfNode(ground, producer.node));
+    if (producer) ends(ground, producer.node, value, OUTPUT).forEach(add);
     else add(scene.indexOf.get(keyOf(INPUT, value)) ?? scene.indexOf.get(keyOf(OUTSIDE, value)) ?? -1);
   };
   const consumers = (value: number): void => {
-    for (const use of store.uses(value)) add(boxOfNode(ground, use.node));
+    for (const use of store.uses(value)) ends(ground, use.node, value, INPUT).forEach(add);
     add(scene.indexOf.get(keyOf(OUTPUT, value)) ?? -1);
   };
   const inside = scene.boxes[from]!.folds ? hierarchy.nodesInside(key) : [];
@@ -70,6 +70,18 @@ function linked(ground: Ground, from: number, upwards: boolean): number[] {
   if (kind === OUTPUT) (upwards ? [id] : outerValues(ground, id, OUTPUT)).forEach(upwards ? producers : consumers);
   if (kind === INPUT || kind === OUTSIDE) (upwards ? outerValues(ground, id, INPUT) : [id]).forEach(upwards ? producers : consumers);
   return [...found];
+}
+
+/** The boxes where a value enters or leaves a node: of one that is open the inputs or outputs of its subgraphs. */
+function ends(ground: Ground, node: number, value: number, kind: typeof INPUT | typeof OUTPUT): number[] {
+  const { store, hierarchy, scene } = ground, box = boxOfNode(ground, node), record = store.nodes.get(node)!;
+  const host = box >= 0 && scene.frame[box] ? hierarchy.containers.get(keyOf(NODE, node)) : undefined;
+  const inside = (host?.groups ?? []).flatMap((key) => {
+    const body = store.scopes.get(idOf(key))!;
+    const bound = kind === INPUT ? boundInputs(record, body) : boundOutputs(record, body);
+    return bound.filter(({ outer }) => outer === value).flatMap(({ inner }) => scene.indexOf.get(keyOf(kind, inner)) ?? []);
+  });
+  return inside.length ? inside : [box];
 }
 
 /** What an input or output of a subgraph is outside of it. */

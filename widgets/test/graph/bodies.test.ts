@@ -79,6 +79,8 @@ test("a Loop hands values to its body and takes them back, also one inside anoth
   const ground = { store, hierarchy, open, scene };
   const up = step(ground, scene.indexOf.get(keyOf(INPUT, body.inputs[2]!))!, "up");
   assert.equal(scene.boxes[up]!.title, "Relu", "up from a formal leads to what makes the value");
+  assert.equal(step(ground, scene.indexOf.get(keyOf(NODE, find(store, "Tanh")))!, "up"), scene.indexOf.get(keyOf(OUTPUT, body.outputs[1]!)));
+  assert.equal(step(ground, scene.indexOf.get(keyOf(OUTPUT, body.outputs[1]!))!, "down"), scene.indexOf.get(keyOf(NODE, find(store, "Tanh"))));
 });
 
 test("a node deep inside is found in what is folded around it, and opening it opens the way", () => {
