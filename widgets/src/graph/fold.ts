@@ -87,11 +87,15 @@ export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, run: nu
   return groups.slice(first, first + period);
 }
 
-/** Lets a run show the groups around one of them for all. */
+/** Lets a run show the groups around one of them for all, as far open as those that showed before. */
 function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: number): void {
-  const { groups, period } = hierarchy.containers.get(run)!, at = groups.indexOf(group);
+  const { groups, period } = hierarchy.containers.get(run)!, at = groups.indexOf(group), first = at - (at % period);
+  shownOf(hierarchy, now, run).forEach((before, i) => {
+    const from = hierarchy.below(before), to = hierarchy.below(groups[first + i]!);
+    if (from.length === to.length) from.forEach((key, k) => now.has(key) && now.add(to[k]!));
+  });
   for (const each of groups) now.delete(keyOf(SHOWN, idOf(each)));
-  now.add(keyOf(SHOWN, idOf(groups[at - (at % period)]!)));
+  now.add(keyOf(SHOWN, idOf(groups[first]!)));
 }
 
 /** Opens what is around a container. A group of a run becomes one of those that show for all. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { shownOf, withAll, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/fold.ts";
+import { shownOf, withAll, withAround, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/fold.ts";
 import { Hierarchy } from "../../src/graph/hierarchy.ts";
 import { GROUP, NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
 import type { Box } from "../../src/graph/boxes.ts";
@@ -52,6 +52,8 @@ test("the one that shows is the one that is asked for; nodes of the others are f
   assert.equal(scene.boxes[boxOfNode(ground, member(3))]!.key, keyOf(NODE, member(3)));
   assert.equal(scene.boxes[boxOfNode(ground, member(1))]!.key, run);
   assert.equal(frameOf(hierarchy, open, groups[3]!), run);
+  const boxes = scene.boxes.length;
+  assert.equal(sceneOf(store, hierarchy, withAround(hierarchy, open, groups[4]!)).boxes.length, boxes, "the next one is as far open");
   open = withOpen(hierarchy, open, hierarchy.containerOf(member(1))!);
   assert.equal(shownOf(hierarchy, open, run)[0], groups[1]);
   assert.equal(hiddenIn(hierarchy, open, member(3)), run);
