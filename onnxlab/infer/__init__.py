@@ -2,6 +2,7 @@
 
 engine.py     Inference: facts of all values, brought up to date after every commit
 walk.py       one node, one scope: our rule, else onnx's C++ rule, else what the schema says
+sifting.py    facts before and after a rule: what it reads, which of its answers can be true
 calls.py      model-local functions, walked once per distinct call
 explain.py    why a dim is what it is: the way back, with what provenance.py and losses.py find out at each node
 radius.py     what an edit did to the facts, in words; first_refusal.py the first node that cannot accept it

@@ -22,7 +22,7 @@ from onnxlab.shapes import UNKNOWN, Fact, FactError
 from onnxlab.shapes.expressions import Atom
 
 if TYPE_CHECKING:
-    from onnxlab.infer.walk import Inputs
+    from onnxlab.infer.sifting import Inputs
 
 _DOMAIN = "onnxlab.schema"
 """Of the function that the body becomes: no node inside can mean it."""

@@ -22,7 +22,8 @@ from onnxlab.shapes import UNKNOWN, Dim, Fact, map_dims, replace_symbols
 from onnxlab.shapes.expressions import Atom, symbol_atoms
 
 if TYPE_CHECKING:
-    from onnxlab.infer.walk import Inputs, Walker
+    from onnxlab.infer.sifting import Inputs
+    from onnxlab.infer.walk import Walker
 
 CallKey = tuple[int, bytes, "Inputs"]
 

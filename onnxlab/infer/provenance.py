@@ -14,7 +14,8 @@ from typing import Literal
 from onnxlab.graph.records import NodeRecord
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator
-from onnxlab.infer.walk import Inputs, Walker
+from onnxlab.infer.sifting import Inputs
+from onnxlab.infer.walk import Walker
 from onnxlab.shapes import UNKNOWN, Fact, KnownValue, SparseTensorFact, TensorFact, symbol
 
 MAX_PROBES = 512

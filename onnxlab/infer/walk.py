@@ -16,20 +16,17 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer import bodies as schema_bodies
-from onnxlab.infer import checks, native, operators
+from onnxlab.infer import checks, native
 from onnxlab.infer.calls import Calls
 from onnxlab.infer.catalogue import catalogue_of
 from onnxlab.infer.context import RuleContext, ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy, refined
+from onnxlab.infer.sifting import Inputs, bare, bounded, incomplete, is_plain, not_facts, relevant
 from onnxlab.infer.sources import Sources
-from onnxlab.infer.symbols import NAMED_TYPES, has_holes, settle, settle_inside, token_of
-from onnxlab.shapes import UNKNOWN, Dim, Fact, FactError, TensorFact
-
-Inputs = tuple["Fact | None", ...]
-
-_MAX_DIM = 2**63 - 1
+from onnxlab.infer.symbols import has_holes, settle, settle_inside, token_of
+from onnxlab.shapes import UNKNOWN, Fact, FactError
 
 
 class Walker:
@@ -217,9 +214,9 @@ class Walker:
         count = len(operator.outputs)
         if len(found) != count:
             found = [*found[:count], *[UNKNOWN] * (count - len(found))]
-        if all(map(_is_plain, found)):
+        if all(map(is_plain, found)):
             return Outcome(tuple(found), False, tuple(problems))
-        facts = tuple([fact if fact in inputs else _bounded(fact, slot, problems) for slot, fact in enumerate(found)])
+        facts = tuple([fact if fact in inputs else bounded(fact, slot, problems) for slot, fact in enumerate(found)])
         holes = any(map(has_holes, facts))
         return Outcome(facts, holes, tuple(problems))
 
@@ -261,7 +258,7 @@ class Walker:
 
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
         """What an exception of a rule tells; nothing where onnx refuses what only lacks a type, unless it is asked."""
-        if error.code != "onnx-inference" or not _incomplete(inputs):
+        if error.code != "onnx-inference" or not incomplete(inputs):
             return Problem("error", error.code, str(error), error.expected, error.found, error.hint)
         return Problem("error", "incomplete", str(error)) if self.policy.cross_check else None
 
@@ -313,7 +310,7 @@ class Walker:
             return self._by_schema(node, operator, inputs, problems)
         problems.extend(context.problems)
         facts = found if isinstance(found, (tuple, list)) else (found,)
-        if (operator.schema is None or operator.schema.onnx is None) and (wrong := _not_facts(facts)):
+        if (operator.schema is None or operator.schema.onnx is None) and (wrong := not_facts(facts)):
             raise FactError(f"its shape rule returned {wrong}", code="rule-failed", expected="facts", found=wrong)
         return facts
 
@@ -353,63 +350,3 @@ class Walker:
             self.sources.declared(values[vid], partial(native.hole, slot)) if vid else UNKNOWN
             for slot, vid in enumerate(node.outputs)
         ]
-
-
-def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
-    """The inputs without the elements that the operator does not read; the same tuple where there are none."""
-    if reads == "some":
-        return inputs
-    known = [fact for fact in inputs if type(fact) is TensorFact and fact.known is not None]
-    if not known or (reads == "all" and len(known) + inputs.count(None) == len(inputs)):
-        return inputs
-    return bare(inputs)
-
-
-def bare(inputs: Inputs) -> Inputs:
-    """The inputs without their elements."""
-    return tuple([None if fact is None else fact.bare for fact in inputs])
-
-
-def _not_facts(found: Sequence[object]) -> str:
-    """The first thing that a custom rule returned for a fact and is none; "" where all are facts."""
-    return next((repr(each) for each in found if not isinstance(each, Fact)), "")
-
-
-def _incomplete(inputs: Inputs) -> bool:
-    """Whether the type of an input is not known: then a refusal by onnx says nothing about the node."""
-    return any(fact is UNKNOWN or (isinstance(fact, TensorFact) and not fact.elem_type) for fact in inputs)
-
-
-def _is_plain(fact: Fact) -> bool:
-    """Whether it is a tensor of dims that are possible and known as far as can be, whose elements nobody names."""
-    if type(fact) is not TensorFact or fact.shape is None or fact.known is not None or fact.elem_type in NAMED_TYPES:
-        return False
-    for dim in fact.shape:
-        if isinstance(dim, int):
-            if not 0 <= dim <= _MAX_DIM:
-                return False
-        elif dim.open or (dim.minimum or 0) > _MAX_DIM:
-            return False
-    return True
-
-
-def _bounded(fact: Fact, slot: int, problems: list[Problem]) -> Fact:
-    """The fact with dims that no tensor can have replaced by holes."""
-    if not isinstance(fact, TensorFact) or fact.shape is None:
-        return fact
-    for dim in fact.shape:
-        if not _is_possible(dim):
-            break
-    else:
-        return fact
-    message = f"its output {slot} would have shape {TensorFact(0, fact.shape).label()}"
-    problems.append(Problem("error", "dim-out-of-range", message, "dims from 0 to 2^63 - 1"))
-    dims = tuple(dim if _is_possible(dim) else native.hole(slot, axis) for axis, dim in enumerate(fact.shape))
-    return TensorFact(fact.elem_type, dims)
-
-
-def _is_possible(dim: Dim) -> bool:
-    """Whether a tensor can have the dim: an int64 from 0 on, or an expression that may be one."""
-    if isinstance(dim, int):
-        return 0 <= dim <= _MAX_DIM
-    return (dim.minimum or 0) <= _MAX_DIM
