@@ -1,0 +1,65 @@
+"""Subgraphs drawn inside their node, and runs of equal blocks: opened, gone through, edited, folded in place."""
+
+from tests.browser.lab import Lab
+from tests.corpus import path
+
+CELLS = """import onnxlab
+model = onnxlab.load({path!r})
+view = onnxlab.show(model, height=640)
+view"""
+
+
+def test_subgraphs_and_runs_are_looked_at_and_edited_in_place(lab: Lab) -> None:
+    lab.open("inside.ipynb", [CELLS.format(path=str(path("script_control")))])
+    lab.run_all()
+    widget = lab.widget()
+    main = widget.debug()["scope"]
+    deep = widget.evaluate("h => [...h.store.nodes.values()].find((node) => node.op.endsWith('swish')).id")
+    kinds = "h => h.view.debug().boxes.filter((box) => box.kind === 'frame').map((box) => box.label)"
+    assert {"then_branch", "else_branch"} <= set(widget.evaluate(kinds)), "a first look opens what is small"
+
+    # searched for, seen in its place four frames deep, the way to it in the breadcrumb
+    widget.get("toolbar-fold").click()
+    widget.wait("h => !h.view.debug().boxes.some((box) => box.kind === 'frame')")
+    widget.get("search-input").fill("swish")
+    widget.get("search-result").first.click()
+    widget.wait(
+        "(h, node) => h.view.debug().boxes.some((box) => box.id === node && box.kind === 'node' && box.depth === 4)",
+        deep,
+    )
+    assert widget.debug()["scope"] == main
+    widget.get("breadcrumb-2").get_by_text("then_branch").wait_for()
+
+    # edited where it is; its box walks to what reads it
+    node = widget.evaluate("(h, node) => h.store.uses(h.store.nodes.get(node).outputs[0])[0].node", deep)
+    widget.select(node)
+    widget.press("F2")
+    lab.page.keyboard.type("together")
+    lab.page.keyboard.press("Enter")
+    widget.wait("(h, node) => h.store.nodes.get(node).name === 'together'", node)
+    assert lab.python(f"import json; print(json.dumps(model.node({node}).name))") == "together"
+
+    # a run of equal layers: one for all, then all of them, then another one for all
+    lab.add_cell(
+        f"view.close()\nmodel = onnxlab.load({str(path('whisper_encoder'))!r})\n"
+        "view = onnxlab.show(model, height=640)\nview"
+    )
+    lab.wait_executed()
+    widget = lab.widget()
+    run = "h => h.view.debug().boxes.find((box) => box.kind === 'frame' && box.label.includes('…'))"
+    widget.wait(f"h => ({run})(h)")
+    first = widget.evaluate(run)["id"]
+    widget.wait("h => h.app.blocks.equal.value.size > 0")
+    groups = widget.evaluate("(h, group) => h.view.runOf(group).likes", first)
+    assert len(groups) == 4
+    assert set(groups) <= set(widget.evaluate("(h, group) => h.app.blocks.equal.value.get(group)", first))
+    shown = len(widget.debug()["boxes"])
+    widget.evaluate("(h, group) => h.app.revealGroup(group)", groups[2])
+    widget.get("block-all").click()
+    widget.wait("(h, shown) => h.view.debug().boxes.length >= shown + 3", shown)
+    widget.get("block-one").click()
+    widget.wait("(h, shown) => h.view.debug().boxes.length === shown", shown)
+    inside = widget.evaluate(
+        "(h, group) => [...h.store.nodes.values()].find((node) => node.group === group).id", groups[2]
+    )
+    widget.wait("(h, node) => h.view.debug().boxes.some((box) => box.id === node && box.kind === 'node')", inside)
