@@ -45,7 +45,7 @@ def test_info_says_what_is_in_a_model(model: str, capsys: pytest.CaptureFixture[
 def test_warm_says_where_kernels_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["warm"]) == 0
     printed = capsys.readouterr()
-    assert any(Path(printed.out.strip()).glob("*gemm*.nbi"))
+    assert any(Path(printed.out.strip()).glob("gemm-*.o"))
     assert "compiling gemm" in printed.err
 
 
