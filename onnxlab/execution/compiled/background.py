@@ -24,10 +24,15 @@ def do(job: Callable[[], None]) -> None:
     """Have a job done; what it raises is a warning, and NumPy goes on."""
     global _pending, _thread
     with _settled:
-        _pending += 1
         if _thread is None:
-            _thread = threading.Thread(target=_work, name="onnxlab-compile", daemon=True)
-            _thread.start()
+            thread = threading.Thread(target=_work, name="onnxlab-compile", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # as many threads as there may be, or none at all, as in a browser
+                warnings.warn(f"nothing is compiled, NumPy goes on: {error}", stacklevel=2)
+                return
+            _thread = thread
+        _pending += 1
     _jobs.put(job)
 
 

@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+import threading
 import warnings
 
 import pytest
 
-from onnxlab.execution.compiled import cache, compiler_process, compiling, engine, loading
+from onnxlab.execution.compiled import background, cache, compiler_process, compiling, engine, loading
 from onnxlab.execution.compiled.compiler_process import CompilerProcess, NoCompilerError
 from onnxlab.execution.compiled.records import INTERPRETER, MODULES
 
@@ -65,6 +66,17 @@ def test_a_file_that_is_broken_is_made_anew(tmp_path, monkeypatch):
         assert engine._loaded(INTERPRETER)
         assert cache.read(INTERPRETER) == good
         assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_without_a_thread_nothing_is_lost(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(background, "_thread", None)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.warns(UserWarning, match="nothing is compiled, NumPy goes on: can't start"):
+        background.do(lambda: None)
+    assert background.wait(0)
 
 
 def test_a_kernel_depends_on_the_files_that_it_is_made_of():
