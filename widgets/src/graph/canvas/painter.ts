@@ -124,8 +124,14 @@ export class Painter {
       const box = scene.boxes[i]!;
       ctx.strokeStyle = box.kind === NODE ? palette.category(box.category).border : palette.frameBorder;
       ctx.fillStyle = this.#frameColor(scene, i);
+      const x = scene.x[i]!, y = scene.y[i]!, w = scene.w[i]!, h = scene.h[i]!;
+      if (camera.zoom < STRAIGHT_ZOOM) {
+        ctx.fillRect(x, y, w, h);
+        ctx.strokeRect(x, y, w, h);
+        continue;
+      }
       ctx.beginPath();
-      ctx.roundRect(scene.x[i]!, scene.y[i]!, scene.w[i]!, scene.h[i]!, 10);
+      ctx.roundRect(x, y, w, h, 10);
       ctx.fill();
       ctx.stroke();
     }
@@ -318,7 +324,7 @@ export class Painter {
   }
 }
 
-/** Below this zoom lines are straight, and those that nobody would see are left out. */
+/** Below this zoom lines are straight, corners square, and what nobody would see is left out. */
 const STRAIGHT_ZOOM = 0.12;
 
 interface Lines {
