@@ -109,6 +109,7 @@ class ModelWidget(anywidget.AnyWidget):
         options.setdefault("title", model.name)
         selection, bookmarks = options.pop("selection", ()), options.pop("bookmarks", ())
         self.set_trait("session", self._session.id)
+        self._owns_layout = "layout" not in options
         # One name for both, by which the page finds the view's output in its notebook.
         super().__init__(model_id=self._session.id, **options)
         self.selection, self.bookmarks = selection, bookmarks
@@ -169,7 +170,10 @@ class ModelWidget(anywidget.AnyWidget):
             self._unsubscribe()
             self._session.close()
             self._session = None
+        layout = self.layout if self._owns_layout else None
         super().close()
+        if layout is not None:  # ipywidgets would leave it behind, in the kernel and on the page
+            layout.close()
 
     @property
     def is_open(self) -> bool:

@@ -6,6 +6,8 @@ import weakref
 import pytest
 import traitlets
 from defusedxml.ElementTree import fromstring
+from ipywidgets import Layout
+from ipywidgets.widgets import widget
 
 import onnxlab
 from onnxlab.errors import NameLookupError
@@ -47,6 +49,18 @@ def test_view_is_the_last_one_until_it_is_closed(model: onnxlab.Model) -> None:
     other.close()
     assert not other.is_open
     assert model.view() is not other
+
+
+def test_a_closed_view_leaves_no_widget_behind(model: onnxlab.Model) -> None:
+    before = dict(widget._instances)
+    view = onnxlab.show(model)
+    assert len(widget._instances) > len(before)
+    view.close()
+    view.close()
+    assert widget._instances == before
+    shared = Layout()
+    onnxlab.show(model, layout=shared).close()
+    assert shared.comm is not None, "what the user gave is the user's to close"
 
 
 def test_a_closed_view_lets_the_model_go(model: onnxlab.Model) -> None:
