@@ -13,7 +13,7 @@ from onnxlab.execution.compiled.compiler_process import CompilerProcess, NoCompi
 from onnxlab.execution.compiled.records import INTERPRETER, MODULES
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def process():
     made = CompilerProcess(polite=False)
     yield made
@@ -36,7 +36,8 @@ def test_it_ends_with_us():
         os.kill(int(done.stdout), 0)
 
 
-def test_one_that_ended_is_started_anew(process, monkeypatch):
+def test_one_that_ended_is_started_anew(monkeypatch):
+    process = CompilerProcess(polite=False)
     process._process.kill()
     process._process.wait()
     with pytest.raises(NoCompilerError, match="without a word"):
