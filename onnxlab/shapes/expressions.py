@@ -86,23 +86,28 @@ class Expr:
     Supports + - * // and unary -, with ints and each other; results are Dims. Comparison is identity.
     """
 
-    __slots__ = ("__weakref__", "minimum", "open", "serial", "size", "terms")
+    __slots__ = ("__weakref__", "minimum", "open", "serial", "size", "terms", "too_large")
 
     terms: dict[Monomial, Coefficient]
     open: bool
     minimum: int | None
     serial: int
     size: int
+    too_large: bool
 
-    def __init__(self, terms: dict[Monomial, Coefficient], size: int) -> None:
+    def __init__(self, terms: dict[Monomial, Coefficient]) -> None:
         self.terms = terms
-        self.size = size
         self.minimum = _lower_bound(terms)
-        self.open = False
-        for monomial in terms:
+        self.open = self.too_large = False
+        self.size = 0
+        for monomial, coefficient in terms.items():
+            self.size += sum([atom.size for atom in monomial]) or 1
+            if not -MAX_COEFFICIENT <= coefficient <= MAX_COEFFICIENT:
+                self.too_large = True
             for atom in monomial:
                 if atom.open:
                     self.open = True
+        self.too_large = self.too_large or self.size > MAX_SIZE
         self.serial = next(_serials)
 
     def __add__(self, other: Number) -> Any:
@@ -175,14 +180,7 @@ def symbol(name: str, *, key: Hashable = None, minimum: int | None = 0) -> Expr:
 
 def _atom(key: Hashable, name: str, minimum: int | None) -> Atom:
     ref = _atoms.get(key)
-    found: Atom | None = ref and ref()
-    if found is None:
-        with _atoms.lock:
-            ref = _atoms.get(key)
-            found = ref and ref()
-            if found is None:
-                found = Atom(key, name, minimum)
-                _atoms.keep(key, found)
+    found: Atom = (ref and ref()) or _atoms.made(key, lambda: Atom(key, name, minimum))
     return found
 
 
@@ -190,34 +188,29 @@ def call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Atom
     """The interned call; its arguments are canonical already."""
     key = (function, *arguments)
     ref = _atoms.get(key)
-    found: Atom | None = ref and ref()
-    if found is None:
-        with _atoms.lock:
-            ref = _atoms.get(key)
-            found = ref and ref()
-            if found is None:
-                found = Atom(key, "", minimum)
-                found.function = function
-                found.arguments = arguments
-                found.open = any(isinstance(argument, Expr) and argument.open for argument in arguments)
-                found.size = 1 + sum(size(argument) for argument in arguments)
-                _atoms.keep(key, found)
+    found: Atom = (ref and ref()) or _atoms.made(key, lambda: _call(function, arguments, minimum))
     return found
+
+
+def _call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Atom:
+    made = Atom((function, *arguments), "", minimum)
+    made.function = function
+    made.arguments = arguments
+    made.open = any(isinstance(argument, Expr) and argument.open for argument in arguments)
+    made.size = 1 + sum(map(size, arguments))
+    return made
 
 
 def _defined(expr: Expr) -> Atom:
     """The symbol that stands for an expression that grew too large."""
-    ref = _atoms.get(expr)
-    found: Atom | None = ref and ref()
-    if found is None:
-        with _atoms.lock:
-            ref = _atoms.get(expr)
-            found = ref and ref()
-            if found is None:
-                found = Atom(expr, f"expr_{crc32(str(expr).encode()):08x}", expr.minimum)
-                found.definition = expr
-                found.open = expr.open
-                _atoms.keep(expr, found)
+
+    def define() -> Atom:
+        made = Atom(expr, f"expr_{crc32(str(expr).encode()):08x}", expr.minimum)
+        made.definition = expr
+        made.open = expr.open
+        return made
+
+    found: Atom = _atoms.made(expr, define)
     return found
 
 
@@ -271,20 +264,8 @@ def make(terms: dict[Monomial, Coefficient]) -> Any:
         return clean[()]
     key = frozenset(clean.items())
     ref = _exprs.get(key)
-    found: Expr | None = ref and ref()
-    if found is not None:
-        return found
-    parts, too_large = 0, False
-    for monomial, c in clean.items():
-        parts += sum([atom.size for atom in monomial]) or 1
-        too_large = too_large or not -MAX_COEFFICIENT <= c <= MAX_COEFFICIENT
-    with _exprs.lock:
-        ref = _exprs.get(key)
-        found = ref and ref()
-        if found is None:
-            found = Expr(clean, parts)
-            _exprs.keep(key, found)
-    return make({(_defined(found),): 1}) if too_large or parts > MAX_SIZE else found
+    found: Expr = (ref and ref()) or _exprs.made(key, lambda: Expr(clean))
+    return make({(_defined(found),): 1}) if found.too_large else found
 
 
 def _integral(c: Coefficient) -> Coefficient:

@@ -33,18 +33,14 @@ class Fact:
 
     @classmethod
     def _intern(cls, key: tuple[Any, ...], **fields: Any) -> Any:
+        def make() -> Fact:
+            made = object.__new__(cls)
+            for name, value in fields.items():
+                object.__setattr__(made, name, value)
+            return made
+
         ref = _interned.get(key)
-        found = ref and ref()
-        if found is None:
-            with _interned.lock:
-                ref = _interned.get(key)
-                found = ref and ref()
-                if found is None:
-                    found = object.__new__(cls)
-                    for name, value in fields.items():
-                        object.__setattr__(found, name, value)
-                    _interned.keep(key, found)
-        return found
+        return (ref and ref()) or _interned.made(key, make)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"facts are immutable: cannot set {name!r}; make a new one")
@@ -108,19 +104,7 @@ class TensorFact(Fact):
     def __new__(cls, elem_type: int, shape: Shape | None = None, known: KnownValue | None = None) -> TensorFact:
         key = (elem_type, shape, known)
         ref = _interned.get(key)
-        found: TensorFact | None = ref and ref()
-        if found is not None:
-            return found
-        with _interned.lock:
-            ref = _interned.get(key)
-            found = ref and ref()
-            if found is None:
-                found = object.__new__(cls)
-                _set_elem_type(found, elem_type)
-                _set_shape(found, shape)
-                _set_known(found, known)
-                _set_bare(found, None)
-                _interned.keep(key, found)
+        found: TensorFact = (ref and ref()) or _interned.made(key, lambda: _tensor(elem_type, shape, known))
         return found
 
     @property
@@ -168,6 +152,15 @@ _set_elem_type = TensorFact.__dict__["elem_type"].__set__
 _set_shape = TensorFact.__dict__["shape"].__set__
 _set_known = TensorFact.__dict__["known"].__set__
 _set_bare = TensorFact.__dict__["_bare"].__set__
+
+
+def _tensor(elem_type: int, shape: Shape | None, known: KnownValue | None) -> TensorFact:
+    made = object.__new__(TensorFact)
+    _set_elem_type(made, elem_type)
+    _set_shape(made, shape)
+    _set_known(made, known)
+    _set_bare(made, None)
+    return made
 
 
 class SparseTensorFact(Fact):

@@ -46,21 +46,7 @@ class KnownValue:
         """Raises ValueError where the number of items does not fit the shape."""
         key = (kind, shape, items if kind != "f" else _bits(items))
         ref = _interned.get(key)
-        found: KnownValue | None = ref and ref()
-        if found is not None:
-            return found
-        if len(items) != prod(shape):
-            raise ValueError(f"{len(items)} items do not fill shape {shape}")
-        with _interned.lock:
-            ref = _interned.get(key)
-            found = ref and ref()
-            if found is None:
-                found = object.__new__(cls)
-                found.kind = kind
-                found.shape = shape
-                found.items = items
-                found.complete = not any(item is None or type(item) is Expr for item in items)
-                _interned.keep(key, found)
+        found: KnownValue = (ref and ref()) or _interned.made(key, lambda: _value(kind, shape, items))
         return found
 
     def __reduce__(self) -> Any:
@@ -90,6 +76,17 @@ class KnownValue:
 
 
 _interned = Interned()
+
+
+def _value(kind: str, shape: tuple[int, ...], items: tuple[Element, ...]) -> KnownValue:
+    if len(items) != prod(shape):
+        raise ValueError(f"{len(items)} items do not fill shape {shape}")
+    made = object.__new__(KnownValue)
+    made.kind = kind
+    made.shape = shape
+    made.items = items
+    made.complete = not any(item is None or type(item) is Expr for item in items)
+    return made
 
 
 def _bits(items: tuple[Element, ...]) -> object:

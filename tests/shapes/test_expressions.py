@@ -169,3 +169,10 @@ def test_every_expression_evaluates_to_the_number(tree: object, numbers: tuple[i
 def test_product_of_no_dims_is_one() -> None:
     assert product([]) == 1
     assert product([N, 2, 3]) is 6 * N
+
+
+def test_an_expression_that_grew_too_large_is_the_same_however_often_it_is_made() -> None:
+    def total() -> object:
+        return sum((symbol(f"large_{i}") * (i + 2) for i in range(80)), start=symbol("start"))
+
+    assert total() is total()
