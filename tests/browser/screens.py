@@ -1,4 +1,4 @@
-"""Screenshots of ten states of the widget in light and dark, and a sheet of them, into build/screens/, to be looked at.
+"""Screenshots of a dozen states of the widget in light and dark, and a sheet of them, into build/screens/, to be looked at.
 
 python -m tests.browser.screens [STATE …]
 """
@@ -89,6 +89,16 @@ def tables(widget: Widget) -> None:
     widget.page.wait_for_timeout(300)
 
 
+def inside(widget: Widget) -> None:
+    """An If inside a Loop, drawn where they are, and what they capture."""
+
+
+def columns(widget: Widget) -> None:
+    """A flat graph, unfolded, in columns."""
+    widget.evaluate("h => h.view.unfoldAll()")
+    widget.settle()
+
+
 STATES: Mapping[str, tuple[str, State]] = {
     "tiny": ("", tiny),
     "big": ("swin_s", big),
@@ -100,6 +110,8 @@ STATES: Mapping[str, tuple[str, State]] = {
     "palette": ("", palette),
     "search": ("light_resnet50", search),
     "tables": ("bert_base", tables),
+    "inside": ("script_control", inside),
+    "columns": ("residual_1000", columns),
 }
 """Model ("" is the one that comes along) and what is done, by the state's name; the export is a page of its own."""
 
