@@ -1,4 +1,4 @@
-"""Screenshots of a dozen states of the widget in light and dark, and a sheet of them, into build/screens/, to be looked at.
+"""Screenshots of a dozen states of the widget in light and dark, and sheets of them, into build/screens/, to look at.
 
 python -m tests.browser.screens [STATE …]
 """
