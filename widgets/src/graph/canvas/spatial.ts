@@ -21,6 +21,8 @@ export class SpatialGrid {
   readonly #item: Int32Array;
   readonly #seen: Uint32Array;
   readonly #all: number[];
+  /** Zero but while a query is put in order. */
+  readonly #found: Uint8Array;
   #stamp = 0;
 
   constructor(bounds: Bounds, width: number, height: number) {
@@ -39,6 +41,7 @@ export class SpatialGrid {
     this.#start = start;
     this.#item = item;
     this.#seen = new Uint32Array(bounds.count);
+    this.#found = new Uint8Array(bounds.count);
     this.#all = Array.from(this.#seen, (_, i) => i);
   }
 
@@ -60,7 +63,19 @@ export class SpatialGrid {
         }
       }
     }
-    return c0 === c1 && r0 === r1 ? found : found.sort((a, b) => a - b);
+    return c0 === c1 && r0 === r1 ? found : this.#rising(found);
+  }
+
+  /** Many are put in order by going through all, several times faster than by comparing. */
+  #rising(found: number[]): number[] {
+    if (found.length * 16 < this.#bounds.count) return found.sort((a, b) => a - b);
+    const isFound = this.#found, sorted: number[] = [];
+    for (const i of found) isFound[i] = 1;
+    for (let i = 0; i < isFound.length; i++) {
+      if (isFound[i]) sorted.push(i);
+    }
+    isFound.fill(0);
+    return sorted;
   }
 
   #column(x: number): number {
