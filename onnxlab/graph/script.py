@@ -22,6 +22,7 @@ from onnxlab.graph.changes import Change
 from onnxlab.graph.index import function_key
 from onnxlab.graph.names import scope_path
 from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.graph.sayings import statement, value_handle
 from onnxlab.graph.validation import attribute_problem
 
 if TYPE_CHECKING:
@@ -36,11 +37,13 @@ class Deed(NamedTuple):
     Attributes:
         subject: the Python expression of the handle, scope or target that it is made to.
         fits: whether a handle takes it at that moment; inside an edit what it needs may follow.
+        said: the whole statement where it depends on what stood there before, else "".
     """
 
     change: Change
     subject: str
     fits: bool
+    said: str = ""
 
 
 TEXT_LIMIT = 4000
@@ -73,7 +76,9 @@ if __name__ == "__main__":
 
 def deed(graph: "ModelGraph", change: Change) -> Deed:
     """Take down a change that is about to be applied to the graph, in a few microseconds."""
-    return Deed(change, _subject(graph, change), not isinstance(change, changes.SetAttribute) or _fits(graph, change))
+    if isinstance(change, changes.SetAttribute):
+        return Deed(change, _subject(graph, change), _fits(graph, change))
+    return Deed(change, _subject(graph, change), True, statement(graph, change))
 
 
 def _fits(graph: "ModelGraph", change: changes.SetAttribute) -> bool:
@@ -92,9 +97,7 @@ def _fits(graph: "ModelGraph", change: changes.SetAttribute) -> bool:
 def _subject(graph: "ModelGraph", change: Change) -> str:
     match change:
         case changes.RenameValue(value=ident):
-            value = graph.values[ident]
-            path = scope_path(graph, graph.scopes[value.scope])
-            return f"model.value_at({path!r}, {value.name!r})" if path else f"model.value({value.name!r})"
+            return value_handle(graph, graph.values[ident])
         case changes.SetField(target=("node", ident)):
             return _node(graph, graph.nodes[ident])
         case changes.SetField(target=("scope", ident)):
@@ -144,7 +147,9 @@ def to_python(steps: "Iterable[Step]") -> str:
 
 def _line(done: Deed, alone: bool) -> str:
     """One statement; `alone` says that the change is a whole edit, which may be judged at once."""
-    change, subject, fits = done
+    change, subject, fits, said = done
+    if said:
+        return said
     writer = _WRITERS.get(type(change)) if fits else None
     return (writer(change, subject, alone) if writer else "") or f"edit.apply({_primitive(change, subject)})"
 

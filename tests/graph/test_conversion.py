@@ -211,7 +211,7 @@ def test_every_node_case_that_can_be_said_in_another_version_gives_the_same(vers
             feeds = dict(zip([value.name for value in model.proto.graph.input], map(array, given), strict=False))
             for wanted, found in zip(map(array, expected), model.run(feeds).values(), strict=True):
                 assert not close(wanted, found, max(case.rtol, 1e-3)), case.name
-    assert refused < 1000
+    assert refused < 1400
 
 
 @pytest.mark.parametrize(("new", "axis"), [(9, -2), (9, 1), (11, -2)])

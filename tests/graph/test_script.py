@@ -44,6 +44,38 @@ def test_a_script_reads_like_what_was_done() -> None:
     assert replayed(model, before) == model.to_bytes()
 
 
+def test_dims_and_arrays_are_written_as_people_do() -> None:
+    model = Model(chain())
+    before = model.to_bytes()
+    model.value("x").set_dim(0, None)
+    model.value("x").set_dim(-1, "width")
+    model.value("y").set_shape(["batch", 4, 4, 4])
+    model.value("x").set_dtype("float16")
+    model.value("w").array = np.full((4, 3, 1, 1), 0.25, np.float32)
+    model.add_initializer("axes", np.array([0, -1]))
+    model.add_initializer("one", np.float32(1.5))
+    model.value("one").array = 2
+    model.add_initializer("many", np.zeros(100))
+    model.add_initializer("endless", np.array([np.inf]))
+    with model.edit("in one"):
+        model.value("x").set_dim(1, 4)
+        model.value("w").array = np.full((4, 4, 1, 1), -1.0, np.float32)
+    script = model.history.to_python()
+    for line in (
+        "model.value('x').set_dim(0, None)",
+        "model.value('x').set_dim(3, 'width')",
+        "model.value('y').set_dim(0, 'batch')",
+        "model.value('x').set_dtype('float16')",
+        "model.value('w').array = np.array([[[[0.25]], [[0.25]], [[0.25]]], ",
+        "model.add_initializer('axes', np.array([0, -1], 'int64'))",
+        "model.add_initializer('one', np.array(1.5, 'float32'))",
+        "model.value('one').array = np.array(2.0, 'float32')",
+        "model.value('x').set_dim(1, 4)",
+    ):
+        assert line in script
+    assert replayed(model, before) == model.to_bytes()
+
+
 def test_everything_awkward_is_replayed() -> None:
     model = Model(branches())
     before = model.to_bytes()

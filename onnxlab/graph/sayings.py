@@ -1,0 +1,130 @@
+"""Changes of declarations and stored tensors as the statements that people write for them.
+
+A change holds a whole message; what was said was one dim, or an array. So it is worked out what statement makes that
+message of the one that stands there, and only one that does so to the byte is used.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.errors import EditError
+from onnxlab.graph import tensors
+from onnxlab.graph.changes import Change, SetFormal, SetInitializer
+from onnxlab.graph.declarations import elem_type_of, fill_dim, fill_shape
+from onnxlab.graph.names import scope_path
+from onnxlab.graph.records import ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+
+LARGEST = 64
+"""Elements up to which an array is written out."""
+
+_WRITTEN = frozenset((
+    "bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+))  # fmt: skip
+
+
+def statement(graph: "ModelGraph", change: Change) -> str:
+    """What a person would write for a change that is about to be applied; "" where there is no such thing."""
+    if isinstance(change, SetFormal):
+        return _declaration(graph, change)
+    if isinstance(change, SetInitializer) and not change.sparse and isinstance(change.tensor, onnx.TensorProto):
+        return _array(graph, change)
+    return ""
+
+
+def value_handle(graph: "ModelGraph", value: ValueRecord) -> str:
+    """The expression that finds a value on another copy."""
+    path = scope_path(graph, graph.scopes[value.scope])
+    return f"model.value_at({path!r}, {value.name!r})" if path else f"model.value({value.name!r})"
+
+
+def _declaration(graph: "ModelGraph", change: SetFormal) -> str:
+    scope = graph.scopes[change.scope]
+    if scope.is_function or change.kind == "value_info":
+        return ""
+    value = graph.values[(scope.inputs if change.kind == "input" else scope.outputs)[change.position]]
+    # the place that a handle changes: see `edits.formals`
+    place = ("input", scope.inputs.index(value.id)) if value.is_input else ("output", _first_output(value, scope.id))
+    if value.scope != scope.id or place != (change.kind, change.position):
+        return ""
+    old = getattr(scope.proto, change.kind)[change.position]
+    for said, info in _sayings(old, change.info):
+        if info.SerializePartialToString() == change.info.SerializePartialToString():
+            return f"{value_handle(graph, value)}.{said}"
+    return ""
+
+
+def _first_output(value: ValueRecord, scope: int) -> int:
+    return next((position for where, position in value.formal_outputs if where == scope), -1)
+
+
+def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tuple[str, onnx.ValueInfoProto]]:
+    """Statements that may turn one declaration into another, with what they make of it, the shortest first."""
+    if not (old.type.HasField("tensor_type") and new.type.HasField("tensor_type")):
+        return
+    now, then = new.type.tensor_type, old.type.tensor_type
+    if now.elem_type != then.elem_type and now.elem_type in dtypes.ELEM_TYPES:
+        made = _copy(old)
+        made.type.tensor_type.elem_type = elem_type_of(dtypes.name(now.elem_type))
+        yield f"set_dtype({dtypes.name(now.elem_type)!r})", made
+    dims = [getattr(dim, dim.WhichOneof("value") or "", None) for dim in now.shape.dim]
+    try:
+        for axis, (dim, before) in enumerate(zip(now.shape.dim, then.shape.dim, strict=False)):
+            if dim == before:
+                continue
+            made = _copy(old)
+            fill_dim(made.type.tensor_type.shape.dim[axis], dims[axis], axis, old.name)
+            yield f"set_dim({axis}, {dims[axis]!r})", made
+        made = _copy(old)
+        fill_shape(made, dims)
+        yield f"set_shape({dims!r})", made
+    except EditError:
+        return  # a dim that nobody can write: negative
+
+
+def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
+    made = onnx.ValueInfoProto()
+    made.CopyFrom(info)
+    return made
+
+
+def _array(graph: "ModelGraph", change: SetInitializer) -> str:
+    """An array that replaces the data of an initializer, or comes under a new name."""
+    scope, tensor = graph.scopes[change.scope], change.tensor
+    value = graph.values.get(scope.names.get(change.name, 0))
+    old = value.initializer if value is not None else None
+    if value is not None and (value.is_input or not isinstance(old, onnx.TensorProto)):
+        return ""
+    if not (written := _written(tensor)):
+        return ""
+    text, array = written
+    made = tensors.from_array(array, change.name)
+    if old is not None:
+        if old.HasField("doc_string"):
+            made.doc_string = old.doc_string
+        made.metadata_props.extend(old.metadata_props)
+    if made.SerializePartialToString() != tensor.SerializePartialToString():
+        return ""
+    if value is not None:
+        return f"{value_handle(graph, value)}.array = {text}"
+    if graph.index.lookup(scope, change.name) or change.position >= 0 or scope.id != graph.main.id:
+        return ""
+    return f"model.add_initializer({change.name!r}, {text})"
+
+
+def _written(tensor: onnx.TensorProto) -> tuple[str, "np.ndarray[Any, Any]"] | None:
+    """(an expression, its value) of a small tensor of numbers."""
+    if tensor.data_type not in dtypes.ELEM_TYPES or dtypes.name(tensor.data_type) not in _WRITTEN:
+        return None
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or int(np.prod(tensor.dims, dtype=object)) > LARGEST:
+        return None
+    array = tensors.to_array(tensor)
+    if array.size == 0 or not np.isfinite(array).all():
+        return None
+    return f"np.array({array.tolist()!r}, {str(array.dtype)!r})", array
