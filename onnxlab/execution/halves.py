@@ -74,7 +74,7 @@ def _held(
     for step, node in zip(steps, nodes, strict=True):
         barred.update(step.captures)
         if not _takes(node):
-            barred.update(node.inputs)
+            barred.update(step.inputs)
     held: set[str] = set()
     for step, node in zip(steps, nodes, strict=True):
         fed = any(name in held for name in node.inputs)
