@@ -69,6 +69,8 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     const rest = [[value.dtype, value.label].filter(Boolean).join(" ") || "type and shape unknown"];
     if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
     if (run && run.nan + run.inf > 0) rest.push(`${count(run.nan)} NaN, ${count(run.inf)} infinite of ${count(run.count)}`);
+    // what the dashes say
+    if (store.uses(value.id).some(({ node: reader }) => store.nodes.get(reader)?.scope !== value.scope)) rest.push("read inside a subgraph");
     return { title: value.name, rest, value: value.id };
   }
   if (node) {
@@ -80,6 +82,8 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
       value: node.outputs.find((id) => id > 0) ?? 0,
     };
   }
-  if (group) return { title: group.name, rest: [plural(groupMembers(store, group.id).length, "node")], value: 0 };
-  return null;
+  if (!group) return null;
+  const drawn = app.picture?.runOf(group.id);
+  const rest = [plural(groupMembers(store, group.id).length, "node"), drawn && !drawn.all ? `stands for ${drawn.likes.length} alike` : ""];
+  return { title: group.name, rest: rest.filter(Boolean), value: 0 };
 }
