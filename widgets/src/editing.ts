@@ -146,10 +146,10 @@ export class Editing {
   async #replaceData(stored: number[], file: File): Promise<void> {
     const choices = [...new Set(stored)].map((id) => ({ value: String(id), label: `${valueLabel(this.#app.store, id)} ${this.#app.store.values.get(id)?.label ?? ""}` }));
     if (!choices.length) {
-      this.#app.toast("info", `Let go of ${file.name} on an input, to run with it, or on a node, to replace one of its weights.`);
+      this.#app.toast("info", `Drop ${file.name} on an input or on a node with weights.`);
       return;
     }
-    await this.form(`Replace data by ${file.name}`, [
+    await this.form(`Replace data with ${file.name}`, [
       { kind: "choice", name: "value", label: "Initializer", choices },
       { kind: "file", name: "file", label: "File", accept: ".npy,.npz,.pb", initial: file },
     ], ({ value, file: sent }) => this.set("load_array", [Number(value)], { file: sent }));
