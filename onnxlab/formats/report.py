@@ -48,11 +48,9 @@ def differences(old: Message, new: Message, path: str = "") -> Iterator[FieldCha
     Entries of repeated messages are paired by name (nodes by their outputs), so that one that was inserted is one
     difference and not many.
     """
-    if same(old, new):
-        return
     found = list(_fields(old, new, path))
     yield from found
-    if not found:  # only in bits that Python does not see, such as those of a NaN
+    if not found and not same(old, new):  # only in bits that Python does not see, such as those of a NaN
         yield FieldChange(path or "model", old, new)
 
 
