@@ -27,7 +27,7 @@ from onnxlab.graph.snapshot import NodeView
 _PLANS = 8
 """Plans kept per region."""
 _MISSES = 64
-"""Plans made after which a region whose plans depend on values is left to NumPy."""
+"""Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for these."""
 _UNCOUNTED = 1 << 16
 """Bytes that no budget counts, as in the executor."""
 _LARGEST = 1 << 28
@@ -79,7 +79,7 @@ class Region:
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: OrderedDict[Any, Plan | Detour] = OrderedDict()
         self._valued: tuple[int, ...] = ()
-        self._made = 0
+        self._made: OrderedDict[Any, int] = OrderedDict()
         self._waiting = Detour(fallback, None, "kernels are not ready yet")
         self._lock = threading.Lock()
         self._under_way: set[Any] = set()
@@ -177,8 +177,11 @@ class Region:
         return plan
 
     def _made_plan(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> tuple[Plan | Detour, set[int]]:
-        self._made += 1
-        if self._made > _MISSES and self._valued:
+        shapes = tuple(array.shape for array in arrays)
+        made = self._made[shapes] = self._made.pop(shapes, 0) + 1
+        while len(self._made) > _PLANS:
+            self._made.popitem(last=False)
+        if made > _MISSES and self._valued:
             return Detour(self._fallback, None, "its plans depend on values that change with every run"), set()
         binder = Binder(
             self.part,

@@ -203,3 +203,29 @@ def test_rotary_embedding_of_microsoft(ids, ort_run):
     found = check(model, kept, 1e-6)
     for name, expected in ort_run(model.SerializeToString(), kept).items():
         assert_close(found[name], expected, 1e-6)
+
+
+def test_tokens_one_by_one_stay_compiled_and_values_that_always_change_do_not():
+    rng = np.random.default_rng(12)
+
+    def step(past, seen):
+        cache = {name: heads(rng, 1, 1, past, 4) for name in ("past_k", "past_v")}
+        feeds = {name: heads(rng, 1, 1, 4) for name in "qkv"} | cache
+        return feeds | {"seqlens": np.array([seen], np.int32), "total": np.array([past + 1], np.int32)}
+
+    recipe = Recipe(21)
+    open_dims = [1, 1, "past", 4]
+    names = [recipe.input(name, array, open_dims if "past" in name else None) for name, array in step(3, 3).items()]
+    options = {"domain": "com.microsoft", "num_heads": 1, "kv_num_heads": 1}
+    both = Both(recipe.model(*recipe.nodes_of("GroupQueryAttention", 3, *names, **options)))
+    for past in range(1, 100):
+        feeds = step(past, past)
+        both.hot.run(feeds, keep=False)
+    (region,) = both.regions()
+    assert not region.reason
+    ours, theirs = both.run(feeds)
+    for name, expected in theirs.items():
+        assert_close(ours[name], expected, 1e-5)
+    for seen in range(70):
+        both.hot.run(step(99, seen), keep=False)
+    assert type(region._plans[region._key([step(99, 69)[name] for name in region.part.inputs])]).__name__ == "Detour"
