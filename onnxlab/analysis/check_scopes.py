@@ -146,7 +146,10 @@ def _hidden(graph: "ModelGraph", value: ValueRecord) -> ValueRecord | None:
 
 
 def order_problems(graph: "ModelGraph") -> Iterator[tuple[int, int, str, str]]:
-    """(node id, value id, code, message) of every read of a value that nothing makes, or that is made only later."""
+    """(node id, value id, code, message) of every read of a value that nothing makes, or that is made only later.
+
+    Where no order of the nodes would help, the code is "cycle".
+    """
     for vid in graph.index.undefined:
         value = graph.values[vid]
         for node_id in dict.fromkeys(node for node, _ in value.uses):
@@ -156,7 +159,8 @@ def order_problems(graph: "ModelGraph") -> Iterator[tuple[int, int, str, str]]:
         for maker_id, reader_id in scope.backward:
             maker, reader = graph.nodes[maker_id], graph.label(graph.nodes[reader_id])
             name = next((graph.values[vid].name for vid in maker.outputs if vid), "")
-            yield (
-                reader_id, 0, "order",
-                f"{reader} reads what {graph.label(maker)} makes ({name!r}), which stands below it",
-            )  # fmt: skip
+            ranks = graph.index.ranks(scope)
+            circle = ranks[maker_id] >= ranks[reader_id]
+            where = "and depends on a cycle, this one or another" if circle else "which stands below it"
+            code = "cycle" if circle else "order"
+            yield reader_id, 0, code, f"{reader} reads what {graph.label(maker)} makes ({name!r}), {where}"

@@ -106,6 +106,8 @@ def _contents(path: Path) -> tuple[bytes, Stamp]:
                     "2 GiB or more; a model of that size has its weights in external data"
                 )
             return file.read(), Stamp.of(status)
+    except LoadError:
+        raise
     except FileNotFoundError:
         raise LoadError(_missing(path)) from None
     except IsADirectoryError:

@@ -160,7 +160,7 @@ def test_a_folder_lists_its_models(file: Path) -> None:
 def test_devices_and_pipes_are_refused_without_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
-        with pytest.raises(LoadError, match="no regular file"):
+        with pytest.raises(LoadError, match=r"^cannot load [^:]*: it is no regular file$"):
             onnx_format.read(path)
 
 
