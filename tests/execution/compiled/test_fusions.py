@@ -138,3 +138,26 @@ def test_products_whose_matrices_are_computed_are_left_apart():
     model = recipe.model(recipe.node("MatMul", *names), recipe.node("MatMul", names[0], recipe.constant(w)))
     assert fusions(model, {"x": x, "w": w}) == []
     check(model, {"x": x, "w": w}, 1e-5)
+
+
+@pytest.mark.parametrize("simple", [False, True])
+def test_skip_norms_with_their_bias_and_their_sum(simple):
+    rng = np.random.default_rng(6)
+    feeds = {"x": (3, 5, 33), "skip": (3, 5, 33), "gamma": (33,)} | ({} if simple else {"beta": (33,)}) | {"b": (33,)}
+    feeds = {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in feeds.items()}
+    op_type = "SkipSimplifiedLayerNormalization" if simple else "SkipLayerNormalization"
+    for skip, bias, outputs in ((feeds["skip"], True, 4), (feeds["skip"], False, 4), (feeds["skip"][:1], True, 1),
+                                (feeds["skip"], False, 1)):  # fmt: skip
+        given = {name: array for name, array in (feeds | {"skip": skip}).items() if bias or name != "b"}
+        recipe = Recipe(21)
+        names = [recipe.input(name, array) for name, array in given.items()]
+        found = recipe.nodes_of(op_type, outputs, *names, domain="com.microsoft", epsilon=1e-3)
+        check(recipe.model(*found[::3]), given, 1e-5)
+
+
+def test_a_simplified_norm_along_several_axes():
+    rng = np.random.default_rng(7)
+    feeds = {"x": rng.standard_normal((2, 5, 7), dtype=np.float32), "scale": np.ones((5, 7), np.float32)}
+    recipe = Recipe(21)
+    names = [recipe.input(name, array) for name, array in feeds.items()]
+    check(recipe.model(recipe.node("SimplifiedLayerNormalization", *names, axis=1)), feeds, 1e-5)

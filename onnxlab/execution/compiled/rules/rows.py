@@ -81,7 +81,7 @@ def _parameter(binder: Binder, node: NodeView, slot: int, length: int, shape: tu
     return contiguous(binder.builder, view)
 
 
-@rule("LayerNormalization", "RMSNormalization", accept=_one_output, weight=2)
+@rule("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization", accept=_one_output, since=0, weight=2)
 def layer_normalization(binder: Binder, node: NodeView) -> None:
     x = binder.contiguous(node.inputs[0])
     axis = node.attributes.get("axis", -1)
@@ -89,30 +89,37 @@ def layer_normalization(binder: Binder, node: NodeView) -> None:
     length = prod(x.shape[axis:])
     scale = _parameter(binder, node, 1, length, x.shape[axis:])
     bias = _parameter(binder, node, 2, length, x.shape[axis:])
-    epsilon, mode = node.attributes.get("epsilon", 1e-5), int(node.op_type == "RMSNormalization")
+    epsilon, mode = node.attributes.get("epsilon", 1e-5), int(node.op_type != "LayerNormalization")
     binder.put(node.outputs[0], _standardised(binder, node.outputs[0], x, length, epsilon, mode, scale, bias))
 
 
-rule("SimplifiedLayerNormalization", accept=_one_output, weight=2)(lambda binder, node: _simplified(binder, node))
+def _skip_accept(node: NodeView, view: Outlook) -> str:
+    if any(name and view.read(name) for name in node.outputs[1:3]):
+        return "its means or deviations are read"
+    return floats(node, view)
 
 
-def _simplified(binder: Binder, node: NodeView) -> None:
-    x = binder.contiguous(node.inputs[0])
-    length = x.shape[-1]
-    scale = _parameter(binder, node, 1, length, x.shape[-1:])
-    epsilon = node.attributes.get("epsilon", 1e-5)
-    binder.put(node.outputs[0], _standardised(binder, node.outputs[0], x, length, epsilon, 1, scale, None))
+_SKIP = ("SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
 
 
-@rule("SkipLayerNormalization", accept=_one_output, weight=2, domain="com.microsoft")
+@rule(*_SKIP, accept=_skip_accept, weight=2, domain="com.microsoft")
 def skip_layer_normalization(binder: Binder, node: NodeView) -> None:
+    """The norm of X + skip + bias; the kernel adds the skip itself where nothing else is asked for."""
+    simple = int(node.op_type == "SkipSimplifiedLayerNormalization")
     x, skip = binder.contiguous(node.inputs[0]), binder.contiguous(node.inputs[1])
-    if x.shape != skip.shape or (len(node.inputs) > 4 and node.inputs[4]):
-        raise UnbindableError("a skip of another shape, or a bias")
     length = x.shape[-1]
-    scale, bias = (_parameter(binder, node, slot, length, x.shape[-1:]) for slot in (2, 3))
+    added = _parameter(binder, node, 4 - simple, length, x.shape[-1:])
+    total = node.outputs[3] if len(node.outputs) > 3 else ""
+    residual: View | None = skip
+    if total or added is not None or x.shape != skip.shape:
+        terms = binder.chain("add", [x, skip])
+        terms = terms if added is None else binder.chain("add", [terms, added.at(0, (length,), (4,))])
+        x, residual = contiguous(binder.builder, binder.settle(terms)), None
+        binder.put(total, x)
+    scale = _parameter(binder, node, 2, length, x.shape[-1:])
+    bias = None if simple else _parameter(binder, node, 3, length, x.shape[-1:])
     epsilon = node.attributes.get("epsilon", 1e-12)
-    made = _standardised(binder, node.outputs[0], x, length, epsilon, 0, scale, bias, skip)
+    made = _standardised(binder, node.outputs[0], x, length, epsilon, simple, scale, bias, residual)
     binder.put(node.outputs[0], made)
 
 
