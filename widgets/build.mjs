@@ -18,7 +18,7 @@ const options = {
   sourcemap,
   define: { "process.env.NODE_ENV": '"production"' },
 };
-// The style sheet is a file of its own: anywidget takes it as text and loads it once for all views.
+// The style sheet is a file of its own: the loader gets it with the bundle, once for a page.
 const styles = { ...options, entryPoints: { widget: "src/styles.css" } };
 
 await mkdir(target, { recursive: true });

@@ -91,8 +91,8 @@ class ModelWidget(anywidget.AnyWidget):
     """
 
     _code = _bundled("widget.js")
+    _styles = _bundled("widget.css")
     _esm = _bundled("loader.js")
-    _css = _bundled("widget.css")
 
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     bookmarks = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
@@ -101,7 +101,7 @@ class ModelWidget(anywidget.AnyWidget):
     height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)
-    bundle = traitlets.Unicode(_digest(_code), read_only=True).tag(sync=True)
+    bundle = traitlets.Unicode(_digest(_code + _styles), read_only=True).tag(sync=True)
 
     def __init__(self, model: "Model", **options: Any) -> None:
         self.model = model
@@ -123,7 +123,7 @@ class ModelWidget(anywidget.AnyWidget):
         if self._session is None:
             return
         if isinstance(content, dict) and content.keys() == {"bundle"}:  # the loader's question: see loader.ts
-            self.send({"bundle": self.bundle, "code": self._code})
+            self.send({"bundle": self.bundle, "code": self._code, "styles": self._styles})
         else:
             self._session.receive(content)
 

@@ -128,4 +128,5 @@ def test_the_loader_is_small_and_asks_for_the_bundle(model: onnxlab.Model, monke
     sent: list[dict[str, str]] = []
     monkeypatch.setattr(view, "send", lambda content, buffers=None: sent.append(content))
     view._receive(view, {"bundle": view.bundle}, [])
-    assert sent == [{"bundle": view.bundle, "code": (STATIC / "widget.js").read_text(encoding="utf-8")}]
+    code, styles = ((STATIC / name).read_text(encoding="utf-8") for name in ("widget.js", "widget.css"))
+    assert sent == [{"bundle": view.bundle, "code": code, "styles": styles}]

@@ -2,7 +2,8 @@
  * What anywidget loads for each view: a few lines that fetch the bundle from the kernel once for a page.
  *
  * anywidget imports the text that a widget brings anew for every widget, and a browser keeps an imported module for good:
- * with the whole bundle in it every view that was ever opened would cost a megabyte until the page is closed.
+ * with the whole bundle in it every view that was ever opened would cost a megabyte until the page is closed. The style
+ * sheet comes with it: as a trait it would be a part of the state of every view.
  */
 
 import type { WidgetModel } from "./transport.ts";
@@ -34,10 +35,13 @@ function load(model: WidgetModel): Promise<{ default: Bundle } | null> {
       model.off("msg:custom", onMessage);
       model.off("destroy", onDestroy);
     };
-    const onMessage = (content: { bundle?: unknown; code?: unknown }): void => {
+    const onMessage = (content: { bundle?: unknown; code?: unknown; styles?: unknown }): void => {
       if (content?.bundle !== version || typeof content.code !== "string") return;
       stop();
-      if (!bundles.has(version)) bundles.set(version, evaluate(content.code));
+      if (!bundles.has(version)) {
+        addStyles(String(content.styles ?? ""));
+        bundles.set(version, evaluate(content.code));
+      }
       resolve(bundles.get(version)!);
     };
     const onDestroy = (): void => {
@@ -64,6 +68,12 @@ function send(model: WidgetModel, failed: () => void): void {
   } catch {
     failed(); // the channel is closed: the static picture stays
   }
+}
+
+function addStyles(text: string): void {
+  const styles = document.createElement("style");
+  styles.textContent = text;
+  document.head.append(styles);
 }
 
 async function evaluate(code: string): Promise<{ default: Bundle }> {
