@@ -16,7 +16,6 @@ import onnx
 import onnx.shape_inference
 
 from onnxlab import schemas
-from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import native
 from onnxlab.infer.engine import Inference
@@ -51,14 +50,9 @@ def infer_shapes(
         )
     if not isinstance(model, (onnx.ModelProto, bytes)):
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
-    with no_collection():  # what was made meanwhile is garbage of the youngest generation when it ends: freed at once
-        return _written(model, check_type, strict_mode, data_prop)
-
-
-def _written(model: onnx.ModelProto | bytes, check_type: bool, strict: bool, data_prop: bool) -> onnx.ModelProto:
     copy = onnx.ModelProto()
     copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
-    graph, inference = _inferred(copy, check_type, strict, data_prop)
+    graph, inference = _inferred(copy, check_type, strict_mode, data_prop)
     Writer(graph, inference).write_scope(graph.main)
     return copy
 
