@@ -1,0 +1,56 @@
+"""What is made while no garbage is collected is old afterwards, and still goes when nobody holds it."""
+
+import gc
+import weakref
+
+import pytest
+
+from onnxlab.graph import collecting
+from onnxlab.graph.collecting import no_collection
+
+
+class Knot:
+    """Something that only a collection finds."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_was_made_is_not_looked_through_at_once_and_goes_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "AGED", 5_000)
+    monkeypatch.setattr(collecting, "_aged", 0)
+    seen: list[weakref.ref[Knot]] = []
+    for _ in range(4):
+        with no_collection():
+            assert not gc.isenabled()
+            knots = [Knot() for _ in range(2_000)]
+        assert gc.isenabled()
+        assert gc.get_count()[0] < 1_000, "they are among the old ones"
+        seen.append(weakref.ref(knots[0]))
+        del knots
+    assert seen[0]() is None, "the whole collection of the fourth time took it"
+    assert seen[-1]() is not None
+    gc.collect()
+    assert seen[-1]() is None
+
+
+def test_what_somebody_froze_stays_frozen() -> None:
+    gc.collect()
+    gc.freeze()
+    try:
+        frozen = gc.get_freeze_count()
+        with no_collection():
+            pass
+        assert gc.get_freeze_count() == frozen > 0
+    finally:
+        gc.unfreeze()
+
+
+def test_where_nothing_is_collected_that_stays_so() -> None:
+    gc.disable()
+    try:
+        with no_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
