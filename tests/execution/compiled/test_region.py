@@ -220,9 +220,9 @@ def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
 @pytest.mark.parametrize("width", sorted(HOSTS.keys() - {host().name}))
 def test_other_widths_of_vectors(width):
     """What this processor does not have, or has better, is right all the same: LLVM splits the vectors."""
-    wanted = ["test_product_with_constant", "test_grouped_convolution", "test_rows"]
+    wanted = ["test_product_with_constant", "test_grouped_convolution", "test_rows", "test_masks"]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", " or ".join(wanted),
-               "tests/execution/compiled/test_kernels.py"]  # fmt: skip
+               "tests/execution/compiled/test_kernels.py", "tests/execution/compiled/test_attention.py"]  # fmt: skip
     done = subprocess.run(
         command, env=os.environ | {"ONNXLAB_SIMD": width}, capture_output=True, text=True, timeout=280
     )
