@@ -285,13 +285,11 @@ def execute(
                 drop = _observed(instruction, frame, run, observer)
             else:
                 drop = dead
-                if not plain:
+                if plain or (plain is None and not held):
+                    result = call(take(frame)) if single else call(*take(frame))
+                else:
                     result = None  # else what the step before made would have a reference too many to be overwritten
                     result = _call(instruction, frame, run, dead)
-                elif single:
-                    result = call(take(frame))
-                else:
-                    result = call(*take(frame))
                 if slot > 0 and type(result) is array:
                     frame[slot] = result
                     if result.nbytes > _SMALL:

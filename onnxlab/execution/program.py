@@ -52,12 +52,16 @@ class Instruction:
     def row(self) -> Row:
         """What the executor's loop needs, flat."""
         quick = getattr(self.call, "quick", None)
-        plain = quick is not None or (not self.step.context and self.step.size is None and not self.reuse)
+        plain: bool | None = quick is not None or (not self.step.context and self.step.size is None)
+        if plain and self.reuse:
+            plain = None
         return self, plain, self.arity == 1, self.take, quick or self.call, self.result, self.drop
 
 
-Row: TypeAlias = tuple[Instruction, bool, bool, Taker, Callable[..., Any], int, tuple[int, ...]]
-"""(instruction, no context, size or buffer to ask for, one input, take, call, result, drop).
+Row: TypeAlias = tuple[Instruction, bool | None, bool, Taker, Callable[..., Any], int, tuple[int, ...]]
+"""(instruction, no context and no size to ask, one input, take, call, result, drop).
+
+None instead of True where a buffer may be free to be taken: not worth asking while all that is held is small.
 
 A compiled part may have `quick`, which takes no context, and returns None where it has to be called with one."""
 
