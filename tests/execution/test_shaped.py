@@ -85,7 +85,7 @@ def sizing_models(draw):
             own = f"s{number}"
             nodes.append(helper.make_node("Shape", [source], [own]))
             nodes.append(helper.make_node("Slice", [own, "m1", "mbig", "zero", "m1"], [own + "r"]))
-            nodes.append(helper.make_node("Reshape", [source, own + "r"], [name]))
+            nodes.append(helper.make_node("Reshape", [source, own + "r"], [name], allowzero=1))
             floats_.append(name)
         elif kind == "expand" and sizes:
             nodes.append(helper.make_node("ConstantOfShape", [draw(st.sampled_from(sizes))], [name]))
