@@ -94,13 +94,15 @@ class NodeNames:
 
     def _refresh(self) -> None:
         for ident, scope in self._stale.items():
-            names, known = self._by_name[scope], self._known[scope]
-            if old := known.pop(ident, ""):
-                del names[old][ident]
+            names, known, node = self._by_name[scope], self._known[scope], self._graph.nodes.get(ident)
+            name, old = node.proto.name if node is not None else "", known.get(ident, "")
+            if name == old:
+                continue
+            if old:
+                del known[ident], names[old][ident]
                 if not names[old]:
                     del names[old]
-            node = self._graph.nodes.get(ident)
-            if node is not None and (name := node.proto.name):
+            if name:
                 names.setdefault(name, {})[ident] = None
                 known[ident] = name
         self._stale.clear()

@@ -95,6 +95,8 @@ def _fits(graph: "ModelGraph", change: changes.SetAttribute) -> bool:
 
 
 def _subject(graph: "ModelGraph", change: Change) -> str:
+    if ident := getattr(change, "node", 0):
+        return _node(graph, graph.nodes[ident])
     match change:
         case changes.RenameValue(value=ident):
             return value_handle(graph, graph.values[ident])
@@ -104,8 +106,6 @@ def _subject(graph: "ModelGraph", change: Change) -> str:
             return _scope(graph, graph.scopes[ident])
         case changes.SetField() | changes.InsertFunction():
             return "model"
-    if ident := getattr(change, "node", 0):
-        return _node(graph, graph.nodes[ident])
     return _scope(graph, graph.scopes[change.scope])  # type: ignore[attr-defined]
 
 
