@@ -96,7 +96,8 @@ def _build(
             absent = builder.icmp_signed("<", offset, _I64(0))
             rows.append(pointer(builder, builder.select(absent, zeros, builder.add(x, offset)), _I32))
         first = pointer(builder, builder.load(panels), kind)
-        with loop(builder, length) as k:
+
+        def step(k: Any) -> None:
             panel = builder.gep(first, [builder.mul(k, _I64(2 * COLUMNS))])
             lines = [builder.bitcast(builder.gep(panel, [_I64(2 * v * WIDTH)]), line) for v in range(VECTORS)]
             vectors = [builder.load(place, align=2) for place in lines]
@@ -108,8 +109,16 @@ def _build(
                 for v, place in enumerate(places[m]):
                     made = pairs(builder, value, vectors[v])
                     builder.store(builder.add(builder.load(place), made), place)
-        step = builder.mul(length, _I64(_PANEL // (2 if narrow else 1)))
-        builder.store(builder.add(builder.load(panels), step), panels)
+
+        even = builder.and_(length, _I64(-2))  # two pairs at a time: a tile of few rows is short for a loop
+        with loop(builder, builder.lshr(even, _I64(1))) as k:
+            first_of_two = builder.shl(k, _I64(1))
+            step(first_of_two)
+            step(builder.or_(first_of_two, _I64(1)))
+        with loop(builder, builder.sub(length, even)) as k:
+            step(builder.add(even, k))
+        further = builder.mul(length, _I64(_PANEL // (2 if narrow else 1)))
+        builder.store(builder.add(builder.load(panels), further), panels)
     for m, row in enumerate(places):
         for v, place in enumerate(row):
             where = builder.add(sums, _I64(m * _PANEL + v * BYTES))
