@@ -103,10 +103,10 @@ class Index(Builder):
     # -- nodes ------------------------------------------------------------------------------------------------------
 
     def add_node(
-        self, scope: Scope, position: int, ident: int, proto: onnx.NodeProto, image: NodeImage | None = None
+        self, scope: Scope, position: int, proto: onnx.NodeProto, image: NodeImage | None = None, ident: int = 0
     ) -> NodeRecord:
-        """Index a node that now stands at `position` of a scope."""
-        node = NodeRecord(ident, scope.id, proto)
+        """Index a node that now stands at `position` of a scope, under an id of its own, or a new one."""
+        node = NodeRecord(ident or self.new_id(), scope.id, proto)
         self.nodes[node.id] = node
         for watcher in self.watchers:
             watcher.node_added(node)

@@ -27,7 +27,7 @@ class InsertNode:
             raise IndexError(f"no position {self.position} for a node: there are {len(scope.node_ids)}")
         ident = self.image.id if self.image else graph.index.new_id()
         proto = graph.filing.insert(scope, self.position, self.proto, ident)
-        node = graph.index.add_node(scope, self.position, ident, proto, self.image)
+        node = graph.index.add_node(scope, self.position, proto, self.image, ident)
         touch = graph.touch
         touch.node(node.id)
         touch.values(node.outputs)
