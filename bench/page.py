@@ -25,7 +25,7 @@ from tests.browser.lab import FLAGS, Lab, Widget
 from tests.corpus import Corpus
 
 REPEATS = 3
-CYCLES, BATCH = 200, 5
+CYCLES, WARM = 200, 5
 TWO_FRAMES = 33.4
 """Milliseconds at 60 Hz."""
 MB = 1 << 20
@@ -75,28 +75,21 @@ _SEARCH = """(h, query) => {
     }));
 }"""
 
-# Each view is closed once the page has asked for the model and had time to draw it.
-_CYCLES = f"""
-for turn in range({BATCH}):
-    view, drawn = make(), threading.Event()
-    view.on_msg(lambda widget, content, buffers: content.get("method") == "snapshot" and drawn.set())
-    display(view)
-    drawn.wait(longest)
-    time.sleep(0.2)
-    view.close()
-    clear_output()
-"""
-_OURS = """
-make, longest = lambda: onnxlab.show(small), 10
-"""
+# Each run of the cell closes the view before it and shows another: a view is served only when its cell has ended.
+_CYCLE = "if view: view.close()\nview = make()\nview"
+_OURS = "make = lambda: onnxlab.show(small)"
+_OURS_DRAWN = "() => performance.getEntriesByName('onnxlab:frame').length"
 # What a widget costs that asks nothing and does next to nothing: JupyterLab and anywidget keep something themselves.
 _COUNTER = """
 import anywidget, traitlets
-class Counter(anywidget.AnyWidget):
+class make(anywidget.AnyWidget):
     count = traitlets.Int(0).tag(sync=True)
-    _esm = "export default { render({ model, el }) { el.textContent = model.get('count'); } }"
-make, longest = Counter, 0.2
+    _esm = '''export default { render({ model, el }) {
+        el.textContent = model.get("count");
+        window.countersDrawn = (window.countersDrawn ?? 0) + 1;
+    } }'''
 """
+_COUNTER_DRAWN = "() => window.countersDrawn ?? 0"
 
 
 def rows() -> Iterator[Line]:
@@ -234,41 +227,40 @@ def memory(lab: Lab) -> Iterator[Line]:
     shown(lab, "m10000")
     used = held(tools)["JSHeapUsedSize"] - without["JSHeapUsedSize"]
     yield Figure("heap of 10,000 nodes", used / MB, "MB", at_most=60, note="above a page that shows a small model")
-    lab.python("import threading\nfrom IPython.display import display, clear_output\nif view: view.close()\nprint(0)")
-    theirs, ours = left_behind(lab, tools, _COUNTER), left_behind(lab, tools, _OURS)
+    theirs, ours = left_behind(lab, tools, _COUNTER, _COUNTER_DRAWN), left_behind(lab, tools, _OURS, _OURS_DRAWN)
     for key, name, unit, size, most in (
         ("JSEventListeners", "listeners", "", 1, 100), ("Nodes", "DOM nodes", "", 1, 2000),
         ("JSHeapUsedSize", "heap", "MB", MB, 8),
     ):  # fmt: skip
         counted = f"{CYCLES} views: {ours[key] / size:.4g} less the {theirs[key] / size:.4g} of a plain counter"
         yield Figure(f"{name} left behind", (ours[key] - theirs[key]) / size, unit, at_most=most, note=counted)
-    yield Figure("workers left behind", len(lab.page.workers), at_most=0, note=f"{ours['drawn']:g} views drawn")
+    yield Figure("workers left behind", len(lab.page.workers), at_most=0)
 
 
-def left_behind(lab: Lab, tools: CDPSession, make: str) -> dict[str, float]:
-    """What the page holds more after many views, opened and closed, than after a few; how many of them were drawn."""
+def left_behind(lab: Lab, tools: CDPSession, make: str, drawn: str) -> dict[str, float]:
+    """What the page holds more after many views, opened and closed, than after a few.
+
+    Args:
+        make: Python that defines `make`, which returns a view.
+        drawn: a script that counts what was drawn.
+    """
     lab.python(f"{make}\nprint(0)")
-    lab.add_cell(_CYCLES)
+    lab.add_cell(_CYCLE)
     lab.wait_executed()
+    for _ in range(WARM):
+        again(lab, drawn)
     before = held(tools)
-    lab.page.evaluate("() => { window.frames0 = performance.getEntriesByName('onnxlab:frame').length; }")
-    for _ in range(CYCLES // BATCH):
-        again(lab)
-    drawn = lab.page.evaluate("() => performance.getEntriesByName('onnxlab:frame').length - window.frames0")
+    for _ in range(CYCLES):
+        again(lab, drawn)
     after = held(tools)
-    return {"drawn": drawn, **{key: after[key] - before[key] for key in before}}
+    return {key: after[key] - before[key] for key in before}
 
 
-def again(lab: Lab) -> None:
-    """Run the last cell once more: another cell would leave JupyterLab's own listeners behind."""
-    count = """() => {
-        const cells = window.jupyterapp.shell.currentWidget.content.widgets;
-        return cells[cells.length - 1].model.executionCount;
-    }"""
-    before = lab.page.evaluate(count)
+def again(lab: Lab, drawn: str) -> None:
+    """Run the last cell once more, until it has drawn: another cell would leave JupyterLab's own listeners behind."""
+    before = lab.page.evaluate(drawn)
     lab.command("notebook:run-cell")
-    lab.page.wait_for_function(f"(before) => ({count})() > before", arg=before, polling=50)
-    lab.page.wait_for_function("() => !document.querySelector('[data-testid=\"onnxlab-root\"]')")
+    lab.page.wait_for_function(f"(before) => ({drawn})() > before", arg=before, polling=50)
 
 
 def held(tools: CDPSession) -> dict[str, float]:
