@@ -76,12 +76,15 @@ _SEARCH = """(h, query) => {
 }"""
 
 # Each run of the cell closes the view before it and shows another: a view is served only when its cell has ended.
-_CYCLE = "if view: view.close()\nview = make()\nview"
-_OURS = "make = lambda: onnxlab.show(small)"
+_CYCLE = "if view: view.close()\nbeside()\nview = make()\nview"
+_OURS = "make, beside = lambda: onnxlab.show(small), lambda: None"
 _OURS_DRAWN = "() => performance.getEntriesByName('onnxlab:frame').length"
-# What a widget costs that asks nothing and does next to nothing: JupyterLab and anywidget keep something themselves.
+# What a widget costs that does next to nothing, with the same static picture beside it: JupyterLab and anywidget keep
+# something of every widget and of every picture.
 _COUNTER = """
 import anywidget, traitlets
+from onnxlab.notebook.display import StaticView
+beside = lambda: display(StaticView(small))
 class make(anywidget.AnyWidget):
     count = traitlets.Int(0).tag(sync=True)
     _esm = '''export default { render({ model, el }) {
@@ -232,7 +235,7 @@ def memory(lab: Lab) -> Iterator[Line]:
         ("JSEventListeners", "listeners", "", 1, 100), ("Nodes", "DOM nodes", "", 1, 2000),
         ("JSHeapUsedSize", "heap", "MB", MB, 8),
     ):  # fmt: skip
-        counted = f"{CYCLES} views: {ours[key] / size:.4g} less the {theirs[key] / size:.4g} of a plain counter"
+        counted = f"{CYCLES} views: {ours[key] / size:.4g} less the {theirs[key] / size:.4g} of a counter and a picture"
         yield Figure(f"{name} left behind", (ours[key] - theirs[key]) / size, unit, at_most=most, note=counted)
     yield Figure("workers left behind", len(lab.page.workers), at_most=0)
 
