@@ -61,7 +61,10 @@ def test_softmax_and_dropout_with_a_bias():
 
 
 def test_embeddings_of_words_of_any_length():
-    words = np.zeros((6, 8), np.int32)
-    for row, length in enumerate((8, 3, 1, 0, 5, 2)):
+    words = np.zeros((5, 8), np.int32)
+    for row, length in enumerate((8, 3, 1, 5, 2)):
         words[row, :length] = np.random.default_rng(row).integers(1, 10, length)
-    agree("WordConvEmbedding", words, floats(6, 1, 3, 4), floats(6, seed=1), floats(10, 4, seed=2), **MS)
+    weights = floats(6, 1, 3, 4), floats(6, seed=1), floats(10, 4, seed=2)
+    agree("WordConvEmbedding", words, *weights, **MS)
+    empty = np.zeros((1, 8), np.int32)  # ONNX Runtime leaves what was in memory before
+    assert not np.any(run("WordConvEmbedding", empty, *weights, **MS))

@@ -189,9 +189,10 @@ def test_the_budget_is_kept():
 def test_a_product_of_seconds_stops_between_its_tiles(threads):
     recipe = Recipe()
     x = np.ones((1536, 1536), np.float32)
-    y = recipe.node("MatMul", recipe.input("x", x), recipe.constant(x))
+    weight = recipe.constant(x)
+    y = recipe.node("MatMul", recipe.input("x", x), weight)
     for _ in range(150):
-        y = recipe.node("MatMul", y, recipe.constant(x))
+        y = recipe.node("MatMul", y, weight)
     both = Both(recipe.model(y), threads=threads)
     both.hot.run({"x": x[:1536]}, outputs=["v0"], keep=False)  # packs the weights
     limits = Limits()
@@ -199,7 +200,7 @@ def test_a_product_of_seconds_stops_between_its_tiles(threads):
     start = time.perf_counter()
     with pytest.raises(RunStopped):
         both.hot.run({"x": x}, limits=limits, keep=False)
-    assert time.perf_counter() - start < 60, "all of it takes minutes"
+    assert time.perf_counter() - start < 10, "all of it takes longer"
 
 
 def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
