@@ -134,22 +134,27 @@ class Index(Builder):
     def set_inputs(self, node: NodeRecord, names: list[str], ids: Ids | None = None) -> None:
         """Let a node read the values that `names` mean in its scope."""
         scope, before, values = self.scopes[node.scope], node.inputs, self.values
-        kept = self._unchanged(before, names) if before and names else ()
-        left = [(values[vid], slot) for slot, vid in enumerate(before) if vid and slot not in kept]
-        for value, slot in left:
-            self._disconnect(value, node.id, slot)
-        node.inputs = [before[slot] if slot in kept else 0 for slot in range(len(names))]
+        now, left = [0] * len(names), []
+        for slot, vid in enumerate(before):
+            if vid:
+                value = values[vid]
+                if slot < len(names) and value.name == names[slot]:
+                    now[slot] = vid  # an edge that stays must not look like a new one
+                else:
+                    left.append(value)
+                    self._disconnect(value, node.id, slot)
+        node.inputs = now
         for slot, name in enumerate(names):
-            if name and slot not in kept:
+            if name and not now[slot]:
                 value = self.value_for_reading(scope, name, ids or {})
-                node.inputs[slot] = value.id
+                now[slot] = value.id
                 self._connect(value, node.id, slot)
-        for value, _ in left:
+        for value in left:
             if value.id in values:
                 self.settle(value)
 
     def _unchanged(self, before: list[int], names: list[str]) -> set[int]:
-        """Slots that keep their value: an edge that stays must not look like a new one."""
+        """Slots that keep their value: its edges must not look like new ones."""
         return {
             slot for slot, (vid, name) in enumerate(zip(before, names, strict=False))
             if vid and self.values[vid].name == name
