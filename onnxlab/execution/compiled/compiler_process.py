@@ -1,8 +1,9 @@
 """The process that compiles kernels for this one: started when something is missing, gone some time after.
 
 Numba compiles with the interpreter's lock held for most of the time; in a process of its own it stops nobody. It is a
-session of its own, so that an interrupted notebook does not interrupt it, and it ends when this process does, however
-that ends, because its input does.
+process group of its own, so that an interrupted notebook does not interrupt it, but no session of its own: Linux shares
+processors between sessions before it looks at who gives way. It ends when this process does, however that ends, because
+its input does.
 """
 
 from __future__ import annotations
@@ -105,4 +106,4 @@ def _apart() -> dict[str, Any]:
     """Options of Popen for a process that no console, terminal or interrupt of ours reaches."""
     if sys.platform == "win32":
         return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS}
-    return {"start_new_session": True}
+    return {"process_group": 0}
