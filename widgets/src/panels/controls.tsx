@@ -1,7 +1,7 @@
 /** Small controls that several panels share. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { asRequestError } from "../client.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
@@ -87,7 +87,8 @@ export function TextField(props: TextFieldProps) {
     setDraft(null);
     setRefusal("");
   }, [value]);
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // Before it is painted: letters may follow F2 at once.
     if (!grab || !input.current) return;
     input.current.focus();
     input.current.select();
