@@ -19,8 +19,9 @@ from onnxlab.execution.compiled.rules.registry import Outlook, dtype_reason, rul
 from onnxlab.execution.compiled.rules.rows import emit_rows
 from onnxlab.execution.compiled.views import Array, View, constant_view
 from onnxlab.graph.snapshot import NodeView
-from onnxlab.ops import trees
+from onnxlab.ops.forest import LEAF, Forest, grow, planted
 from onnxlab.ops.prepared import remembered
+from onnxlab.ops.trees import are_one, are_positive
 
 DOMAIN = "ai.onnx.ml"
 _FLOAT = np.dtype(np.float32)
@@ -52,15 +53,15 @@ def _features(binder: Binder, node: NodeView) -> View:
 # -- trees -----------------------------------------------------------------------------------------------------------
 
 
-def _grown(found: Mapping[str, Any], votes: str, ids: Any, targets: int) -> trees.Forest:
+def _grown(found: Mapping[str, Any], votes: str, ids: Any, targets: int) -> Forest:
     """The forest of one of the two older operators, whose votes are for "target" or "class"."""
     lists = [found.get(name, None if name.endswith("true") else ()) for name in _NODES]
     ballots = [found.get(f"{votes}_{name}", ()) for name in ("treeids", "nodeids")]
-    made: trees.Forest = remembered(trees.grow, *lists, *ballots, ids, found.get(f"{votes}_weights", ()), targets)
+    made: Forest = remembered(grow, *lists, *ballots, ids, found.get(f"{votes}_weights", ()), targets)
     return made
 
 
-def _words(binder: Binder, forest: trees.Forest, key: Key) -> tuple[dict[str, Word], list[View]]:
+def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], list[View]]:
     """The tables of a forest, remembered by a key."""
     if forest.members:
         raise UnbindableError("BRANCH_MEMBER")
@@ -79,9 +80,9 @@ def _words(binder: Binder, forest: trees.Forest, key: Key) -> tuple[dict[str, Wo
     return words | {"trees": len(forest.roots), "targets": forest.votes.shape[1], "divisor": bits(1.0)}, views
 
 
-def _checked(forest: trees.Forest, x: View) -> None:
+def _checked(forest: Forest, x: View) -> None:
     """The kernel trusts a forest: its features must be there, and its trees end."""
-    inner = forest.modes != trees.LEAF
+    inner = forest.modes != LEAF
     if inner.any() and int(forest.features[inner].max()) >= x.shape[1]:
         raise UnbindableError("a feature that X does not have")
     try:
@@ -91,7 +92,7 @@ def _checked(forest: trees.Forest, x: View) -> None:
 
 
 def _run(
-    binder: Binder, x: View, forest: trees.Forest, extra: dict[str, Word], writes: list[View], y: View
+    binder: Binder, x: View, forest: Forest, extra: dict[str, Word], writes: list[View], y: View
 ) -> None:  # fmt: skip
     _checked(forest, x)
     words, reads = _words(binder, forest, ("forest", *binder.packed.key_of(forest.votes, lasting=True)))
@@ -143,9 +144,9 @@ def tree_classifier(binder: Binder, node: NodeView) -> None:
     found, x = node.attributes, _features(binder, node)
     names = np.asarray(found.get("classlabels_int64s", ()), np.int64)
     ids = found.get("class_ids", ())
-    single = len(names) == 2 and remembered(trees.are_one, ids)
+    single = len(names) == 2 and remembered(are_one, ids)
     forest = _grown(found, "class", None if single else ids, 1 if single else len(names))
-    positive = remembered(trees.are_positive, found.get("class_weights", ()))
+    positive = remembered(are_positive, found.get("class_weights", ()))
     logistic = found.get("post_transform", "NONE") == "LOGISTIC"
     pair = 0 if not single else 1 if ids[0] == 1 else 2 if positive and not logistic else 3
     y, choices = _answers(binder, node, x.shape[0], len(names))
@@ -179,7 +180,7 @@ def tree_ensemble(binder: Binder, node: NodeView) -> None:
     targets = found.get("n_targets", 1)
     lists = [found[name] for name in _PLANTED]
     missing = found.get("nodes_missing_value_tracks_true")
-    forest = remembered(trees.planted, *lists, found.get("membership_values"), targets, missing)
+    forest = remembered(planted, *lists, found.get("membership_values"), targets, missing)
     transform = {"post_transform": _TRANSFORMS[found.get("post_transform", 0)]}
     aggregate = _TARGETS[found.get("aggregate_function", 1)]
     plain = transform["post_transform"] == "NONE"
