@@ -123,6 +123,8 @@ def emit_chain(builder: PlanBuilder, chain: Chain, target: View) -> View:
     order = sorted(range(len(target.shape)), key=lambda axis: -target.strides[axis])
     shape = [target.shape[axis] for axis in order]
     sizes, strides = merged(shape, [[view.strides[axis] for axis in order] for view in (target, *layouts)])
+    if sizes and strides[0][-1] != target.dtype.itemsize:  # one column of something wider: a record's columns are dense
+        sizes, strides = [*sizes, 1], [[*steps, 0] for steps in strides]
     _emit_dims(builder, program, sizes, strides, [view.where for view in (target, *layouts)], target, layouts)
     return target
 

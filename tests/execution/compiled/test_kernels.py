@@ -235,6 +235,13 @@ def test_moves_are_views_or_copies(rng):
     check(recipe.model(flat, padded, wide, recipe.node("Neg", turned)), {"x": x})
 
 
+def test_logarithm_of_softmax_where_numbers_are_too_large_to_add_to(rng):
+    recipe = Recipe()
+    x = np.stack([np.full(33, 1e9, np.float32), np.full(33, -1e30, np.float32), normal(rng, 33)])
+    found = check(recipe.model(recipe.node("LogSoftmax", recipe.input("x", x))), {"x": x})
+    np.testing.assert_allclose(next(iter(found.values()))[:2], -np.log(33), rtol=1e-6)
+
+
 def test_inputs_of_any_layout(rng):
     recipe = Recipe()
     x = normal(rng, 6, 33)

@@ -48,6 +48,13 @@ def test_products_chains_and_what_others_read():
         check(recipe.model(recipe.node("Abs", y), twice), {"x": x}, 1e-5)
 
 
+def test_a_column_of_a_wider_value_is_written_where_it_belongs():
+    recipe, x = Recipe(), normal(np.random.default_rng(3), 3, 1)
+    name = recipe.input("x", x)
+    y = recipe.node("Concat", recipe.node("Abs", name), recipe.node("Tanh", recipe.node("Neg", name)), axis=1)
+    check(recipe.model(recipe.node("Abs", y), y), {"x": x}, 1e-5)
+
+
 def test_nothing_is_copied_that_can_be_made_in_place():
     rng = np.random.default_rng(2)
     recipe = Recipe()

@@ -107,9 +107,9 @@ def softmax(record: Any, unit: Any, scratch: Any) -> None:
         for i in range(0, length, WIDTH):
             value = exp_below(get(x + i * 4, length - i) - splat(top))
             total = total + part_select(value, length - i, _ZERO)
-        shift = splat(top) + log(splat(sum_of(total)))
+        share = log(splat(sum_of(total)))  # apart from the largest, which may be too large to tell it
         for i in range(0, length, WIDTH):
-            put(y + i * 4, get(x + i * 4, length - i) - shift, length - i)
+            put(y + i * 4, get(x + i * 4, length - i) - splat(top) - share, length - i)
 
 
 @helper
