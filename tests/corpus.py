@@ -174,7 +174,7 @@ def wheel(requirement: str) -> Path:
     if not any(folder.glob(pattern)):
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
             pip = [sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check"]
-            subprocess.run([*pip, "--no-deps", "-d", fresh, requirement], check=True)
+            subprocess.run([*pip, "--no-deps", "--ignore-requires-python", "-d", fresh, requirement], check=True)
             (downloaded,) = Path(fresh).glob(pattern)
             shutil.move(downloaded, folder / downloaded.name)
     return next(folder.glob(pattern))
