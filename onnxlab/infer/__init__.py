@@ -8,7 +8,7 @@ explain.py    why a dim is what it is: the way back, with what provenance.py and
 radius.py     what an edit did to the facts, in words; first_refusal.py the first node that cannot accept it
 whatif.py     all shapes with numbers for symbols; memory.py bytes of values and how many live at once
 operators.py  what a node does apart from names; the memo of inferred facts
-catalogue.py  which operator each node is, by signature.py: its bytes without names and notes
+catalogue.py  which operator each node is, by signature.py: its bytes without names and notes; known.py: of any graph
 native.py     onnx's per-node C++ inference behind facts
 sources.py    facts of graph inputs and initializers, declared types
 symbols.py    names for what is unknown

@@ -7,7 +7,7 @@ import onnx
 from onnxlab import schemas
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
-from onnxlab.infer import operators
+from onnxlab.infer import known, operators
 from onnxlab.infer.constants import constant_fact
 from onnxlab.infer.context import ScopeBody
 from onnxlab.infer.frame import Frame
@@ -26,6 +26,9 @@ _REFERENCE = b"\xaa\x01"
 _SPARE = 1000
 """Operators that may be kept beyond one for each node."""
 
+_CONSTANT = b"\x22\x08Constant"
+"""How the signature of a Constant begins, of whichever domain."""
+
 _MAX_SIGNATURE = 4096
 """Bytes up to which a node is recognised by its serialised operator and attributes."""
 
@@ -37,7 +40,7 @@ def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
     if isinstance(kept, Catalogue) and kept.generation == schemas.generation():
         kept.forget_unknown()
         return kept
-    made = graph.kept[key] = Catalogue(graph)
+    made = graph.kept[key] = Catalogue(graph, policy)
     return made
 
 
@@ -52,8 +55,9 @@ class Catalogue:
         generation: of the schemas that it was made with.
     """
 
-    def __init__(self, graph: ModelGraph) -> None:
+    def __init__(self, graph: ModelGraph, policy: Policy) -> None:
         self._graph = graph
+        self._policy = policy
         self._functions = graph.index.functions
         self._sources = Sources(graph, token_of(graph))
         self.generation = schemas.generation()
@@ -64,6 +68,7 @@ class Catalogue:
         self._shared: dict[object, Operator] = {}
         self._annotated = False
         self._roots: dict[int, int] = {}
+        self._tables: dict[int, known.Table] = {}
 
     def forget_node(self, node: int) -> None:
         """Call it when a node, or anything that its operator depends on, changed."""
@@ -108,17 +113,19 @@ class Catalogue:
         """The same for a node that is not in `by_node`."""
         if self._bound and (bound := self._bound.get(node.id, {}).get(frame.attribute_key)) is not None:
             return bound
-        proto = node.proto
-        op_type = proto.op_type
-        function = self._functions.get((node.domain, op_type, proto.overload), 0) if self._functions else 0
-        if op_type == "Constant" and not function and not node.domain:
-            return self._identify_constant(frame, node)
+        proto, function = node.proto, 0
+        if self._functions:
+            function = self._functions.get((node.domain, proto.op_type, proto.overload), 0)
         if not function and not node.bodies:
             given = signature(proto.SerializeToString(), self._annotated)
+            constant = given.startswith(_CONSTANT) and not node.domain
             if len(given) <= _MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
-                found = self._operator(node, proto.attribute, given, 0)
-                self.by_node[node.id] = found
-                return found
+                if constant:
+                    return self._small_constant(frame, node, given)
+                operator = self.by_node[node.id] = self._operator(node, proto.attribute, given, 0)
+                return operator
+            if constant:
+                return self._identify_constant(frame, node)
         if function:
             self.call_nodes.add(node.id)
         attributes, refers = self._attributes(frame, proto)
@@ -127,6 +134,17 @@ class Catalogue:
             self._bound.setdefault(node.id, {})[frame.attribute_key] = found
         else:
             self.by_node[node.id] = found
+        return found
+
+    def _small_constant(self, frame: Frame, node: NodeRecord, given: bytes) -> Fact:
+        """The fact of a Constant that most likely was met before; in a call, one without references."""
+        found = known.constants.get(given)
+        if found is None:
+            found = self._constant(frame, node, node.proto.attribute)
+            if node.id in frame.problems:
+                return found
+            known.constants[given] = found
+        self.by_node[node.id] = found
         return found
 
     def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
@@ -162,17 +180,37 @@ class Catalogue:
     def _make(
         self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int, key: object
     ) -> Operator:
-        domain, proto = node.domain, node.proto
-        version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
-        named = node.inputs, node.outputs
-        bodies = self._bodies(node) if node.bodies else {}
-        made = operators.make(domain, proto.op_type, version, named, attributes, given, function, bodies)
-        if not node.bodies:
+        proto, named = node.proto, (node.inputs, node.outputs)
+        if node.bodies:
+            made = self._new(node, attributes, given, function)
+        else:
+            common = None if function else self._table(self._root(node.scope))
+            place = (given, tuple(map(bool, named[0])), tuple(map(bool, named[1])))
+            met = common.get(place) if common is not None else None
+            made = met if met and known.is_current(met) else self._new(node, attributes, given, function)
+            if common is not None and known.is_lasting(made):
+                common[place] = made
             if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
                 self._shared.clear()
             self._shared[key] = made
         self._annotated = self._annotated or bool(proto.doc_string or proto.metadata_props)
         return made
+
+    def _new(self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int) -> Operator:
+        domain, named = node.domain, (node.inputs, node.outputs)
+        version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
+        bodies = self._bodies(node) if node.bodies else {}
+        return operators.make(domain, node.proto.op_type, version, named, attributes, given, function, bodies)
+
+    def _table(self, root: int) -> known.Table:
+        """Operators that other graphs may have met, under what decides their meaning in a graph or function."""
+        found = self._tables.get(root)
+        if found is None:
+            proto = self._graph.header
+            source = self._graph.scopes[root].proto if self._graph.scopes[root].is_function else proto
+            imports = tuple([(entry.domain, entry.version) for entry in source.opset_import])
+            found = self._tables[root] = known.table((self._policy, proto.ir_version, imports))
+        return found
 
     def _root(self, scope: int) -> int:
         """Id of the graph or function around a scope: what decides the versions of its operators."""

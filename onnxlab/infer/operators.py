@@ -26,6 +26,15 @@ Attributes = Sequence[onnx.AttributeProto]
 MEMO_SIZE = 4096
 
 
+class Remembered:
+    """How many outcomes were remembered, by all operators of the process, since somebody last reset this."""
+
+    count = 0
+
+
+REMEMBERED = Remembered()
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A diagnostic that does not know its node yet."""
@@ -97,9 +106,10 @@ class Operator:
     def proto(self) -> onnx.NodeProto:
         """A node with these attributes and placeholder names, for onnx's own inference."""
         if self._proto is None:
-            self._proto = onnx.NodeProto.FromString(self.given)
-            self._proto.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
-            self._proto.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
+            made = onnx.NodeProto.FromString(self.given)
+            made.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
+            made.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
+            self._proto = made  # whole at once: another thread may use the operator
         return self._proto
 
     def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:
@@ -108,6 +118,7 @@ class Operator:
             if len(self.memo) >= MEMO_SIZE:
                 self.memo.clear()
             self.memo[inputs] = outcome
+            REMEMBERED.count += 1
 
 
 # Operators whose output facts do not depend on the elements of any input.

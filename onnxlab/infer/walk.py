@@ -228,8 +228,8 @@ class Walker:
             return self._unknown_operator(node, operator, problems)
         if schema is not None:
             if operator.arity is None:
-                operator.arity = checks.arity_problem(schema, inputs, len(operator.outputs))
                 operator.faults = checks.attribute_problems(schema, operator.attributes)
+                operator.arity = checks.arity_problem(schema, inputs, len(operator.outputs))
             problems.extend(operator.faults)
             if operator.arity:
                 problems.append(operator.arity)

@@ -1,0 +1,61 @@
+"""Operators that any graph of this process may meet, with what was inferred by them; facts of small constants.
+
+Networks are made of the same layers: what a convolution makes of an input of these dims is the same in the next model,
+and in the same one loaded again. Only operators of ONNX and of ONNX Runtime, without bodies, are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+from onnxlab import schemas
+from onnxlab.infer.operators import REMEMBERED, Operator
+from onnxlab.shapes import Fact
+
+OUTCOMES = 50_000
+"""How many outcomes may be remembered, by all operators together, before what is kept here is dropped."""
+
+CONSTANTS = 20_000
+"""How many constants are kept."""
+
+_DOMAINS = ("ai.onnx.", "com.microsoft")
+
+Table = dict[object, Operator]
+"""Operators by what a node is given, and how many inputs and outputs it has."""
+
+_tables: dict[Hashable, Table] = {}
+constants: dict[bytes, Fact] = {}
+"""Facts by the serialised operator and attributes of a Constant."""
+
+
+def table(environment: Hashable) -> Table:
+    """The operators of an environment: everything that decides what an operator does, apart from its node."""
+    if REMEMBERED.count > OUTCOMES:
+        forget()
+    if len(constants) > CONSTANTS:
+        constants.clear()
+    return _tables.setdefault(environment, {})
+
+
+def forget() -> None:
+    """Drop what is kept; graphs that use it keep their own."""
+    REMEMBERED.count = 0
+    _tables.clear()
+    constants.clear()
+
+
+def is_lasting(operator: Operator) -> bool:
+    """Whether an operator may serve other graphs: nobody can make it mean something else."""
+    schema = operator.schema
+    return (
+        schema is not None
+        and not operator.function
+        and (not operator.domain or operator.domain.startswith(_DOMAINS))
+        and schemas.custom(operator.domain, operator.op_type, operator.version) is None
+    )
+
+
+def is_current(operator: Operator) -> bool:
+    """Whether its schema is still what its name means."""
+    version = operator.version or schemas.latest_opset(operator.domain)
+    return schemas.find(operator.domain, operator.op_type, version) is operator.schema
