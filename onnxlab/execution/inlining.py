@@ -1,8 +1,9 @@
-"""Calls of model-local functions replaced by what the functions do, and Constant nodes by what they hold.
+"""Calls of model-local functions replaced by what the functions do, Ifs whose condition is known by the branch that
+is taken, and Constant nodes by what they hold.
 
 It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then.
 A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their
-own, or where functions call each other in a circle.
+own, or where functions call each other in a circle. An If stays where names of its branch mean something else outside.
 """
 
 from __future__ import annotations
@@ -14,12 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.execution.provider import Part, PartitionView
 from onnxlab.graph.snapshot import AttributeRef, Attributes, NodeView, ScopeView
-from onnxlab.shapes import Fact
+from onnxlab.shapes import Fact, TensorFact
 
 if TYPE_CHECKING:
     from onnxlab.execution.compiler import ScopeCompiler
 
 _DEEPEST = 32  # calls within calls
+
+
+def truth(fact: Fact) -> bool | None:
+    """Which way a condition goes; None where that is not known."""
+    known = fact.value if isinstance(fact, TensorFact) else None
+    return bool(known.reshape(())) if known is not None and known.size == 1 else None
 
 
 class BoundAttributes(Mapping[str, Any]):
@@ -48,7 +55,7 @@ class BoundAttributes(Mapping[str, Any]):
 
 
 class Flattened:
-    """The nodes of a scope with calls replaced, and without those that only hold or repeat a constant.
+    """The nodes of a scope with calls and decided Ifs replaced, and without those that only hold or repeat a constant.
 
     Args:
         scope: of the nodes.
@@ -56,7 +63,7 @@ class Flattened:
         given: names that are fed: their makers are left alone.
 
     Attributes:
-        nodes: in topological order; those from functions have ids below 0.
+        nodes: in topological order; those from functions have ids below 0, those from branches keep theirs.
     """
 
     def __init__(self, scope: ScopeCompiler, nodes: tuple[NodeView, ...], given: Container[str] = ()) -> None:
@@ -66,7 +73,9 @@ class Flattened:
         self._functions = scope.compiler.snapshot.functions
         self._ids = count(-1, -1)
         self._calls = count(1)
-        self._values: dict[str, int] = {}  # of what is made in functions: one id for all calls
+        self._values: dict[str, int] = {}  # of what is made in functions, one id for all calls, and in branches
+        self._initializers: dict[str, int] = {}  # of branches
+        self._taken: set[str] | None = None  # names that mean something in the scope or in a branch
         self.nodes: list[NodeView] = []
         for node in nodes:
             self._add(node, scope.bindings, 0)
@@ -77,10 +86,14 @@ class Flattened:
             return None
         held = self._held.get(name)
         if not isinstance(held, NodeView):
-            return self._scope.constant(name if held is None else held)
+            return self._initializer(name if held is None else held)
         last = self._scope.compiler.providers[-1]
         made: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
         return made[0].constants[0]
+
+    def _initializer(self, name: str) -> Any:
+        value = self._initializers.get(name)
+        return self._scope.constant(name) if value is None else self._scope.compiler.snapshot.array(value)
 
     def _view(self, nodes: tuple[NodeView, ...]) -> PartitionView:
         scope = self._scope
@@ -92,7 +105,7 @@ class Flattened:
             return False
         if node.op_type == "Identity":
             source = node.inputs[0]
-            if source not in self._held and (source in self._given or self._scope.constant(source) is None):
+            if source not in self._held and (source in self._given or self._initializer(source) is None):
                 return False
             self._held[node.outputs[0]] = self._held.get(source, source)
             return True
@@ -120,6 +133,9 @@ class Flattened:
         called = self._functions.get((node.domain, node.op_type, node.overload))
         if self._holds(node):
             return
+        if node.op_type == "If" and (branch := self._taken_branch(node)) is not None:
+            self._open(node, branch, given, depth)
+            return
         if called is None or not self._fits(called) or len(node.inputs) > len(called.inputs) or depth > _DEEPEST:
             self.nodes.append(node)
             return
@@ -129,6 +145,43 @@ class Flattened:
         names.update(zip(called.outputs, node.outputs, strict=False))
         for inner in called.nodes:
             self._add(self._renamed_node(inner, names, number, node, attributes), attributes, depth + 1)
+
+    def _taken_branch(self, node: NodeView) -> ScopeView | None:
+        """The branch of an If that is taken, where that is known and its nodes can stand outside."""
+        if node.domain or self._scope.compiler.watched or not set(node.attributes) >= {"then_branch", "else_branch"}:
+            return None
+        way = truth(self.fact(node.inputs[0]))
+        if way is None:
+            return None
+        scopes = self._scope.compiler.snapshot.scopes
+        branch = scopes[node.attributes["then_branch" if way else "else_branch"].scope]
+        if self._taken is None:
+            self._taken = set(self._scope.ids)
+        made = {name for inner in branch.nodes for name in inner.outputs}
+        read = {name for inner in branch.nodes for name in self._scope.captures(inner)}
+        outputs = set(branch.outputs)
+        plain = len(outputs) == len(node.outputs) == len(branch.outputs)
+        plain = plain and outputs <= made and outputs.isdisjoint(read)
+        free = self._taken.isdisjoint(made) and self._taken.isdisjoint(branch.initializers)
+        fed = any(name in self._given for name in (*node.outputs, *made))
+        return branch if plain and free and not fed else None
+
+    def _open(self, node: NodeView, branch: ScopeView, given: Mapping[str, Any], depth: int) -> None:
+        """Add the nodes of a branch in the place of its If; its outputs are the If's."""
+        assert self._taken is not None
+        names = {inner: outer or f"{inner} of {node.label}" for inner, outer in
+                 zip(branch.outputs, node.outputs, strict=True)}  # fmt: skip
+        self._initializers.update(branch.initializers)
+        self._values.update(branch.initializers)
+        self._taken.update(branch.initializers)
+        for inner in branch.nodes:
+            self._taken.update(inner.outputs)
+            self._taken.discard("")
+            outputs = tuple(names.get(name, name) for name in inner.outputs)
+            self._values.update((name, value) for name, value in zip(outputs, inner.output_ids, strict=True) if name)
+            inputs = tuple(names.get(name, name) for name in inner.inputs)
+            label = f"{branch.path}/{inner.label}"
+            self._add(replace(inner, label=label, inputs=inputs, outputs=outputs), given, depth)
 
     def _fits(self, called: ScopeView) -> bool:
         """Whether its nodes mean the same where the call stands."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from onnxlab.execution.branches import Branches
 from onnxlab.execution.compiler import Compiler, FactOf, StepCache
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.keeping import same_names
@@ -15,6 +16,7 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.ops import registry
 
 _PROGRAMS = 16  # kept per version of the model
+_BRANCHES = "branches"  # note of a compiler
 
 Made = OrderedDict[Any, Program]
 """{(names of feeds, names of outputs): program} of one compiler."""
@@ -89,6 +91,20 @@ class Programs:
         for provider in self.providers:
             if not getattr(provider, "prepared", True):
                 provider.prepare()  # type: ignore[attr-defined]
+
+    def for_shapes(self, compiler: Compiler, made: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
+        """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
+        return self._branches(compiler).specific(arrays) or (compiler, made)
+
+    def settled(self, compiler: Compiler, arrays: Mapping[str, Any]) -> bool:
+        """Whether the next run of feeds of these shapes will be by the same program."""
+        return not self._branches(compiler).waits(arrays)
+
+    def _branches(self, compiler: Compiler) -> Branches:
+        found: Branches | None = compiler.notes.get(_BRANCHES)
+        if found is None:
+            found = compiler.notes[_BRANCHES] = Branches(self.graph, compiler)
+        return found
 
     def program(self, compiler: Compiler, made: Made, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
         """The program of a compiler from `feeds` to `outputs`; `made` holds those that it has made."""

@@ -185,10 +185,13 @@ class Runner:
             watched = watching.by_scope(inner)
             compiler = Compiler(compiler.snapshot, compiler.providers, self._fact, watched=watched)
             programs = OrderedDict()
+        general = compiler
+        if not (keep or inner):
+            compiler, programs = self._programs.for_shapes(compiler, programs, arrays)
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
-        if plain and not inner:
-            self._note(compiler, program, given, arrays, outputs)
+        if plain and not inner and self._programs.settled(general, arrays):
+            self._note(general, program, given, arrays, outputs)
         found.update((one.path, one.found(call.run.seen)) for one in inner)
         return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
 
