@@ -386,7 +386,7 @@ export class GraphView implements Picture {
   #nodesInView(): number[] {
     const { index } = this.#explorer;
     if (!index) return [];
-    const { boxes } = index.visible(this.#renderer.camera);
+    const { boxes } = index.visible(this.#renderer.camera.view, this.#renderer.camera.zoom);
     return [...boxes].map((i) => index.scene.boxes[i]!).filter(({ kind }) => kind === NODE).map(({ id }) => id).slice(0, WIRED);
   }
 

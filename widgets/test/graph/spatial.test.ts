@@ -10,5 +10,6 @@ test("what touches a rectangle is found, in rising order, few or many", () => {
     const touching = Array.from({ length: count }, (_, i) => i).filter((i) => top(i) <= to && top(i) + 10 >= from);
     assert.deepEqual(grid.query(-1, from, 11, to), touching, `${from} to ${to}`);
     assert.deepEqual(grid.query(-1, from, 11, to), touching, "again");
+    assert.ok(grid.atMost(-1, from, 11, to) >= touching.length && grid.atMost(-1, from, 11, to) <= Math.min(count, touching.length + 60));
   }
 });

@@ -4,8 +4,9 @@ import { MARGIN, PADDING, TEXT_LINE, TITLE_LINE, type Box } from "../boxes.ts";
 import { NODE, OUTSIDE, RUN, isTerminal } from "../keys.ts";
 import { SIGN } from "../pick.ts";
 import type { Scene } from "../scene.ts";
+import { colorsOf, heatColor } from "./backdrop.ts";
 import type { Camera } from "./camera.ts";
-import type { Mark, Marks, Texts } from "./painter.ts";
+import type { Marks, Texts } from "./painter.ts";
 import type { TextFitter } from "./text.ts";
 import type { BoxColors, Palette } from "./theme.ts";
 import { FAR, NEAR, type DrawList } from "./visible.ts";
@@ -22,8 +23,6 @@ export class BoxPainter {
   readonly #text: TextFitter;
   readonly #palette: Palette;
   readonly #texts: Texts;
-  /** Blocks of a whole scene by colour: while most of it shows, making them anew would take a third of each frame. */
-  #blocks: { scene: Scene; heat: Marks["heat"]; paths: Map<string, Path2D> } | null = null;
 
   constructor(ctx: CanvasRenderingContext2D, text: TextFitter, palette: Palette, texts: Texts) {
     this.#ctx = ctx;
@@ -33,23 +32,13 @@ export class BoxPainter {
   }
 
   paint(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
-    if (list.detail === FAR) this.#farBoxes(scene, list, marks, camera);
+    if (list.detail === FAR) this.#farMatches(scene, list, marks, camera);
     else for (const i of list.boxes) this.#box(scene, i, list.detail === NEAR, camera, marks);
   }
 
-  #colors(box: Box): BoxColors {
-    if (box.kind === NODE) return this.#palette.category(box.category);
-    return isTerminal(box.kind) ? this.#palette.terminal : this.#palette.group;
-  }
-
-  /** Plain blocks of colour, one path per colour. */
-  #farBoxes(scene: Scene, list: DrawList, marks: Marks, camera: Camera): void {
-    const ctx = this.#ctx, { x, y, w, h } = scene;
-    const most = 2 * list.boxes.length > scene.boxes.length;
-    for (const [color, path] of most ? this.#wholeScene(scene, marks) : this.#paths(scene, list.boxes, marks)) {
-      ctx.fillStyle = color;
-      ctx.fill(path);
-    }
+  /** Boxes from afar are in the backdrop: only what was searched for is made large enough to see. */
+  #farMatches({ x, y, w, h }: Scene, list: DrawList, marks: Marks, camera: Camera): void {
+    const ctx = this.#ctx;
     if (!marks.matches.size) return;
     const least = 5 / camera.zoom;
     ctx.fillStyle = this.#palette.match;
@@ -60,35 +49,16 @@ export class BoxPainter {
     }
   }
 
-  #wholeScene(scene: Scene, marks: Marks): Map<string, Path2D> {
-    if (this.#blocks?.scene !== scene || this.#blocks.heat !== marks.heat) {
-      const boxes = scene.boxes.map((_, i) => i).filter((i) => !scene.frame[i]);
-      this.#blocks = { scene, heat: marks.heat, paths: this.#paths(scene, boxes, marks) };
-    }
-    return this.#blocks.paths;
-  }
-
-  #paths({ boxes, x, y, w, h }: Scene, shown: readonly number[], { heat }: Marks): Map<string, Path2D> {
-    const paths = new Map<string, Path2D>();
-    for (const i of shown) {
-      const color = heat ? this.#heat(heat.get(i)) : this.#colors(boxes[i]!).far;
-      let path = paths.get(color);
-      if (!path) paths.set(color, (path = new Path2D()));
-      path.rect(x[i]!, y[i]!, w[i]!, h[i]!);
-    }
-    return paths;
-  }
-
   #box(scene: Scene, i: number, near: boolean, camera: Camera, marks: Marks): void {
     const ctx = this.#ctx, palette = this.#palette;
-    const box = scene.boxes[i]!, colors = this.#colors(box);
+    const box = scene.boxes[i]!, colors = colorsOf(box, palette);
     const x = scene.x[i]!, y = scene.y[i]!, w = scene.w[i]!, h = scene.h[i]!;
     const terminal = isTerminal(box.kind);
     const radius = terminal ? h / 2 : RADIUS;
     if (box.kind === RUN) this.#stack(x + 4, y + 4, w - 8, h, colors);
     if (box.folds) this.#stack(x, y, w, h, colors);
     if (marks.matches.has(i)) this.#halo(x, y, w, h, radius, palette.matchSoft, 5);
-    const fill = marks.heat ? this.#heat(marks.heat.get(i)) : colors.fill;
+    const fill = marks.heat ? heatColor(marks.heat.get(i), palette) : colors.fill;
     ctx.strokeStyle = marks.hover === i ? colors.strong : colors.border;
     ctx.lineWidth = 1;
     if (box.kind === OUTSIDE) ctx.setLineDash([4, 3]);
@@ -128,11 +98,6 @@ export class BoxPainter {
       ctx.fill();
     }
     ctx.stroke();
-  }
-
-  #heat(mark: Mark | undefined): string {
-    if (mark?.kind !== undefined) return this.#palette.kind(mark.kind);
-    return this.#palette.heat(mark?.share ?? 0);
   }
 
   /** The number of a box, on its lower right corner. */

@@ -93,9 +93,10 @@ export class MarkPainter {
         ctx.setLineDash([]);
       }
     };
-    list.frames.forEach(shown);
     const some = marks.matches.size || marks.selected.size || marks.focus >= 0 || marks.refusing >= 0;
-    if (some || marks.badBoxes.size || (marks.flash > 0 && marks.changedBoxes.size)) list.boxes.forEach(shown);
+    if (!some && !marks.badBoxes.size && !(marks.flash > 0 && marks.changedBoxes.size)) return;
+    list.frames.forEach(shown);
+    list.boxes.forEach(shown);
     if (list.detail === FAR) return;
     for (const i of [...list.frames, ...list.boxes]) {
       const count = marks.matches.get(i);

@@ -1,14 +1,15 @@
 /** Draws a draw list on a Canvas 2D. Stateless: what is selected, lit and marked comes in with each frame. */
 
 import { PADDING, type Box } from "../boxes.ts";
-import { ARROW_DOWN, ARROW_NONE } from "../layout/problem.ts";
 import { ALL_WORDS, SIGN } from "../pick.ts";
 import { NODE } from "../keys.ts";
 import { FRAME_HEADER, type Scene } from "../scene.ts";
 import type { Frame } from "../motion.ts";
+import { Backdrop, type Look, arrows, traced } from "./backdrop.ts";
 import { BoxPainter } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";
 import { MarkPainter } from "./mark_painter.ts";
+import { Sheets } from "./sheets.ts";
 import type { TextFitter } from "./text.ts";
 import type { Palette } from "./theme.ts";
 import { FAR, type DrawList, type SceneIndex } from "./visible.ts";
@@ -83,8 +84,8 @@ export class Painter {
   readonly #texts: Texts;
   readonly #boxes: BoxPainter;
   readonly #marks: MarkPainter;
-  /** The lines of a whole scene for zooms from this one to twice that, kept while most of it shows. */
-  #lines: ({ scene: Scene; zoom: number } & Lines) | null = null;
+  readonly #backdrop: Backdrop;
+  readonly #sheets: Sheets;
 
   constructor(ctx: CanvasRenderingContext2D, text: TextFitter, palette: Palette, texts: Texts) {
     this.#ctx = ctx;
@@ -93,18 +94,25 @@ export class Painter {
     this.#texts = texts;
     this.#boxes = new BoxPainter(ctx, text, palette, texts);
     this.#marks = new MarkPainter(ctx, text, palette);
+    this.#backdrop = new Backdrop(palette);
+    this.#sheets = new Sheets((subject) => (part, list, zoom) => this.#ground(part, subject.index.scene, list, zoom, subject));
   }
 
-  /** `motion`: boxes that are still on their way; lines and words come in as they arrive. */
-  paint(index: SceneIndex, list: DrawList, camera: Camera, marks: Marks, pixelRatio: number, motion: Frame | null = null): void {
-    const ctx = this.#ctx, palette = this.#palette, scene = motion?.scene ?? index.scene, share = motion?.share ?? 1;
-    ctx.setTransform(1, 0, 0, 1, 0, 0);
-    ctx.fillStyle = palette.ground;
-    ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);
+  /** `motion`: boxes that are still on their way; lines and words come in as they arrive. False: a sharper picture is to come. */
+  paint(index: SceneIndex, camera: Camera, marks: Marks, pixelRatio: number, motion: Frame | null = null): boolean {
+    const ctx = this.#ctx, scene = motion?.scene ?? index.scene, list = index.visible(camera.view, camera.zoom);
+    const look = { heat: marks.heat, strength: (motion?.share ?? 1) * (marks.trail ? 0.35 : 1) };
     const scale = camera.zoom * pixelRatio;
-    ctx.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale);
-    this.#frames(scene, list, camera);
-    this.#edges(scene, list, camera, share * (marks.trail ? 0.35 : 1));
+    const place = (): void => ctx.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale);
+    let sharp = true;
+    if (!motion && list.detail === FAR && Sheets.suits(index, camera)) {
+      this.#fill(ctx);
+      sharp = this.#sheets.paint(ctx, { index, pixelRatio, ...look }, camera);
+      place();
+    } else {
+      place();
+      this.#ground(ctx, scene, list, camera.zoom, look);
+    }
     if (!motion) this.#litEdges(index, marks, camera);
     this.#boxes.paint(scene, list, camera, marks);
     this.#frameTitles(scene, list, camera, marks);
@@ -113,37 +121,27 @@ export class Painter {
       this.#labels(scene, list, marks);
     }
     this.#marks.paint(scene, list, camera, marks);
+    return sharp;
   }
 
-  // ---------------------------------------------------------------------------------------------------------- frames
-
-  #frames(scene: Scene, list: DrawList, camera: Camera): void {
-    const ctx = this.#ctx, palette = this.#palette;
-    ctx.lineWidth = 1 / Math.min(1, camera.zoom);
-    for (const i of list.frames) {
-      const box = scene.boxes[i]!;
-      ctx.strokeStyle = box.kind === NODE ? palette.category(box.category).border : palette.frameBorder;
-      ctx.fillStyle = this.#frameColor(scene, i);
-      const x = scene.x[i]!, y = scene.y[i]!, w = scene.w[i]!, h = scene.h[i]!;
-      if (camera.zoom < STRAIGHT_ZOOM) {
-        ctx.fillRect(x, y, w, h);
-        ctx.strokeRect(x, y, w, h);
-        continue;
-      }
-      ctx.beginPath();
-      ctx.roundRect(x, y, w, h, 10);
-      ctx.fill();
-      ctx.stroke();
-    }
+  /** All that is clipped becomes the ground with the backdrop on it; the transform stays. */
+  #ground(ctx: CanvasRenderingContext2D, scene: Scene, list: DrawList, zoom: number, look: Look): void {
+    this.#fill(ctx);
+    this.#backdrop.paint(ctx, scene, list, zoom, look);
   }
 
-  #frameColor(scene: Scene, i: number): string {
-    return this.#palette.frames[scene.depth[i]! % 2 ? 1 : 0];
+  #fill(ctx: CanvasRenderingContext2D): void {
+    const placed = ctx.getTransform();
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.fillStyle = this.#palette.ground;
+    ctx.fillRect(0, 0, ctx.canvas.width, ctx.canvas.height);
+    ctx.setTransform(placed);
   }
 
   /** Titles keep a readable size while there is room; they lie over lines that pass through the title bar. */
   #frameTitles(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
     const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    if (list.detail === FAR) return;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.frames) {
@@ -156,7 +154,7 @@ export class Painter {
       if (!title) continue;
       const y = scene.y[i]! + FRAME_HEADER / 2 + 1;
       const width = text.measure(title, "title") * grow;
-      ctx.fillStyle = this.#frameColor(scene, i);
+      ctx.fillStyle = this.#backdrop.frameColor(scene, i);
       ctx.fillRect(x - 3, y - 8 * grow, width + 6, 16 * grow);
       ctx.font = text.css("title", grow);
       const box = scene.boxes[i]!;
@@ -175,55 +173,6 @@ export class Painter {
 
   // ----------------------------------------------------------------------------------------------------------- edges
 
-  #edges(scene: Scene, list: DrawList, camera: Camera, strength: number): void {
-    const ctx = this.#ctx;
-    ctx.strokeStyle = this.#palette.edge;
-    ctx.lineWidth = Math.max(1.15, 0.75 / camera.zoom);
-    ctx.globalAlpha = strength * (list.detail === FAR ? 0.7 : 1);
-    const most = camera.zoom < STRAIGHT_ZOOM && 2 * list.segments.length > scene.segmentValue.length;
-    const { solid, dashed } = most ? this.#wholeScene(scene, camera.zoom) : traced(scene, list.segments, camera.zoom);
-    ctx.stroke(solid);
-    if (dashed) this.#dashes(dashed, camera);
-    ctx.globalAlpha = strength;
-    ctx.fillStyle = this.#palette.edge;
-    if (list.detail !== FAR) this.#arrows(scene, list.segments, 1);
-    ctx.globalAlpha = 1;
-  }
-
-  #dashes(path: Path2D, camera: Camera): void {
-    const ctx = this.#ctx, pixel = 1 / Math.min(1, camera.zoom);
-    ctx.setLineDash([5 * pixel, 4 * pixel]);
-    ctx.stroke(path);
-    ctx.setLineDash([]);
-  }
-
-  #wholeScene(scene: Scene, zoom: number): Lines {
-    const kept = this.#lines;
-    if (kept?.scene === scene && kept.zoom <= zoom && zoom < 2 * kept.zoom) return kept;
-    const from = 2 ** Math.floor(Math.log2(zoom));
-    const lines = traced(scene, scene.segmentValue.keys(), Math.min(2 * from, 0.99 * STRAIGHT_ZOOM));
-    this.#lines = { scene, zoom: from, ...lines };
-    return lines;
-  }
-
-  #arrows(scene: Scene, segments: readonly number[], size: number): void {
-    const ctx = this.#ctx, points = scene.segments;
-    const half = 3.2 * size, long = 6 * size, turned = scene.flow === "right";
-    ctx.beginPath();
-    for (const i of segments) {
-      const arrow = scene.segmentArrow[i]!;
-      if (arrow === ARROW_NONE) continue;
-      const down = arrow === ARROW_DOWN;
-      const x = points[4 * i + (down ? 2 : 0)]!, y = points[4 * i + (down ? 3 : 1)]!;
-      const back = down ? -long : long;
-      ctx.moveTo(x, y);
-      ctx.lineTo(turned ? x + back : x - half, turned ? y - half : y + back);
-      ctx.lineTo(turned ? x + back : x + half, turned ? y + half : y + back);
-      ctx.closePath();
-    }
-    ctx.fill();
-  }
-
   #litEdges(index: SceneIndex, marks: Marks, camera: Camera): void {
     const ctx = this.#ctx, palette = this.#palette;
     const draw = (values: ReadonlySet<number>, width: number): void => {
@@ -235,7 +184,7 @@ export class Painter {
       for (const value of values) for (const i of index.segmentsOf(value)) if (inView(i)) segments.push(i);
       const { solid, dashed } = traced(index.scene, segments, camera.zoom);
       for (const path of [solid, dashed]) if (path) ctx.stroke(path);
-      if (camera.zoom > 0.2) this.#arrows(index.scene, segments, 1.25);
+      if (camera.zoom > 0.2) arrows(ctx, index.scene, segments, 1.25);
     };
     ctx.globalAlpha = 0.75;
     draw(marks.litValues, 1.3);
@@ -322,29 +271,4 @@ export class Painter {
       ctx.fillText(name, turned ? endX - 6 - text.measure(name, "small") : x + 7, endY);
     }
   }
-}
-
-/** Below this zoom lines are straight, corners square, and what nobody would see is left out. */
-const STRAIGHT_ZOOM = 0.12;
-
-interface Lines {
-  solid: Path2D;
-  dashed: Path2D | null;
-}
-
-/** Segments as paths: curves with ends along the flow, straight where nobody could tell. */
-function traced(scene: Scene, segments: Iterable<number>, zoom: number): Lines {
-  const points = scene.segments, turned = scene.flow === "right", straight = zoom < STRAIGHT_ZOOM;
-  const solid = new Path2D();
-  let dashed: Path2D | null = null;
-  for (const i of segments) {
-    const x1 = points[4 * i]!, y1 = points[4 * i + 1]!, x2 = points[4 * i + 2]!, y2 = points[4 * i + 3]!;
-    if (straight && (Math.abs(x2 - x1) + Math.abs(y2 - y1)) * zoom < 0.7) continue;
-    const path: Path2D = scene.segmentDashed[i] ? (dashed ??= new Path2D()) : solid;
-    path.moveTo(x1, y1);
-    if (straight || x1 === x2 || y1 === y2) path.lineTo(x2, y2);
-    else if (turned) path.bezierCurveTo((x1 + x2) / 2, y1, (x1 + x2) / 2, y2, x2, y2);
-    else path.bezierCurveTo(x1, (y1 + y2) / 2, x2, (y1 + y2) / 2, x2, y2);
-  }
-  return { solid, dashed };
 }

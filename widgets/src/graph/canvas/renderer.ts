@@ -97,9 +97,10 @@ export class Renderer {
     if (!current) return;
     const began = performance.now();
     const { index, marks, motion } = current;
-    this.#painter!.paint(index, index.visible(this.camera), this.camera, marks, this.#surface.pixelRatio, motion);
+    const sharp = this.#painter!.paint(index, this.camera, marks, this.#surface.pixelRatio, motion);
     this.frames++;
     this.#options.painted();
+    if (!sharp) this.#surface.invalidate();
     if (!this.#fresh) return;
     this.#fresh = false;
     this.#shown = true;

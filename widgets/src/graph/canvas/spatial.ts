@@ -45,6 +45,16 @@ export class SpatialGrid {
     this.#all = Array.from(this.#seen, (_, i) => i);
   }
 
+  /** A number that no query of the rectangle finds more than: O(rows of cells). */
+  atMost(left: number, top: number, right: number, bottom: number): number {
+    const c0 = this.#column(left), c1 = this.#column(right);
+    let found = 0;
+    for (let row = this.#row(top) * this.#columns; row <= this.#row(bottom) * this.#columns; row += this.#columns) {
+      found += this.#start[row + c1 + 1]! - this.#start[row + c0]!;
+    }
+    return Math.min(found, this.#bounds.count);
+  }
+
   /** Items that touch the rectangle, in rising order. The array is only to be read. */
   query(left: number, top: number, right: number, bottom: number): number[] {
     const bounds = this.#bounds;

@@ -1,7 +1,7 @@
 /** The draw list: what of a scene has to be drawn for a camera, found by index. Another backend could draw it too. */
 
 import type { Scene } from "../scene.ts";
-import type { Camera } from "./camera.ts";
+import type { Rect } from "./camera.ts";
 import { SpatialGrid } from "./spatial.ts";
 
 /** How much of each box is drawn. */
@@ -14,23 +14,59 @@ export function detailAt(zoom: number): Detail {
   return zoom >= NEAR_ZOOM ? NEAR : zoom >= MIDDLE_ZOOM ? MIDDLE : FAR;
 }
 
-export interface DrawList {
-  detail: Detail;
-  /** Indices into the scene, rising: frames before what they contain. */
-  boxes: number[];
-  frames: number[];
-  segments: number[];
-  labels: number[];
-  portals: number[];
+/** Indices into the scene of what a rectangle of it shows, rising: frames before what they contain. Each list is made when it is asked for. */
+export class DrawList {
+  readonly detail: Detail;
+  readonly #find: (grid: keyof Grids) => number[];
+  readonly #isFrame: Uint8Array;
+  #split: { boxes: number[]; frames: number[] } | null = null;
+  #segments: number[] | null = null;
+
+  constructor(detail: Detail, isFrame: Uint8Array, find: (grid: keyof Grids) => number[]) {
+    this.detail = detail;
+    this.#isFrame = isFrame;
+    this.#find = find;
+  }
+
+  get boxes(): number[] {
+    return this.#both.boxes;
+  }
+
+  get frames(): number[] {
+    return this.#both.frames;
+  }
+
+  get segments(): number[] {
+    return (this.#segments ??= this.#find("segments"));
+  }
+
+  get labels(): number[] {
+    return this.detail === NEAR ? this.#find("labels") : [];
+  }
+
+  get portals(): number[] {
+    return this.detail === FAR ? [] : this.#find("portals");
+  }
+
+  get #both(): { boxes: number[]; frames: number[] } {
+    if (this.#split) return this.#split;
+    const boxes: number[] = [], frames: number[] = [];
+    for (const i of this.#find("boxes")) (this.#isFrame[i] ? frames : boxes).push(i);
+    return (this.#split = { boxes, frames });
+  }
+}
+
+interface Grids {
+  boxes: SpatialGrid;
+  segments: SpatialGrid;
+  labels: SpatialGrid;
+  portals: SpatialGrid;
 }
 
 /** Indices of a scene, for drawing and picking. */
 export class SceneIndex {
   readonly scene: Scene;
-  readonly #boxes: SpatialGrid;
-  readonly #segments: SpatialGrid;
-  readonly #labels: SpatialGrid;
-  readonly #portals: SpatialGrid;
+  readonly #grids: Grids;
   #byValue: Map<number, number[]> | null = null;
 
   constructor(scene: Scene) {
@@ -38,52 +74,51 @@ export class SceneIndex {
     const { x, y, w, h, segments, labels, portals, width, height } = scene;
     const grid = (count: number, left: (i: number) => number, top: (i: number) => number, right: (i: number) => number, bottom: (i: number) => number) =>
       new SpatialGrid({ count, left, top, right, bottom }, width, height);
-    this.#boxes = grid(x.length, (i) => x[i]!, (i) => y[i]!, (i) => x[i]! + w[i]!, (i) => y[i]! + h[i]!);
-    this.#segments = grid(
-      scene.segmentValue.length, (i) => Math.min(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.min(segments[4 * i + 1]!, segments[4 * i + 3]!),
-      (i) => Math.max(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.max(segments[4 * i + 1]!, segments[4 * i + 3]!),
-    );
-    this.#labels = grid(
-      labels.length, (i) => labels[i]!.x, (i) => labels[i]!.y - 8, (i) => labels[i]!.x + 160, (i) => labels[i]!.y + 8,
-    );
-    this.#portals = grid(
-      portals.length, (i) => portals[i]!.x - (scene.flow === "right" ? 100 : 8), (i) => portals[i]!.y - 20, (i) => portals[i]!.x + 160,
-      (i) => portals[i]!.y + 20,
-    );
-  }
-
-  /** What a camera sees. */
-  visible(camera: Camera): DrawList {
-    const { scene } = this;
-    const detail = detailAt(camera.zoom);
-    const { x, y, width, height } = camera.view;
-    const around = (grid: SpatialGrid): number[] => grid.query(x, y, x + width, y + height);
-    const boxes: number[] = [], frames: number[] = [];
-    for (const i of around(this.#boxes)) (scene.frame[i] ? frames : boxes).push(i);
-    return {
-      detail, boxes, frames, segments: around(this.#segments),
-      labels: detail === NEAR ? around(this.#labels) : [], portals: detail === FAR ? [] : around(this.#portals),
+    this.#grids = {
+      boxes: grid(x.length, (i) => x[i]!, (i) => y[i]!, (i) => x[i]! + w[i]!, (i) => y[i]! + h[i]!),
+      segments: grid(
+        segments.length / 4, (i) => Math.min(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.min(segments[4 * i + 1]!, segments[4 * i + 3]!),
+        (i) => Math.max(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.max(segments[4 * i + 1]!, segments[4 * i + 3]!),
+      ),
+      labels: grid(
+        labels.length, (i) => labels[i]!.x, (i) => labels[i]!.y - 8, (i) => labels[i]!.x + 160, (i) => labels[i]!.y + 8,
+      ),
+      portals: grid(
+        portals.length, (i) => portals[i]!.x - (scene.flow === "right" ? 100 : 8), (i) => portals[i]!.y - 20, (i) => portals[i]!.x + 160,
+        (i) => portals[i]!.y + 20,
+      ),
     };
   }
 
+  /** What a rectangle of the scene shows at a zoom. */
+  visible({ x, y, width, height }: Rect, zoom: number): DrawList {
+    return new DrawList(detailAt(zoom), this.scene.frame, (grid) => this.#grids[grid].query(x, y, x + width, y + height));
+  }
+
+  /** About how many boxes and lines a rectangle shows, at once. */
+  load({ x, y, width, height }: Rect): number {
+    const { boxes, segments } = this.#grids;
+    return boxes.atMost(x, y, x + width, y + height) + segments.atMost(x, y, x + width, y + height);
+  }
+
   boxesNear(x: number, y: number, slack = 0): number[] {
-    return this.#boxes.query(x - slack, y - slack, x + slack, y + slack);
+    return this.#grids.boxes.query(x - slack, y - slack, x + slack, y + slack);
   }
 
   boxesIn(left: number, top: number, right: number, bottom: number): number[] {
-    return this.#boxes.query(left, top, right, bottom);
+    return this.#grids.boxes.query(left, top, right, bottom);
   }
 
   segmentsNear(x: number, y: number, slack: number): number[] {
-    return this.#segments.query(x - slack, y - slack, x + slack, y + slack);
+    return this.#grids.segments.query(x - slack, y - slack, x + slack, y + slack);
   }
 
   labelsNear(x: number, y: number): number[] {
-    return this.#labels.query(x, y, x, y);
+    return this.#grids.labels.query(x, y, x, y);
   }
 
   portalsNear(x: number, y: number): number[] {
-    return this.#portals.query(x, y, x, y);
+    return this.#grids.portals.query(x, y, x, y);
   }
 
   /** Segments of a value's line. */
