@@ -46,7 +46,7 @@ def test_wheel_holds_the_bundle_and_the_type_marker(tmp_path: Path) -> None:
         metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
         text = wheel.read(metadata).decode()
     assert "License-Expression: Apache-2.0" in text
-    assert "Requires-Dist: numba>=0.61; sys_platform != 'emscripten'" in text
+    assert "Requires-Dist: numba>=0.62; sys_platform != 'emscripten'" in text
 
 
 def test_sdist_holds_the_sources_of_the_widget_and_the_bundle(tmp_path: Path) -> None:
