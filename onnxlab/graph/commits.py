@@ -1,8 +1,7 @@
 """What one committed edit did: the immutable message that every follower gets."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
@@ -15,8 +14,7 @@ CommitKind = Literal["edit", "undo", "redo"]
 _SEMANTIC_NODE_FIELDS = frozenset(("op_type", "domain", "overload"))
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(NamedTuple):
     """Ids of what a commit added or changed (still there) and of what it removed.
 
     Attributes:
@@ -41,8 +39,7 @@ class Touched:
     structure: bool
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCommit:
+class GraphCommit(NamedTuple):
     """One commit of a ModelGraph.
 
     Attributes:
@@ -79,12 +76,19 @@ class Journal(Protocol):
 
 
 class Touch:
-    """Collects what the primitives of one transaction touch, and drops what the graph has cached of it."""
+    """Collects what the primitives of one transaction touch, and drops what the graph has cached of it.
+
+    Attributes:
+        suspects: ids of the nodes and values that may break a rule now; who reads a value breaks none of its own.
+    """
+
+    __slots__ = ("_graph", "_nodes", "_scopes", "_values", "functions", "metadata", "opsets", "structure", "suspects")
 
     def __init__(self, graph: "ModelGraph") -> None:
         self._graph = graph
         self._nodes: set[int] = set()
         self._values: dict[int, ValueRecord | None] = {}
+        self.suspects: set[int] = set()
         self._scopes: set[int] = set()
         self.opsets = False
         self.functions = False
@@ -92,22 +96,35 @@ class Touch:
         self.structure = False
 
     def node(self, node: int) -> None:
+        """A node that came or goes, or in which anything may be another."""
+        self.wires(node)
+        self.suspects.add(node)
+        self._graph.forget_name(node)
+
+    def wires(self, node: int) -> None:
+        """A node that reads or makes other values, or by other names, and as many as before."""
         self._nodes.add(node)
         self._graph.forget_node(node)
 
     def values(self, values: Iterable[int]) -> None:
+        """Values that came or go, or are made by others."""
+        self.read(values)
+        self.suspects.update(values)
+
+    def read(self, values: Iterable[int]) -> None:
+        """Values that others read now."""
         self.structure = True
-        records = self._graph.values
+        touched, records = self._values, self._graph.values
         for value in values:
-            if value and (value not in self._values or value in records):
-                self._values[value] = records.get(value)
+            if value and (value in records or value not in touched):
+                touched[value] = records.get(value)
 
     def users(self, values: Iterable[int]) -> None:
         """The nodes that read these values."""
         for vid in values:
             if vid:
                 for node, _ in self._graph.values[vid].uses:
-                    self.node(node)
+                    self.wires(node)
 
     def scopes(self, *scopes: int) -> None:
         self.structure = True
@@ -135,12 +152,12 @@ class Touch:
         for inner_id in scope.node_ids:
             inner = self._graph.nodes[inner_id]
             self.node(inner_id)
-            self.values(inner.inputs)
+            self.read(inner.inputs)
             self.tree(inner)
 
     def removal(self, node: NodeRecord) -> None:
         self.node(node.id)
-        self.values(node.inputs)
+        self.read(node.inputs)
         self.values(node.outputs)
         self.users(node.outputs)
         self.tree(node)
@@ -148,6 +165,7 @@ class Touch:
     def formal(self, scope: Scope, value: ValueRecord) -> None:
         self.scopes(scope.id)
         self._values[value.id] = value
+        self.suspects.add(value.id)
 
     def initializer(self, scope: Scope, value: ValueRecord) -> None:
         self.formal(scope, value)
@@ -156,7 +174,7 @@ class Touch:
     def renamed(self, value: ValueRecord) -> None:
         self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
         for node, _ in value.producers:
-            self.node(node)
+            self.wires(node)
 
     def function(self, scope: Scope, removed: bool = False) -> None:
         self.functions = True
@@ -183,11 +201,16 @@ class Touch:
 
     def freeze(self) -> Touched:
         graph = self._graph
-        nodes = frozenset(graph.nodes.keys() & self._nodes)
-        values = frozenset(graph.values.keys() & self._values.keys())
-        scopes = frozenset(graph.scopes.keys() & self._scopes)
         return Touched(
-            nodes, frozenset(self._nodes - nodes), values, frozenset(self._values.keys() - values),
-            scopes, frozenset(self._scopes - scopes),
-            self.opsets, self.functions, self.metadata, self.structure,
+            *_parted(self._nodes, graph.nodes), *_parted(self._values, graph.values),
+            *_parted(self._scopes, graph.scopes), self.opsets, self.functions, self.metadata, self.structure,
         )  # fmt: skip
+
+
+def _parted(touched: Collection[int], records: Mapping[int, Any]) -> tuple[frozenset[int], frozenset[int]]:
+    """(those that are there, those that are not) of some ids."""
+    there = frozenset(filter(records.__contains__, touched))
+    return there, _NONE if len(there) == len(touched) else frozenset(touched) - there
+
+
+_NONE: frozenset[int] = frozenset()

@@ -51,9 +51,8 @@ class FileOrder(Sequence[int]):
             self._cut(block)
         return label
 
-    def remove(self, label: int) -> int:
-        """Take out the id with a label; returns the position that it had."""
-        position = self.position(label)
+    def remove(self, label: int) -> None:
+        """Take out the id with a label."""
         block = bisect_right(self._firsts, label) - 1
         ids, labels = self._ids[block], self._labels[block]
         at = bisect_left(labels, label)
@@ -63,7 +62,6 @@ class FileOrder(Sequence[int]):
             del self._ids[block], self._labels[block], self._firsts[block]
         elif not at and ids:
             self._firsts[block] = labels[0]
-        return position
 
     def position(self, label: int) -> int:
         """Position of the id with a label."""

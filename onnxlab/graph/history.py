@@ -1,8 +1,7 @@
 """Undo and redo: the committed edits, each as the changes that take it back."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnxlab.errors import EditError
 
@@ -11,8 +10,7 @@ if TYPE_CHECKING:
     from onnxlab.graph.script import Deed
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One undoable edit.
 
     Attributes:

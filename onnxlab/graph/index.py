@@ -6,6 +6,7 @@ other, each in a file of its own: records and nesting (`tables.py`), file order 
 (`edges.py`), the meaning of names (`bindings.py`), reading whole scopes (`build.py`), and here what edits do.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import onnx
@@ -131,7 +132,7 @@ class Index(Builder):
             watcher.node_removed(node)
         return image
 
-    def set_inputs(self, node: NodeRecord, names: list[str], ids: Ids | None = None) -> None:
+    def set_inputs(self, node: NodeRecord, names: Sequence[str], ids: Ids | None = None) -> None:
         """Let a node read the values that `names` mean in its scope."""
         scope, before, values = self.scopes[node.scope], node.inputs, self.values
         now, left = [0] * len(names), []
@@ -153,27 +154,26 @@ class Index(Builder):
             if value.id in values:
                 self.settle(value)
 
-    def _unchanged(self, before: list[int], names: list[str]) -> set[int]:
-        """Slots that keep their value: its edges must not look like new ones."""
-        return {
-            slot for slot, (vid, name) in enumerate(zip(before, names, strict=False))
-            if vid and self.values[vid].name == name
-        }  # fmt: skip
-
-    def set_outputs(self, node: NodeRecord, names: list[str], ids: Ids | None = None) -> None:
+    def set_outputs(self, node: NodeRecord, names: Sequence[str], ids: Ids | None = None) -> None:
         """Let a node make the values called `names` in its scope."""
-        scope, before = self.scopes[node.scope], node.outputs
-        kept = self._unchanged(before, names) if before and names else ()
-        left = {vid: self.values[vid] for slot, vid in enumerate(before) if vid and slot not in kept}
+        scope, before, values = self.scopes[node.scope], node.outputs, self.values
+        now, left = [0] * len(names), {}
+        for slot, vid in enumerate(before):
+            if vid:
+                value = values[vid]
+                if slot < len(names) and value.name == names[slot]:
+                    now[slot] = vid
+                else:
+                    left[vid] = value
+        kept = {(node.id, slot) for slot, vid in enumerate(now) if vid}
         for value in left.values():
-            producers = [made for made in value.producers if made[0] != node.id or made[1] in kept]
-            self._set_producers(value, producers)
-        node.outputs = [
-            before[slot] if slot in kept else self._make(scope, node, slot, name, ids or {}) if name else 0
-            for slot, name in enumerate(names)
-        ]
+            self._set_producers(value, [made for made in value.producers if made[0] != node.id or made in kept])
+        node.outputs = now
+        for slot, name in enumerate(names):
+            if name and not now[slot]:
+                now[slot] = self._make(scope, node, slot, name, ids or {})
         for value in left.values():
-            if value.id in self.values:
+            if value.id in values:
                 self.settle(value)
 
     def _make(self, scope: Scope, node: NodeRecord, slot: int, name: str, ids: Ids) -> int:

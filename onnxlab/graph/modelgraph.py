@@ -54,13 +54,15 @@ class ModelGraph:
         journal: where every commit is written down before it is final, None where nothing is.
     """
 
+    index_type: type[Index] = Index
+
     def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None, *, shared: bool = True) -> None:
         self.header = proto
         self.base_dir = base_dir
         self.lock = threading.RLock()
         self.version = 0
         with no_collection():
-            self.index = Index(proto)
+            self.index = self.index_type(proto)
         self.nodes: dict[int, NodeRecord] = self.index.nodes
         self.values: dict[int, ValueRecord] = self.index.values
         self.scopes: dict[int, Scope] = self.index.scopes
@@ -283,9 +285,12 @@ class ModelGraph:
     def forget_node(self, node: int) -> None:
         if (record := self.nodes.get(node)) is not None:
             self._snapshots.forget_node(record)
-            self._names.forget(record)
         for kept in self.kept.values():
             kept.forget_node(node)
+
+    def forget_name(self, node: int) -> None:
+        if (record := self.nodes.get(node)) is not None:
+            self._names.forget(record)
 
     def forget_all_nodes(self) -> None:
         self._snapshots.forget_all()

@@ -31,7 +31,7 @@ class InsertNode:
         touch = graph.touch
         touch.node(node.id)
         touch.values(node.outputs)
-        touch.values(node.inputs)
+        touch.read(node.inputs)
         touch.tree(node)
         return RemoveNode(node.id)
 
@@ -82,13 +82,13 @@ class SetInputs:
 
     def apply(self, graph: "ModelGraph") -> "SetInputs":
         node = graph.nodes[self.node]
-        inverse = SetInputs(node.id, tuple(node.proto.input), graph.ids_by_name(node.inputs))
+        before, touch = node.inputs, graph.touch
+        inverse = SetInputs(node.id, tuple(node.proto.input[:]), graph.ids_by_name(before))
         set_strings(node.proto, "input", self.names)  # first, since it refuses what is no name
-        touch = graph.touch
-        touch.node(node.id)
-        touch.values(node.inputs)
-        graph.index.set_inputs(node, list(self.names), self.ids)
-        touch.values(node.inputs)
+        (touch.wires if len(self.names) == len(before) else touch.node)(node.id)
+        touch.read(before)
+        graph.index.set_inputs(node, self.names, self.ids)
+        touch.read(node.inputs)
         return inverse
 
 
@@ -102,13 +102,13 @@ class SetOutputs:
 
     def apply(self, graph: "ModelGraph") -> "SetOutputs":
         node = graph.nodes[self.node]
-        inverse = SetOutputs(node.id, tuple(node.proto.output), graph.ids_by_name(node.outputs))
+        inverse = SetOutputs(node.id, tuple(node.proto.output[:]), graph.ids_by_name(node.outputs))
         set_strings(node.proto, "output", self.names)  # first, since it refuses what is no name
         touch = graph.touch
         touch.node(node.id)
         touch.values(node.outputs)
         touch.users(node.outputs)
-        graph.index.set_outputs(node, list(self.names), self.ids)
+        graph.index.set_outputs(node, self.names, self.ids)
         touch.values(node.outputs)
         touch.users(node.outputs)
         return inverse

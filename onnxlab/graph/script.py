@@ -111,11 +111,11 @@ def _subject(graph: "ModelGraph", change: Change) -> str:
 
 def _node(graph: "ModelGraph", node: NodeRecord) -> str:
     scope = graph.scopes[node.scope]
-    name = node.proto.name
-    if scope is graph.main and name and graph.nodes_called(scope, name) == [node.id]:
+    name, main = node.proto.name, scope is graph.main
+    if main and name and graph.nodes_called(scope, name) == [node.id]:
         return f"model.nodes[{name!r}]"
     position = scope.position(node)
-    if scope is graph.main:
+    if main:
         return f"model.nodes[{position}]"
     path = scope_path(graph, scope)
     try:

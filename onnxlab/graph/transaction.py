@@ -1,6 +1,7 @@
 """An edit in progress: changes applied one by one, judged together, kept or taken back as a whole."""
 
 import threading
+from collections.abc import Collection
 from dataclasses import fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -99,7 +100,8 @@ class Transaction:
                 restore_order(self._graph, self)
                 drop_ghosts(self._graph, self)
                 touched = self.touch.freeze()
-                if found := self.problems.introduced(touched, self._faults_before):
+                suspects = self.touch.suspects
+                if found := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
                     raise EditError(f"{self.label}: refused. " + " ".join(found))
                 if self._graph.journal is not None:
                     self._graph.journal.append("edit", self.label, self._notes, self.origin)
@@ -110,15 +112,15 @@ class Transaction:
         if self.inverses:
             self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
 
-    def _faults_before(self, touched: Touched) -> validation.Found:
-        """The faults of what was touched in the state before the edit, which is taken back for it and made again."""
+    def _faults_before(self, touched: Touched, suspects: Collection[int]) -> validation.Found:
+        """The faults of the suspects in the state before the edit, which is taken back for it and made again."""
         graph = self._graph
         tables: tuple[tuple[dict[int, Any], frozenset[int]], ...] = (
             (graph.nodes, touched.nodes), (graph.values, touched.values), (graph.scopes, touched.scopes),
         )  # fmt: skip
         held = [{ident: table[ident] for ident in idents} for table, idents in tables]
         again = [change.apply(graph) for change in reversed(self.inverses)]
-        found = validation.faults(graph, touched)
+        found = validation.faults(graph, suspects)
         self.inverses[:] = [change.apply(graph) for change in reversed(again)]
         for (table, _), records in zip(tables, held, strict=True):
             for ident, record in records.items():  # whoever made the edit may hold it

@@ -3,12 +3,11 @@
 Faults that a file already had do not stand in the way of an edit; new ones refuse it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from onnxlab import schemas
 from onnxlab.graph.attributes import attribute_type_name
-from onnxlab.graph.commits import Touched
 from onnxlab.graph.entries import EntryField
 from onnxlab.graph.records import NodeRecord, ValueRecord
 
@@ -31,30 +30,31 @@ class Problems:
         self._undefined = frozenset(graph.index.undefined)
         self.backward = {scope: frozenset(graph.scopes[scope].backward) for scope in graph.index.unsorted}
 
-    def introduced(self, touched: Touched, before: Callable[[Touched], Found]) -> list[str]:
-        """Sentences on every fault of what was touched that was not there before.
+    def introduced(self, suspects: Collection[int], before: Callable[[], Found]) -> list[str]:
+        """Sentences on every fault of these nodes and values that was not there before.
 
-        `before(touched)` finds the faults in the state before the edit. It is asked only where there is a fault now,
+        `before()` finds their faults in the state before the edit. It is asked only where there is a fault now,
         which is hardly ever: to look for faults before each edit would take a fifth of its time.
         """
         graph = self._graph
         new = sorted(graph.index.undefined - self._undefined)
         sentences = [undefined_problem(graph, graph.values[vid]) for vid in new]
-        if found := faults(graph, touched):
-            known = before(touched)
+        if found := faults(graph, suspects):
+            known = before()
             for subject, kinds in found.items():
                 sizes = {kind: size for kind, (size, _) in known.get(subject, {}).items()}
                 sentences += [sentence for kind, (size, sentence) in kinds.items() if size > sizes.get(kind, 0)]
         return sentences
 
 
-def faults(graph: "ModelGraph", touched: Touched) -> Found:
-    """The faults of those values and nodes of a commit that the graph has now."""
+def faults(graph: "ModelGraph", suspects: Collection[int]) -> Found:
+    """The faults of those values, then nodes, of these ids that the graph has now."""
     found: Found = {}
-    for vid in sorted(touched.values):
+    ordered = sorted(suspects)
+    for vid in ordered:
         if (value := graph.values.get(vid)) is not None and (kinds := value_faults(graph, value)):
             found["value", vid] = kinds
-    for ident in sorted(touched.nodes):
+    for ident in ordered:
         if (node := graph.nodes.get(ident)) is not None and (kinds := node_faults(graph, node)):
             found["node", ident] = kinds
     return found

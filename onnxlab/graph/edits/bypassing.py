@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
     """Remove a node and join its first input to the readers of its first output."""
-    label = graph.label(node)
     read = [graph.values[vid] for vid in node.outputs if vid and _is_read(graph.values[vid])]
     if not read:
         graph.apply(RemoveNode(node.id))
@@ -23,11 +22,12 @@ def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
     output = read[0]
     if len(read) > 1 or output.id != node.outputs[0]:
         others = ", ".join(repr(value.name) for value in read if value.id != node.outputs[0])
+        label = graph.label(node)
         raise EditError(f"{label} cannot be bypassed: {others} would lose its producer; rewire its readers first")
     source = _data_input(graph, node)
     if source is None:
         raise EditError(
-            f"{label} cannot be bypassed: it has no input to put in the place of {output.name!r}; "
+            f"{graph.label(node)} cannot be bypassed: it has no input to put in the place of {output.name!r}; "
             "let its readers read another value (replace_uses), then remove it"
         )
     if output.formal_outputs:

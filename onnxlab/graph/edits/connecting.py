@@ -81,7 +81,8 @@ def reading(graph: "ModelGraph", node: NodeRecord, old: ValueRecord, new: ValueR
     """
     if graph.index.lookup(graph.scopes[node.scope], new.name) != new.id:
         raise EditError(f"{new.name!r} is not visible from {graph.label(node)}, which reads {old.name!r}")
-    return SetInputs(node.id, tuple(new.name if name == old.name else name for name in node.proto.input))
+    before, now = old.name, new.name
+    return SetInputs(node.id, tuple([now if name == before else name for name in node.proto.input[:]]))
 
 
 def slot_problem(graph: "ModelGraph", node: NodeRecord, slot: int) -> str | None:
