@@ -11,7 +11,7 @@ import numpy as np
 from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.moving import emit_copy
 from onnxlab.execution.compiled.packing import Packed
-from onnxlab.execution.compiled.plan import PlanBuilder, Word
+from onnxlab.execution.compiled.plan import PlanBuilder, Word, aligned
 from onnxlab.execution.compiled.views import Array, View, constant_view
 from onnxlab.ops.window import Window
 
@@ -111,16 +111,17 @@ def panels(columns: int) -> int:
 
 
 def pack(weights: Array) -> Array:
-    """[batches, depth, columns] to [batches, panels, depth, COLUMNS], filled up with zeros."""
+    """[batches, depth, columns] to [batches, panels, depth, COLUMNS], filled up with zeros, from a line of the cache on."""
     batches, depth, columns = weights.shape
-    width = host().columns
-    whole = panels(columns) * width
-    if whole != columns:
-        padded = np.zeros((batches, depth, whole), np.float32)
-        padded[:, :, :columns] = weights
-        weights = padded
-    packed = weights.reshape(batches, depth, whole // width, width).transpose(0, 2, 1, 3)
-    return np.ascontiguousarray(packed, np.float32)
+    count, width = panels(columns), host().columns
+    packed = aligned(batches * count * depth * width * 4).view(np.float32).reshape(batches, count, depth, width)
+    whole, rest = divmod(columns, width)
+    split = weights[:, :, : whole * width].reshape(batches, depth, whole, width)
+    packed[:, :whole] = split.transpose(0, 2, 1, 3)
+    if rest:
+        packed[:, whole] = 0.0
+        packed[:, whole, :, :rest] = weights[:, :, whole * width :]
+    return packed
 
 
 def pad_bias(bias: Array) -> Array:

@@ -23,6 +23,7 @@ from onnxlab.execution.compiled.kernels.microkernel import (
     COLUMNS,
     HALF_ROWS,
     ROWS,
+    STRETCH,
     full_tile,
     half_tile,
     single_tile,
@@ -32,18 +33,18 @@ _PANEL = COLUMNS * 4
 
 
 @helper
-def full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
-    full_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+def full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace):
+    full_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
 
 
 @helper
-def half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
-    half_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+def half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace):
+    half_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
 
 
 @helper
-def single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns):
-    single_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+def single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace):
+    single_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
 
 
 @helper
@@ -65,18 +66,23 @@ def span(record, unit):
 def panel_rows(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
                first, last):  # fmt: skip
     """Rows first … last - 1 times one panel of weights; `columns` is how many are left from this panel on."""
+    panel = taps * length * _PANEL
+    ahead, tiles = w + panel, (last - first + ROWS - 1) // ROWS
+    pace = STRETCH // tiles
     row = first
     while row < last:
         o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
-        if last - row > HALF_ROWS:
-            full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+        left = last - row
+        if left > 2 * HALF_ROWS or HALF_ROWS < left <= ROWS:
+            full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
             row += ROWS
-        elif last - row > 1:
-            half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+        elif left > 1:
+            half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
             row += HALF_ROWS
         else:
-            single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns)
+            single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
             row += 1
+        ahead += panel // tiles
 
 
 @kernel

@@ -6,6 +6,9 @@ Row m of x under tap t begins at `x + offsets[t, m]`; a negative offset stands f
 products (one tap), convolutions of any stride, dilation and padding (a tap for each place of the window), and parts of
 them: what differs is the table of offsets. Results go to `y + places[m]`, so that they may land in any layout whose
 columns are contiguous.
+
+While a tile multiplies, it asks for a share of the memory that comes next, mostly the next panel: weights come from far
+away, and all rows but the first find them near.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     BYTES,
     VECTOR,
     WIDTH,
+    external,
     masked_load,
     masked_store,
     multiply_add,
@@ -31,9 +35,12 @@ from onnxlab.execution.compiled.kernels.lanes import (
     splat_value,
 )
 
-_I64, _I32, _F32 = ir.IntType(64), ir.IntType(32), ir.FloatType()
+_I64, _I32, _I8, _F32 = ir.IntType(64), ir.IntType(32), ir.IntType(8), ir.FloatType()
 VECTORS = host().vectors
 COLUMNS = host().columns
+STRETCH = 256
+"""Bytes of weights for which a tile asks once for what comes next."""
+_STEPS = max(1, STRETCH // (COLUMNS * 4))
 
 
 @contextmanager
@@ -68,6 +75,7 @@ class _Tile:
         with builder.goto_entry_block():
             self.sums = [[builder.alloca(VECTOR) for _ in range(VECTORS)] for _ in range(rows)]
             self.weights = builder.alloca(_I64)
+            self.ahead = builder.alloca(_I64)
 
     def start(self, bias: Any) -> None:
         """Accumulators begin as the bias, or as zero where there is none."""
@@ -83,9 +91,15 @@ class _Tile:
                     for place in row:
                         builder.store(ir.Constant(VECTOR, None), place)
 
-    def multiply(self, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any, zeros: Any) -> None:
+    def multiply(
+        self, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any, zeros: Any, ahead: Any,
+        pace: Any,
+    ) -> None:  # fmt: skip
         builder = self.builder
         builder.store(weights, self.weights)
+        builder.store(ahead, self.ahead)
+        stretches = builder.udiv(length, _I64(_STEPS))
+        rest = builder.mul(stretches, _I64(_STEPS))
         with loop(builder, taps) as tap:
             table = builder.add(offsets, builder.mul(tap, tap_bytes))
             rows = []
@@ -94,19 +108,36 @@ class _Tile:
                 absent = builder.icmp_signed("<", offset, _I64(0))
                 rows.append(pointer(builder, builder.select(absent, zeros, builder.add(x, offset)), _F32))
             first = pointer(builder, builder.load(self.weights), _F32)
-            with loop(builder, length) as k:
-                panel = builder.gep(first, [builder.mul(k, _I64(COLUMNS))])
-                vectors = [
-                    builder.load(builder.bitcast(builder.gep(panel, [_I64(v * WIDTH)]), VECTOR.as_pointer()), align=4)
-                    for v in range(VECTORS)
-                ]
-                for m, row in enumerate(rows):
-                    value = splat_value(builder, builder.load(builder.gep(row, [k]), align=4))
-                    for v in range(VECTORS):
-                        place = self.sums[m][v]
-                        builder.store(multiply_add(builder, value, vectors[v], builder.load(place)), place)
-            step = builder.mul(length, _I64(COLUMNS * 4))
-            builder.store(builder.add(builder.load(self.weights), step), self.weights)
+            with loop(builder, stretches) as stretch:
+                self._ask(pace)
+                k = builder.mul(stretch, _I64(_STEPS))
+                for step in range(_STEPS):
+                    self._step(rows, first, builder.add(k, _I64(step)))
+            with loop(builder, builder.sub(length, rest)) as k:
+                self._step(rows, first, builder.add(rest, k))
+            panel = builder.mul(length, _I64(COLUMNS * 4))
+            builder.store(builder.add(builder.load(self.weights), panel), self.weights)
+
+    def _ask(self, pace: Any) -> None:
+        """Have a line of memory fetched into the second cache; `pace` bytes further on the next time."""
+        builder = self.builder
+        fetch = external(builder, "llvm.prefetch.p0", ir.VoidType(), _I8.as_pointer(), _I32, _I32, _I32)
+        ahead = builder.load(self.ahead)
+        builder.call(fetch, [pointer(builder, ahead, _I8), _I32(0), _I32(2), _I32(1)])
+        builder.store(builder.add(ahead, pace), self.ahead)
+
+    def _step(self, rows: list[Any], first: Any, k: Any) -> None:
+        """Add the products of the k-th elements of the rows."""
+        builder = self.builder
+        panel = builder.gep(first, [builder.mul(k, _I64(COLUMNS))])
+        vectors = [
+            builder.load(builder.bitcast(builder.gep(panel, [_I64(v * WIDTH)]), VECTOR.as_pointer()), align=4)
+            for v in range(VECTORS)
+        ]
+        for row, places in zip(rows, self.sums, strict=True):
+            value = splat_value(builder, builder.load(builder.gep(row, [k]), align=4))
+            for vector, place in zip(vectors, places, strict=True):
+                builder.store(multiply_add(builder, value, vector, builder.load(place)), place)
 
     def finish(self, y: Any, places: Any, residual: Any, sources: Any, low: Any, high: Any, columns: Any) -> None:
         """Add the residual, clamp, and write; a panel that is not full writes only its columns."""
@@ -149,24 +180,25 @@ class _Tile:
 def make_tile(rows: int) -> Any:
     """The tile of this many rows, as a function of compiled code.
 
-    tile(x, offsets, tap_bytes, taps, length, weights, zeros, bias, y, places, residual, sources, low, high, columns):
-    addresses and counts; `tap_bytes` is the size of one tap's row of the table of offsets, `weights` are
+    tile(x, offsets, tap_bytes, taps, length, weights, zeros, bias, y, places, residual, sources, low, high, columns,
+    ahead, pace): addresses and counts; `tap_bytes` is the size of one tap's row of the table of offsets, `weights` are
     [taps, length, COLUMNS], `bias` and `residual` may be 0, `columns` is how many columns there are from here on.
+    `ahead` is what comes next in memory, of which `pace` bytes are fetched with each STRETCH of weights.
     """
 
     @intrinsic
     def tile(
         context, x, offsets, tap_bytes, taps, length, weights, zeros, bias, y, places, residual, sources, low, high,
-        columns,
+        columns, ahead, pace,
     ):  # fmt: skip
         whole = types.int64
-        kinds = types.void(*[whole] * 12, types.float32, types.float32, whole)
+        kinds = types.void(*[whole] * 12, types.float32, types.float32, *[whole] * 3)
 
         def generate(context, builder, signature, values):
-            x, offsets, tap_bytes, taps, length, weights, zeros, bias, *ending = values
+            x, offsets, tap_bytes, taps, length, weights, zeros, bias, *ending, ahead, pace = values
             made = _Tile(builder, rows)
             made.start(bias)
-            made.multiply(x, offsets, tap_bytes, taps, length, weights, zeros)
+            made.multiply(x, offsets, tap_bytes, taps, length, weights, zeros, ahead, pace)
             made.finish(*ending)
             return context.get_dummy_value()
 
@@ -176,7 +208,8 @@ def make_tile(rows: int) -> Any:
 
 
 ROWS = host().rows
-HALF_ROWS = (ROWS + 1) // 2
+HALF_ROWS = max((ROWS + 1) // 2, -(-8 // VECTORS))
+"""With fewer than eight accumulators a tile takes as long: a multiply-add waits four cycles for the one before."""
 full_tile = make_tile(ROWS)
 half_tile = make_tile(HALF_ROWS)
 single_tile = make_tile(1)

@@ -80,13 +80,13 @@ def _times(x, places, rows, hidden, weights, y, residual, sources, bias):
         while row < rows:
             o, s = places + row * 4, sources + row * 4
             if rows - row > HALF_ROWS:
-                _full(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS)
+                _full(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS, w, 0)
                 row += ROWS
             elif rows - row > 1:
-                _half(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS)
+                _half(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS, w, 0)
                 row += HALF_ROWS
             else:
-                _single(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS)
+                _single(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS, w, 0)
                 row += 1
 
 
