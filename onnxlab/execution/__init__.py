@@ -20,6 +20,7 @@ worker.py                runs in a thread of their own, so that Ctrl-C and Stop 
 recording.py             watching a run: values to keep, steps to skip, how far it is
 reporting.py             errors for people: node, operator, inputs, the rule broken
 store.py                 values that stay, and which of them an edit made stale
+dependents.py            what depends on a value, remembered while no node is rewired
 synthetic.py             arrays made up from facts
 runner.py                all of it for one ModelGraph: run, run_nodes, partition
 """

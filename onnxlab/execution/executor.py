@@ -19,6 +19,7 @@ from onnxlab.execution.program import Instruction, Program, Row
 from onnxlab.execution.reporting import failure
 from onnxlab.execution.reuse import spare
 from onnxlab.execution.sizes import UNFIT
+from onnxlab.execution.store import root
 from onnxlab.limits import Body, Limits
 from onnxlab.shapes import Fact
 
@@ -94,7 +95,7 @@ class Memory:
 def _buffers(value: Any) -> list[tuple[int, int]]:
     """(id, bytes) of the memory behind a value; a sequence or map is one buffer, with what its items take."""
     if isinstance(value, np.ndarray):
-        value = _root(value)
+        value = root(value)
         return [(id(value), value.nbytes)]
     if isinstance(value, (list, dict)):
         items = value.values() if isinstance(value, dict) else value
@@ -105,20 +106,13 @@ def _buffers(value: Any) -> list[tuple[int, int]]:
 
 def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
     """{id: bytes} of what is behind the items of a sequence, each once; a loop asks for thousands, again and again."""
-    own = [item if item.base is None else _root(item) for item in items if type(item) is np.ndarray]
+    own = [item if item.base is None else root(item) for item in items if type(item) is np.ndarray]
     found = {id(item): item.nbytes for item in own}
     if len(own) < len(items):
         for item in items:
             if type(item) is not np.ndarray:
                 found.update(_buffers(item))
     return found
-
-
-def _root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array whose memory a view shows."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 class NodeContext:

@@ -12,7 +12,7 @@ from onnxlab.execution.call import QUICK, Call
 from onnxlab.execution.compiler import Compiler
 from onnxlab.execution.keeping import Plan, adapted, expected, make_plan
 from onnxlab.execution.recording import Recorder
-from onnxlab.execution.store import State, ValueStore, downstream, new_stamp, same
+from onnxlab.execution.store import State, ValueStore, new_stamp, same
 from onnxlab.graph.modelgraph import ModelGraph
 
 _PLANS = 8  # kept from version to version of the model
@@ -57,7 +57,7 @@ class KeptRuns:
         stale = state.stale
         if changed and state.arrays:
             with self._graph.lock:
-                stale = stale | downstream(self._graph, changed)
+                stale = stale | self._store.dependents.of(changed)
         plan = self.plan(compiler, tuple(arrays), names)
         program = plan.program
         frame = program.frame([fed[ids[name]][0] for name in arrays])
@@ -74,7 +74,7 @@ class KeptRuns:
         """The feeds of a what-if, and what `names` need besides of values that the last run made and these do not."""
         ids, held = compiler.main.ids, compiler.main.scope.initializers
         with self._graph.lock:
-            changed = downstream(self._graph, [ids[name] for name in arrays])
+            changed = self._store.dependents.of([ids[name] for name in arrays])
 
         def given(name: str) -> bool:
             value = ids.get(name, 0)

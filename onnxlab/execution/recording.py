@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.program import Instruction
-from onnxlab.execution.store import State, buffers, new_stamp, same
+from onnxlab.execution.store import State, buffers, differs, new_stamp, root, same
+
+_GONE = object()  # in the place of an array that is not kept
 
 
 @dataclass(slots=True)
@@ -66,10 +68,10 @@ class Recorder:
         self._value = values
         self.arrays: dict[int, Any] = {}
         self.stamps = dict(state.stamps)
-        self.sources: dict[int, tuple[int, ...]] = {}  # of what this run made
+        self.sources: dict[int, Any] = {}  # of what this run made
         self.seconds: dict[int, float] = {}
         self.given: list[int] = []
-        self._read: tuple[int, ...] = ()  # stamps of what the step under way reads
+        self._read: Any = ()  # stamps of what the step under way reads
         self._held: dict[int, int] = {}  # buffers of what is kept
         self._nbytes = 0
         self._dead: list[int] = []  # slots that nobody needs any more, oldest first
@@ -78,6 +80,7 @@ class Recorder:
         for value, array in constants.items():
             if value not in fed and (state.arrays.get(value) is not array or value in state.stale):
                 self._give(value, array, state.stamps.get(value, 0))
+        self._stamp_at = list(map(self.stamps.get, values))  # by slot, where a step finds them as it does its inputs
 
     def _give(self, value: int, array: Any, stamp: int) -> None:
         self.stamps[value] = stamp
@@ -86,12 +89,12 @@ class Recorder:
 
     def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
         self._position.label = instruction.step.label
-        stamps, value = self.stamps, self._value
-        self._read = read = tuple([stamps.get(value[slot], 0) for slot in instruction.reads])
+        value, stamps = self._value, self._stamp_at
+        self._read = read = (
+            tuple([stamps[slot] for slot in instruction.reads]) if instruction.captures else instruction.take(stamps)
+        )
         results, first = instruction.results, instruction.result
-        if first <= 0:
-            first = max(results, default=0)
-        if self._state.sources.get(value[first]) != read:
+        if self._state.sources.get(value[first if first > 0 else max(results, default=0)]) != read:
             return None
         arrays, dirty = self._state.arrays, self._state.dirty
         if any(slot > 0 and (value[slot] in dirty or value[slot] not in arrays) for slot in results):
@@ -106,27 +109,26 @@ class Recorder:
                 value, array = values[slot], frame[slot]
                 if not reused:
                     self.seconds[value] = seconds
-                    if not self._known(value, array, read):
-                        self.stamps[value] = new_stamp()
+                    old = self._state.arrays.get(value, _GONE)
+                    another = differs(old, array) or not same(old, array)
+                    if another and (old is not _GONE or not self._again(value, read)):
+                        self.stamps[value] = self._stamp_at[slot] = new_stamp()
                 self.sources[value] = read
                 self._keep(value, array)
         self._dead += instruction.drop
         return self._over_budget() if self._nbytes > self._budget else ()
 
-    def _known(self, value: int, array: Any, read: tuple[int, ...]) -> bool:
-        """Whether a value came out as it was; one whose array is gone, whether it was made of the same things."""
+    def _again(self, value: int, read: Any) -> bool:
+        """Whether a value whose array is gone was made of the same things."""
         state = self._state
-        if value not in state.stamps:
-            return False
-        if same(state.arrays.get(value), array):
-            return True
-        return state.sources.get(value) == read and value not in state.dirty
+        return value in state.stamps and state.sources.get(value) == read and value not in state.dirty
 
     def _keep(self, value: int, array: Any) -> None:
-        if type(array) is np.ndarray and array.base is None:
+        if type(array) is np.ndarray:
             array.setflags(write=False)
-            if (key := id(array)) not in self._held:
-                self._held[key] = nbytes = array.nbytes
+            own = array if array.base is None else root(array)
+            if (key := id(own)) not in self._held:
+                self._held[key] = nbytes = own.nbytes
                 self._nbytes += nbytes
         else:
             freeze(array)
@@ -157,14 +159,19 @@ class Recorder:
             arrays.pop(value, None)
         arrays.update(self.arrays)
         seconds = {**old.seconds, **self.seconds}
+        held = old.held + self._nbytes
+        if held > self._budget:
+            arrays = evicted(arrays, seconds, self._budget)
+            held = sum(buffers(arrays.values()).values())
         return State(
-            evicted(arrays, seconds, self._budget),
+            arrays,
             self.stamps,
             {**old.sources, **self.sources},
             seconds,
             old.dirty - made,
             stale - made,
             old.generation + 1,
+            held,
         )
 
 
@@ -179,10 +186,6 @@ def freeze(value: Any) -> None:
 
 def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:
     """The arrays that fit the budget: those go first that are made again with the least time per byte."""
-    others = [array for array in arrays.values() if type(array) is not np.ndarray or array.base is not None]
-    own = sum([array.nbytes for array in arrays.values() if type(array) is np.ndarray and array.base is None])
-    if own + sum(buffers(others).values()) <= budget:  # buffers of views are counted twice: more than there is
-        return arrays
     held = buffers(arrays.values())
     excess = sum(held.values()) - budget
     if excess <= 0:

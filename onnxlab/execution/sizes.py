@@ -25,6 +25,7 @@ SMALL: Final = 1 << 20
 """Bytes that no budget needs to be asked for."""
 
 _FEW: Final = 4096  # elements: not worth looking at
+_PAIRS: Final = SMALL // 16  # elements of one operand times those of the other: no result of theirs is above SMALL
 
 
 def is_harmless(inputs: Sequence[Fact], outputs: Sequence[Fact]) -> bool:
@@ -50,12 +51,14 @@ def find(domain: str, op_type: str, since_version: int, attributes: Mapping[str,
 
 
 def broadcast(*inputs: Any) -> int:
-    """Elementwise operators: the common shape, in the widest type that goes in."""
+    """Elementwise operators: the common shape, in the widest type that goes in; 0 where two are too small to matter."""
+    if len(inputs) == 2 and inputs[0].size * inputs[1].size <= _PAIRS:
+        return 0
     return int(np.broadcast(*inputs).size) * max([int(array.itemsize) for array in inputs])
 
 
 def _matmul(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> int:
-    if a.size * b.size < _FEW:
+    if a.size * b.size <= _PAIRS:
         return 0
     columns = b.shape[-1] if b.ndim > 1 else 1
     if b.ndim < 3 or a.shape[:-2] == b.shape[:-2]:

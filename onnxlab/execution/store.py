@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.execution.dependents import Dependents
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.limits import available_memory
@@ -22,11 +23,8 @@ from onnxlab.limits import available_memory
 SHARE_OF_MEMORY = 0.4
 """Part of the available memory that kept values may take when nothing else is said."""
 
-_stamps = itertools.count(1)
-
-
-def new_stamp() -> int:
-    return next(_stamps)
+new_stamp = itertools.count(1).__next__
+"""A number that no value's content had yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +34,22 @@ class State:
     Attributes:
         arrays: read-only arrays, lists and dicts; an evicted value has none, but still its stamp.
         stamps: content of each value, initializers that changed included.
-        sources: of a value made by a node: stamps of what the node read.
+        sources: of a value made by a node: stamps of what the node read, as a tuple, or of its only input.
         seconds: time that making each value took.
         dirty: values whose node was changed itself.
         stale: values that depend on something dirty or changed; `dirty` is part of it.
         generation: counts changes of state.
+        held: no less than the bytes of `arrays`; counting them takes longer than many an edit.
     """
 
     arrays: Mapping[int, Any] = field(default_factory=dict)
     stamps: Mapping[int, int] = field(default_factory=dict)
-    sources: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    sources: Mapping[int, Any] = field(default_factory=dict)
     seconds: Mapping[int, float] = field(default_factory=dict)
     dirty: frozenset[int] = frozenset()
     stale: frozenset[int] = frozenset()
     generation: int = 0
+    held: int = 0
 
     def fresh(self, value: int) -> bool:
         """Whether the value's array is there and up to date."""
@@ -62,6 +62,9 @@ class ValueStore:
     Args:
         graph: the model.
         budget: bytes that may be kept; default 40 % of the memory available at the time.
+
+    Attributes:
+        dependents: what depends on which value.
     """
 
     def __init__(self, graph: ModelGraph, budget: int | None = None) -> None:
@@ -72,6 +75,7 @@ class ValueStore:
         self._edited: set[int] = set()  # nodes of the main graph; -1 for "all"
         self._changed: set[int] = set()  # values with another initializer or maker
         self._pins: dict[int, Any] = {}
+        self.dependents = Dependents(graph)
 
     @property
     def budget(self) -> int:
@@ -106,6 +110,7 @@ class ValueStore:
         """Note what a commit touched; what depends on it is worked out when somebody asks."""
         touched = commit.touched
         with self._lock:
+            self.dependents.follow(commit)
             if not self._state.stamps:
                 # nothing is kept that could be stale; but a run that began before must not be kept either
                 self._state = replace(self._state, generation=self._state.generation + 1)
@@ -150,7 +155,7 @@ class ValueStore:
         for value in self._changed:
             if value not in graph.values:
                 arrays.pop(value, None)
-        stale = dirty | downstream(graph, dirty | replaced)
+        stale = dirty | self.dependents.of(dirty | replaced)
         return State(
             arrays,
             stamps,
@@ -159,6 +164,7 @@ class ValueStore:
             state.dirty | dirty,
             state.stale | stale,
             state.generation + 1,
+            state.held,
         )
 
     def _is_replaced(self, value: int, state: State) -> bool:
@@ -212,37 +218,31 @@ class ValueStore:
             self._changed.clear()
 
 
-def downstream(graph: ModelGraph, values: Iterable[int]) -> set[int]:
-    """Ids of the values of the main graph that depend on any of `values`, through bodies too."""
-    found: set[int] = set()
-    waiting = [value for value in values if value in graph.values]
-    main = graph.main.id
-    while waiting:
-        record = graph.values[waiting.pop()]
-        readers = [node for node, _ in record.uses]
-        readers += [graph.scopes[scope].owner for scope, _ in record.formal_outputs if scope != main]
-        for reader in readers:
-            node = graph.nodes.get(reader)
-            if node is not None and node.scope != main:
-                node = graph.nodes.get(graph.index.owner_in(node, main))
-            for made in () if node is None else node.outputs:
-                if made and made not in found:
-                    found.add(made)
-                    waiting.append(made)
-    return found
-
-
 def buffers(values: Iterable[Any]) -> dict[int, int]:
     """{id: bytes} of the memory behind values, each buffer once."""
     found: dict[int, int] = {}
     for value in values:
         if isinstance(value, np.ndarray):
-            while isinstance(value.base, np.ndarray):
-                value = value.base
+            value = root(value)
             found[id(value)] = value.nbytes
         elif isinstance(value, (list, dict)):
             found.update(buffers(value if isinstance(value, list) else value.values()))
     return found
+
+
+def root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array whose memory a view shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def differs(old: Any, new: Any) -> bool:
+    """Whether two arrays show at a glance that they are not the same: most differ everywhere, so in the first place."""
+    if type(old) is not np.ndarray or type(new) is not np.ndarray or old.size < 256 or not new.size:
+        return False
+    a, b = old.item(0), new.item(0)
+    return bool(a != b and (a == a or b == b))  # there are two zeros and many NaN
 
 
 def same(old: Any, new: Any) -> bool:
@@ -252,7 +252,7 @@ def same(old: Any, new: Any) -> bool:
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
         if old.dtype != new.dtype or old.shape != new.shape:
             return False
-        if old.dtype == object:
+        if old.dtype.char == "O":
             return bool((old == new).all())
         return _bits_equal(old, new)
     if isinstance(old, list) and isinstance(new, list):
@@ -264,14 +264,8 @@ def same(old: Any, new: Any) -> bool:
 
 def _bits_equal(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any]) -> bool:
     """Compares integers of the elements' size: a NaN equals itself, and there is no float comparison to slow it."""
-    if old.size > 256 and (_differs(old, new, 0) or _differs(old, new, old.size // 2)):
-        return False  # most differ everywhere: no need to see it all
+    if differs(old, new) or (old.ndim and differs(old[len(old) // 2 :], new[len(new) // 2 :])):
+        return False
     words = np.dtype(f"u{old.itemsize}") if old.itemsize in (1, 2, 4, 8) else np.dtype(np.uint8)
     a, b = (np.ascontiguousarray(array).reshape(-1).view(words) for array in (old, new))
     return bool((a == b).all())
-
-
-def _differs(old: np.ndarray[Any, Any], new: np.ndarray[Any, Any], place: int) -> bool:
-    """Whether an element is another number; False proves nothing: there are two zeros and many NaN."""
-    a, b = old.item(place), new.item(place)
-    return bool(a != b and (a == a or b == b))

@@ -20,6 +20,7 @@ from onnxlab.ops.registry import in_place, kernel
 _SINGLE = np.dtype(np.float32)
 _ZERO, _ONE, _INFINITY = np.zeros((), _SINGLE), np.ones((), _SINGLE), np.full((), np.inf, _SINGLE)
 """Arrays of rank 0: ufuncs take them several times faster than scalars."""
+_HALF, _ROOT = np.full((), 0.5, _SINGLE), np.full((), np.sqrt(0.5), _SINGLE)
 
 
 @kernel("Relu", since=6)
@@ -211,10 +212,10 @@ def _gelu_into(out: Array, x: Array, approximate: str = "none") -> Array:
 
 def _gelu_in_place(x: Array, temporaries: Array) -> None:
     half = temporaries[3]
-    np.multiply(x, 0.5, out=half)
-    np.multiply(x, np.float32(np.sqrt(0.5)), out=x)
+    np.multiply(x, _HALF, out=half)
+    np.multiply(x, _ROOT, out=x)
     erf_in_place(x, temporaries[:3])
-    np.add(x, 1, out=x)
+    np.add(x, _ONE, out=x)
     np.multiply(x, half, out=x)
 
 

@@ -144,11 +144,14 @@ def _batch_normalization_1_into(
     return _batch_normalization_into(out, x, scale, bias, mean, var, epsilon)
 
 
-def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array, Array, Array]:
+def standardise(
+    rows: Array, epsilon: float, centre: bool = True, factors: Array | None = None, terms: Array | None = None
+) -> tuple[Array, Array, Array]:
     """Bring every row of a float matrix to mean 0 and variance 1.
 
     Args:
         centre: without it rows are only divided by their root mean square.
+        factors, terms: [columns], by which the result is scaled and shifted.
 
     Returns:
         (a new matrix, means [rows], 1/√(var + epsilon) [rows])
@@ -156,19 +159,24 @@ def standardise(rows: Array, epsilon: float, centre: bool = True) -> tuple[Array
     count, width = rows.shape
     y = np.empty((count, width), rows.dtype)
     means, inverse = np.zeros(count, rows.dtype), np.empty(count, rows.dtype)
-    weights = averaging(width, rows.dtype)
+    weights, small = averaging(width, rows.dtype), rows.dtype.type(epsilon)
     step = max(1, 2 * BLOCK // max(1, width))
     for start in range(0, count, step):
-        part = slice(start, start + step)
-        block = y[part]
+        source, block = rows[start : start + step], y[start : start + step]
+        mean, scale = means[start : start + step], inverse[start : start + step]
         if centre:
-            means[part] = rows[part] @ weights
-            np.subtract(rows[part], means[part, None], out=block)
-        else:
-            np.copyto(block, rows[part])
-        variance = np.einsum("ij,ij->i", block, block) / width
-        inverse[part] = 1 / np.sqrt(variance + rows.dtype.type(epsilon))
-        np.multiply(block, inverse[part, None], out=block)
+            np.matmul(source, weights, out=mean)
+            np.subtract(source, mean[:, None], out=block)
+            source = block
+        np.vecdot(source, source, out=scale)
+        np.divide(scale, width, out=scale)
+        np.add(scale, small, out=scale)
+        np.reciprocal(np.sqrt(scale, out=scale), out=scale)
+        np.multiply(source, scale[:, None], out=block)
+        if factors is not None:
+            np.multiply(block, factors, out=block)
+        if terms is not None:
+            np.add(block, terms, out=block)
     return y, means, inverse
 
 
@@ -177,12 +185,14 @@ def layer_norm(
 ) -> tuple[Array, Array, Array]:
     """Standardise over the axes from `axis` on, then scale and shift: (Y, means, inverse deviations)."""
     axis = normal_axis(axis, x.ndim)
-    lead = x.shape[:axis]
-    y, means, inverse = standardise(x.reshape(prod(lead), prod(x.shape[len(lead) :])), epsilon, centre)
+    lead, columns = x.shape[:axis], x.shape[axis:]
+    whole = [None if p is None or p.shape != columns or p.dtype != x.dtype else p.reshape(-1) for p in (scale, bias)]
+    factors, terms = whole if whole[0] is not None or scale is None else (None, None)
+    y, means, inverse = standardise(x.reshape(prod(lead), prod(columns)), epsilon, centre, factors, terms)
     y = y.reshape(x.shape)
-    if scale is not None:
+    if scale is not None and factors is None:
         np.multiply(y, scale, out=y)
-    if bias is not None:
+    if bias is not None and terms is None:
         np.add(y, bias, out=y)
     kept = (*lead, *(1,) * (x.ndim - axis))
     return y, means.reshape(kept), inverse.reshape(kept)
