@@ -19,6 +19,27 @@ def shown(lab: Lab, name: str) -> Widget:
     return lab.widget()
 
 
+def test_weights_that_nodes_make_have_no_boxes_and_a_selection_is_sought(lab: Lab) -> None:
+    widget = shown(lab, "light_squeezenet")
+    weights, last = widget.node("conv1_w_0"), widget.evaluate("h => [...h.store.nodes.keys()].at(-1)")
+    widget.evaluate("h => h.view.unfoldAll()")
+    widget.wait("(h, last) => h.view.debug().boxes.some(({ kind, id }) => kind === 'node' && id === last)", last)
+    boxed = "(h, node) => h.view.debug().boxes.some(({ kind, id }) => kind === 'node' && id === node)"
+    assert not widget.evaluate(boxed, weights)
+    widget.press("k")
+    widget.wait(boxed, weights)
+    widget.press("k")
+    widget.wait(f"(h, node) => !({boxed})(h, node)", weights)
+
+    # what Python selects comes into view
+    for node in (last, widget.evaluate("(h, node) => h.store.uses(h.store.nodes.get(node).outputs[0])[0].node", weights)):
+        lab.python(f"view.selection = [model.node({node})]; print(0)")
+        widget.wait("(h, node) => h.app.selection[0] === node", node)
+        place, box = widget.get("stage").bounding_box(), widget.box(node)
+        assert place and box
+        assert place["y"] <= box["y"] <= place["y"] + place["height"] - box["h"]
+
+
 def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget = shown(lab, "mobilenet_fp16")
     names = lab.python(

@@ -247,13 +247,15 @@ export class App {
     this.#selected(nodes);
   }
 
-  /** Selects without telling the kernel, which has just told us. */
+  /** Selects what was selected elsewhere and moves to it, without telling the kernel, which has just told us. */
   selectFromKernel(nodes: number[]): void {
     const known = nodes.filter((id) => this.store.nodes.has(id));
     const before = this.selection;
     if (before.length === known.length && before.every((id, i) => id === known[i])) return;
     this.subject.value = known.length ? { kind: "nodes", nodes: known } : NOTHING;
-    if (this.picture) this.picture.selection = known;
+    if (!this.picture) return;
+    this.picture.selection = known;
+    if (known.length) this.picture.seek();
   }
 
   selectValue(value: number): void {

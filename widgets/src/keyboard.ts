@@ -42,13 +42,14 @@ function handleTravel(app: App, key: string): boolean {
   return true;
 }
 
-/** Bookmark, Next bookmark, Map, ways: [ what a node depends on, ] what depends on it, Paths between two. */
+/** Bookmark, Next bookmark, Map, constants with K, ways: [ what a node depends on, ] what depends on it, Paths between two. */
 function handleLook(app: App, key: string, shift: boolean): boolean {
   const { selection } = app;
   if (key === "b" && selection.length) app.travel.toggleBookmarks(selection);
   else if (key === "n") app.travel.nextBookmark(shift ? -1 : 1);
   else if (key === "?") app.keysOpen.value = !app.keysOpen.value;
   else if (key === "m") app.picture?.toggleMinimap();
+  else if (key === "k" && app.picture) app.picture.constants = !app.picture.constants;
   else if (key === "[" && selection.length) app.travel.light(selection, "ancestors");
   else if (key === "]" && selection.length) app.travel.light(selection, "descendants");
   else if (key === "p" && selection.length > 1) app.travel.lightPaths(selection);

@@ -57,6 +57,8 @@ export interface Picture {
   flow: Flow;
   /** Whether what is many times taller than wide is drawn in columns. */
   columns: boolean;
+  /** Whether nodes that only make parameters have boxes of their own. */
+  constants: boolean;
   readonly scope: number;
   readonly place: Place;
   /** Goes to a place; where boxes have moved since, to a node instead (0: none). */
@@ -64,6 +66,8 @@ export interface Picture {
   fit(): void;
   /** What is at a point of the browser's viewport; null outside of the picture. */
   targetAt(clientX: number, clientY: number): PointerTarget | null;
+  /** Moves to what is selected if nothing of it shows; opens nothing. */
+  seek(): void;
   reveal(node: number, options?: { select?: boolean }): void;
   fold(group: number): void;
   unfold(group: number): void;

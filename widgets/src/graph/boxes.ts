@@ -21,6 +21,8 @@ export interface Box {
   subtitle: string;
   /** Whether a line of facts stands below; its text is facts() of the moment. */
   hasFacts: boolean;
+  /** Of a node: values that are its parameters. */
+  parameters: readonly number[];
   /** Operator category of a node. */
   category: string;
   /** It can be opened to a frame. */
@@ -50,20 +52,23 @@ export function entrances(store: Store): Entrances {
 /** The box of an item; what is open is a frame and gets its size from its content. */
 export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
   const kind = kindOf(key), id = idOf(key);
-  if (kind === NODE) return nodeBox(store, doors, key, id, hierarchy.nested && hierarchy.containers.has(key), measure);
+  if (kind === NODE) return nodeBox(store, hierarchy, doors, key, measure);
   if (kind === GROUP || kind === BODY || kind === RUN) return groupBox(hierarchy, key, measure);
   return terminalBox(store, key, kind, id, measure);
 }
 
-function nodeBox(store: Store, doors: Entrances, key: number, id: number, folds: boolean, measure: Measure): Box {
-  const node = store.nodes.get(id)!;
+const NONE: readonly number[] = [];
+
+function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
+  const id = idOf(key), node = store.nodes.get(id)!, folds = hierarchy.nested && hierarchy.containers.has(key);
+  const found = node.inputs.filter((value) => isParameter(store, hierarchy, value)), parameters = found.length ? found : NONE;
   const title = opTitle(node.op), subtitle = nodeSubtitle(node.name, node.op);
-  const hasFacts = parameterFacts(store, id).length > 0;
+  const hasFacts = parameterFacts(store, parameters).length > 0;
   const scope = (node.category === "function" ? doors.get(title) : undefined) ?? 0;
   const text = Math.max(measure(title, "title") + (scope || folds ? 20 : 0), measure(subtitle, "text"));
   const width = Math.max(hasFacts ? FACTS_WIDTH : MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + (subtitle ? TEXT_LINE : 0) + (hasFacts ? TEXT_LINE : 0);
-  return { key, kind: NODE, id, title, subtitle, hasFacts, category: node.category, folds, scope, width, height };
+  return { key, kind: NODE, id, title, subtitle, hasFacts, parameters, category: node.category, folds, scope, width, height };
 }
 
 /** Room behind the size of a run for how many there are. */
@@ -77,7 +82,7 @@ function groupBox(hierarchy: Hierarchy, key: number, measure: Measure): Box {
   const width = Math.max(GROUP_MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + 4;
   return {
-    key, kind, id: idOf(key), title: group.name, subtitle, hasFacts: false, category: "", folds: true, scope: 0, width, height,
+    key, kind, id: idOf(key), title: group.name, subtitle, hasFacts: false, parameters: NONE, category: "", folds: true, scope: 0, width, height,
   };
 }
 
@@ -86,7 +91,7 @@ function terminalBox(store: Store, key: number, kind: Kind, id: number, measure:
   const hasFacts = kind === INPUT || kind === OUTPUT;
   const width = clampWidth(Math.max(measure(title, "text"), hasFacts ? 72 : 40) + 2 * PADDING + 4);
   const height = TERMINAL_HEIGHT + (hasFacts ? TEXT_LINE - 2 : 0);
-  return { key, kind, id, title, subtitle: "", hasFacts, category: "", folds: false, scope: 0, width, height };
+  return { key, kind, id, title, subtitle: "", hasFacts, parameters: NONE, category: "", folds: false, scope: 0, width, height };
 }
 
 /** Widths in steps, so that columns of boxes line up and equal blocks get equal layouts. */
@@ -94,23 +99,23 @@ function clampWidth(width: number): number {
   return Math.min(MAX_WIDTH, Math.max(MIN_WIDTH, Math.ceil(width / STEP) * STEP));
 }
 
-function isParameter(store: Store, value: number): boolean {
-  return value > 0 && ((store.values.get(value)?.flags ?? 0) & INITIALIZER) > 0;
+/** Whether a value is a weight, or made of weights by nodes that have no box. */
+function isParameter(store: Store, { inlined }: Hierarchy, value: number): boolean {
+  return value > 0 && (((store.values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || inlined.has(store.maker(value)));
 }
 
 /** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7", "bias 64"). */
 export function facts(store: Store, box: Box): string[] {
   if (!box.hasFacts) return [];
-  return box.kind === NODE ? parameterFacts(store, box.id) : [store.values.get(box.id)?.label ?? ""].filter(Boolean);
+  return box.kind === NODE ? parameterFacts(store, box.parameters) : [store.values.get(box.id)?.label ?? ""].filter(Boolean);
 }
 
-/** Names and shapes of a node's parameters; those that have no name worth showing only where they have two axes. */
-function parameterFacts(store: Store, node: number): string[] {
+/** Names and shapes of parameters; those that have no name worth showing only where they have two axes. */
+function parameterFacts(store: Store, parameters: readonly number[]): string[] {
   const parts: string[] = [];
-  for (const id of store.nodes.get(node)?.inputs ?? []) {
-    if (!isParameter(store, id)) continue;
-    const { name, label } = store.values.get(id)!;
-    const short = parameterName(name);
+  for (const id of parameters) {
+    const { name, label, flags } = store.values.get(id) ?? { name: "", label: "", flags: 0 };
+    const short = flags & INITIALIZER ? parameterName(name) : "";
     if (label && (short || label.includes("×"))) parts.push(short ? `${short} ${label}` : label);
   }
   return parts;

@@ -49,6 +49,7 @@ export class Explorer {
   #build = 0;
   #flow: Flow = "down";
   #columns = true;
+  #constants = false;
 
   constructor(store: Store, camera: Camera, measure: Measure, options: ExplorerOptions) {
     this.#store = store;
@@ -82,6 +83,18 @@ export class Explorer {
     if (columns === this.#columns) return;
     this.#columns = columns;
     this.#redraw();
+  }
+
+  get constants(): boolean {
+    return this.#constants;
+  }
+
+  /** Whether nodes that only make parameters have boxes of their own. */
+  set constants(constants: boolean) {
+    if (constants === this.#constants) return;
+    this.#constants = constants;
+    this.#hierarchy = null;
+    this.#rebuild(this.#anchors());
   }
 
   /** Lays out everything anew; what is looked at stays in view. */
@@ -135,7 +148,7 @@ export class Explorer {
 
   /** The groups of the scope, and how it is looked at: unfolded for a first look. */
   #look(): { hierarchy: Hierarchy; viewpoint: Viewpoint } {
-    const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.scope));
+    const hierarchy = (this.#hierarchy ??= new Hierarchy(this.#store, this.scope, this.#constants));
     const { viewpoint } = this;
     if (!viewpoint.looked) {
       viewpoint.looked = true;
@@ -203,6 +216,14 @@ export class Explorer {
       this.#goTo(place.scope);
       this.#rebuild(null, there);
     }
+  }
+
+  /** Whether there are boxes, other than frames, in a rectangle of the screen. */
+  isOccupied(left: number, top: number, right: number, bottom: number): boolean {
+    const camera = this.#camera, { index } = this;
+    if (!index) return false;
+    const found = index.boxesIn(camera.toSceneX(left), camera.toSceneY(top), camera.toSceneX(right), camera.toSceneY(bottom));
+    return found.some((i) => !index.scene.frame[i]);
   }
 
   /** Shows all that there is. */
@@ -296,6 +317,17 @@ export class Explorer {
     const container = hierarchy.containerOf(shown) ?? 0;
     this.#bring(container > 0 ? withOpen(hierarchy, this.viewpoint.open, container) : this.viewpoint.open, () => this.index!.scene.indexOf.get(key));
     return key;
+  }
+
+  /** Brings the first of some boxes into view if none of them is. */
+  seek(boxes: readonly number[]): void {
+    const camera = this.#camera, scene = this.index?.scene, [first] = boxes;
+    if (!scene || first === undefined) return;
+    const { x, y, width, height } = camera.view;
+    if (boxes.some((i) => scene.x[i]! < x + width && scene.x[i]! + scene.w[i]! > x && scene.y[i]! < y + height && scene.y[i]! + scene.h[i]! > y)) return;
+    this.#options.leaving();
+    this.viewpoint.bringIntoView(camera, scene, first, 0);
+    this.#options.shown();
   }
 
   /** Brings the box or frame of a group into view, with what is around it open; false where it has none. */

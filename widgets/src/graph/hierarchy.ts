@@ -1,9 +1,10 @@
 /**
  * The tree of what is inside what in one scope: groups, runs of equal groups, nodes with subgraphs, and those subgraphs,
- * without the groups that would frame a single thing; and which Constant nodes are drawn inside the nodes that read them.
+ * without the groups that would frame a single thing; and which nodes only make parameters and are drawn inside what reads them.
  */
 
 import type { GroupRecord, NodeRecord, ScopeRecord, Store } from "../store.ts";
+import { INITIALIZER } from "../protocol.ts";
 import { BODY, GROUP, NODE, RUN, idOf, keyOf } from "./keys.ts";
 import { relativeName } from "./names.ts";
 import { findRuns } from "./runs.ts";
@@ -39,7 +40,7 @@ export class Hierarchy {
   readonly scope: number;
   /** Ids of the nodes with boxes, in file order, scope by scope. */
   readonly nodes: number[] = [];
-  /** Constant nodes without a box of their own, and the first node that reads each. */
+  /** Nodes that only make parameters and have no box of their own, and the first node with one that reads each. */
   readonly inlined = new Map<number, number>();
   readonly containers = new Map<number, Container>();
   /** Whether subgraphs are part of it. */
@@ -50,12 +51,16 @@ export class Hierarchy {
   /** By the node's id, NOWHERE for others: arrays, since they are asked for every wire of a model. */
   readonly #containerOf: Float64Array;
   readonly #place: Int32Array;
+  /** Nodes with subgraphs. */
+  readonly #hosts: ReadonlySet<number>;
 
-  constructor(store: Store, scope: number) {
+  /** `constants`: nodes that only make parameters have boxes too. */
+  constructor(store: Store, scope: number, constants = false) {
     this.scope = scope;
     this.#store = store;
     this.#homes = homesOf(store, scope);
     this.nested = this.#homes.size > 1;
+    this.#hosts = new Set([...store.scopes.values()].map(({ owner }) => owner));
     const records: NodeRecord[] = [];
     const captured = this.#captured();
     let largest = 0;
@@ -65,13 +70,14 @@ export class Hierarchy {
     for (const node of store.nodes.values()) {
       if (!this.#homes.has(node.scope)) continue;
       records.push(node);
-      const reader = node.op === "Constant" ? this.#reader(node, captured) : 0;
+      const reader = !constants && this.#isParameter(node) ? this.#reader(node, captured) : 0;
       if (reader) this.inlined.set(node.id, reader);
       else {
         this.#place[node.id] = this.nodes.length;
         this.nodes.push(node.id);
       }
     }
+    for (const id of [...this.inlined.keys()].reverse()) this.inlined.set(id, this.#drawn(id));
     this.#buildTree(records);
     for (const each of this.containers.values()) for (const node of each.nodes) this.#containerOf[node] = each.key;
     for (const key of bottomUp(this.containers)) this.#fold(key);
@@ -135,11 +141,29 @@ export class Hierarchy {
     return captured;
   }
 
-  /** The node that a Constant can be drawn inside of; 0 when something else than nodes of its scope reads it. */
-  #reader({ scope, outputs: [value = 0] }: NodeRecord, captured: ReadonlySet<number>): number {
-    const store = this.#store;
-    if (!value || captured.has(value) || store.scopes.get(scope)?.outputs.includes(value)) return 0;
-    return store.uses(value).find(({ node }) => store.nodes.get(node)?.scope === scope)?.node ?? 0;
+  /** Whether a node reads nothing but weights, or what was made of them: what makes those comes before it. */
+  #isParameter({ id, op, inputs }: NodeRecord): boolean {
+    const { values } = this.#store;
+    if (op !== "Constant" && (!inputs.some((value) => value > 0) || this.#hosts.has(id))) return false;
+    return inputs.every((value) => !value || ((values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || this.inlined.has(this.#store.maker(value)));
+  }
+
+  /** The node whose box shows a node. */
+  #drawn(node: number): number {
+    let shown = node;
+    for (let steps = 0; steps <= this.inlined.size && this.inlined.has(shown); steps++) shown = this.inlined.get(shown)!;
+    return shown;
+  }
+
+  /** The node that one can be drawn inside of; 0 when something else than nodes of its scope reads it. */
+  #reader({ scope, outputs }: NodeRecord, captured: ReadonlySet<number>): number {
+    const store = this.#store, given = store.scopes.get(scope)?.outputs, made = outputs.filter((value) => value > 0);
+    if (made.some((value) => captured.has(value) || given?.includes(value))) return 0;
+    for (const value of made) {
+      const reader = store.uses(value).find(({ node }) => store.nodes.get(node)?.scope === scope);
+      if (reader) return reader.node;
+    }
+    return 0;
   }
 
   #add(key: number, parent: number, scope: number, first: number, name = "", kind = ""): Container {

@@ -1,4 +1,8 @@
-/** All of the scene in a corner, with a frame around the part in view: press or drag in it to go there. */
+/**
+ * All of the scene in a corner, with a frame around the part in view: press or drag in it to go there.
+ *
+ * It lies where there is nothing when a scope is first shown, and lets boxes below it show through later on.
+ */
 
 import type { Camera } from "./canvas/camera.ts";
 import { type Palette, readPalette } from "./canvas/theme.ts";
@@ -6,12 +10,16 @@ import { NODE, isTerminal } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
 const WIDEST = 140, TALLEST = 210, LEAST = 34, INSET = 4;
+/** From the edges of the view, as the style sheet has it, and around it. */
+const CORNER = 10, AROUND = 6;
 /** Boxes beyond so many are drawn as every second one, every third one … */
 const DRAWN = 12_000;
 
 export interface MinimapOptions {
   /** The camera was moved. */
   moved(): void;
+  /** Whether there are boxes in a rectangle of the screen. */
+  covers(left: number, top: number, right: number, bottom: number): boolean;
 }
 
 /** How the scene lies in the map: both axes have a scale of their own, as flat graphs are hundreds of times taller than wide. */
@@ -70,9 +78,11 @@ export class Minimap {
   /** Another scene, or other boxes to mark in it. */
   show(scene: Scene, marks: readonly number[]): void {
     if (scene === this.#scene && same(marks, this.#marks)) return;
+    const elsewhere = scene.scope !== this.#scene?.scope;
     this.#scene = scene;
     this.#marks = marks;
     this.#draw();
+    if (elsewhere) this.element.classList.toggle("ol-minimap-left", this.#covers(false) && !this.#covers(true));
     this.follow();
   }
 
@@ -88,6 +98,14 @@ export class Minimap {
     this.#frame.style.transform = `translate(${left + INSET}px, ${top + INSET}px)`;
     this.#frame.style.width = `${Math.max(5, right - left)}px`;
     this.#frame.style.height = `${Math.max(5, bottom - top)}px`;
+    this.element.classList.toggle("ol-minimap-over", this.#covers(this.element.classList.contains("ol-minimap-left")));
+  }
+
+  /** Whether it hides boxes in the left or the right corner. */
+  #covers(isLeft: boolean): boolean {
+    const { width, height } = this.#camera, wide = this.#place.width + 2 * INSET + 2 * AROUND, high = this.#place.height + 2 * INSET + 2 * AROUND;
+    const left = isLeft ? CORNER - AROUND : width - CORNER + AROUND - wide, bottom = height - CORNER + AROUND;
+    return this.#options.covers(left, bottom - high, left + wide, bottom);
   }
 
   destroy(): void {

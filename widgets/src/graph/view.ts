@@ -76,6 +76,8 @@ export class GraphView implements Picture {
   #marks: Marks | null = null;
   #equal: ReadonlyMap<number, readonly number[]> = new Map();
   #ready = false;
+  /** What is selected is to be sought in the first scene. */
+  #seeking = false;
 
   constructor(element: HTMLElement, store: Store, _options: GraphViewOptions = {}) {
     this.#store = store;
@@ -104,7 +106,10 @@ export class GraphView implements Picture {
     this.#flash = new Flash(() => this.#overlayChanged(false), calm);
     const interaction = (this.#interaction = new Interaction(this.#stage()));
     this.#gestures = new Gestures(element, interaction);
-    this.#minimap = new Minimap(element, this.#renderer.camera, { moved: () => this.#cameraChanged() });
+    this.#minimap = new Minimap(element, this.#renderer.camera, {
+      moved: () => this.#cameraChanged(),
+      covers: (left, top, right, bottom) => this.#explorer.isOccupied(left, top, right, bottom),
+    });
     const { signal } = this.#abort;
     element.addEventListener("keydown", (event) => {
       if (handleCanvasKey(interaction, event)) event.preventDefault();
@@ -145,6 +150,7 @@ export class GraphView implements Picture {
     this.#emitter.emit("tall", this.#explorer.index!.scene.isTall);
     this.#overlayChanged(true);
     this.#renderer.changed();
+    if (this.#seeking) this.seek();
   }
 
   /** What a cut line is called at its targets: the name of the value, or of what makes it where that is shorter. */
@@ -285,6 +291,12 @@ export class GraphView implements Picture {
     this.#overlayChanged(true);
   }
 
+  seek(): void {
+    const { ground } = this.#explorer;
+    this.#seeking = !ground;
+    if (ground) this.#explorer.seek([...this.#overlay.selectedBoxes(ground)]);
+  }
+
   get flow(): Flow {
     return this.#explorer.flow;
   }
@@ -299,6 +311,14 @@ export class GraphView implements Picture {
 
   set columns(columns: boolean) {
     this.#explorer.columns = columns;
+  }
+
+  get constants(): boolean {
+    return this.#explorer.constants;
+  }
+
+  set constants(constants: boolean) {
+    this.#explorer.constants = constants;
   }
 
   get selectedGroup(): number {

@@ -12,6 +12,7 @@ const LOOKING: [keys: string, what: string][] = [
   ["Enter", "fold, unfold or enter; with Alt all below"], ["Space", "fit to view; held, drag to pan from anywhere"], ["+ −", "zoom"], ["Ctrl+F", "search"],
   ["V", "go through the values of a node"], ["[ ]", "light what a node depends on, what depends on it"], ["P", "light the ways between two selected nodes"],
   ["Alt+← Alt+→", "back and forward"], ["B N", "bookmark, next bookmark"], ["M", "show or hide the small map"],
+  ["K", "show or hide the nodes that make constants"],
   ["Ctrl+Z Ctrl+Y", "undo, redo"], ["Ctrl+S", "save"], ["Ctrl+C", "copy names"], ["F6", "picture, inspector, drawer, bar"], ["?", "this page"],
   ["Esc", "close, unselect, then back to the notebook"],
 ];

@@ -175,6 +175,10 @@ function viewItems(app: App): Item[] {
     { label: "Fit to view", keys: "Space", testid: "menu-fit", act: () => app.picture?.fit() },
     { label: "Unfold all groups", testid: "menu-unfold-all", act: () => app.picture?.unfoldAll() },
     { label: "Fold all groups", testid: "menu-fold-all", act: () => app.picture?.foldAll() },
+    {
+      label: app.picture?.constants ? "Hide nodes that make constants" : "Show nodes that make constants", keys: "K", testid: "menu-constants",
+      act: () => { if (app.picture) app.picture.constants = !app.picture.constants; },
+    },
     { label: "Show or hide the small map", keys: "M", testid: "menu-map", act: () => app.picture?.toggleMinimap() },
     { label: "Keys…", keys: "?", testid: "menu-keys", act: () => { app.keysOpen.value = true; } },
   ];

@@ -109,6 +109,20 @@ test("constants are drawn inside what reads them, unless something else than a n
   assert.deepEqual([...ground.hierarchy.containers.values()].map(({ size }) => size), [4, 2]);
 });
 
+test("what is made of weights alone is a parameter of what reads it, unless one asks for boxes", () => {
+  const model = new ModelBuilder(), x = model.input("x"), shape = model.parameter("weight_shape", "4");
+  const filled = model.node("ConstantOfShape", [shape], "64×3×7×7"), weight = model.node("Mul", [filled, model.node("Constant", [], "scalar")], "64×3×7×7");
+  const noise = model.node("RandomNormal", [], "8"), dynamic = model.node("ConstantOfShape", [x], "8");
+  model.output(model.node("Conv", [x, weight, noise, dynamic], "1×64×2×2"));
+  const { scene, hierarchy, store, open } = firstScene(model), conv = scene.indexOf.get(keyOf(NODE, 6))!;
+  assert.deepEqual(scene.boxes.filter(({ kind }) => kind === NODE).map(({ title }) => title), ["RandomNormal", "ConstantOfShape", "Conv"]);
+  assert.deepEqual(facts(store, scene.boxes[conv]!), ["64×3×7×7"]);
+  for (const node of [1, 2, 3]) assert.equal(boxOfNode({ hierarchy, open, scene }, node), conv);
+  const all = sceneOf(store, new Hierarchy(store, 1, true), open);
+  assert.equal(all.boxes.length, store.nodes.size + 2);
+  assert.deepEqual(facts(store, all.boxes[all.indexOf.get(keyOf(NODE, 6))!]!), []);
+});
+
 test("new shapes change no box and so no layout", () => {
   const model = residualChain(2);
   const before = firstScene(model).scene;
