@@ -49,9 +49,13 @@ class Bindings(Edges):
 
     def _new_value(self, scope: Scope, name: str, wanted: int) -> ValueRecord:
         vid = wanted if wanted and wanted not in self.values else self.new_id()
-        value = self.values[vid] = ValueRecord(vid, name, scope.id)
+        value = self.values[vid] = ValueRecord(vid, name, scope.id, [], self._unread())
         scope.names[name] = vid
         return value
+
+    def _unread(self) -> Any:
+        """The uses of a value that nobody reads yet."""
+        return {}
 
     def _only_read_inside(self, value: int, scope: Scope) -> bool:
         """Whether an undefined value is read in this scope alone, so that its record may move there."""

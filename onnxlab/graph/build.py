@@ -65,7 +65,7 @@ class Builder(Bindings):
         """First pass: every node and the names it makes, so that the second can resolve names in any order."""
         protos = scope.proto.node[:]
         labels = spread(len(protos))
-        records, values, names, scope_id = [], self.values, scope.names, scope.id
+        records, values, names, scope_id, unread = [], self.values, scope.names, scope.id, self._unread
         for number, proto in enumerate(protos):
             outputs: list[int] = []
             ident = image.nodes[number].id if image else self.new_id()
@@ -79,7 +79,7 @@ class Builder(Bindings):
                     outputs.append(value.id)
                 else:
                     self._last_id = vid = self._last_id + 1
-                    values[vid] = ValueRecord(vid, name, scope_id, [(ident, slot)], {}, ())
+                    values[vid] = ValueRecord(vid, name, scope_id, [(ident, slot)], unread(), ())
                     names[name] = vid
                     outputs.append(vid)
         made = [record.id for record in records]

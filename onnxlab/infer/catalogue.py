@@ -5,17 +5,18 @@ from __future__ import annotations
 import onnx
 
 from onnxlab import schemas
+from onnxlab.graph.glance import MAX_SIGNATURE, Signatures
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.graph.signature import signature
 from onnxlab.infer import known, operators
 from onnxlab.infer.constants import constant_fact
 from onnxlab.infer.context import ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Problem
 from onnxlab.infer.policy import Policy
-from onnxlab.infer.signature import signature
 from onnxlab.infer.sources import Sources
-from onnxlab.infer.symbols import token_of
+from onnxlab.infer.symbols import declared_token
 from onnxlab.shapes import UNKNOWN, Fact
 
 Found = Operator | Fact
@@ -23,14 +24,12 @@ Found = Operator | Fact
 _REFERENCE = b"\xaa\x01"
 """How `ref_attr_name` begins in a serialised attribute; other bytes may look like it, it never looks otherwise."""
 
-_SPARE = 1000
-"""Operators that may be kept beyond one for each node."""
-
 _CONSTANT = b"\x22\x08Constant"
 """How the signature of a Constant begins, of whichever domain."""
 
-_MAX_SIGNATURE = 4096
-"""Bytes up to which a node is recognised by its serialised operator and attributes."""
+_SPARE = 1000
+"""Operators that may be kept beyond one for each node."""
+
 
 
 def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
@@ -59,7 +58,7 @@ class Catalogue:
         self._graph = graph
         self._policy = policy
         self._functions = graph.index.functions
-        self._sources = Sources(graph, token_of(graph))
+        self._sources = Sources(graph, declared_token(graph, policy))
         self.generation = schemas.generation()
         self.by_node: dict[int, Found] = {}
         self.call_nodes: set[int] = set()
@@ -69,6 +68,7 @@ class Catalogue:
         self._annotated = False
         self._roots: dict[int, int] = {}
         self._tables: dict[int, known.Table] = {}
+        self._signatures: dict[int, bytes] = graph.kept.get(Signatures) or {}
 
     def forget_node(self, node: int) -> None:
         """Call it when a node, or anything that its operator depends on, changed."""
@@ -116,16 +116,16 @@ class Catalogue:
         proto, function = node.proto, 0
         if self._functions:
             function = self._functions.get((node.domain, proto.op_type, proto.overload), 0)
+        if not function and not node.inputs and not node.domain and proto.op_type == "Constant":
+            return self._identify_constant(frame, node)  # which may be too large to be serialised for nothing
         if not function and not node.bodies:
-            given = signature(proto.SerializeToString(), self._annotated)
-            constant = given.startswith(_CONSTANT) and not node.domain
-            if len(given) <= _MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
-                if constant:
-                    return self._small_constant(frame, node, given)
+            given = None if self._annotated else self._signatures.get(node.id)
+            given = given or signature(proto.SerializeToString(), self._annotated)
+            if given.startswith(_CONSTANT) and not node.domain:
+                return self._identify_constant(frame, node)
+            if len(given) <= MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
                 operator = self.by_node[node.id] = self._operator(node, proto.attribute, given, 0)
                 return operator
-            if constant:
-                return self._identify_constant(frame, node)
         if function:
             self.call_nodes.add(node.id)
         attributes, refers = self._attributes(frame, proto)
@@ -134,17 +134,6 @@ class Catalogue:
             self._bound.setdefault(node.id, {})[frame.attribute_key] = found
         else:
             self.by_node[node.id] = found
-        return found
-
-    def _small_constant(self, frame: Frame, node: NodeRecord, given: bytes) -> Fact:
-        """The fact of a Constant that most likely was met before; in a call, one without references."""
-        found = known.constants.get(given)
-        if found is None:
-            found = self._constant(frame, node, node.proto.attribute)
-            if node.id in frame.problems:
-                return found
-            known.constants[given] = found
-        self.by_node[node.id] = found
         return found
 
     def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:

@@ -16,6 +16,7 @@ import onnx
 import onnx.shape_inference
 
 from onnxlab import schemas
+from onnxlab.graph.glance import Glance
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import native
 from onnxlab.infer.engine import Inference
@@ -60,7 +61,7 @@ def infer_shapes(
 def _inferred(model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool) -> tuple[ModelGraph, Inference]:
     """A model inferred as onnx would; raises what onnx raises."""
     refuse_cycles(model)
-    graph = ModelGraph(model)
+    graph = Glance(model)
     inference = Inference(graph, Policy(data_prop, "refine", as_onnx=True, cross_check=strict))
     refuse(graph, inference, check_type, strict)
     return graph, inference

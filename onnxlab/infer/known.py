@@ -1,4 +1,4 @@
-"""Operators that any graph of this process may meet, with what was inferred by them; facts of small constants.
+"""Operators that any graph of this process may meet, with what was inferred by them.
 
 Networks are made of the same layers: what a convolution makes of an input of these dims is the same in the next model,
 and in the same one loaded again. Only operators of ONNX and of ONNX Runtime, without bodies, are kept.
@@ -10,13 +10,9 @@ from collections.abc import Hashable
 
 from onnxlab import schemas
 from onnxlab.infer.operators import REMEMBERED, Operator
-from onnxlab.shapes import Fact
 
 OUTCOMES = 50_000
 """How many outcomes may be remembered, by all operators together, before what is kept here is dropped."""
-
-CONSTANTS = 20_000
-"""How many constants are kept."""
 
 _DOMAINS = ("ai.onnx.", "com.microsoft")
 
@@ -24,16 +20,12 @@ Table = dict[object, Operator]
 """Operators by what a node is given, and how many inputs and outputs it has."""
 
 _tables: dict[Hashable, Table] = {}
-constants: dict[bytes, Fact] = {}
-"""Facts by the serialised operator and attributes of a Constant."""
 
 
 def table(environment: Hashable) -> Table:
     """The operators of an environment: everything that decides what an operator does, apart from its node."""
     if REMEMBERED.count > OUTCOMES:
         forget()
-    if len(constants) > CONSTANTS:
-        constants.clear()
     return _tables.setdefault(environment, {})
 
 
@@ -41,7 +33,6 @@ def forget() -> None:
     """Drop what is kept; graphs that use it keep their own."""
     REMEMBERED.count = 0
     _tables.clear()
-    constants.clear()
 
 
 def is_lasting(operator: Operator) -> bool:

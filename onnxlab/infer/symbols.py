@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 from onnxlab import dtypes
 from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer.policy import Policy
 from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, KnownValue, TensorFact, map_dims, replace_symbols, symbol
 from onnxlab.shapes.expressions import Atom
 
@@ -32,6 +33,15 @@ def token_of(graph: ModelGraph) -> int:
     """A number that tells one graph's unknown dims from another's in the same process."""
     found = _tokens.get(graph)
     return found if found is not None else _tokens.setdefault(graph, next(_numbers))
+
+
+def declared_token(graph: ModelGraph, policy: Policy) -> int:
+    """The same for dims that a model declares without a size.
+
+    0 in the place of onnx, where facts end as text and never meet those of another graph: with the same symbols for
+    its inputs every time, what was inferred once is known (`known.py`).
+    """
+    return 0 if policy.as_onnx else token_of(graph)
 
 
 def display_name(value_name: str) -> str:

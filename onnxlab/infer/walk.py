@@ -25,7 +25,7 @@ from onnxlab.infer.operators import Operator, Outcome, Problem
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy, refined
 from onnxlab.infer.sifting import Inputs, bare, bounded, incomplete, is_plain, not_facts, relevant
 from onnxlab.infer.sources import Sources
-from onnxlab.infer.symbols import has_holes, settle, settle_inside, token_of
+from onnxlab.infer.symbols import declared_token, has_holes, settle, settle_inside, token_of
 from onnxlab.shapes import UNKNOWN, Fact, FactError
 
 
@@ -43,7 +43,7 @@ class Walker:
         self.token = token_of(graph)
         self.calls = Calls(self)
         self.catalogue = catalogue_of(graph, policy)
-        self.sources = Sources(graph, self.token, self.catalogue.tensors)
+        self.sources = Sources(graph, declared_token(graph, policy), self.catalogue.tensors)
         self._by_node = self.catalogue.by_node
         self._adjusts = not policy.is_default
         self.overruled: dict[int, Fact] = {}

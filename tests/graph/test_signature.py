@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
-from onnxlab.infer.signature import signature
+from onnxlab.graph.signature import signature
 
 names = st.lists(st.text(max_size=300), max_size=3)
 texts = st.text(max_size=200)
