@@ -48,6 +48,7 @@ _WORTH = 5
 @cache
 def _rules() -> Callable[[NodeView], Any]:
     for family in _FAMILIES:
+        background.rest()
         importlib.import_module(f"onnxlab.execution.compiled.rules.{family}")
     return importlib.import_module("onnxlab.execution.compiled.rules.registry").find  # type: ignore[no-any-return]
 

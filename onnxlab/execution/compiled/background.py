@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,11 @@ _jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
 _pending = 0
 _settled = threading.Condition()
 _thread: threading.Thread | None = None
+
+_SPELL = 1e-3
+"""Seconds of work after which the background thread rests, twice as long: it needs the interpreter that runs need."""
+_LONGEST_REST = 0.05
+_rested = 0.0  # what the thread had worked when it last rested
 
 _POLITE = 5e-5
 """Seconds after which the background thread gives way to one that wants to go on, where Python's own wait is 5 ms:
@@ -41,10 +47,21 @@ def is_here() -> bool:
     return threading.current_thread() is _thread
 
 
+def rest() -> None:
+    """Between two pieces of a job: let runs go on, if this is the background thread and it has worked for a while."""
+    global _rested
+    if is_here():
+        spent = time.thread_time() - _rested
+        if spent > _SPELL:
+            time.sleep(min(2 * spent, _LONGEST_REST))
+            _rested = time.thread_time()
+
+
 def _work() -> None:
-    global _pending
+    global _pending, _rested
     while True:
         job = _jobs.get()
+        _rested = time.thread_time()
         try:
             with _polite():
                 job()

@@ -200,6 +200,7 @@ class Region:
         node: NodeView | None = None
         try:
             for step in self._fused:
+                background.rest()
                 if isinstance(step, Fused):
                     step.lower(binder, lower)
                 else:

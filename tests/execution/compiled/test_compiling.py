@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import pytest
@@ -34,6 +35,26 @@ def test_it_ends_with_us():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+def test_the_background_thread_rests_longer_than_it_works(monkeypatch):
+    rests, spells = [], []
+    monkeypatch.setattr(background.time, "sleep", rests.append)
+
+    def job():
+        for _ in range(5):
+            began = time.thread_time()
+            while time.thread_time() - began < 3e-3:
+                pass
+            spells.append(time.thread_time() - began)
+            background.rest()
+
+    background.do(job)
+    assert background.wait(60)
+    job()  # who waits for a plan waits no longer than it takes
+    assert len(spells) == 10
+    assert len(rests) == 5
+    assert all(rest >= min(spell, 0.05) for rest, spell in zip(rests, spells, strict=False))
 
 
 def test_one_that_ended_is_started_anew(monkeypatch):
