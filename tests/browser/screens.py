@@ -3,6 +3,7 @@
 python -m tests.browser.screens [STATE …]
 """
 
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -121,6 +122,7 @@ def main(names: list[str]) -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
     chosen = names or [*STATES, "export"]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        os.environ["ONNXLAB_STATE_HOME"] = folder  # no edits of other sessions to recover
         jupyter = Jupyter(Path(folder))
         browser = playwright.chromium.launch(executable_path=chromium(), args=list(FLAGS))
         try:

@@ -40,6 +40,8 @@ export class Minimap {
   #palette: Palette | null = null;
   #scene: Scene | null = null;
   #place = { width: 0, height: 0, sx: 1, sy: 1 };
+  /** Size of the view that it was drawn for. */
+  #room = { width: 0, height: 0 };
   #marks: readonly number[] = [];
   #wanted = true;
 
@@ -92,6 +94,7 @@ export class Minimap {
     const all = !scene || (view.width >= scene.width * 0.98 && view.height >= scene.height * 0.98);
     this.element.hidden = all || !this.#wanted;
     if (!scene || this.element.hidden) return;
+    if (this.#camera.width !== this.#room.width || this.#camera.height !== this.#room.height) this.#draw();
     const { width, height, sx, sy } = this.#place;
     const left = Math.max(0, view.x * sx), top = Math.max(0, view.y * sy);
     const right = Math.min(width, (view.x + view.width) * sx), bottom = Math.min(height, (view.y + view.height) * sy);
@@ -115,7 +118,7 @@ export class Minimap {
   #draw(): void {
     const scene = this.#scene;
     if (!scene) return;
-    const place = (this.#place = placing(scene, { width: this.#host.clientWidth, height: this.#host.clientHeight }));
+    const place = (this.#place = placing(scene, (this.#room = { width: this.#camera.width, height: this.#camera.height })));
     const ratio = this.element.ownerDocument.defaultView?.devicePixelRatio || 1;
     this.#canvas.width = Math.round(place.width * ratio);
     this.#canvas.height = Math.round(place.height * ratio);

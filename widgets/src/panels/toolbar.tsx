@@ -111,12 +111,12 @@ function RunButtons({ app }: { app: App }) {
       </div>
     );
   }
-  const title = selected.length ? `Run the selection (${plural(selected.length, "node")})` : "Run the whole model";
+  const title = selected.length ? `Run what is selected (${plural(selected.length, "node")}); select nothing (Esc) to run all` : "Run the whole model";
   return (
     <div class="ol-tool-group">
       <ToolButton
         icon="run" testid="toolbar-run" title={title} disabled={!able}
-        label={selected.length ? `Run ${plural(selected.length, "node")}` : "Run all"}
+        label={selected.length ? "Run selected" : "Run all"}
         onClick={() => void app.run(selected.length ? selected : null)}
       />
       <ToolButton
