@@ -157,7 +157,7 @@ def editing() -> Iterator[Line]:
         taken = []
         for place in range(100):
             best = float("inf")
-            for _ in range(5):
+            for _ in range(15):
                 node = graph.nodes[graph.main.node_ids[place * (size - 1) // 99]]
                 start = time.perf_counter()
                 edit(graph, node, next(count))

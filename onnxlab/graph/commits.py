@@ -209,6 +209,8 @@ class Touch:
 
 def _parted(touched: Collection[int], records: Mapping[int, Any]) -> tuple[frozenset[int], frozenset[int]]:
     """(those that are there, those that are not) of some ids."""
+    if not touched:
+        return _NONE, _NONE
     there = frozenset(filter(records.__contains__, touched))
     return there, _NONE if len(there) == len(touched) else frozenset(touched) - there
 

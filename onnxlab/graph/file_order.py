@@ -7,7 +7,7 @@ from typing import overload
 
 from onnxlab.graph.labels import label_between, spread
 
-BLOCK = 4096
+BLOCK = 2048
 """Ids in a block of a file just read; one that has grown to twice as many is cut in two."""
 
 

@@ -212,6 +212,10 @@ class ModelGraph:
         """Ids of the nodes of a scope that have a name, in file order."""
         return self._names.nodes_called(scope, name)
 
+    def name_tells(self, scope: Scope, name: str) -> bool:
+        """Whether one node alone of a scope has a name."""
+        return self._names.tells(scope, name)
+
     def label(self, node: NodeRecord) -> str:
         """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
         return node.name or f"{node.op_type}#{self.scopes[node.scope].position(node)}"

@@ -57,9 +57,9 @@ class NodeNames:
                 return found
         raise NameLookupError(f"no node is called {key!r}, and none makes a value of that name.{self._suggest(key)}")
 
-    def called(self, scope: Scope, name: str) -> list[int]:
-        """Ids of the nodes of a scope with a name."""
-        return list(self._names(scope).get(name, ()))
+    def tells(self, scope: Scope, name: str) -> bool:
+        """Whether one node alone of a scope has a name."""
+        return len(self._names(scope).get(name, ())) == 1
 
     def _in_scope(self, scope: Scope, name: str, key: str) -> int:
         ids = self.nodes_called(scope, name)
@@ -81,7 +81,8 @@ class NodeNames:
         return 0
 
     def _names(self, scope: Scope) -> dict[str, dict[int, None]]:
-        self._refresh()
+        if self._stale:
+            self._refresh()
         found = self._by_name.get(scope.id)
         if found is None:
             found = self._by_name[scope.id] = {}
@@ -110,11 +111,6 @@ class NodeNames:
     def _suggest(self, key: str) -> str:
         names = self._names(self._graph.main)
         return suggestion(key, [*names, *self._graph.main.names])
-
-
-def nodes_called(graph: "ModelGraph", scope: Scope, name: str) -> list[int]:
-    """Ids of the nodes of a scope with a name."""
-    return graph._names.called(scope, name)
 
 
 def resolve_value(graph: "ModelGraph", key: str) -> int:

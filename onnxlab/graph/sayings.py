@@ -4,7 +4,7 @@ A change holds a whole message; what was said was one dim, or an array. So it is
 message of the one that stands there, and only one that does so to the byte is used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +31,8 @@ _WRITTEN = frozenset((
 
 def statement(graph: "ModelGraph", change: Change) -> str:
     """What a person would write for a change that is about to be applied; "" where there is no such thing."""
-    if isinstance(change, SetFormal):
-        return _declaration(graph, change)
-    if isinstance(change, SetInitializer) and not change.sparse and isinstance(change.tensor, onnx.TensorProto):
-        return _array(graph, change)
-    return ""
+    say = _SAYINGS.get(type(change))
+    return say(graph, change) if say else ""
 
 
 def value_handle(graph: "ModelGraph", value: ValueRecord) -> str:
@@ -97,6 +94,8 @@ def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
 def _array(graph: "ModelGraph", change: SetInitializer) -> str:
     """An array that replaces the data of an initializer, or comes under a new name."""
     scope, tensor = graph.scopes[change.scope], change.tensor
+    if change.sparse or not isinstance(tensor, onnx.TensorProto):
+        return ""
     value = graph.values.get(scope.names.get(change.name, 0))
     old = value.initializer if value is not None else None
     if value is not None and (value.is_input or not isinstance(old, onnx.TensorProto)):
@@ -128,3 +127,6 @@ def _written(tensor: onnx.TensorProto) -> tuple[str, "np.ndarray[Any, Any]"] | N
     if array.size == 0 or not np.isfinite(array).all():
         return None
     return f"np.array({array.tolist()!r}, {str(array.dtype)!r})", array
+
+
+_SAYINGS: dict[type[Any], Callable[["ModelGraph", Any], str]] = {SetFormal: _declaration, SetInitializer: _array}

@@ -76,13 +76,12 @@ if __name__ == "__main__":
 
 def deed(graph: "ModelGraph", change: Change) -> Deed:
     """Take down a change that is about to be applied to the graph, in a few microseconds."""
-    if isinstance(change, changes.SetAttribute):
-        return Deed(change, _subject(graph, change), _fits(graph, change))
-    return Deed(change, _subject(graph, change), True, statement(graph, change))
+    fits = type(change) is not changes.SetAttribute or _fits(graph, change)
+    return Deed(change, _subject(graph, change), fits, statement(graph, change))
 
 
-def _fits(graph: "ModelGraph", change: changes.SetAttribute) -> bool:
-    """Whether the operator that a node is takes an attribute with this value."""
+def _fits(graph: "ModelGraph", change: Any) -> bool:
+    """Whether the operator that a node is takes what a SetAttribute gives it."""
     node, proto = graph.nodes[change.node], change.proto
     schema = graph.schema(node)
     if proto is None or schema is None or function_key(node.proto) in graph.index.functions:
@@ -112,7 +111,7 @@ def _subject(graph: "ModelGraph", change: Change) -> str:
 def _node(graph: "ModelGraph", node: NodeRecord) -> str:
     scope = graph.scopes[node.scope]
     name, main = node.proto.name, scope is graph.main
-    if main and name and graph.nodes_called(scope, name) == [node.id]:
+    if main and name and graph.name_tells(scope, name):
         return f"model.nodes[{name!r}]"
     position = scope.position(node)
     if main:
