@@ -56,8 +56,15 @@ class Builder(Bindings):
     def _declare_initializers(self, scope: Scope, ids: dict[str, int]) -> None:
         if scope.is_function:
             return
+        values, names, scope_id, unread = self.values, scope.names, scope.id, self._unread
         for tensor in scope.proto.initializer[:]:
-            self._declared(scope, tensor.name, ids).initializer = tensor
+            name = tensor.name
+            if name in names or ids:
+                self._declared(scope, name, ids).initializer = tensor
+            else:
+                self._last_id = vid = self._last_id + 1
+                values[vid] = ValueRecord(vid, name, scope_id, [], unread(), (), False, tensor)
+                names[name] = vid
         for sparse in scope.proto.sparse_initializer[:]:
             self._declared(scope, sparse.values.name, ids).initializer = sparse
 

@@ -15,6 +15,7 @@ from onnxlab.shapes import UNKNOWN, Expr, Fact, text
 from onnxlab.shapes.expressions import Atom
 
 _VALUE_INFO = onnx.GraphProto.DESCRIPTOR.fields_by_name["value_info"].number
+_TAG = _VALUE_INFO << 3 | 2
 
 
 class Writer:
@@ -47,7 +48,11 @@ class Writer:
                     self._refine(name, encoded, declared, outputs)
                 else:
                     written = name if isinstance(name, bytes) else name.encode()
-                    new.append(field(_VALUE_INFO, field(1, written) + encoded))
+                    size = len(written) + len(encoded) + 2
+                    if size < 128:  # as most are: the two fields at once
+                        new.append(b"%c%c\n%c%b%b" % (_TAG, size, size - len(encoded) - 2, written, encoded))
+                    else:
+                        new.append(field(_VALUE_INFO, field(1, written) + encoded))
         scope.proto.MergeFromString(b"".join(new))
 
     def _encoded(self, fact: Fact) -> bytes:
