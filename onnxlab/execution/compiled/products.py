@@ -111,7 +111,7 @@ def panels(columns: int) -> int:
 
 
 def pack(weights: Array) -> Array:
-    """[batches, depth, columns] to [batches, panels, depth, COLUMNS], filled up with zeros, from a line of the cache on."""
+    """[batches, depth, columns] to [batches, panels, depth, COLUMNS], filled up with zeros; at a line of the cache."""
     batches, depth, columns = weights.shape
     count, width = panels(columns), host().columns
     packed = aligned(batches * count * depth * width * 4).view(np.float32).reshape(batches, count, depth, width)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
@@ -54,7 +55,7 @@ from onnxlab.execution.compiled.records import FLOAT, SHORT
 
 _I64, _I32, _I16, _I8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
 _PANEL = COLUMNS * 4
-_SUMS = ROWS * _PANEL
+_ZERO = np.float32(0.0)
 
 
 def make_tile(rows: int, narrow: bool) -> Any:
@@ -125,40 +126,27 @@ def _build(
             builder.store(builder.load(place), pointer(builder, where, INTEGERS), align=4)
 
 
-_full, _half, _pair, _single = (make_tile(rows, narrow=False) for rows in (ROWS, HALF_ROWS, 2, 1))
-_narrow_full, _narrow_half, _narrow_pair, _narrow_single = (
-    make_tile(rows, narrow=True) for rows in (ROWS, HALF_ROWS, 2, 1)
-)
+def _sums_of(narrow: bool) -> Any:
+    """`tile_sums` for one kind of weights."""
+    full, half, pair, single = (make_tile(rows, narrow) for rows in (ROWS, HALF_ROWS, 2, 1))
+
+    def sums_of(left, x, o, tap_bytes, taps, length, w, zeros, sums):
+        if left > HALF_ROWS:
+            full(x, o, tap_bytes, taps, length, w, zeros, sums)
+            return ROWS
+        if left > 2:
+            half(x, o, tap_bytes, taps, length, w, zeros, sums)
+            return HALF_ROWS
+        if left == 2:
+            pair(x, o, tap_bytes, taps, length, w, zeros, sums)
+            return 2
+        single(x, o, tap_bytes, taps, length, w, zeros, sums)
+        return 1
+
+    return helper(sums_of)
 
 
-@helper
-def _wide_sums(left, x, o, tap_bytes, taps, length, w, zeros, sums):
-    if left > HALF_ROWS:
-        _full(x, o, tap_bytes, taps, length, w, zeros, sums)
-        return ROWS
-    if left > 2:
-        _half(x, o, tap_bytes, taps, length, w, zeros, sums)
-        return HALF_ROWS
-    if left == 2:
-        _pair(x, o, tap_bytes, taps, length, w, zeros, sums)
-        return 2
-    _single(x, o, tap_bytes, taps, length, w, zeros, sums)
-    return 1
-
-
-@helper
-def _narrow_sums(left, x, o, tap_bytes, taps, length, w, zeros, sums):
-    if left > HALF_ROWS:
-        _narrow_full(x, o, tap_bytes, taps, length, w, zeros, sums)
-        return ROWS
-    if left > 2:
-        _narrow_half(x, o, tap_bytes, taps, length, w, zeros, sums)
-        return HALF_ROWS
-    if left == 2:
-        _narrow_pair(x, o, tap_bytes, taps, length, w, zeros, sums)
-        return 2
-    _narrow_single(x, o, tap_bytes, taps, length, w, zeros, sums)
-    return 1
+_wide_sums, _narrow_sums = _sums_of(narrow=False), _sums_of(narrow=True)
 
 
 @helper
@@ -170,34 +158,33 @@ def tile_sums(narrow, left, x, o, tap_bytes, taps, length, w, zeros, sums):
 
 
 @helper
-def finish(sums, y, residual, columns, bias, scale, shift, factor, low, high, kind):
-    """Write the sums of one row of a panel; `bias` is int32, `residual` 0 where absent."""
+def finish(sums, rows, y, places, residual, sources, columns, bias, scale, shift, factor, low, high, kind):
+    """Write the sums of the rows of a tile, under one panel; `bias` is int32, `residual` 0 where absent."""
     for v in range(0, min(columns, COLUMNS), WIDTH):
         at, count = v * 4, min(columns - v, WIDTH)
-        if bias:
-            add_i32(sums + at, bias + at)
-        if kind not in (FLOAT, SHORT):
-            copy_bytes(y + at, sums + at, count * 4)
-            continue
-        value = load_i32(sums + at)
-        if scale:
-            value = value * (load(scale + at) * factor)
-        else:
-            value = value * factor
-        if shift:
-            value = value + load(shift + at)
-        if residual:
-            value = value + (load(residual + at) if count == WIDTH else load_part(residual + at, count))
-        if kind == SHORT:
-            value = vround(value)
-        value = select(less(value, low), low, value)
-        value = select(greater(value, high), high, value)
-        if kind == SHORT:
-            _put_short(y + v * 2, value, count, sums + at)
-        elif count == WIDTH:
-            store(y + at, value)
-        else:
-            store_part(y + at, value, count)
+        gain = load(scale + at) * factor if scale else factor
+        offset = load(shift + at) if shift else splat(_ZERO)
+        for m in range(rows):
+            spot, to = sums + m * _PANEL + at, y + get_i32(places + m * 4)
+            if bias:
+                add_i32(spot, bias + at)
+            if kind not in (FLOAT, SHORT):
+                copy_bytes(to + at, spot, count * 4)
+                continue
+            value = load_i32(spot) * gain + offset
+            if residual:
+                behind = residual + get_i32(sources + m * 4) + at
+                value = value + (load(behind) if count == WIDTH else load_part(behind, count))
+            if kind == SHORT:
+                value = vround(value)
+            value = select(less(value, low), low, value)
+            value = select(greater(value, high), high, value)
+            if kind == SHORT:
+                _put_short(to + v * 2, value, count, spot)
+            elif count == WIDTH:
+                store(to + at, value)
+            else:
+                store_part(to + at, value, count)
 
 
 @helper
@@ -233,10 +220,8 @@ def dot(record: Any, unit: Any, scratch: Any) -> None:
             count = tile_sums(
                 narrow, last_row - row, x, offsets + row * 4, tap_bytes, taps, length, weights, zeros, scratch
             )
-            for m in range(row, min(row + count, last_row)):
-                behind = residual + get_i32(sources + m * 4) if residual else 0
-                finish(scratch + (m - row) * _PANEL, y + get_i32(places + m * 4), behind, columns - panel * COLUMNS,
-                       bias, scale, shift, factor, low, high, kind)  # fmt: skip
+            finish(scratch, min(count, last_row - row), y, places + row * 4, residual, sources + row * 4,
+                   columns - panel * COLUMNS, bias, scale, shift, factor, low, high, kind)  # fmt: skip
             row += count
 
 
@@ -262,8 +247,11 @@ def depthwise_dot(record: Any, unit: Any, scratch: Any) -> None:
             side = panel * _PANEL
             finish(
                 scratch + side,
-                word(record, 9) + get_i32(places + row * 4) + panel * COLUMNS * item,
-                word(record, 11) + get_i32(sources + row * 4) + side if word(record, 11) else 0,
+                1,
+                word(record, 9) + panel * COLUMNS * item,
+                places + row * 4,
+                word(record, 11) + side if word(record, 11) else 0,
+                sources + row * 4,
                 columns - panel * COLUMNS,
                 word(record, 8) + side if word(record, 8) else 0,
                 word(record, 24) + side if word(record, 24) else 0,

@@ -120,7 +120,7 @@ def tanh(x):
 @helper
 def sigmoid(x):
     """By the exponential of minus the size, which cannot overflow and keeps small results exact."""
-    e = exp(splat(f(0.0)) - vabs(x))
+    e = exp_below(splat(f(0.0)) - vabs(x))
     d = splat(f(1.0)) / (splat(f(1.0)) + e)
     return select(less(x, splat(f(0.0))), e * d, d)
 
