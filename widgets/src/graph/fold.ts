@@ -11,6 +11,8 @@ import { ALL, BODY, RUN, SHOWN, idOf, keyOf, kindOf } from "./keys.ts";
 
 /** Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read it. */
 export const FIRST_LOOK = 100;
+/** And times as many where a small model without names was cut into parts: folded, those say nothing. */
+const NAMELESS = 2;
 
 /**
  * Opens groups from the top down while no more than `limit` boxes show. Groups that look alike (of one parent or of alike
@@ -24,7 +26,8 @@ export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK
   while (level.size) {
     const next = new Map<string, Container[]>();
     for (const { looks, containers, added } of alike(store, hierarchy, level)) {
-      if (shown + added > limit) continue;
+      const [{ kind, parent }] = containers as [Container];
+      if (shown + added > limit * (kind === "cut" && parent === 0 ? NAMELESS : 1)) continue;
       shown += added;
       for (const { key } of containers) open.add(key);
       const inside = containers.flatMap((container) => partsOf(hierarchy, container));

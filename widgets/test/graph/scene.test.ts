@@ -24,6 +24,21 @@ function firstScene(model: ModelBuilder, scope = 1): { store: Store; hierarchy: 
   return { store, hierarchy, open, scene: sceneOf(store, hierarchy, open) };
 }
 
+test("parts without names open up to twice as many boxes: folded they say nothing", () => {
+  const opened = (kind: string): number => {
+    const model = new ModelBuilder();
+    let x = model.input("x");
+    // of different lengths and operators, so that they are no run
+    [50, 51, 52].forEach((count, i) => model.within(`part ${i}`, () => {
+      for (let k = 0; k < count; k++) x = model.node(["Sin", "Cos", "Exp"][i]!, [x], "4");
+    }));
+    for (const group of model.groups) group.kind = kind as typeof group.kind;
+    model.output(x);
+    return firstScene(model).open.size;
+  };
+  assert.deepEqual([opened("scope"), opened("cut")], [1, 3]);
+});
+
 function center(scene: Scene, key: number): [number, number] {
   const i = scene.indexOf.get(key)!;
   return [scene.x[i]! + scene.w[i]! / 2, scene.y[i]! + scene.h[i]! / 2];
