@@ -84,13 +84,13 @@ def _rows(record, panel, scratch):
         while row < rows:
             o, p = word(record, 3) + row * 4, word(record, 4) + row * 4
             if rows - row > HALF_ROWS:
-                full(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns)
+                full(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns, scratch, 0)
                 row += ROWS
             elif rows - row > 1:
-                half(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns)
+                half(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns, scratch, 0)
                 row += HALF_ROWS
             else:
-                single(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns)
+                single(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns, scratch, 0)
                 row += 1
 
 
