@@ -19,8 +19,9 @@ from onnxlab.execution.program import Instruction, Program, Row
 from onnxlab.execution.reporting import failure
 from onnxlab.execution.reuse import spare
 from onnxlab.execution.sizes import UNFIT
-from onnxlab.execution.store import root
 from onnxlab.limits import Body, Limits
+from onnxlab.ops.sequence import Sequence as Counted
+from onnxlab.ops.sequence import root
 from onnxlab.shapes import Fact
 
 _SMALL = 1 << 16  # bytes; arrays below it are not counted: that would cost more than they hold
@@ -97,10 +98,15 @@ def _buffers(value: Any) -> list[tuple[int, int]]:
     if isinstance(value, np.ndarray):
         value = root(value)
         return [(id(value), value.nbytes)]
+    if type(value) is Counted and value.buffers is not None:
+        return [(id(value), _OVERHEAD * len(value) + sum(value.buffers.values()))]
     if isinstance(value, (list, dict)):
         items = value.values() if isinstance(value, dict) else value
         deep = [item for item in items if type(item) not in _SCALARS]
-        return [(id(value), _OVERHEAD * len(items) + (sum(_bytes_of_items(deep).values()) if deep else 0))]
+        found = _bytes_of_items(deep) if deep else {}
+        if type(value) is Counted:
+            value.buffers = found
+        return [(id(value), _OVERHEAD * len(items) + sum(found.values()))]
     return []
 
 

@@ -113,11 +113,10 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
             return None
         fresh = replace(before, step=step, call=step.call)
         instructions[number], rows[number] = fresh, fresh.row  # type: ignore[index]
+    held = new.main.initializers
     for slot, name in plan.initializers.items():
-        array = compiler.main.constant(name)
+        array = new.array(held[name])
         if array is not template[slot]:
-            if array is None:
-                return None
             template = program.template.copy() if template is program.template else template
             mark_constant(array)
             template[slot] = array
@@ -158,6 +157,8 @@ def _same_scopes(old: Snapshot, new: Snapshot, main: int) -> bool:
 
 def _changed(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[NodeView] | None:
     """Nodes that differ in no more than attributes, operator and name; None where others do."""
+    if old == new:  # views are equal where they are the same
+        return []
     if len(old) != len(new):
         return None
     pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.program import Instruction
-from onnxlab.execution.store import State, buffers, differs, new_stamp, root, same
+from onnxlab.execution.store import State, buffers, differs, new_stamp, same
+from onnxlab.ops.sequence import root
 
 _GONE = object()  # in the place of an array that is not kept
 

@@ -19,6 +19,7 @@ from onnxlab.execution.dependents import Dependents
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.limits import available_memory
+from onnxlab.ops.sequence import root
 
 SHARE_OF_MEMORY = 0.4
 """Part of the available memory that kept values may take when nothing else is said."""
@@ -228,13 +229,6 @@ def buffers(values: Iterable[Any]) -> dict[int, int]:
         elif isinstance(value, (list, dict)):
             found.update(buffers(value if isinstance(value, list) else value.values()))
     return found
-
-
-def root(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The array whose memory a view shows."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
 
 
 def differs(old: Any, new: Any) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,27 @@ from onnxlab.limits import RunContext
 from onnxlab.ops.numeric import Array, integers, normal_axis
 from onnxlab.ops.registry import kernel
 from onnxlab.ops.shape import split_at
+
+
+class Sequence(list[Any]):
+    """What another sequence became; a loop that makes one longer has it counted in each iteration.
+
+    Attributes:
+        buffers: {id: bytes} of the memory behind the items, None until somebody counts them.
+    """
+
+    __slots__ = ("buffers",)
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        super().__init__(items)
+        self.buffers: dict[int, int] | None = None
+
+
+def root(array: Array) -> Array:
+    """The array whose memory a view shows."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 @kernel("SequenceEmpty", since=11)
@@ -52,7 +74,13 @@ def sequence_at(sequence: list[Any], position: Array) -> Any:
 def sequence_insert(sequence: list[Any], tensor: Any, position: Array | None = None) -> list[Any]:
     """A copy with an element more, in front of the position; at the end by default."""
     place = _place(sequence, position, len(sequence))
-    return [*sequence[:place], tensor, *sequence[place:]]
+    longer = Sequence(sequence)
+    longer.insert(place, tensor)
+    known = sequence.buffers if type(sequence) is Sequence else None
+    if known is not None and isinstance(tensor, np.ndarray):
+        behind = root(tensor)
+        longer.buffers = {**known, id(behind): behind.nbytes}
+    return longer
 
 
 @kernel("SequenceErase", since=11)

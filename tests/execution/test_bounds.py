@@ -6,9 +6,13 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from onnxlab.errors import LimitError, RunStopped
+from onnxlab.execution import executor
 from onnxlab.limits import Limits
+from onnxlab.ops.sequence import sequence_insert
 from tests.execution.models import quickest, runner
 
 TERA = 10**12
@@ -133,6 +137,38 @@ def test_a_loop_that_grows_a_sequence_stays_within_its_memory():
     }""")
     with pytest.raises(LimitError, match=r"Limits\.bytes"):
         run.run({"x": np.ones(100_000, np.float32)}, limits=Limits(bytes=50_000_000, deadline=20))
+
+
+def test_items_of_a_sequence_that_grows_are_counted_once(monkeypatch):
+    counted = []
+    count = executor._bytes_of_items
+    monkeypatch.setattr(executor, "_bytes_of_items", lambda items: counted.append(len(items)) or count(items))
+    run = runner("""
+    g (int64 many, float[n] x) => (y) <bool yes = {1}> {
+        s = SequenceConstruct (x)
+        z = Loop (many, yes, s) <
+            body = b (int64 i, bool c, seq(float[n]) v) => (bool c1, seq(float[n]) w) {
+                c1 = Identity (c)
+                e = SequenceAt (v, i)
+                n = Neg (e)
+                w = SequenceInsert (v, n)
+            }
+        >
+        y = SequenceLength (z)
+    }""")
+    found = run.run({"many": np.array(300), "x": np.ones(10, np.float32)}, keep=False)
+    assert found["y"] == 301
+    assert sum(counted) < 900
+
+
+@given(st.data())
+def test_a_sequence_knows_the_memory_behind_its_items(data):
+    base = np.zeros(8, np.float32)
+    made, known = [base], [base, base[2:], *(np.zeros(size, np.float32) for size in range(3))]
+    for _ in range(data.draw(st.integers(1, 8))):
+        place = data.draw(st.integers(-len(made), len(made)))
+        made = sequence_insert(made, data.draw(st.sampled_from(known)), np.array(place))
+        assert dict(executor._buffers(made)) == {id(made): executor._buffers(list(made))[0][1]}
 
 
 def test_what_cannot_be_interrupted_is_left_alone():
