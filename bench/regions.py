@@ -1,11 +1,13 @@
 """The Numba provider's promises besides speed: right on everything, edits at once, many threads, no memory lost.
 
-Printed with `python -m bench speed`; alone by `python -m bench regions`, which takes some minutes.
+Printed with `python -m bench speed`; alone by `python -m bench regions`, which takes some minutes. The random regions
+alone, in portions: `python -m bench.regions FIRST LAST`.
 """
 
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 import warnings
@@ -19,7 +21,7 @@ import onnxruntime
 
 import onnxlab
 from bench import networks
-from bench.measure import Figure, Line
+from bench.measure import Figure, Line, scratch_state, table
 from onnxlab.execution.numba_provider import NumbaProvider
 from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
@@ -171,13 +173,18 @@ def backend_cases() -> Line:
     return Figure("onnx backend tests through the provider that fail", len(failed), at_most=0, note=note)
 
 
-def drawn_regions() -> Line:
-    """Random regions that differ from NumPy's results."""
+def drawn_regions(first: int = 0, last: int = _DRAWN) -> Line:
+    """Random regions, of these seeds, that differ from NumPy's results."""
     wrong = []
-    for seed in range(_DRAWN):
+    for seed in range(first, last):
         try:
             check_drawing(seed)  # type: ignore[no-untyped-call]
         except Exception:  # whatever happened, the region was not right
             wrong.append(seed)
     note = "seeds " + ", ".join(map(str, wrong)) if wrong else "against NumPy's"
-    return Figure(f"{_DRAWN} random regions: wrong results", len(wrong), at_most=0, note=note)
+    return Figure(f"{last - first} random regions: wrong results", len(wrong), at_most=0, note=note)
+
+
+if __name__ == "__main__":
+    with scratch_state():
+        print(table([drawn_regions(*map(int, sys.argv[1:]))]))

@@ -48,7 +48,7 @@ class PlanBuilder:
     def keep(self, array: Array) -> int:
         """The address of an array that lives as long as the plan."""
         self._kept.append(array)
-        return int(array.__array_interface__["data"][0])
+        return address(array)
 
     def fault(self) -> View:
         """Where kernels tell that an index is beyond its axis: an int64 that is 0 when a run begins."""

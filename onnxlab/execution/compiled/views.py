@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -103,12 +104,26 @@ class View:
         return self.at(0, ghost.shape, ghost.strides)
 
     def offsets(self, axes: int) -> Array:
-        """Bytes from the first element to each element of the first `axes` axes, flattened, as int64."""
-        total = np.zeros((1,) * axes, np.int64)
-        for axis in range(axes):
-            steps = np.arange(self.shape[axis], dtype=np.int64) * self.strides[axis]
-            total = total + steps.reshape((-1,) + (1,) * (axes - 1 - axis))
-        return np.broadcast_to(total, self.shape[:axes]).reshape(-1)
+        """Bytes from the first element to each element of the first `axes` axes, flattened, as int64; read-only."""
+        shape, strides = self.shape[:axes], self.strides[:axes]
+        return _kept_offsets(shape, strides) if prod(shape) <= _SMALL else _offsets(shape, strides)
+
+
+_SMALL = 4096
+
+
+def _offsets(shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
+    total = np.zeros((1,) * len(shape), np.int64)
+    for axis, (size, stride) in enumerate(zip(shape, strides, strict=True)):
+        steps = np.arange(size, dtype=np.int64) * stride
+        total = total + steps.reshape((-1,) + (1,) * (len(shape) - 1 - axis))
+    made = np.broadcast_to(total, shape).reshape(-1)
+    made.flags.writeable = False
+    return made
+
+
+_kept_offsets = lru_cache(maxsize=256)(_offsets)
+"""Blocks of a network are alike, and an edit makes plans anew."""
 
 
 def dense(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:

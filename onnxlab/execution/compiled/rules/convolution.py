@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import product as positions
 from math import prod
 from typing import Any
@@ -57,20 +58,33 @@ def window_of(node: NodeView, shape: tuple[int, ...], kernel: tuple[int, ...]) -
 
 
 def offsets_of(x: View, shape: Window) -> Array:
-    """[taps, N * outputs] bytes into an image [N, C, D1, …], -1 where a tap reads the padding."""
-    batch = np.arange(x.shape[0], dtype=np.int64) * x.strides[0]
+    """[taps, N * outputs] bytes into an image [N, C, D1, …], -1 where a tap reads the padding; read-only."""
+    small = prod((x.shape[0], *shape.kernel, *shape.output)) <= _SMALL
+    return (_kept_offsets if small else _offsets)(x.shape[0], x.strides, shape)
+
+
+_SMALL = 1 << 15
+
+
+def _offsets(images: int, strides: tuple[int, ...], shape: Window) -> Array:
+    batch = np.arange(images, dtype=np.int64) * strides[0]
     axes: list[list[Array]] = []
     for axis, count in enumerate(shape.kernel):
         begins = np.arange(shape.output[axis]) * shape.strides[axis] - shape.begin[axis]
         lines = [begins + tap * shape.dilations[axis] for tap in range(count)]
-        axes.append([np.where((p >= 0) & (p < shape.size[axis]), p * x.strides[2 + axis], -(1 << 40)) for p in lines])
+        axes.append([np.where((p >= 0) & (p < shape.size[axis]), p * strides[2 + axis], -(1 << 40)) for p in lines])
     rows = []
     for position in positions(*map(range, shape.kernel)):
         total = batch.reshape(-1, *[1] * len(axes))
         for axis, tap in enumerate(position):
             total = total + axes[axis][tap].reshape(-1, *[1] * (len(axes) - 1 - axis))
         rows.append(np.where(total < 0, -1, total).reshape(-1))
-    return np.array(rows)
+    made = np.array(rows)
+    made.flags.writeable = False
+    return made
+
+
+_kept_offsets = lru_cache(maxsize=64)(_offsets)
 
 
 def image(binder: Binder, shape: tuple[int, ...], dtype: Any = np.float32) -> View:
