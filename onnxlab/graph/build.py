@@ -59,7 +59,9 @@ class Builder(Bindings):
         values, names, scope_id, unread = self.values, scope.names, scope.id, self._unread
         for tensor in scope.proto.initializer[:]:
             name = tensor.name
-            if name in names or ids:
+            if vid := names.get(name, 0):
+                values[vid].initializer = tensor
+            elif ids:
                 self._declared(scope, name, ids).initializer = tensor
             else:
                 self._last_id = vid = self._last_id + 1
