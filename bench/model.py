@@ -14,9 +14,9 @@ import onnx
 import onnx_ir
 
 import onnxlab
-from bench import models
+from bench import growth, models
+from bench.growth import read
 from bench.measure import Figure, Line, compare
-from onnxlab.formats import onnx as onnx_format
 from onnxlab.graph import edits
 from onnxlab.graph.changes import MoveNode
 from onnxlab.graph.modelgraph import ModelGraph
@@ -30,7 +30,7 @@ def rows() -> Iterator[Line]:
     yield from losses()
     yield from opening(models.many_nodes(NODES), "")
     yield from opening(models.residual(NODES), ", residual with shape chains")
-    yield from growth()
+    yield from growth.rows()
     yield from saving()
     yield from editing()
     yield from memory()
@@ -73,10 +73,6 @@ def _kept_by_ir(found: Iterable[tuple[str, Any, bytes]]) -> tuple[int, str]:
     return kept, f"of {count}"
 
 
-def read(path: Path) -> ModelGraph:
-    return ModelGraph(onnx_format.read(path)[0], path.parent, shared=False)
-
-
 def opening(path: Path, what: str) -> Iterator[Line]:
     """A file with its index, without inference, as `onnx_ir.load` gives it."""
     load = lambda: onnx_ir.load(path)  # noqa: E731 - a name for two lines
@@ -87,32 +83,6 @@ def opening(path: Path, what: str) -> Iterator[Line]:
     )  # fmt: skip
     yield compare(f"onnxlab.load {NODES:,} nodes{what}", lambda: onnxlab.load(path), load, against="onnx_ir.load",
                   repeats=3)  # fmt: skip
-
-
-OPEN = """
-import sys, time
-from pathlib import Path
-from bench import model, models
-model.read(models.many_nodes(50))  # so that all modules are there
-start = time.perf_counter()
-graph = model.read(Path(sys.argv[1]))
-print(time.perf_counter() - start)
-"""
-
-
-def growth() -> Iterator[Line]:
-    """Ten times the nodes, each time in an interpreter of its own.
-
-    In one, small models would get the memory that the one before gave back, and only the large ones' would be new.
-    """
-    for what, build in (("", models.many_nodes), (", residual", models.residual)):
-        paths = build(NODES // 10), build(NODES)
-        best = [float("inf"), float("inf")]
-        for _ in range(5):  # in turn, so that a busy machine slows both
-            for number, path in enumerate(paths):
-                command = [sys.executable, "-c", OPEN, str(path)]
-                best[number] = min(best[number], float(subprocess.check_output(command, text=True)))
-        yield Figure(f"time to open {NODES:,} nodes ÷ {NODES // 10:,}{what}", best[1] / best[0], at_most=12)
 
 
 def saving() -> Iterator[Line]:

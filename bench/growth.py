@@ -1,0 +1,109 @@
+"""Ten times the nodes: how much longer a model takes to open, and what of that is the processor's and not ours.
+
+Whatever makes a few Python objects for each of many things grows faster than their number as soon as they do not fit
+into the processor's caches any more. A plain loop that makes about as many, with nothing of onnxlab in it, shows by how
+much on the machine at hand.
+"""
+
+import gc
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from bench import models
+from bench.measure import Figure, Line
+from onnxlab.formats import onnx as onnx_format
+from onnxlab.graph.modelgraph import ModelGraph
+
+NODES = 100_000
+ROUNDS = 5
+SMALL = 8
+"""Openings of a tenth of the nodes in a round: about as long a time as that of all of them, which comes between."""
+
+
+def rows() -> Iterator[Line]:
+    """Processor time of openings, each in an interpreter of its own: in one, small models would get recycled memory.
+
+    Both sides of a ratio are means over the same time: the least of several short runs finds a machine's best moments
+    more often than the least of several long ones, and would let the small models look quick.
+    """
+    builds = {"": models.many_nodes, ", residual": models.residual}
+    for what, build in builds.items():
+        name = f"time to open {NODES:,} nodes ÷ {NODES // 10:,}{what}"
+        yield Figure(name, *_growth("open", build), at_most=12)
+    found, note = _growth("plain", models.many_nodes)
+    yield Figure("the same of a plain loop that makes as many objects", found, note)
+
+
+def _growth(what: str, build: Callable[[int], Path]) -> tuple[float, str]:
+    """(median ratio, least and greatest) over the rounds."""
+    few, many = build(NODES // 10), build(NODES)
+    ratios = []
+    for _ in range(ROUNDS):
+        small = [_taken(what, few) for _ in range(SMALL // 2)]
+        large = _taken(what, many)
+        small += [_taken(what, few) for _ in range(SMALL // 2)]
+        ratios.append(large / statistics.mean(small))
+    return statistics.median(ratios), f"({min(ratios):.1f} to {max(ratios):.1f})"
+
+
+def _taken(what: str, path: Path) -> float:
+    """Seconds of processor time in a new interpreter."""
+    command = [sys.executable, "-m", "bench.growth", what, str(path), str(models.many_nodes(50))]
+    return float(subprocess.check_output(command, text=True))
+
+
+def read(path: Path) -> ModelGraph:
+    """A file with its index, without inference."""
+    return ModelGraph(onnx_format.read(path)[0], path.parent, shared=False)
+
+
+class Thing:
+    """As many fields as the record of a value has."""
+
+    __slots__ = ("a", "b", "c", "d", "id", "made", "name", "uses")
+
+    def __init__(self, ident: int, name: str, made: list[Any], uses: Any) -> None:
+        self.id, self.name, self.made, self.uses = ident, name, made, uses
+        self.a = self.b = self.c = self.d = None
+
+
+def plain(count: int) -> object:
+    """A chain: two objects, three lists, two dicts' entries, a dict, two tuples and a name for each of its nodes."""
+    names: dict[str, int] = {}
+    values: dict[int, Thing] = {}
+    nodes: dict[int, Thing] = {}
+    for number in range(count):
+        ident, value, name = 2 * number, 2 * number + 1, f"value_{number}"
+        nodes[ident] = Thing(ident, name, [], [])
+        values[value] = Thing(value, name, [(ident, 0)], {})
+        names[name] = value
+        nodes[ident].made.append(value)
+    for number in range(1, count):
+        read_value = values[names[f"value_{number - 1}"]]
+        read_value.uses[2 * number, 0] = None
+        nodes[2 * number].uses.append(read_value.id)
+    return names, values, nodes
+
+
+def main(what: str, path: Path, tiny: Path) -> None:
+    """Time one opening, or the plain loop for as many nodes as the file's name says, after a tiny one."""
+    if what == "open":
+        read(tiny)
+        start = time.process_time()
+        made: object = read(path)
+    else:
+        plain(50)
+        gc.disable()  # as opening does
+        start = time.process_time()
+        made = plain(int(path.stem.rpartition("_")[2]))
+    print(time.process_time() - start)
+    del made
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))
