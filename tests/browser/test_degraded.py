@@ -57,6 +57,8 @@ def test_the_widget_works_without(what: str, fresh_lab: Lab, corpus: Corpus) -> 
     assert len(widget.debug()["boxes"]) > 5
     edit_and_undo(widget)
     if what == "workers":
+        widget.evaluate("handle => handle.view.unfoldAll()")  # more than is laid out beside the drawing
+        widget.wait("handle => handle.view.debug().boxes.length > 600")
         assert lab.page.evaluate("() => window.blockedWorkers") > 0, "a Worker was asked for, and refused"
     else:
         assert lab.python("import json; print(json.dumps(len(dropped)))") > 0, "buffers were sent, and lost"

@@ -134,13 +134,13 @@ export class App {
         this.blocks.refresh();
         if (change.structural || change.nodes.length) {
           this.#searchAgain();
-          this.picture?.setRunStats(null);
+          this.picture?.mark({ statistics: null });
         }
       }),
       client.on("progress", (event) => this.#progress(event)),
       client.on("overlay", (overlay) => {
         this.overlay.value = heatOf(overlay);
-        this.picture?.setHeat(this.overlay.value);
+        this.picture?.mark({ heat: this.overlay.value });
       }),
       client.on("line", (line) => {
         this.editing.line.value = line;
@@ -189,14 +189,13 @@ export class App {
       picture.on("scope", (scope) => {
         this.scope.value = scope;
       }),
-      this.store.on("diagnostics", (diagnostics) => picture.setBadges(diagnostics)),
+      this.store.on("diagnostics", (diagnostics) => picture.mark({ diagnostics })),
     );
     picture.flow = this.flow.value;
     picture.columns = this.columns.value;
-    picture.setBadges(this.store.diagnostics);
-    picture.setHeat(this.overlay.value);
-    picture.setPinned(this.numbers.pinned.value);
-    picture.setBookmarks(this.travel.bookmarks.value);
+    picture.mark({
+      diagnostics: this.store.diagnostics, heat: this.overlay.value, pinned: this.numbers.pinned.value, bookmarks: this.travel.bookmarks.value,
+    });
   }
 
   /** Lets the picture read another way. */
@@ -394,7 +393,7 @@ export class App {
       this.results.value = { ...result, version, byValue };
       this.index.ran = byValue;
       this.numbers.forget();
-      this.picture?.setRunStats(result.values);
+      this.picture?.mark({ statistics: result.values });
       this.drawer.value = "results";
     } catch (error) {
       const refused = asRequestError(error);
@@ -437,7 +436,7 @@ export class App {
   setQuery(query: string): void {
     const found = this.index.search(query);
     this.search.value = { ...found, query, current: -1 };
-    this.picture?.setHighlights(this.#hitNodes(found));
+    this.picture?.mark({ highlights: this.#hitNodes(found) });
   }
 
   #searchAgain(): void {

@@ -275,7 +275,7 @@ export class Editing {
       (targets) => {
         if (this.wire.value?.value !== value) return;
         this.wire.value = { ...this.wire.value, targets };
-        this.#app.picture?.setDimmed(Object.keys(targets.refused).map(Number));
+        this.#app.picture?.mark({ dimmed: Object.keys(targets.refused).map(Number) });
       },
       (error) => {
         this.endWire();
@@ -304,7 +304,7 @@ export class Editing {
 
   endWire(): void {
     this.wire.value = null;
-    this.#app.picture?.setDimmed([]);
+    this.#app.picture?.mark({ dimmed: [] });
   }
 
   /** Why the node under the pointer cannot take the wire, or what dropping it does; "" while there is nothing to say. */

@@ -79,7 +79,7 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
   offs.push(watchStandIn(host, root, client, store));
 
   const onStage = (stage: HTMLElement) => {
-    const picture: Picture = new GraphView(stage, store, { theme: currentTheme(root.ownerDocument) });
+    const picture: Picture = new GraphView(stage, store);
     handle.view = picture;
     app.attach(picture);
     // After the picture's own listener: a selection needs the nodes that the snapshot brings.

@@ -107,7 +107,7 @@ export class Numbers {
 
   setPinned(values: readonly number[]): void {
     this.pinned.value = new Set(values);
-    this.#app.picture?.setPinned(this.pinned.value);
+    this.#app.picture?.mark({ pinned: this.pinned.value });
   }
 }
 

@@ -69,7 +69,7 @@ export class Travel {
 
   setBookmarks(nodes: readonly number[]): void {
     this.bookmarks.value = nodes;
-    this.#app.picture?.setBookmarks(nodes);
+    this.#app.picture?.mark({ bookmarks: nodes });
   }
 
   /** Marks nodes, or takes their marks off where all of them have one. */
@@ -112,12 +112,12 @@ export class Travel {
 
   #show(title: string, nodes: Set<number>): void {
     this.trail.value = { title, nodes: [...nodes] };
-    this.#app.picture?.setTrail(nodes, valuesBetween(this.#app.store, nodes));
+    this.#app.picture?.mark({ trail: { nodes, values: valuesBetween(this.#app.store, nodes) } });
   }
 
   unlight(): void {
     this.trail.value = null;
-    this.#app.picture?.setTrail(new Set(), new Set());
+    this.#app.picture?.mark({ trail: { nodes: new Set(), values: new Set() } });
   }
 
   /** A commit may have removed what is lit, and bookmarked nodes. */

@@ -46,6 +46,23 @@ export interface PictureEvents {
   ready: void;
 }
 
+/** What lies over the plain picture. Nodes and values by id. */
+export interface Given {
+  diagnostics: readonly Diagnostic[];
+  /** Nodes that a search found. */
+  highlights: readonly number[];
+  /** Numbers to colour boxes by, null: they are coloured by what they are. */
+  heat: Heat | null;
+  /** Nodes to draw faintly. */
+  dimmed: readonly number[];
+  /** What alone is drawn strongly; no nodes: everything is. */
+  trail: { nodes: ReadonlySet<number>; values: ReadonlySet<number> };
+  bookmarks: readonly number[];
+  pinned: ReadonlySet<number>;
+  /** What a run found, null: nothing any more. */
+  statistics: readonly Statistics[] | null;
+}
+
 export interface Picture {
   /** Node ids; setting them tells nobody. */
   selection: number[];
@@ -81,23 +98,14 @@ export interface Picture {
   /** Lets the run of a group show all its groups, or one for all. */
   showAll(group: number, all: boolean): void;
   openScope(scope: number): void;
-  setBadges(diagnostics: Diagnostic[]): void;
-  setHighlights(nodes: number[]): void;
-  /** Colours boxes by numbers, null: by what they are. */
-  setHeat(heat: Heat | null): void;
-  /** Nodes to draw faintly. */
-  setDimmed(nodes: number[]): void;
+  /** Marks what is given; the other marks stay. */
+  mark(given: Partial<Given>): void;
   /** Flashes the values that an edit changed, with what they were, and marks the node that cannot accept it (0: none). */
   setChanged(changed: ReadonlyMap<number, readonly [before: string, now: string]>, refusing: number): void;
-  /** Draws all but these nodes and values faintly; none: everything as ever. */
-  setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void;
   /** The groups that each group is equal to, itself among them. */
   setEqual(groups: ReadonlyMap<number, readonly number[]>): void;
-  setBookmarks(nodes: readonly number[]): void;
   /** Shows or hides the small map of all. */
   toggleMinimap(): void;
-  setPinned(values: ReadonlySet<number>): void;
-  setRunStats(statistics: Statistics[] | null): void;
   setTheme(theme: Theme): void;
   on<E extends keyof PictureEvents>(event: E, listener: (payload: PictureEvents[E]) => void): () => void;
   destroy(): void;

@@ -1,10 +1,11 @@
 /** What lies over the plain picture: selection, hover, keyboard focus, search matches, problems, runs. No DOM. */
 
 import type { Heat } from "../heat.ts";
-import type { Diagnostic } from "../protocol.ts";
+import type { Diagnostic, Statistics } from "../protocol.ts";
+import type { Given } from "../view_contract.ts";
 import type { Badge, Marks } from "./canvas/painter.ts";
 import { INPUT, OUTSIDE } from "./keys.ts";
-import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, selectedBoxes, trailBoxes, valuesAround } from "./marks.ts";
+import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, ranValues, selectedBoxes, trailBoxes, valuesAround } from "./marks.ts";
 import type { Pick } from "./pick.ts";
 import { boxOfNode, type Ground } from "./walk.ts";
 
@@ -35,7 +36,7 @@ export class Overlay {
   #highlights: readonly number[] = [];
   #diagnostics: readonly Diagnostic[] = [];
   #bookmarks: readonly number[] = [];
-  #trail: { nodes: ReadonlySet<number>; values: ReadonlySet<number> } = { nodes: new Set(), values: new Set() };
+  #trail: Given["trail"] = { nodes: new Set(), values: new Set() };
   #counted: { badBoxes: ReadonlySet<number>; trail: ReadonlySet<number> | null; bookmarks: ReadonlyMap<number, number>; changedBoxes: ReadonlySet<number>; matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
 
   /** Scene or folding changed: boxes have other indices now. */
@@ -54,8 +55,8 @@ export class Overlay {
     this.#counted = null;
   }
 
-  set ran(ran: Marks["ran"]) {
-    this.#ran = ran;
+  set statistics(statistics: readonly Statistics[] | null) {
+    this.#ran = ranValues(statistics);
     this.#counted = null;
   }
 
@@ -64,9 +65,8 @@ export class Overlay {
     this.#counted = null;
   }
 
-  /** What alone is drawn strongly; no nodes: everything is. */
-  setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void {
-    this.#trail = { nodes, values };
+  set trail(trail: Given["trail"]) {
+    this.#trail = trail;
     this.#counted = null;
   }
 

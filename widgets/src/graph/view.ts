@@ -5,12 +5,9 @@
  * changes of those and into events. Layout, scene and drawing are modules of their own.
  */
 
-import type { Diagnostic, Statistics } from "../protocol.ts";
-import type { Heat } from "../heat.ts";
 import type { CommitChange, Store } from "../store.ts";
 import type { Theme } from "../theme.ts";
-import type { Picture, PictureEvents, Place, PointerTarget } from "../view_contract.ts";
-import { type Box, facts } from "./boxes.ts";
+import type { Given, Picture, PictureEvents, Place, PointerTarget } from "../view_contract.ts";
 import type { Marks } from "./canvas/painter.ts";
 import { Renderer } from "./canvas/renderer.ts";
 import type { SceneIndex } from "./canvas/visible.ts";
@@ -22,36 +19,19 @@ import { Gestures } from "./gestures.ts";
 import { Interaction, type Stage } from "./interaction.ts";
 import { Flash } from "./flash.ts";
 import { handleCanvasKey } from "./keyboard.ts";
-import { GROUP, NODE, RUN, keyOf, idOf } from "./keys.ts";
+import { GROUP, NODE, keyOf, idOf } from "./keys.ts";
 import { Minimap } from "./minimap.ts";
-import { ranValues } from "./marks.ts";
-import { opTitle } from "./names.ts";
 import { type Frame, Motion } from "./motion.ts";
 import { Outline } from "./outline.ts";
-import { times, turns } from "./run_words.ts";
 import { Overlay } from "./overlay.ts";
-
-/** Marks of frames are cleared every so many frames. */
-const MARKS_KEPT = 1000;
+import { type FrameTiming, noteFrame } from "./timing.ts";
+import { Words } from "./words.ts";
 
 /** Whether the user wants nothing to move. */
 const calm = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Nodes of which the kernel is asked whether a wire may end there. */
 const WIRED = 2000;
-
-export interface GraphViewOptions {
-  theme?: Theme;
-}
-
-export interface FrameTiming {
-  /** Frames drawn so far. */
-  frames: number;
-  boxes: number;
-  /** Milliseconds of all layouts so far, and of this frame's drawing. */
-  layoutMs: number;
-  paintMs: number;
-}
 
 /** Events beyond those of Picture. */
 export interface GraphViewEvents extends PictureEvents {
@@ -61,6 +41,7 @@ export interface GraphViewEvents extends PictureEvents {
 
 export class GraphView implements Picture {
   readonly #store: Store;
+  readonly #words: Words;
   readonly #renderer: Renderer;
   readonly #explorer: Explorer;
   readonly #overlay = new Overlay();
@@ -74,21 +55,15 @@ export class GraphView implements Picture {
   readonly #minimap: Minimap;
   readonly #motion = new Motion(calm);
   #marks: Marks | null = null;
-  #equal: ReadonlyMap<number, readonly number[]> = new Map();
   #ready = false;
   /** What is selected is to be sought in the first scene. */
   #seeking = false;
 
-  constructor(element: HTMLElement, store: Store, _options: GraphViewOptions = {}) {
+  constructor(element: HTMLElement, store: Store) {
     this.#store = store;
+    this.#words = new Words(store, (group) => this.#explorer.runOf(group));
     this.#renderer = new Renderer(element, {
-      texts: {
-        facts: (box) => facts(store, box),
-        label: (value) => store.values.get(value)?.label ?? "",
-        times: (box) => this.#times(box),
-        turns: (box) => (box.kind === RUN ? turns(this.#explorer.runOf(box.id)) : ""),
-        origin: (value) => this.#origin(value),
-      },
+      texts: this.#words,
       current: () => this.#current(),
       // The first size comes while the canvas is being made, before there is anything to show.
       resized: () => this.#explorer?.resized(),
@@ -153,17 +128,6 @@ export class GraphView implements Picture {
     if (this.#seeking) this.seek();
   }
 
-  /** What a cut line is called at its targets: the name of the value, or of what makes it where that is shorter. */
-  #origin(value: number): string {
-    const name = this.#store.values.get(value)?.name ?? "";
-    const producer = this.#store.nodes.get(this.#store.producer(value)?.node ?? 0);
-    return producer && name.length > 16 ? opTitle(producer.op) : name;
-  }
-
-  #times(box: Box): string {
-    return times(box, box.kind === RUN ? this.#explorer.runOf(box.id) : null, this.#equal);
-  }
-
   #current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null {
     const { ground, index } = this.#explorer;
     if (!ground || !index) return null;
@@ -177,9 +141,7 @@ export class GraphView implements Picture {
     const timing: FrameTiming = {
       frames: this.#renderer.frames, boxes: this.#explorer.index!.scene.boxes.length, layoutMs: this.#explorer.layoutMs, paintMs,
     };
-    // The browser keeps every mark: a long session must not fill its memory with them.
-    if (timing.frames % MARKS_KEPT === 0) performance.clearMarks("onnxlab:frame");
-    performance.mark("onnxlab:frame", { detail: timing });
+    noteFrame(timing);
     this.#emitter.emit("frame", timing);
     if (this.#ready) return;
     this.#ready = true;
@@ -195,7 +157,7 @@ export class GraphView implements Picture {
     this.#mapChanged();
     const marks = (this.#marks = this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength));
     this.#outline.update(ground.scene, this.#overlay.focusBox(ground), marks.selected, {
-      facts: (i) => [...facts(this.#store, ground.scene.boxes[i]!), this.#times(ground.scene.boxes[i]!).replace("·", "").trim()].filter(Boolean).join(", "),
+      facts: (i) => this.#words.spoken(ground.scene.boxes[i]!),
       problems: (i) => {
         const badge = marks.badges.get(i);
         return badge ? `${badge.count} ${badge.severity}${badge.count > 1 ? "s" : ""}` : "";
@@ -339,25 +301,10 @@ export class GraphView implements Picture {
     this.#overlayChanged(true);
   }
 
-  setBadges(diagnostics: Diagnostic[]): void {
-    this.#overlay.diagnostics = diagnostics;
-    this.#overlayChanged(true);
-  }
-
-  setHighlights(nodes: number[]): void {
-    this.#overlay.highlights = nodes;
-    this.#overlayChanged(false);
+  mark(given: Partial<Given>): void {
+    Object.assign(this.#overlay, given);
+    this.#overlayChanged(given.diagnostics !== undefined);
     this.#mapChanged();
-  }
-
-  setHeat(heat: Heat | null): void {
-    this.#overlay.heat = heat;
-    this.#overlayChanged(false);
-  }
-
-  setDimmed(nodes: number[]): void {
-    this.#overlay.dimmed = nodes;
-    this.#overlayChanged(false);
   }
 
   setChanged(changed: ReadonlyMap<number, readonly [string, string]>, refusing: number): void {
@@ -368,20 +315,9 @@ export class GraphView implements Picture {
     this.#overlayChanged(false);
   }
 
-  setTrail(nodes: ReadonlySet<number>, values: ReadonlySet<number>): void {
-    this.#overlay.setTrail(nodes, values);
-    this.#overlayChanged(false);
-  }
-
   setEqual(groups: ReadonlyMap<number, readonly number[]>): void {
-    this.#equal = groups;
+    this.#words.equal = groups;
     this.#renderer.invalidate();
-  }
-
-  setBookmarks(nodes: readonly number[]): void {
-    this.#overlay.bookmarks = nodes;
-    this.#overlayChanged(false);
-    this.#mapChanged();
   }
 
   toggleMinimap(): void {
@@ -397,22 +333,12 @@ export class GraphView implements Picture {
     this.#renderer.invalidate();
   }
 
-  setPinned(values: ReadonlySet<number>): void {
-    this.#overlay.pinned = values;
-    this.#overlayChanged(false);
-  }
-
   /** Nodes whose boxes are on the screen. */
   #nodesInView(): number[] {
     const { index } = this.#explorer;
     if (!index) return [];
     const { boxes } = index.visible(this.#renderer.camera.view, this.#renderer.camera.zoom);
     return [...boxes].map((i) => index.scene.boxes[i]!).filter(({ kind }) => kind === NODE).map(({ id }) => id).slice(0, WIRED);
-  }
-
-  setRunStats(statistics: Statistics[] | null): void {
-    this.#overlay.ran = ranValues(statistics);
-    this.#overlayChanged(false);
   }
 
   /** Selects on the user's behalf, and tells. */
@@ -472,7 +398,7 @@ export class GraphView implements Picture {
     return describe({
       scene: this.#explorer.index?.scene ?? null, camera: this.#renderer.camera, place: this.#renderer.place,
       scope: this.scope, frames: this.#renderer.frames, layoutMs: this.#explorer.layoutMs,
-      label: (value) => this.#store.values.get(value)?.label ?? "",
+      label: (value) => this.#words.label(value),
     });
   }
 }
