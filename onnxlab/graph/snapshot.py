@@ -192,8 +192,10 @@ class Snapshots:
         if scope.is_function:
             defaults = {attribute.name: decode(attribute) for attribute in scope.proto.attribute_proto}
             names = tuple(scope.proto.attribute)
-        kept = self._nodes
-        nodes = tuple(kept.get(node) or self._node(scope, node) for node in graph.index.topological(scope))
+        order = graph.index.topological(scope)
+        nodes: tuple[Any, ...] = tuple(map(self._nodes.get, order))
+        if None in nodes:  # an edit of data leaves all as they were
+            nodes = tuple(view or self._node(scope, node) for view, node in zip(nodes, order, strict=True))
         view = ScopeView(
             scope.id, scope.kind, scope.name, graph.scope_path(scope),
             tuple(values[vid].name for vid in scope.inputs), tuple(values[vid].name for vid in scope.outputs),
