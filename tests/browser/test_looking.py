@@ -32,11 +32,13 @@ def test_weights_that_nodes_make_have_no_boxes_and_a_selection_is_sought(lab: La
     widget.wait(f"(h, node) => !({boxed})(h, node)", weights)
 
     # what Python selects comes into view
-    for node in (last, widget.evaluate("(h, node) => h.store.uses(h.store.nodes.get(node).outputs[0])[0].node", weights)):
+    reader = widget.evaluate("(h, node) => h.store.uses(h.store.nodes.get(node).outputs[0])[0].node", weights)
+    for node in (last, reader):
         lab.python(f"view.selection = [model.node({node})]; print(0)")
         widget.wait("(h, node) => h.app.selection[0] === node", node)
         place, box = widget.get("stage").bounding_box(), widget.box(node)
-        assert place and box
+        assert place is not None
+        assert box is not None
         assert place["y"] <= box["y"] <= place["y"] + place["height"] - box["h"]
 
 
