@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import prod
 from typing import Any
 
@@ -291,15 +291,20 @@ _SPREAD = 60.0
 """Between elements of a few rows: e^−60 is far from underflow in float32."""
 
 
+@lru_cache(maxsize=64)
+def _ones(width: int, dtype: np.dtype[Any]) -> Array:
+    return np.ones(width, dtype)
+
+
 def softmax_rows(x: Array, y: Array) -> None:
     """Softmax of the rows of a float matrix into a C-contiguous one, by blocks of rows that stay in the cache."""
     rows = max(1, BLOCK // max(1, x.shape[-1]))
-    ones = np.ones(x.shape[-1], x.dtype)
+    ones = _ones(x.shape[-1], x.dtype)
     for start in range(0, len(x), rows):
         source, block = x[start : start + rows], y[start : start + rows]
-        top = source.max()
-        if not top - source.min() < _SPREAD:  # else the largest of all rows will do, which is found much faster
-            top = source.max(axis=-1, keepdims=True)
+        top = np.maximum.reduce(source, axis=None)
+        if not top - np.minimum.reduce(source, axis=None) < _SPREAD:  # else the largest of all will do, found sooner
+            top = np.maximum.reduce(source, axis=-1, keepdims=True)
         np.subtract(source, top, out=block)
         np.exp(block, out=block)
         scale = block @ ones

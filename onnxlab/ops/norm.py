@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -18,6 +18,8 @@ from onnxlab.ops.halves import BLOCK
 from onnxlab.ops.numeric import Array, averaging, narrow, normal_axes, normal_axis, widen, widened
 from onnxlab.ops.prepared import prepared
 from onnxlab.ops.registry import in_place, kernel
+
+_SINGLE = np.dtype(np.float32)
 
 
 def _per_channel(parameter: Array, rank: int) -> Array:
@@ -159,25 +161,41 @@ def standardise(
     count, width = rows.shape
     y = np.empty((count, width), rows.dtype)
     means, inverse = np.zeros(count, rows.dtype), np.empty(count, rows.dtype)
-    weights, small = averaging(width, rows.dtype), rows.dtype.type(epsilon)
     step = max(1, 2 * BLOCK // max(1, width))
-    for start in range(0, count, step):
-        source, block = rows[start : start + step], y[start : start + step]
-        mean, scale = means[start : start + step], inverse[start : start + step]
-        if centre:
-            np.matmul(source, weights, out=mean)
-            np.subtract(source, mean[:, None], out=block)
-            source = block
-        np.vecdot(source, source, out=scale)
-        np.divide(scale, width, out=scale)
-        np.add(scale, small, out=scale)
-        np.reciprocal(np.sqrt(scale, out=scale), out=scale)
-        np.multiply(source, scale[:, None], out=block)
-        if factors is not None:
-            np.multiply(block, factors, out=block)
-        if terms is not None:
-            np.add(block, terms, out=block)
+    if count <= step:
+        _standardise_rows(rows, y, means, inverse, epsilon, centre, factors, terms)
+    else:
+        for start in range(0, count, step):
+            part = slice(start, start + step)
+            _standardise_rows(rows[part], y[part], means[part], inverse[part], epsilon, centre, factors, terms)
     return y, means, inverse
+
+
+def _standardise_rows(
+    source: Array, y: Array, mean: Array, scale: Array, epsilon: float, centre: bool, factors: Array | None,
+    terms: Array | None,
+) -> None:  # fmt: skip
+    """As `standardise`, of rows that fit the cache, into y, mean and scale."""
+    count, small = _divisor(source.shape[1], epsilon, source.dtype)
+    if centre:
+        np.matmul(source, averaging(source.shape[1], source.dtype), out=mean)
+        np.subtract(source, mean[:, None], out=y)
+        source = y
+    np.vecdot(source, source, out=scale)
+    np.divide(scale, count, out=scale)
+    np.add(scale, small, out=scale)
+    np.reciprocal(np.sqrt(scale, out=scale), out=scale)
+    np.multiply(source, scale[:, None], out=y)
+    if factors is not None:
+        np.multiply(y, factors, out=y)
+    if terms is not None:
+        np.add(y, terms, out=y)
+
+
+@lru_cache(maxsize=64)
+def _divisor(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """What squares of a row are divided by and what is added then, as arrays of rank 0: ufuncs take them faster."""
+    return np.asarray(width, dtype), np.asarray(epsilon, dtype)
 
 
 def layer_norm(
@@ -208,6 +226,9 @@ def layer_normalization(
     stash_type: int = 1,
 ) -> tuple[Array, Array, Array]:
     """Normalise over the axes from `axis` on; also the means and inverse deviations, in `stash_type`."""
+    singles = x.dtype is _SINGLE and scale.dtype is _SINGLE and (bias is None or bias.dtype is _SINGLE)
+    if singles and stash_type == dtypes.FLOAT:
+        return layer_norm(x, scale, bias, axis, epsilon)
     y, means, inverse = layer_norm(widen(x), widen(scale), None if bias is None else widen(bias), axis, epsilon)
     stash = dtypes.to_numpy(stash_type)
     return y.astype(x.dtype, copy=False), means.astype(stash, copy=False), inverse.astype(stash, copy=False)
