@@ -272,7 +272,7 @@ def execute(
         LimitError, RunStopped: the budget is used up, or the run was told to stop.
     """
     limits, memory = run.limits, run.memory
-    flagged, held, key, array = limits.stop.is_set, memory.held, id(frame), np.ndarray
+    flagged, held, key, array, scalar = limits.stop.is_set, memory.held, id(frame), np.ndarray, np.generic
     timed = limits.deadline is not None
     instruction = None
     drop: Iterable[int]
@@ -294,6 +294,8 @@ def execute(
                     frame[slot] = result
                     if result.nbytes > _SMALL:
                         memory.hold(key, slot, result)
+                elif slot > 0 and isinstance(result, scalar):  # what NumPy makes of arrays without axes
+                    frame[slot] = np.asarray(result)
                 else:
                     if result is None and call is not instruction.call:  # a part that cannot do without a context now
                         result = _call(instruction, frame, run)

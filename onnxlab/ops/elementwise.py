@@ -179,7 +179,7 @@ def mod(a: Array, b: Array, fmod: int = 0) -> Array:
     Raises:
         ZeroDivisionError: an integer divisor is 0.
     """
-    if a.dtype.kind in "iu" and not np.all(b):
+    if a.dtype.kind in "iu" and not (b.all() if b.ndim else b):
         raise ZeroDivisionError("input B holds a 0: integers have no remainder by it")
     function: Any = np.fmod if fmod else np.mod
     if is_small_float(a.dtype):
