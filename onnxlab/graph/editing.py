@@ -189,8 +189,18 @@ class Editing:
         """What an output declares of a value id; a Model asks its inference."""
         return self.graph.values[value].info
 
-    def add_output(self, value: ValueKey, position: int | None = None) -> tuple[Value, ...]:
+    def add_output(
+        self,
+        value: ValueKey,
+        position: int | None = None,
+        *,
+        dtype: Any = None,
+        shape: Sequence[int | str | None] | None = None,
+    ) -> tuple[Value, ...]:
         """Make a value an output of the model, declared with the type that inference knows; returns the outputs.
+
+        Args:
+            dtype, shape: what it is declared as instead ("float32", ["batch", 3, None]).
 
         A value of a function ("local::Block/h") is returned by each call of it; one in the body of a Loop or Scan is
         collected over the iterations, with their number as its first dim.
@@ -198,7 +208,10 @@ class Editing:
         Raises:
             EditError: it is an output already, or made in one branch of an If alone.
         """
-        made = edits.add_output(self.graph, self.value_record(value), self.declaration, position)
+        record = self.value_record(value)
+        given = None if dtype is None and shape is None else declare(record.name, dtype, shape)
+        known = self.declaration if given is None else lambda _: given
+        made = edits.add_output(self.graph, record, known, position)
         return tuple(Value(self.graph, each.id) for each in made)
 
     def remove_output(self, value: ValueKey) -> None:

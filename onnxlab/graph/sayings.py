@@ -13,8 +13,8 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph import tensors
-from onnxlab.graph.changes import Change, SetFormal, SetInitializer
-from onnxlab.graph.declarations import elem_type_of, fill_dim, fill_shape
+from onnxlab.graph.changes import Change, InsertFormal, RemoveFormal, SetFormal, SetInitializer
+from onnxlab.graph.declarations import declare, elem_type_of, fill_dim, fill_shape
 from onnxlab.graph.names import scope_path
 from onnxlab.graph.records import ValueRecord
 
@@ -85,6 +85,58 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
         return  # a dim that nobody can write: negative
 
 
+def _formal(graph: "ModelGraph", change: InsertFormal) -> str:
+    """A new input of a graph, or a value of the main graph that becomes an output of it."""
+    scope = graph.scopes[change.scope]
+    if scope.is_function or (given := _declared(change.info)) is None:
+        return ""
+    vid = graph.index.lookup(scope, change.info.name)
+    if change.kind == "input":
+        if not change.info.name or (vid and vid not in graph.index.undefined):
+            return ""
+        path = scope_path(graph, scope)
+        said, end, where = "model.add_input", len(scope.inputs), f", scope={path!r}" if path else ""
+    else:
+        value = graph.values.get(vid)
+        if value is None or {scope.id, value.scope} != {graph.main.id} or _first_output(value, scope.id) >= 0:
+            return ""
+        if not change.info.type.HasField("tensor_type"):
+            return ""  # what a value is declared as without a type depends on what is known of it
+        said, end, where = "model.add_output", len(scope.outputs), ""
+    position = f", position={change.position}" if change.position != end else ""
+    return f"{said}({change.info.name!r}{given}{position}{where})"
+
+
+def _declared(info: onnx.ValueInfoProto) -> str | None:
+    """The dtype and shape of a declaration as arguments; None where they would not make the same bytes."""
+    kind = info.type.tensor_type
+    try:
+        dtype = dtypes.name(kind.elem_type) if info.HasField("type") else None
+        dims = [getattr(dim, dim.WhichOneof("value") or "", None) for dim in kind.shape.dim]
+        shape = dims if kind.HasField("shape") else None
+        made = declare(info.name, dtype, shape)
+    except (EditError, ValueError, KeyError):
+        return None
+    if made.SerializePartialToString() != info.SerializePartialToString():
+        return None
+    return "".join(f", {key}={value!r}" for key, value in (("dtype", dtype), ("shape", shape)) if value is not None)
+
+
+def _formal_gone(graph: "ModelGraph", change: RemoveFormal) -> str:
+    scope = graph.scopes[change.scope]
+    if scope.is_function:
+        return ""
+    if change.kind == "input":
+        value = graph.values[scope.inputs[change.position]]
+        if scope.inputs.index(value.id) != change.position:
+            return ""
+        return f"model.remove_input({value_handle(graph, value)})"
+    value = graph.values[scope.outputs[change.position]]
+    if scope is not graph.main or value.scope != scope.id or _first_output(value, scope.id) != change.position:
+        return ""
+    return f"model.remove_output({value_handle(graph, value)})"
+
+
 def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
     made = onnx.ValueInfoProto()
     made.CopyFrom(info)
@@ -129,4 +181,9 @@ def _written(tensor: onnx.TensorProto) -> tuple[str, "np.ndarray[Any, Any]"] | N
     return f"np.array({array.tolist()!r}, {str(array.dtype)!r})", array
 
 
-_SAYINGS: dict[type[Any], Callable[["ModelGraph", Any], str]] = {SetFormal: _declaration, SetInitializer: _array}
+_SAYINGS: dict[type[Any], Callable[["ModelGraph", Any], str]] = {
+    InsertFormal: _formal,
+    RemoveFormal: _formal_gone,
+    SetFormal: _declaration,
+    SetInitializer: _array,
+}

@@ -74,10 +74,13 @@ if __name__ == "__main__":
 """
 
 
-def deed(graph: "ModelGraph", change: Change) -> Deed:
-    """Take down a change that is about to be applied to the graph, in a few microseconds."""
+def deed(graph: "ModelGraph", change: Change, said: str = "") -> Deed:
+    """Take down a change that is about to be applied to the graph, in a few microseconds.
+
+    `said` is the statement that makes it, where whoever applies it knows that.
+    """
     fits = type(change) is not changes.SetAttribute or _fits(graph, change)
-    return Deed(change, _subject(graph, change), fits, statement(graph, change))
+    return Deed(change, _subject(graph, change), fits, said or statement(graph, change))
 
 
 def _fits(graph: "ModelGraph", change: Any) -> bool:

@@ -64,12 +64,15 @@ class Transaction:
             raise
         return self
 
-    def apply(self, change: Change) -> Any:
-        """Make one change now and return its inverse; the edit is judged when the transaction ends."""
+    def apply(self, change: Change, said: str = "") -> Any:
+        """Make one change now and return its inverse; the edit is judged when the transaction ends.
+
+        `said` is the statement that a script makes the change with, where that does not follow from the change.
+        """
         active = self._outer or self
         with UNINTERRUPTED:
             note = self._graph.journal.note(change) if self._graph.journal else None
-            done = deed(self._graph, change)
+            done = deed(self._graph, change, said)
             inverse = change.apply(self._graph)
             active.inverses.append(inverse)
             active._notes.append(note)

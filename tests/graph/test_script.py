@@ -8,7 +8,7 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import SetAttribute, SetField
+from onnxlab.graph.changes import InsertFormal, SetAttribute, SetField
 from onnxlab.model import Model
 from tests.graph.models import branches, chain
 
@@ -126,3 +126,48 @@ def test_undo_to_any_step() -> None:
         model.undo(to=9)
     with pytest.raises(EditError, match="has no 'nothing'; a number from 0, or one of 'document r'"):
         model.undo(to="nothing")
+
+
+def test_inputs_outputs_and_opsets_are_written_as_people_do() -> None:
+    model = Model(chain())
+    before = model.to_bytes()
+    model.add_input("mask", "bool", ["batch", None, 4], position=0)
+    model.add_input("bare")
+    model.add_output("r_out", 0, dtype="float32", shape=["batch", 4, 4, 4])
+    model.remove_output("r_out")
+    model.remove_input("mask")
+    model.opsets["com.microsoft"] = 1
+    model.opsets[""] = 20
+    del model.opsets["com.microsoft"]
+    with model.edit("in one"):
+        model.add_input("late", "float32")
+        model.add_node("Neg", ["late"], ["early"])
+        model.add_output("early", dtype="float32", shape=[])
+    script = model.history.to_python()
+    for line in (
+        "model.add_input('mask', dtype='bool', shape=['batch', None, 4], position=0)",
+        "model.add_input('bare')",
+        "model.add_output('r_out', dtype='float32', shape=['batch', 4, 4, 4], position=0)",
+        "model.remove_output(model.value('r_out'))",
+        "model.remove_input(model.value('mask'))",
+        "model.opsets['com.microsoft'] = 1",
+        "model.opsets[''] = 20",
+        "del model.opsets['com.microsoft']",
+        "model.add_input('late', dtype='float32')",
+        "model.add_output('early', dtype='float32', shape=[])",
+    ):
+        assert line in script
+    assert "edit.apply" not in script
+    assert replayed(model, before) == model.to_bytes()
+
+
+def test_what_only_changes_can_say_stays_a_change() -> None:
+    model = Model(branches())
+    before = model.to_bytes()
+    documented = onnx.helper.make_tensor_value_info("documented", onnx.TensorProto.FLOAT, [1], "with a text")
+    untyped = onnx.ValueInfoProto(name=model.graph.values[model.graph.nodes[model.nodes[0].id].outputs[0]].name)
+    model.graph.apply(InsertFormal(model.graph.main.id, "input", 0, documented), label="documented")
+    model.graph.apply(InsertFormal(model.graph.main.id, "output", 0, untyped), label="untyped")
+    model.graph.apply(SetField(("model", 0), "opset_import", (onnx.helper.make_opsetid("", 21),)), label="unjudged")
+    assert model.history.to_python().count("edit.apply(") == 3
+    assert replayed(model, before) == model.to_bytes()

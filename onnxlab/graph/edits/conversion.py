@@ -51,7 +51,7 @@ def convert_opset(
     roots: list[Scope] = [graph.main, *(graph.scopes[each] for each in graph.index.function_ids)]
     declaration = declaration or (lambda vid: graph.values[vid].info)
     before, changed, reached = set(graph.nodes), set[int](), 0
-    with graph.edit(f"convert to ai.onnx {version}"):
+    with graph.edit(f"convert to ai.onnx {version}") as edit:
         for stop in [*_stops(graph, roots, declaration, version), version]:
             old = {root.id: found for root in roots if (found := graph.opset_version("", root)) is not None}
             if stop != version:
@@ -62,7 +62,7 @@ def convert_opset(
                 raise EditError(_refusal(refused, version, reached))
             for root in roots:
                 if old.get(root.id, stop) != stop:
-                    import_opset(graph, "", stop, root)
+                    import_opset(graph, edit, "", stop, root)
             changed.update(node.id for node, nodes in plan if _replace(graph, node, nodes))
             reached = stop
         raise_ir_version(graph, _ir_version(version))

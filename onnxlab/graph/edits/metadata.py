@@ -15,6 +15,7 @@ from onnxlab.graph.validation import node_problems
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.transaction import Transaction
 
 Bearer = "NodeRecord | ValueRecord | Scope | None"
 """Whose metadata or documentation: a node's, a value's, a graph's or function's, or (None) the model's."""
@@ -167,16 +168,20 @@ def set_opset(graph: "ModelGraph", domain: str, version: int | None, function: S
     if version is None and nodes:
         raise EditError(f"{len(nodes)} nodes use {shown} ({graph.label(nodes[0])} first); remove or change them before")
     before = {node.id: set(node_problems(graph, node)) for node in nodes}
-    with graph.edit(f"import {shown} {version}" if version else f"do not import {shown}"):
-        import_opset(graph, domain, version, root)
+    place = f"model.opsets[{domain!r}]"
+    said = "" if root.is_function else f"{place} = {version}" if version else f"del {place}"
+    with graph.edit(f"import {shown} {version}" if version else f"do not import {shown}") as edit:
+        import_opset(graph, edit, domain, version, root, said)
         _refuse_misfits(graph, nodes, before, f"{shown} {version}")
 
 
-def import_opset(graph: "ModelGraph", domain: str, version: int | None, root: Scope) -> None:
+def import_opset(
+    graph: "ModelGraph", edit: "Transaction", domain: str, version: int | None, root: Scope, said: str = ""
+) -> None:
     """Import another version of a domain in a function, or for the model; part of an edit that sees to the nodes."""
     target: Target = ("scope", root.id) if root.is_function else ("model", 0)
     imports = field_value(graph.target(target), "opset_import")
-    graph.apply(SetField(target, "opset_import", _imports(imports, domain, version)))
+    edit.apply(SetField(target, "opset_import", _imports(imports, domain, version)), said)
 
 
 def _means(graph: "ModelGraph", node: NodeRecord, domain: str, root: Scope) -> bool:
