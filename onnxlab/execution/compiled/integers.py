@@ -64,6 +64,54 @@ class IntegerProduct(Product):
         self.target = builder.allocate(target.shape, np.int16, [stride // 2 for stride in target.strides])
 
 
+_MOST = 128
+"""Two neighbours of a quad add up to no more, so that 255 times them fits 16 bits."""
+
+
+def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
+    """[batches, depth, columns] of levels to ([batches, panels, quads, COLUMNS, 4] int8, [batches, repeats] int32).
+
+    Where two neighbours of a column are too large together, the second is moved to a row at the end that is multiplied
+    by the same level again: `repeats` are the places of these levels. None where that does not suit the levels.
+    """
+    batches, depth, columns = matrices.shape
+    if not matrices.size or matrices.min() < -_MOST or matrices.max() >= _MOST:
+        return None
+    found = [_parted(matrix) for matrix in matrices]
+    length = -(-max(len(rows) for rows, _ in found) // 4) * 4
+    begin, count, width = depth + depth % 2, panels(columns), host().columns
+    if length - begin > depth // 4 + 4:
+        return None
+    padded = np.zeros((batches, length, count * width), np.int8)
+    places = np.zeros((batches, max(len(rows) for rows, _ in found) - begin), np.int32)
+    for number, (rows, origins) in enumerate(found):
+        padded[number, : len(rows), :columns] = rows
+        places[number, : len(rows) - begin] = origins[begin:]
+    split = padded.reshape(batches, length // 4, 4, count, width)
+    return np.ascontiguousarray(split.transpose(0, 3, 1, 4, 2)), places
+
+
+def _parted(matrix: Array) -> tuple[Array, Array]:
+    """([rows, columns] whose neighbours are small enough, the row of the matrix that each is from)."""
+    rows = np.concatenate([matrix, np.zeros((len(matrix) % 2, matrix.shape[1]), matrix.dtype)])
+    origins = np.arange(len(rows)) % len(matrix)
+    begin = 0
+    while begin < len(rows):
+        first, second = rows[begin::2], rows[begin + 1 :: 2]
+        over = (np.maximum(first, 0) + np.maximum(second, 0) > _MOST) | (
+            np.minimum(first, 0) + np.minimum(second, 0) < -_MOST
+        )
+        wrong = np.flatnonzero(over.any(axis=1))
+        moved = np.where(over, second, 0)[wrong]
+        second[over] = 0
+        odd = len(wrong) % 2
+        sources = np.concatenate([origins[begin + 1 :: 2][wrong], np.zeros(odd, origins.dtype)])
+        begin = len(rows)
+        rows = np.concatenate([rows, moved, np.zeros((odd, rows.shape[1]), rows.dtype)])
+        origins = np.concatenate([origins, sources])
+    return rows, origins
+
+
 def pack_pairs(weights: Array, taps: int) -> Array:
     """[batches, taps * length, columns] to [batches, panels, taps * pairs, COLUMNS, 2], filled up with zeros.
 

@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from onnxlab.execution.compiled.host import host
-from onnxlab.execution.compiled.integers import pack_pairs
+from onnxlab.execution.compiled.integers import pack_pairs, pack_quads
 from onnxlab.execution.compiled.packing import Key, Packed
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.products import bits, pack, panels, table
@@ -39,7 +39,8 @@ class Layer:
         kind, flag: LSTM (flag: input and forget gate are coupled), GRU (flag: reset after the product) or RNN.
         projected: [steps, batch, directions * gates * padded], the inputs times their weights with all biases.
         weights: recurrent ones, packed by `recurrent_weights`.
-        scales: [directions, gates * padded] of weights that are pairs of int16, or None.
+        scales: [directions, gates * padded] of weights that are levels, or None.
+        side: what `recurrent_levels` returns with such weights.
         y: [steps, batch, directions, hidden], the last axis contiguous.
         states: initial ones, contiguous [directions, batch, hidden], None for zeros.
         lasts: where the last ones go, likewise.
@@ -61,6 +62,7 @@ class Layer:
     functions: Array
     clip: float = inf
     scales: Array | None = None
+    side: Array | None = None
     bias: Array | None = None
     peepholes: Array | None = None
 
@@ -92,17 +94,32 @@ class Layer:
             "weights": self.weights.where, "y": self.y.where, "y_step": y_step, "y_direction": y_direction,
             "y_row": y_row, "steps": steps, "batch": batch, "rows": rows, "hidden": hidden, "kind": self.kind,
             "direction": self.direction, "functions": builder.keep(self.functions),
-            "flag": self.flag + 2 * int(self.weights.dtype == np.int8),
+            "flag": self.flag + self._form(),
             "clip": bits(self.clip), "table": builder.keep(table(np.arange(rows)[None] * padded * 4)),
         }  # fmt: skip
         for name, state in zip(("h0", "c0"), self.states, strict=False):
             values[name] = state.where if state is not None else 0
         for name, state in zip(("h_last", "c_last"), self.lasts, strict=False):
             values[name] = state.where
-        for name, array in (("scales", self.scales), ("bias", self.bias), ("peepholes", self.peepholes)):
+        for name, array in (("scales", self._scales()), ("bias", self.bias), ("peepholes", self.peepholes)):
             values[name] = 0 if array is None else builder.keep(np.ascontiguousarray(array, np.float32))
         values["lengths"] = self.lengths.where if self.lengths is not None else 0
         return values
+
+
+    def _form(self) -> int:
+        """Bits of the flag that tell what weights are: 2 for pairs of int8, 4 for quads, with their repeated levels."""
+        if self.side is None or self.weights.dtype != np.int8:
+            return 0
+        if self.weights.shape[-1] != 4:
+            return 2
+        return 4 + (int(self.side.shape[1]) - 4 * panels(self.y.shape[3]) * host().columns << 8)
+
+    def _scales(self) -> Array | None:
+        """The scales of levels, with what belongs to them behind: int32 by their bits."""
+        if self.scales is None or self.side is None:
+            return None
+        return np.concatenate([np.ascontiguousarray(self.scales, np.float32), self.side.view(np.float32)], axis=1)
 
 
 def spread(parameter: Array, gates: int) -> Array:
@@ -114,15 +131,35 @@ def spread(parameter: Array, gates: int) -> Array:
 
 
 def recurrent_weights(packed: Packed, key: Key, matrices: Array, gates: int) -> View:
-    """[directions, hidden, gates * hidden], float32 or int16, packed for the kernel and remembered."""
+    """[directions, hidden, gates * hidden] float32, packed for the kernel and remembered."""
     found = packed.get(key)
     if found is None:
-        directions, hidden, _ = matrices.shape
-        split = matrices.reshape(directions, hidden, gates, hidden).transpose(0, 2, 1, 3)
-        flat = split.reshape(directions * gates, hidden, hidden)
-        made = pack_pairs(flat, 1) if flat.dtype == np.int16 else pack(flat)
-        found = packed.put(key, constant_view(made))
+        found = packed.put(key, constant_view(pack(_by_gates(matrices, gates))))
     return found
+
+
+def _by_gates(matrices: Array, gates: int) -> Array:
+    """[directions, hidden, gates * hidden] as [directions * gates, hidden, hidden]."""
+    directions, hidden, _ = matrices.shape
+    return matrices.reshape(directions, hidden, gates, hidden).transpose(0, 2, 1, 3).reshape(-1, hidden, hidden)
+
+
+def recurrent_levels(packed: Packed, key: Key, matrices: Array) -> tuple[View, Array]:
+    """The levels [directions, hidden, 4 * hidden] int16 of an LSTM, packed for the kernel and remembered.
+
+    Returns:
+        The weights, and int32 [directions, 4 * padded + repeats]: sums of columns and places of repeated levels.
+    """
+    weights, side = packed.get((*key, "packed")), packed.get((*key, "side"))
+    if weights is None or side is None:
+        spaced = spread(matrices, 4)
+        quads = pack_quads(spaced)
+        made, places = quads or (pack_pairs(_by_gates(matrices, 4), 1), np.zeros((len(matrices), 0), np.int32))
+        sums = spaced.sum(axis=1, dtype=np.int32)
+        weights = packed.put((*key, "packed"), constant_view(made))
+        side = packed.put((*key, "side"), constant_view(np.concatenate([sums, places], axis=1)))
+    assert side.buffer.array is not None
+    return weights, side.buffer.array
 
 
 def functions(

@@ -50,7 +50,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     word,
 )
 from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS, VECTORS, entry, loop
-from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, add_products, load_i32, pairs, store_i16
+from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, add_products, load_i32, pairs, quads, store_i16
 from onnxlab.execution.compiled.records import FLOAT, SHORT
 
 _I64, _I32, _I16, _I8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
@@ -58,17 +58,21 @@ _PANEL = COLUMNS * 4
 _ZERO = np.float32(0.0)
 
 
-def make_tile(rows: int, narrow: bool) -> Any:
-    """The tile of this many rows, as a function of compiled code; with weights of int8 where it is `narrow`.
+WIDE, NARROW, QUADS = range(3)
+"""What a tile multiplies: pairs of int16 by pairs of int16 or of int8, or four uint8 by four int8."""
 
-    tile(x, offsets, tap_bytes, taps, length, weights, zeros, sums): as the microkernel's, of pairs of int16; the sums
+
+def make_tile(rows: int, form: int) -> Any:
+    """The tile of this many rows, as a function of compiled code.
+
+    tile(x, offsets, tap_bytes, taps, length, weights, zeros, sums): as the microkernel's, of pairs or quads; the sums
     go to `sums` as [rows, COLUMNS] int32.
     """
 
     @intrinsic
     def tile(context, x, offsets, tap_bytes, taps, length, weights, zeros, sums):
         def generate(context, builder, signature, values):
-            _build(builder, rows, narrow, *values)
+            _build(builder, rows, form, *values)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 8), generate
@@ -77,14 +81,14 @@ def make_tile(rows: int, narrow: bool) -> Any:
 
 
 def _build(
-    builder: Any, count: int, narrow: bool, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any,
+    builder: Any, count: int, form: int, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any,
     zeros: Any, sums: Any,
 ) -> None:  # fmt: skip
     with builder.goto_entry_block():
         places = [[builder.alloca(INTEGERS) for _ in range(VECTORS)] for _ in range(count)]
         panels = builder.alloca(_I64)
-    kind = _I8 if narrow else _I16
-    line = ir.VectorType(kind, 2 * WIDTH).as_pointer()
+    kind, each = _I16 if form == WIDE else _I8, 4 if form == QUADS else 2
+    line = ir.VectorType(kind, each * WIDTH)
     for row in places:
         for place in row:
             builder.store(ir.Constant(INTEGERS, None), place)
@@ -99,16 +103,17 @@ def _build(
         first = pointer(builder, builder.load(panels), kind)
 
         def step(k: Any) -> None:
-            panel = builder.gep(first, [builder.mul(k, _I64(2 * COLUMNS))])
-            lines = [builder.bitcast(builder.gep(panel, [_I64(2 * v * WIDTH)]), line) for v in range(VECTORS)]
-            vectors = [builder.load(place, align=2) for place in lines]
-            if narrow:
+            panel = builder.gep(first, [builder.mul(k, _I64(each * COLUMNS))])
+            starts = [builder.gep(panel, [_I64(each * v * WIDTH)]) for v in range(VECTORS)]
+            lines = [builder.bitcast(start, line.as_pointer()) for start in starts]
+            vectors = [builder.load(place, align=1 if form == QUADS else 2) for place in lines]
+            if form == NARROW:
                 vectors = [builder.sext(vector, SHORTS) for vector in vectors]
             for m, row in enumerate(rows):
-                pair = splat_value(builder, builder.load(builder.gep(row, [k]), align=2), INTEGERS)
-                value = builder.bitcast(pair, SHORTS)
+                value = splat_value(builder, builder.load(builder.gep(row, [k]), align=2), INTEGERS)
+                value = builder.bitcast(value, line if form == QUADS else SHORTS)
                 for v, place in enumerate(places[m]):
-                    made = pairs(builder, value, vectors[v])
+                    made = (quads if form == QUADS else pairs)(builder, value, vectors[v])
                     builder.store(builder.add(builder.load(place), made), place)
 
         even = builder.and_(length, _I64(-2))  # two pairs at a time: a tile of few rows is short for a loop
@@ -118,7 +123,7 @@ def _build(
             step(builder.or_(first_of_two, _I64(1)))
         with loop(builder, builder.sub(length, even)) as k:
             step(builder.add(even, k))
-        further = builder.mul(length, _I64(_PANEL // (2 if narrow else 1)))
+        further = builder.mul(length, _I64(_PANEL // (2 if form == NARROW else 1)))
         builder.store(builder.add(builder.load(panels), further), panels)
     for m, row in enumerate(places):
         for v, place in enumerate(row):
@@ -126,9 +131,9 @@ def _build(
             builder.store(builder.load(place), pointer(builder, where, INTEGERS), align=4)
 
 
-def _sums_of(narrow: bool) -> Any:
-    """`tile_sums` for one kind of weights."""
-    full, half, pair, single = (make_tile(rows, narrow) for rows in (ROWS, HALF_ROWS, 2, 1))
+def _sums_of(form: int) -> Any:
+    """`tile_sums` for one form of factors."""
+    full, half, pair, single = (make_tile(rows, form) for rows in (ROWS, HALF_ROWS, 2, 1))
 
     def sums_of(left, x, o, tap_bytes, taps, length, w, zeros, sums):
         if left > HALF_ROWS:
@@ -146,7 +151,7 @@ def _sums_of(narrow: bool) -> Any:
     return helper(sums_of)
 
 
-_wide_sums, _narrow_sums = _sums_of(narrow=False), _sums_of(narrow=True)
+_wide_sums, _narrow_sums, quad_sums = (_sums_of(form) for form in (WIDE, NARROW, QUADS))
 
 
 @helper

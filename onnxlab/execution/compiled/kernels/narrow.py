@@ -2,7 +2,8 @@
 
 `pairs` is the one instruction that quantised products are made of: two neighbouring 16-bit integers of one vector
 times two of the other, added, to 32 bits. x86 has it as pmaddwd, and with the addition that follows as VNNI's
-vpdpwssd, which LLVM chooses where the processor has it; for others it is written out.
+vpdpwssd, which LLVM chooses where the processor has it; for others it is written out. `quads` takes four bytes at once,
+which have to be such that two products fit 16 bits.
 """
 
 from __future__ import annotations
@@ -13,25 +14,38 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import types
 
-from onnxlab.execution.compiled.kernels.lanes import INTEGERS, VECTOR, WIDTH, declared, external, lanes, pointer
+from onnxlab.execution.compiled.kernels.lanes import (
+    INTEGERS,
+    VECTOR,
+    WIDTH,
+    declared,
+    external,
+    lanes,
+    pointer,
+    splat_value,
+)
 
 _I8, _I16, _I32 = ir.IntType(8), ir.IntType(16), ir.IntType(32)
 _i64 = types.int64
 SHORTS = ir.VectorType(_I16, 2 * WIDTH)
 
 
-def _features() -> tuple[tuple[int, str], ...]:
-    """(lanes, LLVM intrinsic) of the multiplications of pairs that this processor has, the widest first."""
+def _features(*known: tuple[int, str, str]) -> tuple[tuple[int, str], ...]:
+    """(lanes, LLVM intrinsic) of those (lanes, feature, intrinsic) that this processor has."""
     found = llvm.get_host_cpu_features()
-    known = (
-        (16, "avx512bw", "llvm.x86.avx512.pmaddw.d.512"),
-        (8, "avx2", "llvm.x86.avx2.pmadd.wd"),
-        (4, "sse2", "llvm.x86.sse2.pmadd.wd"),
-    )
     return tuple((width, name) for width, feature, name in known if found.get(feature))
 
 
-_PAIRS = _features()
+_PAIRS = _features(
+    (16, "avx512bw", "llvm.x86.avx512.pmaddw.d.512"),
+    (8, "avx2", "llvm.x86.avx2.pmadd.wd"),
+    (4, "sse2", "llvm.x86.sse2.pmadd.wd"),
+)
+_BYTE_PAIRS = _features(
+    (16, "avx512bw", "llvm.x86.avx512.pmaddubs.w.512"),
+    (8, "avx2", "llvm.x86.avx2.pmadd.ub.sw"),
+    (4, "ssse3", "llvm.x86.ssse3.pmadd.ub.sw.128"),
+)
 
 
 def pairs(builder: Any, a: Any, b: Any) -> Any:
@@ -47,6 +61,33 @@ def pairs(builder: Any, a: Any, b: Any) -> Any:
     wide = ir.VectorType(_I32, count)
     products = [
         builder.mul(*(builder.sext(_every_second(builder, v, first, count), wide) for v in (a, b))) for first in (0, 1)
+    ]
+    return builder.add(*products)
+
+
+def quads(builder: Any, a: Any, b: Any) -> Any:
+    """[n] int32 of [4n] uint8 and [4n] int8: four products each, added; no two neighbours may be beyond 16 bits."""
+    ones = ir.Constant(ir.VectorType(_I16, a.type.count // 2), [ir.Constant(_I16, 1)] * (a.type.count // 2))
+    return pairs(builder, _byte_pairs(builder, a, b), ones)
+
+
+def _byte_pairs(builder: Any, a: Any, b: Any) -> Any:
+    """[n] int16 of [2n] uint8 and [2n] int8: two products each, added."""
+    count = a.type.count // 2
+    wide = ir.VectorType(_I16, count)
+    for width, name in _BYTE_PAIRS:
+        if 2 * width == count:
+            return builder.call(external(builder, name, wide, a.type, b.type), [a, b])
+        if 2 * width < count:
+            halves = [[_part(builder, v, half * count, count) for v in (a, b)] for half in (0, 1)]
+            low, high = (_byte_pairs(builder, *half) for half in halves)
+            return builder.shuffle_vector(low, high, _order(range(count)))
+    products = [
+        builder.mul(
+            builder.zext(_every_second(builder, a, first, count), wide),
+            builder.sext(_every_second(builder, b, first, count), wide),
+        )
+        for first in (0, 1)
     ]
     return builder.add(*products)
 
@@ -103,6 +144,14 @@ load_low, load_high = _nibbles(high=False), _nibbles(high=True)
 def load_i32(builder: Any, address: Any) -> Any:
     """int32 in memory, rounded to float32."""
     return builder.sitofp(builder.load(pointer(builder, address, INTEGERS), align=4), VECTOR)
+
+
+@declared(lanes, _i64, _i64, _i64)
+def load_less(builder: Any, sums: Any, others: Any, factor: Any) -> Any:
+    """int32 in memory less others times a factor, rounded to float32."""
+    share = splat_value(builder, builder.trunc(factor, _I32), INTEGERS)
+    value, other = (builder.load(pointer(builder, place, INTEGERS), align=4) for place in (sums, others))
+    return builder.sitofp(builder.sub(value, builder.mul(other, share)), VECTOR)
 
 
 @declared(types.void, _i64, _i64)

@@ -16,6 +16,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     WIDTH,
     copy_bytes,
     get_f32,
+    get_i32,
     greater,
     largest,
     less,
@@ -29,7 +30,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     vround,
     word,
 )
-from onnxlab.execution.compiled.kernels.narrow import store_i16
+from onnxlab.execution.compiled.kernels.narrow import store_i8, store_i16
 
 _LOWEST, _HIGHEST, _ZERO, _ONE, _LAST = (np.float32(value) for value in (-inf, inf, 0.0, 1.0, 255.0))
 
@@ -112,19 +113,43 @@ def to_levels(record: Any, unit: Any, scratch: Any) -> None:
 
 
 @helper
+def _quantisation_of(x, rows, length, step):
+    """(scale, zero point) of the range of rows of `length` float32, `step` elements apart."""
+    low, high = _ZERO, _ZERO
+    for row in range(rows):
+        least, greatest = least_and_greatest(x + row * step * 4, length)
+        low, high = min(low, least), max(high, greatest)
+    return quantisation(low, high)
+
+
+@helper
 def quantise_rows(x, rows, length, step, levels):
     """Quantise rows of `length` float32 by the range of all of them; returns the scale.
 
     Rows are `step` elements apart, here and in `levels`, which gets whole vectors of int16.
     """
-    low, high = _ZERO, _ZERO
-    for row in range(rows):
-        least, greatest = least_and_greatest(x + row * step * 4, length)
-        low, high = min(low, least), max(high, greatest)
-    scale, zero = quantisation(low, high)
+    scale, zero = _quantisation_of(x, rows, length, step)
     bottom, top, divisor = splat(-zero), splat(_LAST - zero), splat(scale)
     for row in range(rows):
         for i in range(0, length, WIDTH):
             value = load(x + (row * step + i) * 4)
             store_i16(levels + (row * step + i) * 2, levels_of(value, divisor, bottom, top))
     return scale
+
+
+@helper
+def quantise_bytes(x, rows, length, step, levels, repeated, repeats):
+    """As `quantise_rows`, to uint8 with its zero point, rows 2 * `step` bytes apart; returns (scale, zero point).
+
+    Behind each row, from an even place on, come those of its levels again whose places are in `repeated`, int32.
+    """
+    scale, zero = _quantisation_of(x, rows, length, step)
+    bottom, top, divisor, shift = splat(-zero), splat(_LAST - zero), splat(scale), splat(zero)
+    for row in range(rows):
+        line = levels + row * step * 2
+        for i in range(0, length, WIDTH):
+            store_i8(line + i, levels_of(load(x + (row * step + i) * 4), divisor, bottom, top) + shift)
+        behind = line + (length + 1) // 2 * 2
+        for number in range(repeats):
+            copy_bytes(behind + number, line + get_i32(repeated + number * 4), 1)
+    return scale, zero

@@ -4,8 +4,9 @@ The inputs times their weights are there already (one product for all steps). A 
 tables in `work` from one record to the next, so that a long sequence is several records. A record:
 
     projected, p_step, p_row   [steps][batch][directions][gates][padded] float32, and bytes of a step and a row
-    weights             recurrent ones, [directions][gates][panels][hidden][COLUMNS]; or pairs of int16
-    scales              [directions][gates][padded] of these pairs; 0 for float32
+    weights             recurrent ones, [directions][gates][panels][hidden][COLUMNS]; or pairs or quads of levels
+    scales              of these levels, for each direction: scales, int32 sums of columns, both [gates][padded], and
+                        int32 places of levels that are repeated behind a row; 0 for float32
     h0, c0              [directions][batch][hidden], 0 where they are zeros
     y, y_step, y_direction, y_row   results and their strides
     h_last, c_last      [directions][batch][hidden]
@@ -17,7 +18,7 @@ tables in `work` from one record to the next, so that a long sequence is several
     peepholes           [directions][3][padded to vectors], 0 where absent
     functions           int64 [directions][3][code, alpha, beta]
     kind, flag          0 LSTM (flag 1: input and forget gate are coupled), 1 GRU (flag 1: reset after the
-                        product), 2 RNN; flag 2: pairs are of int8
+                        product), 2 RNN; flag 2: pairs are of int8; 4: quads, and flag >> 8 repeated levels
     clip                bits of float32
     table               int32: bytes of rows of states, with the last repeated
     work, work_bytes    memory of each unit
@@ -46,8 +47,8 @@ from onnxlab.execution.compiled.kernels.lanes import (
     word,
 )
 from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS
-from onnxlab.execution.compiled.kernels.narrow import load_i32
-from onnxlab.execution.compiled.kernels.ranges import quantise_rows
+from onnxlab.execution.compiled.kernels.narrow import load_less
+from onnxlab.execution.compiled.kernels.ranges import quantise_bytes, quantise_rows
 from onnxlab.execution.compiled.kernels.row import STREAMS, wide_row
 from onnxlab.execution.compiled.records import GRU, LSTM
 
@@ -59,7 +60,7 @@ from onnxlab.execution.compiled.records import GRU, LSTM
 _PANEL = COLUMNS * 4
 _LOWEST, _HIGHEST = np.float32(-inf), np.float32(inf)
 _full, _half, _single = gemm.full, gemm.half, gemm.single
-_tile_sums = dot.tile_sums
+_tile_sums, _quad_sums = dot.tile_sums, dot.quad_sums
 
 
 @helper
@@ -91,25 +92,48 @@ def _times(x, places, rows, hidden, weights, y, residual, sources, bias):
 
 
 @helper
-def _times_levels(narrow, levels, table, places, rows, hidden, weights, scales, scale, y, residual, sources, scratch):
-    """As `_times`, of levels with their scale and weights that are pairs with theirs, all gates in a row."""
-    pairs, panels = (hidden + 1) // 2, (hidden + COLUMNS - 1) // COLUMNS
-    step, factor = pairs * _PANEL // (2 if narrow else 1), splat(scale)
-    for gate in range(4):
-        plane = y + gate * rows * panels * _PANEL
-        for panel in range(panels):
-            at = gate * panels + panel
-            w, more, line = weights + at * step, residual + at * _PANEL, plane + panel * _PANEL
-            row = 0
-            while row < rows:
-                count = _tile_sums(narrow, rows - row, levels, table + row * 4, 0, 1, pairs, w, 0, scratch)
+def _quantised(record, number, h, rows, hidden, padded, levels):
+    """States to levels in the form of the weights: (scale, zero point as a whole number, 0 where it is off them)."""
+    flag = word(record, FLAG)
+    if flag & 4:
+        repeated = _side(record, number, padded) + 8 * padded * 4
+        scale, zero = quantise_bytes(h, rows, hidden, padded, levels, repeated, flag >> 8)
+        return scale, np.int64(zero)
+    return quantise_rows(h, rows, hidden, padded, levels), 0
+
+
+@helper
+def _side(record, number, padded):
+    """Scales, sums of columns and places of repeated levels of one direction."""
+    return word(record, SCALES) + number * (8 * padded + (word(record, FLAG) >> 8)) * 4
+
+
+@helper
+def _times_levels(record, number, levels, table, places, rows, h, padded, y, residual, sources, scratch):
+    """As `_times`, of levels with their scale and weights that are levels with theirs, all gates in a row."""
+    hidden, flag, line = word(record, HIDDEN), word(record, FLAG), padded * 4
+    scale, zero = _quantised(record, number, h, rows, hidden, padded, levels)
+    depth = ((hidden + 1) // 2 * 2 + (flag >> 8) + 3) // 4 if flag & 4 else (hidden + 1) // 2
+    panels, step, factor = padded // COLUMNS, depth * _PANEL // (2 if flag & 2 else 1), splat(scale)
+    weights, scales = word(record, WEIGHTS) + number * 4 * panels * step, _side(record, number, padded)
+    for panel in range(4 * panels):
+        w, at = weights + panel * step, panel * _PANEL
+        gate = panel // panels
+        to = y + gate * rows * line + at - gate * line
+        row = 0
+        while row < rows:
+            left, o = rows - row, table + row * 4
+            if flag & 4:
+                count = _quad_sums(left, levels, o, 0, 1, depth, w, 0, scratch)
+            else:
+                count = _tile_sums(flag & 2, left, levels, o, 0, 1, depth, w, 0, scratch)
+            for v in range(0, _PANEL, BYTES):
+                gain, less = load(scales + at + v) * factor, scales + 4 * line + at + v
                 for m in range(row, min(row + count, rows)):
-                    at_row, behind = line + get_i32(places + m * 4), more + get_i32(sources + m * 4)
-                    sums = scratch + (m - row) * _PANEL
-                    for v in range(0, _PANEL, BYTES):
-                        value = load_i32(sums + v) * (load(scales + at * _PANEL + v) * factor)
-                        store(at_row + v, value + load(behind + v))
-                row += count
+                    value = load_less(scratch + (m - row) * _PANEL + v, less, zero) * gain
+                    behind = residual + at + v + get_i32(sources + m * 4)
+                    store(to + get_i32(places + m * 4) + v, value + load(behind))
+            row += count
 
 
 @helper
@@ -144,13 +168,7 @@ def _products(record, number, rows, padded, h, gates, spare, levels, table, sour
     line = padded * 4
     plane, residual = rows * line, word(record, PROJECTED) + number * count * line
     if word(record, SCALES):
-        scale = quantise_rows(h, rows, hidden, padded, levels)
-        narrow = word(record, FLAG) & 2
-        weights = word(record, WEIGHTS) + number * count * ((hidden + 1) // 2) * line // (2 if narrow else 1)
-        scales = word(record, SCALES) + number * count * line
-        _times_levels(
-            narrow, levels, table, places, rows, hidden, weights, scales, scale, gates, residual, sources, scratch
-        )
+        _times_levels(record, number, levels, table, places, rows, h, padded, gates, residual, sources, scratch)
         return
     weights = word(record, WEIGHTS) + number * count * hidden * line
     for gate in range(2 if kind == GRU else count):

@@ -12,7 +12,7 @@ from onnxlab.execution.compiled.moving import contiguous
 from onnxlab.execution.compiled.packing import Key
 from onnxlab.execution.compiled.products import Product
 from onnxlab.execution.compiled.records import ACTIVATIONS, GRU, LSTM, RNN
-from onnxlab.execution.compiled.recurrent import GATES, Layer, functions, recurrent_weights, spread
+from onnxlab.execution.compiled.recurrent import GATES, Layer, functions, recurrent_levels, recurrent_weights, spread
 from onnxlab.execution.compiled.rules.integer_matrices import product
 from onnxlab.execution.compiled.rules.linear import by_constant
 from onnxlab.execution.compiled.rules.quantised import DOMAIN, dynamic_levels, fixed, given, parameters
@@ -78,7 +78,7 @@ def _time_first(binder: Binder, node: NodeView) -> View:
 
 def _emit(
     binder: Binder, node: NodeView, kind: int, flag: int, made: Product, offset: Array, weights: View, hidden: int,
-    scales: Array | None = None, bias: Array | None = None,
+    scales: Array | None = None, bias: Array | None = None, side: Array | None = None,
 ) -> None:  # fmt: skip
     """The layer behind the product of its inputs, and its results by name."""
     found, (directions, _) = node.attributes, offset.shape
@@ -106,7 +106,7 @@ def _emit(
     layer = Layer(
         kind, flag, projected, weights, y.transposed(order), states, lasts, lengths,
         _DIRECTIONS.index(found.get("direction", "forward")), table, found.get("clip") or inf, scales,
-        peepholes=_peepholes(binder, node, directions, hidden) if kind == LSTM else None, bias=bias,
+        side, peepholes=_peepholes(binder, node, directions, hidden) if kind == LSTM else None, bias=bias,
     )  # fmt: skip
     layer.emit(builder)
     binder.put(node.outputs[0], y)
@@ -142,9 +142,9 @@ def dynamic_quantize_lstm(binder: Binder, node: NodeView) -> None:
     made = product(binder, a, matrix, ("projection", *keys[0]), np.dtype(np.float32))
     made.scale, made.factor = spread(w_scale, 4).reshape(1, -1), scale
     inner, recurring = _biases(binder, node, directions, width)
-    weights = recurrent_weights(binder.packed, ("recurrent levels", *keys[1]), r, 4)
+    weights, side = recurrent_levels(binder.packed, ("recurrent levels", *keys[1]), r)
     flag = node.attributes.get("input_forget", 0)
-    _emit(binder, node, LSTM, flag, made, spread(inner + recurring, 4), weights, hidden, spread(r_scale, 4))
+    _emit(binder, node, LSTM, flag, made, spread(inner + recurring, 4), weights, hidden, spread(r_scale, 4), side=side)
 
 
 def _levels(binder: Binder, node: NodeView, slot: int) -> tuple[Array, Array]:
