@@ -4,6 +4,7 @@ onnxruntime's products of uint8 with int8 saturate on processors without VNNI, s
 the oracle.
 """
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -309,6 +310,43 @@ def test_pairs_are_one_instruction(processor, wanted, monkeypatch):
     llvm.initialize_all_asmprinters()
     machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=processor, opt=3)
     assert wanted in machine.emit_assembly(llvm.parse_assembly(str(module)))
+
+
+@pytest.mark.parametrize("lanes", [4, 8, 16])
+@pytest.mark.parametrize("instruction", [True, False])
+def test_quads(rng, lanes, instruction, monkeypatch):
+    """By the processor's instructions, halves of vectors too wide for these, and written out for others."""
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+
+    from onnxlab.execution.compiled import loading
+    from onnxlab.execution.compiled.compiling import ENTRY
+    from onnxlab.execution.compiled.kernels import narrow
+
+    if not instruction:
+        monkeypatch.setattr(narrow, "_PAIRS", ())
+        monkeypatch.setattr(narrow, "_BYTE_PAIRS", ())
+    sums, bytes_ = ir.VectorType(ir.IntType(32), lanes), ir.VectorType(ir.IntType(8), 4 * lanes)
+    word = ir.IntType(64)
+    module = ir.Module()
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [word] * 3), ENTRY)
+    builder = ir.IRBuilder(function.append_basic_block())
+    a, b = (builder.load(builder.inttoptr(place, bytes_.as_pointer()), align=1) for place in function.args[:2])
+    builder.store(narrow.quads(builder, a, b), builder.inttoptr(function.args[2], sums.as_pointer()), align=1)
+    builder.ret_void()
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=3, reloc="pic"
+    )
+    code = machine.emit_object(llvm.parse_assembly(str(module)))
+    levels = rng.integers(0, 256, (lanes, 4)).astype(np.uint8)
+    weights = rng.integers(-64, 65, (lanes, 4)).astype(np.int8)
+    levels[0], weights[0] = 255, -64
+    found = np.zeros(lanes, np.int32)
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(loading.load("quads", code))
+    call(*(array.__array_interface__["data"][0] for array in (levels, weights, found)))
+    np.testing.assert_array_equal(found, (levels.astype(np.int32) * weights).sum(axis=1))
 
 
 @pytest.mark.skipif(not os.environ.get("ONNXLAB_LONG"), reason="every kernel is compiled anew: minutes")
