@@ -236,12 +236,7 @@ def _checked(data: bytes | None, path: Path) -> bytes:
 
 def _without_origin(source: Source) -> Source:
     """The source when its file is about to be overwritten: the bytes are kept, unless protobuf gives them again."""
-    data = source.original()
-    if source.origin_format != "onnx":
-        return replace(source, origin=None, stamp=None, kept=data)
-    if data is None or onnx.ModelProto.FromString(data).SerializeToString() == data:
-        return replace(source, origin=None, stamp=None)
-    return replace(source, origin=None, stamp=None, kept=data)
+    return replace(source, origin=None, stamp=None, kept=None if source.is_canonical() else source.original())
 
 
 def _carry_external_data(model: onnx.ModelProto, base_dir: Path | None, folder: Path, files: Replacement) -> None:

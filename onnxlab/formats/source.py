@@ -2,11 +2,15 @@
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
+from onnxlab.formats import canonical
 from onnxlab.formats.storage import Layout
+
+T = TypeVar("T")
 
 LARGEST = (1 << 31) - 1
 """The most bytes that a protobuf message may have."""
@@ -65,11 +69,22 @@ class Source:
         A model without net edits is saved with these; where they are gone, serialising it again gives the same
         fields, and for files that protobuf itself wrote the same bytes.
         """
-        if self.kept is not None or self.origin is None or self.stamp is None:
-            return self.kept
+        return self._read(lambda file: file.read()) if self.kept is None else self.kept
+
+    def is_canonical(self) -> bool:
+        """Whether serialising what is in the file at `origin` gives its bytes again; the file is as it was loaded."""
+        if self.origin_format != "onnx" or self.stamp is None:
+            return False
+        size = self.stamp.size
+        return self._read(lambda file: canonical.is_canonical(file, size)) or False
+
+    def _read(self, read: Callable[[BinaryIO], T]) -> T | None:
+        """What `read` makes of the file at `origin`, None where it is not as it was loaded."""
+        if self.origin is None or self.stamp is None:
+            return None
         with contextlib.suppress(OSError), self.origin.open("rb") as file:
             before = Stamp.of(os.fstat(file.fileno()))
-            data = file.read()
+            made = read(file)
             if before == self.stamp == Stamp.of(os.fstat(file.fileno())):
-                return data
+                return made
         return None
