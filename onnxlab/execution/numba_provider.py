@@ -58,6 +58,7 @@ _prepared = threading.Event()
 
 def _prepare() -> None:
     _rules()
+    background.rest()
     importlib.import_module("onnxlab.execution.compiled.region").engine.start()
     _prepared.set()
 

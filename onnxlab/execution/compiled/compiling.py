@@ -83,10 +83,8 @@ def _object_code(library: Any) -> bytes:
     return code
 
 
-def serve(polite: bool) -> None:
-    """Compile what is asked for until nobody has asked for a while; with `polite`, others have the processor first."""
-    if polite and hasattr(os, "nice"):
-        os.nice(10)
+def serve() -> None:
+    """Compile what is asked for until nobody has asked for a while."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is not an answer
     names: SimpleQueue[str] = SimpleQueue()
