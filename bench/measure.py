@@ -84,16 +84,20 @@ def compare(
     repeats: int = 5,
     inner: int = 1,
     clock: Clock = time.perf_counter,
+    before: Action | None = None,
 ) -> Row:
     """Time both sides in turn, `repeats` times each, and keep the fastest of each.
 
     In turn, so that a machine that slows down slows both; the fastest, because everything else on the machine can
-    only add. `inner` calls of ours are timed as one where a single one is too short for the clock.
+    only add. `inner` calls of ours are timed as one where a single one is too short for the clock; `before` is called
+    ahead of each turn and not timed.
     """
     ours()
     theirs()
     best = [float("inf"), float("inf")]
     for _ in range(repeats):
+        if before:
+            before()
         best[0] = min(best[0], timed(ours, inner, clock))
         best[1] = min(best[1], timed(theirs, clock=clock))
     return Row(what, best[0], best[1], against, promise)
