@@ -154,7 +154,7 @@ def densify(sparse):
 def close(expected, actual, rtol=1e-4, kind_check=True):
     """None when `actual` is what ONNX Runtime computed, within the project's tolerances; else a text."""
     if isinstance(expected, (list, dict)) and not isinstance(expected, np.ndarray):
-        if type(expected) is not type(actual) or len(expected) != len(actual):
+        if not isinstance(actual, type(expected)) or len(expected) != len(actual):
             return f"{type(actual).__name__} of {len(actual) if hasattr(actual, '__len__') else '?'}"
         if isinstance(expected, dict):
             if expected.keys() != actual.keys():
