@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from onnxlab.ops.equation import read
 from onnxlab.shapes import Fact, TensorFact
 
 Estimate: TypeAlias = Callable[..., int]
@@ -167,21 +168,18 @@ def _conv_transpose(attributes: Mapping[str, Any], array: Any, weight: Any, *res
 
 def _einsum(attributes: Mapping[str, Any], *inputs: Any) -> int:
     """Letters of the output, explicit or implied; an ellipsis counts as what it covers in the largest input."""
-    terms, _, output = attributes["equation"].replace(" ", "").partition("->")
+    equation = read(attributes["equation"])
     sizes: dict[str, int] = {}
     covered = 1
-    for term, array in zip(terms.split(","), inputs, strict=True):
-        letters = term.replace("...", "")
-        hidden = array.ndim - len(letters)
-        start = term.index("...") if "..." in term else len(term)
+    for term, array in zip(equation.operands, inputs, strict=True):
+        start = len(term.head)
+        hidden = array.ndim - len(term.letters)
         covered = max(covered, prod(array.shape[start : start + hidden]))
         shape = array.shape[:start] + array.shape[start + hidden :]
-        for letter, size in zip(letters, shape, strict=True):
+        for letter, size in zip(term.letters, shape, strict=True):
             sizes[letter] = max(size, sizes.get(letter, 1))
-    if "->" not in attributes["equation"]:
-        output = "".join(sorted(letter for letter in sizes if terms.count(letter) == 1)) + "..."
-    count = prod(sizes[letter] for letter in output.replace("...", ""))
-    return int(count * (covered if "..." in output else 1) * max(int(array.itemsize) for array in inputs))
+    count = prod(sizes[letter] for letter in equation.output.letters)
+    return int(count * (covered if equation.output.dots else 1) * max(int(array.itemsize) for array in inputs))
 
 
 def _affine_grid(attributes: Mapping[str, Any], theta: Any, size: Any) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
+from onnxlab.ops.equation import Term, read
 from onnxlab.ops.facts import MaybeFact, broadcast_shapes, dims_text, elem_type, must_equal, same
 from onnxlab.ops.registry import rule
 from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, broadcast
@@ -102,45 +103,40 @@ def gemm(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, c: MaybeFa
 def einsum(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
     """Dims by the letters of the equation; an ellipsis stands for what broadcasts."""
     elem = next((elem_type(fact) for fact in inputs if elem_type(fact)), 0)
-    left, arrow, right = attributes["equation"].replace(" ", "").partition("->")
-    terms = left.split(",")
-    if len(terms) != len(inputs):
+    equation = read(attributes["equation"])
+    if len(equation.operands) != len(inputs):
         raise FactError(
-            f"the equation has {len(terms)} terms for {len(inputs)} inputs",
+            f"the equation has {len(equation.operands)} terms for {len(inputs)} inputs",
             code="bad-attribute",
             expected=f"{len(inputs)} terms",
-            found=f"{len(terms)} terms",
+            found=f"{len(equation.operands)} terms",
         )
     sizes: dict[str, Dim] = {}
     ellipses: list[Shape] = []
-    for term, fact in zip(terms, inputs, strict=True):
+    for term, fact in zip(equation.operands, inputs, strict=True):
         if fact.shape is None:
             return TensorFact(elem, None)
         _bind(term, fact.shape, sizes, ellipses)
-    if not arrow:
-        letters = [letter for letter in left if letter.isalpha()]
-        right = "..." * ("..." in left) + "".join(sorted(x for x in set(letters) if letters.count(x) == 1))
     middle = broadcast_shapes(ellipses) if ellipses else ()
-    head, dots, tail = right.partition("...")
-    missing = [letter for letter in head + tail if letter not in sizes]
+    output = equation.output
+    missing = [letter for letter in output.letters if letter not in sizes]
     if missing:
-        raise FactError(f"the output letter {missing[0]!r} is in no input", code="bad-attribute", found=right)
-    dims = [sizes[letter] for letter in head] + list((middle or ()) if dots else ())
-    return TensorFact(elem, tuple(dims + [sizes[letter] for letter in tail]))
+        raise FactError(f"the output letter {missing[0]!r} is in no input", code="bad-attribute", found=str(output))
+    dims = [sizes[letter] for letter in output.head] + list((middle or ()) if output.dots else ())
+    return TensorFact(elem, tuple(dims + [sizes[letter] for letter in output.tail]))
 
 
-def _bind(term: str, shape: Shape, sizes: dict[str, Dim], ellipses: list[Shape]) -> None:
-    head, dots, tail = term.partition("...")
-    if len(head) + len(tail) > len(shape) or (not dots and len(head) != len(shape)):
+def _bind(term: Term, shape: Shape, sizes: dict[str, Dim], ellipses: list[Shape]) -> None:
+    if not term.fits(len(shape)):
         raise FactError(
-            f"the term {term!r} does not fit {dims_text(shape)}",
+            f"the term '{term}' does not fit {dims_text(shape)}",
             code="rank-mismatch",
-            expected=f"rank {len(head) + len(tail)}",
+            expected=f"rank {len(term.letters)}",
             found=f"rank {len(shape)}",
         )
-    if dots:
-        ellipses.append(shape[len(head) : len(shape) - len(tail)])
-    pairs = [*zip(head, shape, strict=False), *zip(reversed(tail), reversed(shape), strict=False)]
+    if term.dots:
+        ellipses.append(shape[len(term.head) : len(shape) - len(term.tail)])
+    pairs = [*zip(term.head, shape, strict=False), *zip(reversed(term.tail), reversed(shape), strict=False)]
     for letter, dim in pairs:
         old = sizes.get(letter)
         if old is None:

@@ -13,18 +13,17 @@ from onnxlab.execution.compiled.rules.linear import batched
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
 from onnxlab.execution.compiled.views import View, dense
 from onnxlab.graph.snapshot import NodeView
+from onnxlab.ops.equation import read
 
 
 def terms(equation: str) -> tuple[str, str, str] | None:
     """Letters of both operands and of the result; None for what is no sum of products of two plain operands."""
-    text = equation.replace(" ", "")
-    sides, arrow, result = text.partition("->")
-    operands = sides.split(",")
-    if len(operands) != 2 or not all(part.isalpha() for part in operands) or not (result.isalpha() or not result):
+    found = read(equation)
+    if len(found.operands) != 2 or any(term.dots for term in found.operands) or found.output.dots:
         return None
-    left, right = operands
-    if not arrow:  # letters that occur once, in the order of the alphabet
-        result = "".join(sorted(letter for letter in set(sides) - {","} if sides.count(letter) == 1))
+    left, right, result = (term.letters for term in (*found.operands, found.output))
+    if not left.isalpha() or not right.isalpha() or not (result.isalpha() or not result):
+        return None
     plain = all(len(set(part)) == len(part) for part in (left, right, result))
     used = set(left) ^ set(right) <= set(result) <= set(left) | set(right)
     return (left, right, result) if plain and used else None
