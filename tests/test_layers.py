@@ -20,6 +20,7 @@ LAYERS = [
     "dtypes",
     "shapes",
     "limits",
+    "choices",
     "schemas",
     "ops",
     "graph",
