@@ -7,9 +7,10 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
+from types import ModuleType
 
 _jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
 _pending = 0
@@ -57,8 +58,21 @@ def rest() -> None:
             _rested = time.thread_time()
 
 
+class _BetweenImports:
+    """A finder of modules that finds none: the background thread rests before each module, whoever's it is.
+
+    It stays where it is once put, because another thread may be walking through the list.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        rest()
+
+
 def _work() -> None:
     global _pending, _rested
+    if _BetweenImports not in sys.meta_path:
+        sys.meta_path.insert(0, _BetweenImports)
     while True:
         job = _jobs.get()
         _rested = time.thread_time()

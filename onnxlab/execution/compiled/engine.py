@@ -12,6 +12,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from onnxlab.execution.compiled import background, cache, compiling, loading
@@ -24,6 +25,7 @@ _making = threading.RLock()
 _addresses: dict[str, int] = {}
 _process: CompilerProcess | None = None
 _interpret: Any = None
+_at_once: Any = None
 
 
 class NotReadyError(Exception):
@@ -50,10 +52,13 @@ def load(told: Callable[[str], None] | None = None) -> None:
 
 def start() -> None:
     """Make the interpreter ready; kernels are made when their addresses are asked for."""
-    global _interpret
+    global _at_once, _interpret
     if _interpret is None:
-        kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)  # gives up the GIL
-        _interpret = kind(address_of(INTERPRETER))
+        loading.open_library()
+        words = [ctypes.c_int64] * 4
+        address = address_of(INTERPRETER)
+        _at_once = ctypes.PYFUNCTYPE(*words)(address)
+        _interpret = ctypes.CFUNCTYPE(*words)(address)  # gives up the GIL
 
 
 def address_of(name: str) -> int:
@@ -114,6 +119,12 @@ def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
         return
     frame.shared[:] = 0
     together(lambda number: _interpret(calls[number], first, last), threads, frame.halt)
+
+
+def caller(frame: Frame, records: int) -> Callable[[], object]:
+    """What runs so many records of a frame in one thread: some microseconds, for which it is not worth it to let go
+    of the GIL. The frame has to live as long."""
+    return partial(_at_once, *map(ctypes.c_int64, (frame.calls(1)[0], 0, records)))
 
 
 def _forget() -> None:

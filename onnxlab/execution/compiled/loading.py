@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import ctypes
 import itertools
+import os
 import threading
+from pathlib import Path
 from typing import Any
 
 from onnxlab.execution.compiled.compiling import ENTRY
@@ -12,6 +16,19 @@ from onnxlab.execution.compiled.compiling import ENTRY
 _lock = threading.Lock()
 _loader: Any = None
 _numbers = itertools.count()  # of libraries, whose names are not used again
+
+
+def open_library() -> None:
+    """Open LLVM's library, of 170 MB, while other threads go on: Python, as llvmlite asks it to, lets nobody do so."""
+    if os.name != "posix":
+        return
+    import llvmlite.utils
+
+    path = Path(llvmlite.__file__).parent / "binding" / llvmlite.utils.get_library_name()
+    with contextlib.suppress(AttributeError):  # a C library without it
+        opener = ctypes.CDLL(None).dlopen
+        opener.argtypes, opener.restype = (ctypes.c_char_p, ctypes.c_int), ctypes.c_void_p
+        opener(os.fsencode(path), os.RTLD_NOW | os.RTLD_LOCAL)  # where it fails, llvmlite says why
 
 
 def load(name: str, code: bytes) -> int:

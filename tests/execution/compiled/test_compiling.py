@@ -1,5 +1,6 @@
 """Object code: made by another process, kept in files, loaded anew."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -55,6 +56,41 @@ def test_the_background_thread_rests_longer_than_it_works(monkeypatch):
     assert len(spells) == 10
     assert len(rests) == 5
     assert all(rest >= min(spell, 0.05) for rest, spell in zip(rests, spells, strict=False))
+
+
+def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
+    spin = "import time\nbegan = time.thread_time()\nwhile time.thread_time() - began < 2e-3: pass\n"
+    names = ["rests_outer", "rests_first", "rests_second"]
+    for name, inner in zip(names, ("import rests_first, rests_second\n", "", ""), strict=True):
+        (tmp_path / f"{name}.py").write_text(spin + inner)
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = []
+    monkeypatch.setattr(background.time, "sleep", lambda _: seen.append(sum(name in sys.modules for name in names)))
+    background.do(lambda: importlib.import_module("rests_outer"))
+    assert background.wait(60)
+    assert seen[-2:] == [1, 2]  # the outer one, then the first in it
+    before = len(seen)
+    for name in names:
+        del sys.modules[name]
+    importlib.import_module("rests_outer")
+    assert len(seen) == before  # others do not rest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel what is mapped")
+def test_the_library_of_llvm_is_open_before_python_opens_it():
+    script = """
+import sys
+from onnxlab.execution.compiled import loading
+def heard(event, arguments):
+    if event == "ctypes.dlopen" and arguments[0] and "llvmlite" in str(arguments[0]):
+        print("llvmlite" in open("/proc/self/maps").read())
+sys.addaudithook(heard)
+loading.open_library()
+import llvmlite.binding
+llvmlite.binding.get_host_cpu_name()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["True"]
 
 
 def test_one_that_ended_is_started_anew(monkeypatch):
