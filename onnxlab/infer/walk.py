@@ -1,32 +1,29 @@
 """Inference of one node, one scope, one call: from the facts of inputs to the facts of outputs.
 
-For each node, in this order: the memo of its operator; our rule; onnx's C++ rule; what its schema says of types; for
-an operator that nobody knows, what the model declares. Bodies are walked with the facts of their owner's inputs,
-model-local functions once per distinct call (`calls.py`).
+What was met before is in the memo of a node's operator; else rules are asked (`answers.py`). Bodies are walked with the
+facts of their owner's inputs, model-local functions once per distinct call (`calls.py`).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from functools import partial
 
-from onnxlab import schemas
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
-from onnxlab.infer import bodies as schema_bodies
-from onnxlab.infer import checks, native
+from onnxlab.infer import checks
+from onnxlab.infer.answers import Answers
 from onnxlab.infer.calls import Calls
 from onnxlab.infer.catalogue import catalogue_of
-from onnxlab.infer.context import RuleContext, ScopeBody
+from onnxlab.infer.context import ScopeBody
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Outcome, Problem
-from onnxlab.infer.policy import DEFAULT_POLICY, Policy, refined
-from onnxlab.infer.sifting import Inputs, bare, bounded, incomplete, is_plain, not_facts, relevant
+from onnxlab.infer.policy import DEFAULT_POLICY, Policy
+from onnxlab.infer.sifting import Inputs, bounded, is_plain, relevant
 from onnxlab.infer.sources import Sources
 from onnxlab.infer.symbols import declared_token, has_holes, settle, settle_inside, token_of
-from onnxlab.shapes import UNKNOWN, Fact, FactError
+from onnxlab.shapes import UNKNOWN, Fact
 
 
 class Walker:
@@ -41,6 +38,7 @@ class Walker:
         self.graph = graph
         self.policy = policy
         self.token = token_of(graph)
+        self.answers = Answers(self)
         self.calls = Calls(self)
         self.catalogue = catalogue_of(graph, policy)
         self.sources = Sources(graph, declared_token(graph, policy), self.catalogue.tensors)
@@ -56,25 +54,25 @@ class Walker:
             self._walk_initializers(frame, scope)
         nodes, facts, known, identify = self.graph.nodes, frame.facts, self._by_node.get, self.catalogue.identify
         adjusted, problems = self._adjusted_values(scope), frame.problems
+        fact_of = facts.get
         keep = facts.__setitem__ if frame.changed is None else frame.set
         for ident in self.graph.index.topological(scope):
             node = nodes[ident]
             operator = known(ident) or identify(frame, node)
             if isinstance(operator, Operator):
-                inputs = tuple([facts.get(vid) for vid in node.inputs])
-                outcome = operator.memo.get(inputs)
+                inputs = tuple(map(fact_of, node.inputs))
+                outcome = operator.memo.get(inputs) or self._outcome(frame, node, operator, inputs)
                 if (
-                    outcome is None
-                    or not outcome.plain
+                    not outcome.plain
                     or (problems and ident in problems)
                     or (adjusted and not adjusted.isdisjoint(node.outputs))
                 ):
-                    self._infer_from(frame, node, operator, inputs)
+                    self._keep(frame, node, outcome)
                     continue
-                found = outcome.facts  # inputs that were met before: nothing but facts to keep
+                found = outcome.facts  # as for most nodes: nothing but facts to keep
             else:
                 found = (operator,)
-            for vid, fact in zip(node.outputs, found, strict=False):
+            for vid, fact in zip(node.outputs, found):  # noqa: B905 - naming it takes longer than the loop
                 if vid:
                     keep(vid, fact)
         frame.evaluated += len(scope.node_ids)
@@ -127,15 +125,13 @@ class Walker:
         operator = self._by_node.get(node.id) or self.catalogue.identify(frame, node)
         if not isinstance(operator, Operator):
             return [vid for vid in node.outputs if vid and frame.set(vid, operator)]
-        facts = frame.facts
-        return self._infer_from(frame, node, operator, tuple([facts.get(vid) for vid in node.inputs]))
+        inputs = tuple(map(frame.facts.get, node.inputs))
+        outcome = operator.memo.get(inputs) or self._outcome(frame, node, operator, inputs)
+        return self._keep(frame, node, outcome)
 
-    def _infer_from(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Sequence[int]:
-        """The same, given the facts of its inputs, None for those that it leaves out and those that have none."""
+    def _keep(self, frame: Frame, node: NodeRecord, outcome: Outcome) -> Sequence[int]:
+        """Keep an outcome for a node, with all that comes with it; return the ids of the outputs that it changes."""
         facts, ident = frame.facts, node.id
-        if None in inputs:
-            inputs = tuple([facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
-        outcome = operator.memo.get(inputs) or self._look_up(frame, node, operator, inputs)
         if outcome.problems:
             frame.problems[ident] = outcome.problems
         elif frame.problems:
@@ -149,14 +145,16 @@ class Walker:
                 changed.append(vid)
         return changed
 
-    def _look_up(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
-        """The outcome for inputs that were not met with all these elements, which may not matter."""
+    def _outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
+        """The outcome for inputs that are not in the memo like this; None stands for one without a fact, or absent."""
+        if None in inputs:
+            inputs = tuple([frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
         read = relevant(inputs, operator.reads)
-        outcome = operator.memo.get(read) if read is not inputs else None
+        outcome = operator.memo.get(read)
         if outcome is None:
             outcome = self._infer(frame, node, operator, read)
             operator.remember(read, outcome)
-        if read is not inputs:
+        if read is not inputs:  # elements that do not matter
             operator.remember(inputs, outcome)
         return outcome
 
@@ -210,7 +208,7 @@ class Walker:
         if operator.function:
             found: Sequence[Fact] = self.calls.infer(frame, node, operator, inputs, problems)
         else:
-            found = self._infer_operator(frame, node, operator, inputs, problems)
+            found = self.answers.facts(frame, node, operator, inputs, problems)
         count = len(operator.outputs)
         if len(found) != count:
             found = [*found[:count], *[UNKNOWN] * (count - len(found))]
@@ -219,134 +217,3 @@ class Walker:
         facts = tuple([fact if fact in inputs else bounded(fact, slot, problems) for slot, fact in enumerate(found)])
         holes = any(map(has_holes, facts))
         return Outcome(facts, holes, tuple(problems))
-
-    def _infer_operator(
-        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
-    ) -> Sequence[Fact]:
-        schema = operator.schema
-        if schema is None and operator.rule is None:
-            return self._unknown_operator(node, operator, problems)
-        if schema is not None:
-            if operator.arity is None:
-                operator.faults = checks.attribute_problems(schema, operator.attributes)
-                operator.arity = checks.arity_problem(schema, inputs, len(operator.outputs))
-            problems.extend(operator.faults)
-            if operator.arity:
-                problems.append(operator.arity)
-            if operator.arity or operator.faults:
-                return self._despite(node, operator, inputs, problems)
-            if refused := checks.type_problems(schema, inputs):
-                problems.extend(refused)
-                if self.policy.as_onnx and not node.bodies:
-                    return self._despite(node, operator, inputs, problems)
-        try:
-            theirs: Sequence[Fact] = ()
-            if self.policy.cross_check and not node.bodies:
-                theirs = self._by_schema(node, operator, inputs, problems)
-            if problems:
-                inputs = bare(inputs)  # elements of a type that the operator does not take mean nothing to it
-            if operator.rule is None:
-                return theirs or self._by_schema(node, operator, inputs, problems)
-            found = self._by_rule(frame, node, operator, inputs, problems)
-        except FactError as error:
-            if problem := self._problem(error, inputs):
-                problems.append(problem)
-            return checks.output_types(schema, inputs, len(operator.outputs))
-        if self.policy.as_onnx and not node.bodies and any(map(has_holes, found)):
-            return self._completed(node, operator, inputs, found, theirs, problems)
-        return found
-
-    def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
-        """What an exception of a rule tells; nothing where onnx refuses what only lacks a type, unless it is asked."""
-        if error.code != "onnx-inference" or not incomplete(inputs):
-            return Problem("error", error.code, str(error), error.expected, error.found, error.hint)
-        return Problem("error", "incomplete", str(error)) if self.policy.cross_check else None
-
-    def _despite(
-        self, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
-    ) -> Sequence[Fact]:
-        """Facts of a node that is wrong: as onnx, whose rules look at what they need, or by type."""
-        try:
-            if self.policy.as_onnx:
-                return self._by_schema(node, operator, inputs, problems)
-        except FactError as error:
-            if self.policy.cross_check and (problem := self._problem(error, inputs)):
-                problems.append(problem)
-        return checks.output_types(operator.schema, inputs, len(operator.outputs))
-
-    def _completed(
-        self,
-        node: NodeRecord,
-        operator: Operator,
-        inputs: Inputs,
-        found: Sequence[Fact],
-        theirs: Sequence[Fact],
-        problems: list[Problem],
-    ) -> Sequence[Fact]:
-        """Our facts with what they leave open filled in from onnx's."""
-        try:
-            theirs = theirs or self._by_schema(node, operator, inputs, problems)
-        except FactError:
-            return found
-        return [refined(ours, other) for ours, other in zip(found, theirs, strict=False)]
-
-    def _by_rule(
-        self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
-    ) -> Sequence[Fact]:
-        assert operator.rule is not None
-        context = RuleContext(self, frame, node, operator)
-        try:
-            found = operator.rule(context, operator.attributes, *inputs)
-        except FactError:
-            raise
-        except Exception as error:  # a defect of a rule costs one node's shape, never an edit
-            if isinstance(error, KeyError) and operator.schema is None:  # with a schema, `faults` have told
-                name = str(error.args[0])
-                message, hint = f"its required attribute {name!r} is missing", f"set {name!r}"
-                raise FactError(message, code="attribute-missing", expected=name, found="none", hint=hint) from error
-            if operator.schema is None or operator.schema.onnx is None or node.bodies:
-                message = f"its shape rule failed: {type(error).__name__}: {error}"
-                raise FactError(message, code="rule-failed") from error
-            return self._by_schema(node, operator, inputs, problems)
-        problems.extend(context.problems)
-        facts = found if isinstance(found, (tuple, list)) else (found,)
-        if (operator.schema is None or operator.schema.onnx is None) and (wrong := not_facts(facts)):
-            raise FactError(f"its shape rule returned {wrong}", code="rule-failed", expected="facts", found=wrong)
-        return facts
-
-    def _by_schema(
-        self, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
-    ) -> Sequence[Fact]:
-        """Facts by the schema: by onnx's rule, by the body of a custom operator, else by its types alone."""
-        schema = operator.schema
-        scope = self.graph.scopes[node.scope]
-        if schema is None or schema.onnx is None:
-            types = checks.output_types(schema, inputs, len(operator.outputs))
-            if schema is None or schema.function is None:
-                return types
-            found = schema_bodies.infer(operator, inputs, self.graph.opset_version("", scope) or 0, problems)
-            return [ours if ours is not UNKNOWN else kind for ours, kind in zip(found, types, strict=False)]
-        opsets = {
-            "": self.graph.opset_version("", scope) or 0,
-            operator.domain: operator.version or schema.since_version,
-        }
-        found = native.infer(schema.onnx, operator.proto, inputs, opsets, self.graph.proto.ir_version or 8)
-        types = checks.output_types(schema, inputs, len(operator.outputs))
-        return [theirs if theirs is not UNKNOWN else ours for theirs, ours in zip(found, types, strict=True)]
-
-    def _unknown_operator(self, node: NodeRecord, operator: Operator, problems: list[Problem]) -> Sequence[Fact]:
-        """Types that the model declares, since nothing else is known of the operator."""
-        name = f"{operator.domain}::{operator.op_type}" if operator.domain else operator.op_type
-        hint = "onnxlab.ops.register() makes a custom operator known"
-        if exists := schemas.versions(operator.domain, operator.op_type):
-            hint = f"it exists since version {min(exists)}, the model imports {operator.version}"
-        elif not operator.version:
-            hint = f"add an opset import of {operator.domain or 'ai.onnx'!r}, or register a custom operator"
-        message = f"{name} is no operator that onnxlab knows; its outputs have the types that the model declares"
-        problems.append(Problem("info", "unknown-operator", message, "an operator that is known", name, hint))
-        operator.shared = False
-        values = self.graph.values
-        return [
-            self.sources.declared(values[vid], partial(native.hole, slot)) if vid else UNKNOWN
-            for slot, vid in enumerate(node.outputs)
-        ]
