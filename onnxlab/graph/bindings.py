@@ -15,6 +15,8 @@ Ids = dict[str, int]
 class Bindings(Edges):
     """Names and definitions: what comes of readers when a name is defined nearer to them, or no longer."""
 
+    value_type: type[ValueRecord] = ValueRecord
+
     def lookup(self, scope: Scope | None, name: str) -> int:
         """Id of the value that `name` means in a scope, 0 if none."""
         while scope is not None:
@@ -38,18 +40,17 @@ class Bindings(Edges):
             self.settle(self.values[outer])
         return value
 
-    def value_for_reading(self, scope: Scope, name: str, ids: Ids) -> ValueRecord:
+    def value_for_reading(self, scope: Scope, name: str, ids: Ids | None) -> ValueRecord:
         """The record of what `name` means in a scope; of a value that nobody makes where it means nothing."""
-        vid = self.lookup(scope, name)
-        if vid:
+        if vid := scope.names.get(name) or self.lookup(self.parent_of(scope), name):
             return self.values[vid]
-        value = self._new_value(self.root_of(scope), name, ids.get(name, 0))
+        value = self._new_value(self.root_of(scope), name, ids.get(name, 0) if ids else 0)
         self.undefined.add(value.id)
         return value
 
     def _new_value(self, scope: Scope, name: str, wanted: int) -> ValueRecord:
         vid = wanted if wanted and wanted not in self.values else self.new_id()
-        value = self.values[vid] = ValueRecord(vid, name, scope.id, [], self._unread())
+        value = self.values[vid] = self.value_type(vid, name, scope.id, [], self._unread())
         scope.names[name] = vid
         return value
 
@@ -99,7 +100,7 @@ class Bindings(Edges):
         if not value.uses and not value.formal_outputs:
             self.undefined.discard(value.id)
             del scope.names[value.name]
-            del self.values[value.id]
+            self.gone[value.id] = self.values.pop(value.id)
             return
         outer = self.lookup(self.parent_of(scope), value.name)
         if outer:
@@ -129,7 +130,7 @@ class Bindings(Edges):
 
     def refresh_info(self, value: ValueRecord) -> None:
         """Find the declaration of a value again after one was added, removed or replaced, or the value renamed."""
-        value.info = self._declaration(value) if value.defined else None
+        value.info = self._declaration(value) if value.producers or value.defined else None
 
     def _declaration(self, value: ValueRecord) -> onnx.ValueInfoProto | None:
         """What declares a value's type: its graph input, else its graph output, else the first entry of value_info."""

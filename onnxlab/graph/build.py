@@ -56,7 +56,7 @@ class Builder(Bindings):
     def _declare_initializers(self, scope: Scope, ids: dict[str, int]) -> None:
         if scope.is_function:
             return
-        values, names, scope_id, unread = self.values, scope.names, scope.id, self._unread
+        values, names, scope_id, record, unread = self.values, scope.names, scope.id, self.value_type, self._unread
         for tensor in scope.proto.initializer[:]:
             name = tensor.name
             if vid := names.get(name, 0):
@@ -65,7 +65,7 @@ class Builder(Bindings):
                 self._declared(scope, name, ids).initializer = tensor
             else:
                 self._last_id = vid = self._last_id + 1
-                values[vid] = ValueRecord(vid, name, scope_id, [], unread(), (), False, tensor)
+                values[vid] = record(vid, name, scope_id, [], unread(), (), False, tensor)
                 names[name] = vid
         for sparse in scope.proto.sparse_initializer[:]:
             self._declared(scope, sparse.values.name, ids).initializer = sparse
@@ -74,7 +74,8 @@ class Builder(Bindings):
         """First pass: every node and the names it makes, so that the second can resolve names in any order."""
         protos = scope.proto.node[:]
         labels = spread(len(protos))
-        records, values, names, scope_id, unread = [], self.values, scope.names, scope.id, self._unread
+        records, record, unread = [], self.value_type, self._unread
+        values, names, scope_id = self.values, scope.names, scope.id
         for number, proto in enumerate(protos):
             outputs: list[int] = []
             ident = image.nodes[number].id if image else self.new_id()
@@ -88,7 +89,7 @@ class Builder(Bindings):
                     outputs.append(value.id)
                 else:
                     self._last_id = vid = self._last_id + 1
-                    values[vid] = ValueRecord(vid, name, scope_id, [(ident, slot)], unread(), ())
+                    values[vid] = record(vid, name, scope_id, [(ident, slot)], unread(), ())
                     names[name] = vid
                     outputs.append(vid)
         made = [record.id for record in records]

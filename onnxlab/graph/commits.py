@@ -1,6 +1,7 @@
 """What one committed edit did: the immutable message that every follower gets."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
@@ -87,7 +88,7 @@ class Touch:
     def __init__(self, graph: "ModelGraph") -> None:
         self._graph = graph
         self._nodes: set[int] = set()
-        self._values: dict[int, ValueRecord | None] = {}
+        self._values: set[int] = set()  # and 0, where a slot is empty
         self.suspects: set[int] = set()
         self._scopes: set[int] = set()
         self.opsets = False
@@ -95,51 +96,57 @@ class Touch:
         self.metadata = False
         self.structure = False
 
-    def node(self, node: int) -> None:
+    def node(self, node: NodeRecord) -> None:
         """A node that came or goes, or in which anything may be another."""
-        self.wires(node)
-        self.suspects.add(node)
+        self.suspects.add(node.id)
         self._graph.forget_name(node)
+        self.wires(node)
 
-    def wires(self, node: int) -> None:
+    def wires(self, node: NodeRecord) -> None:
         """A node that reads or makes other values, or by other names, and as many as before."""
-        self._nodes.add(node)
-        self._graph.forget_node(node)
+        self._nodes.add(node.id)
+        if self._graph.keeps:
+            self._graph.forget_node(node)
 
     def values(self, values: Iterable[int]) -> None:
         """Values that came or go, or are made by others."""
         self.read(values)
         self.suspects.update(values)
 
-    def read(self, values: Iterable[int]) -> None:
+    def read(self, *values: Iterable[int]) -> None:
         """Values that others read now."""
         self.structure = True
-        touched, records = self._values, self._graph.values
-        for value in values:
-            if value and (value in records or value not in touched):
-                touched[value] = records.get(value)
+        self._values.update(*values)
 
     def users(self, values: Iterable[int]) -> None:
         """The nodes that read these values."""
+        graph = self._graph
         for vid in values:
             if vid:
-                for node, _ in self._graph.values[vid].uses:
-                    self.wires(node)
+                for node, _ in graph.values[vid].uses:
+                    self.wires(graph.nodes[node])
 
     def scopes(self, *scopes: int) -> None:
         self.structure = True
         self._scopes.update(scopes)
-        for scope in scopes:
-            self._graph.forget_scope(scope)
+        if self._graph.keeps:
+            for scope in scopes:
+                self._graph.forget_scope(scope)
 
-    def moved(self, node: int) -> None:
-        self._graph.forget_node(node)
+    def moved(self, node: NodeRecord) -> None:
+        """A node at another place, which its label may tell."""
+        if self._graph.keeps:
+            self._graph.forget_node(node)
 
-    def tree(self, node: NodeRecord) -> None:
-        """Everything in the bodies of a node."""
+    def whole(self, node: NodeRecord) -> None:
+        """A node that came or is about to go, with what it reads, what it makes and everything in its bodies."""
+        self.node(node)
+        self._values.update(node.inputs, node.outputs)
+        self.suspects.update(node.outputs)
         self.scopes(node.scope)
-        for name in node.bodies:
-            self.bodies(node, name)
+        if node.bodies:
+            for name in node.bodies:
+                self.bodies(node, name)
 
     def bodies(self, node: NodeRecord, attribute: str) -> None:
         for body in node.bodies.get(attribute, ()):
@@ -150,21 +157,15 @@ class Touch:
         self.scopes(scope.id)
         self.values(scope.names.values())
         for inner_id in scope.node_ids:
-            inner = self._graph.nodes[inner_id]
-            self.node(inner_id)
-            self.read(inner.inputs)
-            self.tree(inner)
+            self.whole(self._graph.nodes[inner_id])
 
     def removal(self, node: NodeRecord) -> None:
-        self.node(node.id)
-        self.read(node.inputs)
-        self.values(node.outputs)
         self.users(node.outputs)
-        self.tree(node)
+        self.whole(node)
 
     def formal(self, scope: Scope, value: ValueRecord) -> None:
         self.scopes(scope.id)
-        self._values[value.id] = value
+        self._values.add(value.id)
         self.suspects.add(value.id)
 
     def initializer(self, scope: Scope, value: ValueRecord) -> None:
@@ -174,7 +175,7 @@ class Touch:
     def renamed(self, value: ValueRecord) -> None:
         self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
         for node, _ in value.producers:
-            self.wires(node)
+            self.wires(self._graph.nodes[node])
 
     def function(self, scope: Scope, removed: bool = False) -> None:
         self.functions = True
@@ -184,7 +185,7 @@ class Touch:
     def field(self, target: "Target", field: str) -> None:
         kind, ident = target
         if kind == "node":
-            self.node(ident)
+            self.node(self._graph.nodes[ident])
             self.structure |= field in _SEMANTIC_NODE_FIELDS
         elif kind == "scope":
             self.scopes(ident)
@@ -194,25 +195,24 @@ class Touch:
             self.opsets = True
             self._graph.forget_all_nodes()
 
-    def gone(self) -> list[ValueRecord]:
-        """The last records of values that were touched and are not in the model any more."""
-        records = self._graph.values
-        return [record for vid, record in self._values.items() if record is not None and vid not in records]
-
     def freeze(self) -> Touched:
         graph = self._graph
+        self._values.discard(0)
+        nodes, removed_nodes = _parted(self._nodes, graph.nodes)
+        values, removed_values = _parted(self._values, graph.values)
+        scopes, removed_scopes = _parted(self._scopes, graph.scopes)
         return Touched(
-            *_parted(self._nodes, graph.nodes), *_parted(self._values, graph.values),
-            *_parted(self._scopes, graph.scopes), self.opsets, self.functions, self.metadata, self.structure,
+            nodes, removed_nodes, values, removed_values, scopes, removed_scopes,
+            self.opsets, self.functions, self.metadata, self.structure,
         )  # fmt: skip
 
 
-def _parted(touched: Collection[int], records: Mapping[int, Any]) -> tuple[frozenset[int], frozenset[int]]:
+def _parted(touched: AbstractSet[int], records: Mapping[int, Any]) -> tuple[frozenset[int], frozenset[int]]:
     """(those that are there, those that are not) of some ids."""
-    if not touched:
-        return _NONE, _NONE
+    if touched <= records.keys():
+        return frozenset(touched), _NONE
     there = frozenset(filter(records.__contains__, touched))
-    return there, _NONE if len(there) == len(touched) else frozenset(touched) - there
+    return there, frozenset(touched - there)
 
 
 _NONE: frozenset[int] = frozenset()

@@ -67,18 +67,20 @@ class Edges(Order):
 
     def _set_producers(self, value: ValueRecord, producers: list[tuple[int, int]]) -> None:
         """Say who makes a value. Where a file has it made twice, edges run from the first maker in file order."""
-        before = [self.nodes[node] for node, _ in value.producers[:1]]
-        if before:
+        before = value.producers
+        is_read = value.uses or value.formal_outputs
+        if before and is_read and self.watchers:
             for node_id, slot in self.readers(value):
                 for watcher in self.watchers:
-                    watcher.edge_removed(value, value.producers[0], node_id, slot)
+                    watcher.edge_removed(value, before[0], node_id, slot)
         if len(producers) > 1:
             producers.sort(key=lambda made: (self.nodes[made[0]].label, made[1]))
         value.producers = producers
-        if producers:
+        if producers and is_read:
             for node_id, slot in self.readers(value):
                 self._edge_added(value, node_id, slot)
-        for maker in before:
+        if before:
+            maker = self.nodes[before[0][0]]
             scope = self.scopes[maker.scope]
             scope.ranks = None
             if scope.backward:
@@ -95,10 +97,12 @@ class Edges(Order):
         self._refresh_backward(scope, node)
 
     def _edge_added(self, value: ValueRecord, node_id: int, slot: Slot) -> None:
-        maker, reader = self.nodes[value.producers[0][0]], self.nodes[node_id]
-        consumer = node_id if reader.scope == maker.scope else self.owner_in(reader, maker.scope)
-        if consumer:
-            self._note_edge(maker, self.nodes[consumer])
+        nodes = self.nodes
+        maker, consumer = nodes[value.producers[0][0]], nodes[node_id]
+        if consumer.scope == maker.scope:
+            self._note_edge(maker, consumer)
+        elif owner := self.owner_in(consumer, maker.scope):
+            self._note_edge(maker, nodes[owner])
         for watcher in self.watchers:
             watcher.edge_added(value, value.producers[0], node_id, slot)
 

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import accumulate, chain, islice
 from typing import overload
 
 from onnxlab.graph.labels import label_between, spread
@@ -75,11 +75,9 @@ class FileOrder(Sequence[int]):
 
     def _find(self, position: int) -> tuple[int, int]:
         """(block, place in it) of a position, or of the end."""
-        for number, block in enumerate(self._ids):
-            if position < len(block):
-                return number, position
-            position -= len(block)
-        return len(self._ids) - 1, position + len(self._ids[-1])
+        ends = list(accumulate(map(len, self._ids)))
+        number = min(bisect_right(ends, position), len(ends) - 1)
+        return number, position - ends[number] + len(self._ids[number])
 
     def _cut(self, block: int) -> None:
         ids, labels = self._ids[block], self._labels[block]

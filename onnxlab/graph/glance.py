@@ -37,8 +37,30 @@ class Signatures(dict[int, bytes]):
         """Nor have initializers."""
 
 
+class UnreadValue(ValueRecord):
+    """A value whose `uses` are noted, with those of all others, when somebody first asks for one's."""
+
+    __slots__ = ("_index",)
+
+    def __init__(
+        self, ident: int, name: str, scope: int, producers: list[tuple[int, int]], index: GlanceIndex,
+        formal_outputs: tuple[tuple[int, int], ...] = (), is_input: bool = False, initializer: Any = None,
+    ) -> None:  # fmt: skip
+        self.id, self.name, self.scope, self.producers = ident, name, scope, producers
+        self.formal_outputs, self.is_input, self.initializer, self.info = formal_outputs, is_input, initializer, None
+        self._index = index
+
+    def __getattr__(self, name: str) -> Any:  # asked only for what has no value yet
+        if name != "uses":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._index.note_uses()
+        return self.uses
+
+
 class GlanceIndex(Index):
     """An index that notes who reads a value when somebody first wants to know."""
+
+    value_type: type[ValueRecord] = UnreadValue
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         self.signatures = Signatures()
@@ -53,6 +75,7 @@ class GlanceIndex(Index):
             if self._noted:
                 return
             self._noted = True
+            self.value_type = ValueRecord
             for value in self.values.values():
                 value.uses = {}
             for scope in self.scopes.values():
@@ -118,7 +141,7 @@ class Glance(ModelGraph):
     def __init__(self, proto: onnx.ModelProto) -> None:
         super().__init__(proto)
         assert isinstance(self.index, GlanceIndex)
-        self.kept[Signatures] = self.index.signatures
+        self.keep(Signatures, self.index.signatures)
         self._note_uses = self.index.note_uses
 
     def edit(self, label: str, origin: Any = None) -> Transaction:

@@ -107,7 +107,7 @@ class Index(Builder):
         self, scope: Scope, position: int, proto: onnx.NodeProto, image: NodeImage | None = None, ident: int = 0
     ) -> NodeRecord:
         """Index a node that now stands at `position` of a scope, under an id of its own, or a new one."""
-        node = NodeRecord(ident or self.new_id(), scope.id, proto)
+        node = NodeRecord(ident or self.new_id(), scope.id, proto, 0, [], [], NO_BODIES)
         self.nodes[node.id] = node
         for watcher in self.watchers:
             watcher.node_added(node)
@@ -115,15 +115,16 @@ class Index(Builder):
         self._place(scope, position, node)
         self.set_outputs(node, proto.output[:], ids)
         self.set_inputs(node, proto.input[:], ids)
-        self._bind_bodies(node, image)
+        if proto.attribute:
+            self._bind_bodies(node, image)
         return node
 
     def remove_node(self, node: NodeRecord) -> NodeImage:
         scope = self.scopes[node.scope]
         ids = {self.values[vid].name: vid for vid in (*node.inputs, *node.outputs) if vid}
         image = NodeImage(node.proto, node.id, ids)
-        for name in list(node.bodies):
-            image.bodies[name] = self.remove_bodies(node, name)
+        if node.bodies:
+            image.bodies.update({name: self.remove_bodies(node, name) for name in list(node.bodies)})
         self.set_inputs(node, [])
         self.set_outputs(node, [])
         self._take_out(scope, node)
@@ -134,50 +135,52 @@ class Index(Builder):
 
     def set_inputs(self, node: NodeRecord, names: Sequence[str], ids: Ids | None = None) -> None:
         """Let a node read the values that `names` mean in its scope."""
-        scope, before, values = self.scopes[node.scope], node.inputs, self.values
-        now, left = [0] * len(names), []
-        for slot, vid in enumerate(before):
+        values, count = self.values, len(names)
+        now, left = [0] * count, []
+        for slot, vid in enumerate(node.inputs):
             if vid:
                 value = values[vid]
-                if slot < len(names) and value.name == names[slot]:
+                if slot < count and value.name == names[slot]:
                     now[slot] = vid  # an edge that stays must not look like a new one
                 else:
                     left.append(value)
                     self._disconnect(value, node.id, slot)
         node.inputs = now
-        for slot, name in enumerate(names):
-            if name and not now[slot]:
-                value = self.value_for_reading(scope, name, ids or {})
-                now[slot] = value.id
-                self._connect(value, node.id, slot)
+        if count:
+            scope = self.scopes[node.scope]
+            for slot, name in enumerate(names):
+                if name and not now[slot]:
+                    value = self.value_for_reading(scope, name, ids)
+                    now[slot] = value.id
+                    self._connect(value, node.id, slot)
         for value in left:
-            if value.id in values:
+            if not value.producers and value.id in values:  # else it is defined
                 self.settle(value)
 
     def set_outputs(self, node: NodeRecord, names: Sequence[str], ids: Ids | None = None) -> None:
         """Let a node make the values called `names` in its scope."""
-        scope, before, values = self.scopes[node.scope], node.outputs, self.values
-        now, left = [0] * len(names), {}
-        for slot, vid in enumerate(before):
+        scope, ident, values, count = self.scopes[node.scope], node.id, self.values, len(names)
+        now, left = [0] * count, {}
+        for slot, vid in enumerate(node.outputs):
             if vid:
                 value = values[vid]
-                if slot < len(names) and value.name == names[slot]:
+                if slot < count and value.name == names[slot]:
                     now[slot] = vid
                 else:
                     left[vid] = value
-        kept = {(node.id, slot) for slot, vid in enumerate(now) if vid}
-        for value in left.values():
-            self._set_producers(value, [made for made in value.producers if made[0] != node.id or made in kept])
+        for vid, value in left.items():
+            makers = [made for made in value.producers if made[0] != ident or (made[1] < count and now[made[1]] == vid)]
+            self._set_producers(value, makers)
         node.outputs = now
         for slot, name in enumerate(names):
             if name and not now[slot]:
-                now[slot] = self._make(scope, node, slot, name, ids or {})
-        for value in left.values():
-            if value.id in values:
+                now[slot] = self._make(scope, node, slot, name, ids)
+        for vid, value in left.items():
+            if not value.producers and vid in values:  # else it is defined
                 self.settle(value)
 
-    def _make(self, scope: Scope, node: NodeRecord, slot: int, name: str, ids: Ids) -> int:
-        value = self.declare(scope, name, ids.get(name, 0))
+    def _make(self, scope: Scope, node: NodeRecord, slot: int, name: str, ids: Ids | None) -> int:
+        value = self.declare(scope, name, ids.get(name, 0) if ids else 0)
         self._set_producers(value, [*value.producers, (node.id, slot)])
         self.refresh_info(value)
         return value.id

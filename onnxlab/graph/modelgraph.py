@@ -45,9 +45,10 @@ class ModelGraph:
         lock: held during every edit; take it to read several things that must belong together.
         version: counts commits, undo and redo included.
         nodes, values, scopes: records by id; read-only for everybody but the changes.
-        kept: what inference keeps of nodes beside the records, by whatever tells one from another; told with
-            `forget_node(id)`, `forget_scope(id)` and `forget_value(id)` (of an initializer) what changes, and dropped
-            when the meaning of all nodes may.
+        kept: what inference keeps of nodes beside the records, by whatever tells one from another, put there by
+            `keep`; told with `forget_node(id)`, `forget_scope(id)` and `forget_value(id)` (of an initializer) what
+            changes, and dropped when the meaning of all nodes may.
+        keeps: whether anything was kept or pictured yet that has to be told.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
         networks: the graph as networkx sees it, scope by scope.
@@ -69,6 +70,7 @@ class ModelGraph:
         self.history = History()
         self.followers: list[Follower] = []
         self.kept: dict[Any, Any] = {}
+        self.keeps = False
         self.journal: Journal | None = None
         self.transaction: Transaction | None = None
         self._unrecorded_touch: Touch | None = None
@@ -76,6 +78,8 @@ class ModelGraph:
         self.filing = Filing(self, at_once=shared)
         self._snapshots = Snapshots(self)
         self._names = names.NodeNames(self)
+        self.forget_name = self._names.forget
+        self.name_tells = self._names.tells
         self._arrays: dict[int, np.ndarray[Any, Any]] = {}
         self._opsets: dict[int, dict[str, int]] = {}
 
@@ -154,6 +158,7 @@ class ModelGraph:
     def _replay(self, kind: CommitKind, label: str, changes: Iterable[Change], origin: Any) -> GraphCommit:
         with UNINTERRUPTED:
             self._unrecorded_touch = touch = Touch(self)
+            self.index.gone.clear()
             journal = self.journal
             written = journal is not None and not journal.knows(kind)
             inverses: list[Change] = []
@@ -212,10 +217,6 @@ class ModelGraph:
         """Ids of the nodes of a scope that have a name, in file order."""
         return self._names.nodes_called(scope, name)
 
-    def name_tells(self, scope: Scope, name: str) -> bool:
-        """Whether one node alone of a scope has a name."""
-        return self._names.tells(scope, name)
-
     def label(self, node: NodeRecord) -> str:
         """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
         return node.name or f"{node.op_type}#{self.scopes[node.scope].position(node)}"
@@ -230,7 +231,7 @@ class ModelGraph:
 
     def opset_version(self, domain: str, scope: Scope | None = None) -> int | None:
         """Version of a domain that the model (or the function around `scope`) imports, None if it does not."""
-        root = self.root(scope) if scope else self.main
+        root = self.index.root_of(scope) if scope else self.main
         imports = self._opsets.get(root.id)
         if imports is None:
             source = root.proto if root.is_function else self.header
@@ -242,8 +243,9 @@ class ModelGraph:
 
     def schema(self, node: NodeRecord) -> schemas.Schema | None:
         """Schema of a node's operator at the opset version that its scope imports, None if there is none."""
-        version = self.opset_version(node.domain, self.scopes[node.scope])
-        return None if version is None else schemas.find(node.domain, node.op_type, version)
+        domain, op_type = node.domain, node.proto.op_type
+        version = self.opset_version(domain, self.scopes[node.scope])
+        return None if version is None else schemas.find(domain, op_type, version)
 
     def array(self, value: int) -> "np.ndarray[Any, Any] | None":
         """The data of an initializer as a read-only array (dense also for a sparse one), decoded once; None for others.
@@ -263,6 +265,7 @@ class ModelGraph:
     def snapshot(self) -> Snapshot:
         """An immutable picture of the model as it is now, for a run; cheap after a small edit."""
         with self.lock:
+            self.keeps = True
             return self._snapshots.take()
 
     def nx(self, scope: Scope | None = None) -> Any:
@@ -286,15 +289,15 @@ class ModelGraph:
 
     # -- dropping what is cached ------------------------------------------------------------------------------------
 
-    def forget_node(self, node: int) -> None:
-        if (record := self.nodes.get(node)) is not None:
-            self._snapshots.forget_node(record)
-        for kept in self.kept.values():
-            kept.forget_node(node)
+    def keep(self, key: Any, thing: Any) -> None:
+        """Put into `kept` what is to be told of edits from now on."""
+        self.kept[key] = thing
+        self.keeps = True
 
-    def forget_name(self, node: int) -> None:
-        if (record := self.nodes.get(node)) is not None:
-            self._names.forget(record)
+    def forget_node(self, node: NodeRecord) -> None:
+        self._snapshots.forget_node(node)
+        for kept in self.kept.values():
+            kept.forget_node(node.id)
 
     def forget_all_nodes(self) -> None:
         self._snapshots.forget_all()

@@ -59,7 +59,10 @@ class NodeNames:
 
     def tells(self, scope: Scope, name: str) -> bool:
         """Whether one node alone of a scope has a name."""
-        return len(self._names(scope).get(name, ())) == 1
+        names = self._by_name.get(scope.id)
+        if names is None or self._stale:
+            names = self._names(scope)
+        return name in names and len(names[name]) == 1
 
     def _in_scope(self, scope: Scope, name: str, key: str) -> int:
         ids = self.nodes_called(scope, name)

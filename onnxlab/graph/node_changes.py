@@ -28,11 +28,7 @@ class InsertNode:
         ident = self.image.id if self.image else graph.index.new_id()
         proto = graph.filing.insert(scope, self.position, self.proto, ident)
         node = graph.index.add_node(scope, self.position, proto, self.image, ident)
-        touch = graph.touch
-        touch.node(node.id)
-        touch.values(node.outputs)
-        touch.read(node.inputs)
-        touch.tree(node)
+        graph.touch.whole(node)
         return RemoveNode(node.id)
 
 
@@ -68,7 +64,7 @@ class MoveNode:
         graph.filing.move(scope, old, self.position, node)
         graph.index.move_node(node, self.position)
         graph.touch.scopes(scope.id)
-        graph.touch.moved(node.id)
+        graph.touch.moved(node)
         return MoveNode(node.id, old)
 
 
@@ -82,13 +78,12 @@ class SetInputs:
 
     def apply(self, graph: "ModelGraph") -> "SetInputs":
         node = graph.nodes[self.node]
-        before, touch = node.inputs, graph.touch
-        inverse = SetInputs(node.id, tuple(node.proto.input[:]), graph.ids_by_name(before))
-        set_strings(node.proto, "input", self.names)  # first, since it refuses what is no name
-        (touch.wires if len(self.names) == len(before) else touch.node)(node.id)
-        touch.read(before)
+        before, touch, proto = node.inputs, graph.touch, node.proto
+        inverse = SetInputs(self.node, tuple(proto.input[:]), graph.ids_by_name(before))
+        set_strings(proto, "input", self.names)  # first, since it refuses what is no name
+        (touch.wires if len(self.names) == len(before) else touch.node)(node)
         graph.index.set_inputs(node, self.names, self.ids)
-        touch.read(node.inputs)
+        touch.read(before, node.inputs)
         return inverse
 
 
@@ -105,7 +100,7 @@ class SetOutputs:
         inverse = SetOutputs(node.id, tuple(node.proto.output[:]), graph.ids_by_name(node.outputs))
         set_strings(node.proto, "output", self.names)  # first, since it refuses what is no name
         touch = graph.touch
-        touch.node(node.id)
+        touch.node(node)
         touch.values(node.outputs)
         touch.users(node.outputs)
         graph.index.set_outputs(node, self.names, self.ids)
@@ -133,7 +128,7 @@ class SetAttribute:
             raise TypeError(f"an attribute is an AttributeProto, got {type(self.proto).__name__}")
         node = graph.nodes[self.node]
         attributes = node.proto.attribute
-        graph.touch.node(node.id)
+        graph.touch.node(node)
         graph.touch.bodies(node, self.name)
         standing = next((index for index, attribute in enumerate(attributes) if attribute.name == self.name), -1)
         if self.proto is None:

@@ -70,21 +70,11 @@ class ValueRecord:
     name: str
     scope: int
     producers: list[tuple[int, int]] = field(default_factory=list)
-    _uses: Any = field(default_factory=dict)  # or who notes them when they are asked for
+    uses: dict[tuple[int, int], None] = field(default_factory=dict)
     formal_outputs: tuple[tuple[int, int], ...] = ()
     is_input: bool = False
     initializer: Any = None
     info: onnx.ValueInfoProto | None = None
-
-    @property
-    def uses(self) -> dict[tuple[int, int], None]:
-        if type(self._uses) is not dict:
-            self._uses.note_uses()
-        return self._uses  # type: ignore[no-any-return]
-
-    @uses.setter
-    def uses(self, uses: dict[tuple[int, int], None]) -> None:
-        self._uses = uses
 
     @property
     def producer(self) -> tuple[int, int] | None:

@@ -79,8 +79,12 @@ def deed(graph: "ModelGraph", change: Change, said: str = "") -> Deed:
 
     `said` is the statement that makes it, where whoever applies it knows that.
     """
-    fits = type(change) is not changes.SetAttribute or _fits(graph, change)
-    return Deed(change, _subject(graph, change), fits, said or statement(graph, change))
+    if ident := getattr(change, "node", 0):
+        subject = _node(graph, graph.nodes[ident])
+        fits = type(change) is not changes.SetAttribute or _fits(graph, change)
+    else:
+        subject, fits = _subject(graph, change), True
+    return Deed(change, subject, fits, said or statement(graph, change))
 
 
 def _fits(graph: "ModelGraph", change: Any) -> bool:
@@ -97,8 +101,6 @@ def _fits(graph: "ModelGraph", change: Any) -> bool:
 
 
 def _subject(graph: "ModelGraph", change: Change) -> str:
-    if ident := getattr(change, "node", 0):
-        return _node(graph, graph.nodes[ident])
     match change:
         case changes.RenameValue(value=ident):
             return value_handle(graph, graph.values[ident])
@@ -112,8 +114,8 @@ def _subject(graph: "ModelGraph", change: Change) -> str:
 
 
 def _node(graph: "ModelGraph", node: NodeRecord) -> str:
-    scope = graph.scopes[node.scope]
-    name, main = node.proto.name, scope is graph.main
+    scope, name = graph.scopes[node.scope], node.proto.name
+    main = scope is graph.index.main
     if main and name and graph.name_tells(scope, name):
         return f"model.nodes[{name!r}]"
     position = scope.position(node)

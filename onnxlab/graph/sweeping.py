@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def drop_ghosts(graph: "ModelGraph", transaction: "Transaction") -> None:
     """Remove, as a part of the transaction, what mentions nothing but values that it removed."""
-    for value in transaction.touch.gone():
+    for value in [value for vid, value in graph.index.gone.items() if vid not in graph.values]:
         scope = graph.scopes.get(value.scope)
         if scope is None or value.name in scope.names:
             continue

@@ -17,6 +17,7 @@ class Tables:
 
     Attributes:
         undefined: ids of values that are read but that nobody makes.
+        gone: the last records of values that went, by id, since somebody last cleared it; some may be back.
     """
 
     def __init__(self) -> None:
@@ -24,6 +25,7 @@ class Tables:
         self.values: dict[int, ValueRecord] = {}
         self.scopes: dict[int, Scope] = {}
         self.undefined: set[int] = set()
+        self.gone: dict[int, ValueRecord] = {}
         self._last_id = 0
 
     @property

@@ -51,6 +51,7 @@ class Transaction:
                 if self._outer is None:
                     self.problems = validation.Problems(self._graph)
                     self._graph.index.new_edges.clear()
+                    self._graph.index.gone.clear()
                     self._graph.transaction = self
                 else:
                     self._savepoint = len(self._outer.inverses)

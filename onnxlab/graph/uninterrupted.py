@@ -6,13 +6,15 @@ transaction is for; in the middle of one there would be no inverse to take back.
 
 import importlib
 import os
+import signal
 import threading
-from signal import SIGINT
+from threading import get_ident
 from types import FrameType, TracebackType
 from typing import Any
 
 # what `signal` wraps: its own functions look every handler up in an enum, which takes 10 µs
 _signal: Any = importlib.import_module("_signal")
+SIGINT = int(signal.SIGINT)
 
 
 class Uninterrupted:
@@ -37,16 +39,16 @@ class Uninterrupted:
 
     def arm(self) -> None:
         """Expect several blocks: the handler stays between them, and lets through what comes there."""
-        if threading.get_ident() == self._main:
+        if get_ident() == self._main:
             self._armed += 1
 
     def disarm(self) -> None:
         """No more blocks are expected by whoever called `arm`; to be called in the last one."""
-        if threading.get_ident() == self._main:
+        if get_ident() == self._main:
             self._armed -= 1
 
     def __enter__(self) -> None:
-        if threading.get_ident() != self._main:
+        if get_ident() != self._main:
             return
         if self._depth == 0:
             handler = _signal.getsignal(SIGINT)
@@ -58,17 +60,21 @@ class Uninterrupted:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if threading.get_ident() != self._main:
+        if get_ident() != self._main:
             return
         self._depth -= 1
-        if self._depth == 0 and self._handler is not None:
-            handler = self._handler
-            if not self._armed:
-                self._handler = None
-                _signal.signal(SIGINT, handler)
-            pending, self._pending = self._pending, None
-            if pending is not None:
-                handler(*pending)
+        if self._depth == 0 and self._handler is not None and not (self._armed and self._pending is None):
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Give way to the handler that ours stands in for, unless more blocks are expected, and call it if need be."""
+        handler = self._handler
+        if not self._armed:
+            self._handler = None
+            _signal.signal(SIGINT, handler)
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            handler(*pending)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self._depth == 0 and self._handler is not None:

@@ -39,7 +39,8 @@ def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
     if isinstance(kept, Catalogue) and kept.generation == schemas.generation():
         kept.forget_unknown()
         return kept
-    made = graph.kept[key] = Catalogue(graph, policy)
+    made = Catalogue(graph, policy)
+    graph.keep(key, made)
     return made
 
 
