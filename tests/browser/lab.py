@@ -166,7 +166,7 @@ class Lab:
         """The n-th widget on the page, once its first picture is drawn."""
         root = self.page.get_by_test_id("onnxlab-root").nth(number)
         root.wait_for(state="attached")
-        found = Widget(self, root)
+        found = Widget(self.page, root)
         found.wait_drawn()
         return found
 
@@ -179,10 +179,9 @@ class Lab:
 class Widget:
     """The widget in a page; `handle` is what it offers to tests, see mount.tsx."""
 
-    def __init__(self, lab: Lab, root: Locator) -> None:
-        self.lab = lab
+    def __init__(self, page: Page, root: Locator) -> None:
+        self.page = page
         self.root = root
-        self.page = lab.page
 
     def evaluate(self, script: str, argument: Any = None) -> Any:
         """Evaluate `(handle, argument) => …` in the page."""
@@ -301,7 +300,7 @@ class Widget:
                 break
             except AssertionError:
                 if patience == SECONDS:
-                    self.lab.screenshot(Path("build/screens/failed_selection.png"))
+                    self.page.screenshot(path=Path("build/screens/failed_selection.png"))
                     raise
         self.root.locator(f'[data-testid="inspector-node"][data-node="{node}"]').wait_for()
 

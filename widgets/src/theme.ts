@@ -18,17 +18,24 @@ export function currentTheme(document: Document): Theme {
   return document.defaultView?.matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/** Calls `listener` with each new theme; returns the function that stops it. */
+/** Attributes by which pages tell their theme; the names tell one dark theme from another. */
+const TOLD = ["data-jp-theme-light", "data-jp-theme-name", "data-vscode-theme-kind", "data-vscode-theme-id", "data-theme"];
+
+/** Calls `listener` whenever the page's theme is another one; returns the function that stops it. */
 export function watchTheme(document: Document, listener: (theme: Theme) => void): () => void {
-  let theme = currentTheme(document);
+  const name = (): string => {
+    const { jpThemeName, vscodeThemeKind, vscodeThemeId } = document.body.dataset;
+    return [currentTheme(document), jpThemeName, vscodeThemeKind, vscodeThemeId].join(" ");
+  };
+  let known = name();
   const check = () => {
-    const now = currentTheme(document);
-    if (now === theme) return;
-    theme = now;
-    listener(now);
+    const now = name();
+    if (now === known) return;
+    known = now;
+    listener(currentTheme(document));
   };
   const observer = new MutationObserver(check);
-  const watched = { attributes: true, attributeFilter: ["data-jp-theme-light", "data-vscode-theme-kind", "data-theme"] };
+  const watched = { attributes: true, attributeFilter: TOLD };
   observer.observe(document.body, watched);
   observer.observe(document.documentElement, watched);
   const query = document.defaultView?.matchMedia("(prefers-color-scheme: dark)");
