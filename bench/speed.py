@@ -135,6 +135,12 @@ def session(data: Any, level: str, threads: int) -> Any:
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
 
+_INSTALLED = """
+import compileall, onnxlab
+compileall.compile_dir(onnxlab.__path__[0], quiet=2)
+from onnxlab.execution.compiled import cache
+cache.version("copy")  # imports what others have installed
+"""
 _FIRST = """
 import time
 import onnxlab
@@ -204,7 +210,7 @@ def cold_start() -> Iterator[Line]:
     A wait is what a run takes beyond the slowest of ten on NumPy alone; the first calls are of models just loaded.
     """
     with tempfile.TemporaryDirectory() as folder:
-        _fresh("import compileall, onnxlab; compileall.compile_dir(onnxlab.__path__[0], quiet=2)", folder)
+        _fresh(_INSTALLED, folder)
         plain, first, compiling, stall, alone = map(float, _fresh(_FIRST, folder).split())
         yield Row("resnet50, first call on a cold cache", first, plain, "NumPy's", 1.3)
         note = f"beyond NumPy's run; {alone * 1e3:.0f} in as many runs where nothing compiles"

@@ -18,8 +18,13 @@ _settled = threading.Condition()
 _thread: threading.Thread | None = None
 
 _SPELL = 1e-3
-"""Seconds of work after which the background thread rests, twice as long: it needs the interpreter that runs need."""
+"""Seconds of work after which the background thread rests: it needs the interpreter that runs need."""
+_LOOK = 5e-4
+"""Seconds that it rests at least, to see whether others work, who cannot while it has the interpreter."""
+_REST = 4.0
+"""How many times as long as it worked it then rests."""
 _LONGEST_REST = 0.05
+_SEES = sys.platform != "win32"  # there the processor's time is told in steps of 16 ms
 _rested = 0.0  # what the thread had worked when it last rested
 
 _POLITE = 5e-5
@@ -54,7 +59,10 @@ def rest() -> None:
     if is_here():
         spent = time.thread_time() - _rested
         if spent > _SPELL:
-            time.sleep(min(2 * spent, _LONGEST_REST))
+            before = time.process_time()
+            time.sleep(_LOOK)
+            if not _SEES or time.process_time() - before > _LOOK / 4:
+                time.sleep(min(_REST * spent, _LONGEST_REST))
             _rested = time.thread_time()
 
 

@@ -38,9 +38,18 @@ def test_it_ends_with_us():
         os.kill(int(done.stdout), 0)
 
 
-def test_the_background_thread_rests_longer_than_it_works(monkeypatch):
-    rests, spells = [], []
-    monkeypatch.setattr(background.time, "sleep", rests.append)
+@pytest.mark.parametrize("busy", [True, False])
+def test_the_background_thread_rests_longer_than_it_works_where_others_work(monkeypatch, busy):
+    rests, spells, clock = [], [], [0.0]
+
+    def sleep(seconds):
+        clock[0] += busy * seconds
+        if seconds != background._LOOK:
+            rests.append(seconds)
+
+    monkeypatch.setattr(background, "_SEES", True)
+    monkeypatch.setattr(background.time, "process_time", lambda: clock[0])
+    monkeypatch.setattr(background.time, "sleep", sleep)
 
     def job():
         for _ in range(5):
@@ -54,7 +63,7 @@ def test_the_background_thread_rests_longer_than_it_works(monkeypatch):
     assert background.wait(60)
     job()  # who waits for a plan waits no longer than it takes
     assert len(spells) == 10
-    assert len(rests) == 5
+    assert len(rests) == 5 * busy
     assert all(rest >= min(spell, 0.05) for rest, spell in zip(rests, spells, strict=False))
 
 
@@ -65,7 +74,10 @@ def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
         (tmp_path / f"{name}.py").write_text(spin + inner)
     monkeypatch.syspath_prepend(tmp_path)
     seen = []
-    monkeypatch.setattr(background.time, "sleep", lambda _: seen.append(sum(name in sys.modules for name in names)))
+    known = lambda _: seen.append(sum(name in sys.modules for name in names))  # noqa: E731
+    monkeypatch.setattr(background, "_SEES", True)
+    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)
+    monkeypatch.setattr(background.time, "sleep", known)
     background.do(lambda: importlib.import_module("rests_outer"))
     assert background.wait(60)
     assert seen[-2:] == [1, 2]  # the outer one, then the first in it
