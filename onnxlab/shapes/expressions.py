@@ -180,7 +180,7 @@ def symbol(name: str, *, key: Hashable = None, minimum: int | None = 0) -> Expr:
 
 def _atom(key: Hashable, name: str, minimum: int | None) -> Atom:
     ref = _atoms.get(key)
-    found: Atom = (ref and ref()) or _atoms.made(key, lambda: Atom(key, name, minimum))
+    found: Atom = (ref and ref()) or _atoms.keep(key, Atom(key, name, minimum))
     return found
 
 
@@ -188,7 +188,7 @@ def call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Atom
     """The interned call; its arguments are canonical already."""
     key = (function, *arguments)
     ref = _atoms.get(key)
-    found: Atom = (ref and ref()) or _atoms.made(key, lambda: _call(function, arguments, minimum))
+    found: Atom = (ref and ref()) or _atoms.keep(key, _call(function, arguments, minimum))
     return found
 
 
@@ -204,13 +204,13 @@ def _call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Ato
 def _defined(expr: Expr) -> Atom:
     """The symbol that stands for an expression that grew too large."""
 
-    def define() -> Atom:
+    ref = _atoms.get(expr)
+    found: Atom | None = ref and ref()
+    if found is None:
         made = Atom(expr, f"expr_{crc32(str(expr).encode()):08x}", expr.minimum)
         made.definition = expr
         made.open = expr.open
-        return made
-
-    found: Atom = _atoms.made(expr, define)
+        found = _atoms.keep(expr, made)
     return found
 
 
@@ -264,7 +264,7 @@ def make(terms: dict[Monomial, Coefficient]) -> Any:
         return clean[()]
     key = frozenset(clean.items())
     ref = _exprs.get(key)
-    found: Expr = (ref and ref()) or _exprs.made(key, lambda: Expr(clean))
+    found: Expr = (ref and ref()) or _exprs.keep(key, Expr(clean))
     return make({(_defined(found),): 1}) if found.too_large else found
 
 

@@ -33,14 +33,14 @@ class Fact:
 
     @classmethod
     def _intern(cls, key: tuple[Any, ...], **fields: Any) -> Any:
-        def make() -> Fact:
+        ref = _interned.get(key)
+        found = ref and ref()
+        if found is None:
             made = object.__new__(cls)
             for name, value in fields.items():
                 object.__setattr__(made, name, value)
-            return made
-
-        ref = _interned.get(key)
-        return (ref and ref()) or _interned.made(key, make)
+            found = _interned.keep(key, made)
+        return found
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"facts are immutable: cannot set {name!r}; make a new one")
@@ -104,7 +104,7 @@ class TensorFact(Fact):
     def __new__(cls, elem_type: int, shape: Shape | None = None, known: KnownValue | None = None) -> TensorFact:
         key = (elem_type, shape, known)
         ref = _interned.get(key)
-        found: TensorFact = (ref and ref()) or _interned.made(key, lambda: _tensor(elem_type, shape, known))
+        found: TensorFact = (ref and ref()) or _interned.keep(key, _tensor(elem_type, shape, known))
         return found
 
     @property

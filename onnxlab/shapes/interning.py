@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
-from functools import partial
+from collections.abc import Hashable
 from typing import Any
 from weakref import ref
+
+
+class _Kept(ref[Any]):
+    """A weak reference that tells for which key it stands in its table."""
+
+    __slots__ = ("key",)
+
+    key: Hashable
 
 
 class Interned(dict[Hashable, Any]):
@@ -19,17 +26,20 @@ class Interned(dict[Hashable, Any]):
         self._lock = threading.RLock()  # an object may die, and `_forget` be called, while its own thread holds it
         self._died = self._forget  # one method object for all references
 
-    def made(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What the key stands for, from now on what `make` returns where it stands for nothing."""
+    def keep(self, key: Hashable, made: Any) -> Any:
+        """What the key stands for: from now on `made`, where a look found nothing and no other thread was faster."""
+        reference = _Kept(made, self._died)
+        reference.key = key
+        if self.setdefault(key, reference) is reference:  # which takes no lock
+            return made
         with self._lock:
-            known = self.get(key)
-            found = known and known()
-            if found is None:
-                found = make()
-                self[key] = ref(found, partial(self._died, key))
-            return found
+            before = self.setdefault(key, reference)()
+            if before is None:  # it died, and is about to be forgotten
+                self[key] = reference
+                return made
+            return before
 
-    def _forget(self, key: Hashable, dead: ref[Any]) -> None:
+    def _forget(self, dead: _Kept) -> None:
         with self._lock:
-            if self.get(key) is dead:  # else the key stands for another object by now
-                del self[key]
+            if self.get(dead.key) is dead:  # else the key stands for another object by now
+                del self[dead.key]

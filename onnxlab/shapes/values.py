@@ -46,7 +46,7 @@ class KnownValue:
         """Raises ValueError where the number of items does not fit the shape."""
         key = (kind, shape, items if kind != "f" else _bits(items))
         ref = _interned.get(key)
-        found: KnownValue = (ref and ref()) or _interned.made(key, lambda: _value(kind, shape, items))
+        found: KnownValue = (ref and ref()) or _interned.keep(key, _value(kind, shape, items))
         return found
 
     def __reduce__(self) -> Any:
@@ -78,6 +78,9 @@ class KnownValue:
 _interned = Interned()
 
 
+_NO_NUMBERS = frozenset((type(None), Expr))
+
+
 def _value(kind: str, shape: tuple[int, ...], items: tuple[Element, ...]) -> KnownValue:
     if len(items) != prod(shape):
         raise ValueError(f"{len(items)} items do not fill shape {shape}")
@@ -85,7 +88,7 @@ def _value(kind: str, shape: tuple[int, ...], items: tuple[Element, ...]) -> Kno
     made.kind = kind
     made.shape = shape
     made.items = items
-    made.complete = not any(item is None or type(item) is Expr for item in items)
+    made.complete = _NO_NUMBERS.isdisjoint(map(type, items))
     return made
 
 
