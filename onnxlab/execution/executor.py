@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,7 +25,8 @@ from onnxlab.ops.sequence import Sequence as Counted
 from onnxlab.ops.sequence import root
 from onnxlab.shapes import Fact
 
-_SMALL = 1 << 16  # bytes; arrays below it are not counted: that would cost more than they hold
+SMALL = 1 << 16
+"""Bytes of an array up to which it is not counted: that would cost more than it holds."""
 
 _SCALARS = frozenset((bool, int, float, str, bytes, type(None)))  # items that hold nothing more
 
@@ -68,7 +70,7 @@ class Memory:
 
     def hold(self, frame: int, slot: int, value: Any) -> None:
         """Count what a slot now shows. Raises LimitError when that is more than the budget."""
-        buffers = [buffer for buffer in _buffers(value) if buffer[1] > _SMALL]
+        buffers = [buffer for buffer in _buffers(value) if buffer[1] > SMALL]
         if buffers:
             self.held[frame, slot] = buffers
             for key, nbytes in buffers:
@@ -119,6 +121,15 @@ def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
             if type(item) is not np.ndarray:
                 found.update(_buffers(item))
     return found
+
+
+def is_small(value: Any) -> bool:
+    """Whether no memory behind a value is counted."""
+    if type(value) is list and {dict}.issuperset(map(type, value)):  # what ZipMap makes, without a call for each
+        flat = _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, value))))
+        if flat and _OVERHEAD * (len(value) + sum(map(len, value))) <= SMALL:
+            return True
+    return all(nbytes <= SMALL for _, nbytes in _buffers(value))
 
 
 class NodeContext:
@@ -292,7 +303,7 @@ def execute(
                     result = _call(instruction, frame, run, dead)
                 if slot > 0 and type(result) is array:
                     frame[slot] = result
-                    if result.nbytes > _SMALL:
+                    if result.nbytes > SMALL:
                         memory.hold(key, slot, result)
                 elif slot > 0 and isinstance(result, scalar):  # what NumPy makes of arrays without axes
                     frame[slot] = np.asarray(result)
@@ -336,7 +347,7 @@ def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Ob
     slot = instruction.result
     if slot > 0 and type(result) is np.ndarray:
         frame[slot] = result
-        if result.nbytes > _SMALL:
+        if result.nbytes > SMALL:
             run.memory.hold(id(frame), slot, result)
     else:
         _spread(instruction, frame, result, run.memory)
@@ -349,7 +360,7 @@ def _reserve(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> Non
         nbytes = size(*inputs)
     except UNFIT:  # malformed inputs: the kernel says what is wrong with them
         return
-    if nbytes > _SMALL:
+    if nbytes > SMALL:
         run.limits.reserve(nbytes, "its output")
         run.limits.release(nbytes)
 
@@ -368,5 +379,5 @@ def _spread(instruction: Instruction, frame: list[Any], result: Any, memory: Mem
     for slot, value in zip(slots, results, strict=False):
         if slot > 0:
             frame[slot] = value = np.asarray(value) if isinstance(value, np.generic) else value
-            if type(value) is not np.ndarray or value.base is not None or value.nbytes > _SMALL:
+            if type(value) is not np.ndarray or value.base is not None or value.nbytes > SMALL:
                 memory.hold(id(frame), slot, value)

@@ -118,6 +118,11 @@ def settled(program: Program, run: Run, folder: Folder, loop: Loop) -> Settled |
     return found
 
 
+def found(program: Program) -> Settled | None:
+    """As `settled` leaves it, where a run has been made: the program itself without constant instructions."""
+    return program.notes.get(_NOTE) if program.foldable else Settled(program.template, program.rows)
+
+
 def _settle(program: Program, run: Run, folder: Folder, loop: Loop) -> Settled:
     keys = _keys(program, folder)
     border = _border(program, keys)

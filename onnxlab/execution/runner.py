@@ -23,7 +23,7 @@ from onnxlab.errors import NameLookupError
 from onnxlab.execution import watching
 from onnxlab.execution.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf
-from onnxlab.execution.executor import Observer
+from onnxlab.execution.executor import Observer, execute
 from onnxlab.execution.kept import KeptRuns, copied, owned
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.partition import Partition
@@ -31,7 +31,7 @@ from onnxlab.execution.program import Program
 from onnxlab.execution.programs import Programs
 from onnxlab.execution.provider import Provider
 from onnxlab.execution.providers import named
-from onnxlab.execution.ready import ReadyProgram, signature
+from onnxlab.execution.ready import ReadyProgram
 from onnxlab.execution.requests import Requests
 from onnxlab.execution.store import ValueStore
 from onnxlab.execution.synthetic import make_up
@@ -163,9 +163,11 @@ class Runner:
             KeyboardInterrupt: at once; the run goes no further and its result is dropped.
         """
         plain = not keep and limits is None and progress is None and seed is None
-        ready = self._ready(self._programs.current()[0], feeds, outputs) if plain and feeds is not None else None
-        if ready is not None and feeds is not None:
-            return ready.run(feeds)
+        if plain and feeds is not None:
+            ready = self._ready(self._programs.current()[0], feeds, outputs)
+            at_once = None if ready is None else ready.run(feeds)
+            if at_once is not None:
+                return at_once
         with self.graph.lock:
             compiler, programs = self._programs.current()
             state = self.store.settled()
@@ -200,9 +202,7 @@ class Runner:
     ) -> ReadyProgram | None:
         """What runs these feeds without further ado, None where something is new or takes long."""
         found: ReadyProgram | None = compiler.ready.get((tuple(feeds), None if outputs is None else tuple(outputs)))
-        if found is None or found.seconds > QUICK or self.store.pins or signature(feeds) not in found.accepted:
-            return None
-        return found
+        return None if found is None or found.seconds > QUICK or self.store.pins else found
 
     def _note(
         self, compiler: Compiler, program: Program, feeds: Mapping[str, Any], arrays: Mapping[str, Any],
@@ -252,7 +252,7 @@ class Runner:
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, given))
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
-        call.part(program, frame, program.rows, observer, float("inf"))
+        call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), float("inf"))
         self._programs.prepare()
         return owned(program.results(frame), names, arrays)
 

@@ -147,6 +147,15 @@ def settled(program: Program, feeds: Sequence[Any], begin: Settled) -> tuple[Set
     return found.settled(key, begin) if isinstance(found, Shaped) and key is not None else (begin, None)
 
 
+def final(program: Program, feeds: Sequence[Any], begin: Settled | None) -> Settled | None:
+    """What all further runs of feeds of these shapes begin with, None before that is known; `begin` as in `settled`."""
+    found: Shaped | bool | None = program.notes.get(_NOTE)
+    if not isinstance(found, Shaped):
+        return begin if found is False else None
+    key = _signature(feeds)
+    return begin if key is None else found.known.get(key)
+
+
 def _analysed(program: Program) -> Shaped | bool:
     numbers = decided(program)
     made = {slot for number in numbers if not program.instructions[number].constant

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -264,4 +265,4 @@ def zip_map(
     matrix = x.reshape(1, -1) if x.ndim == 1 else x
     if len(keys) != matrix.shape[1]:
         raise ValueError(f"X has shape {x.shape}: {len(keys)} class labels need as many columns")
-    return [dict(zip(keys, row, strict=True)) for row in matrix.tolist()]
+    return [*map(dict, map(zip, repeat(keys), matrix.tolist()))]

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from itertools import pairwise
+from functools import lru_cache
+from itertools import chain, pairwise, repeat
+from operator import add
 
 import numpy as np
 
@@ -17,17 +19,24 @@ from onnxlab.ops.registry import kernel
 
 def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
     """An object array of this shape."""
-    result = np.empty(len(items), object)
-    result[:] = items
-    return result.reshape(shape)
+    result = np.array(items, object)
+    return result if len(shape) == 1 else result.reshape(shape)
+
+
+def texts(x: Array) -> list[str]:
+    """The elements as a flat list; what is no string becomes one."""
+    return [*map(str, (x if x.ndim == 1 else x.reshape(-1)).tolist())]
 
 
 @kernel("StringConcat", since=20)
 def string_concat(x: Array, y: Array) -> Array:
     """X + Y, elementwise; the shapes broadcast."""
+    if x.shape == y.shape:
+        return strings([*map(add, texts(x), texts(y))], x.shape)
+    if y.ndim == 0:  # a suffix
+        return strings([*map(add, texts(x), repeat(str(y[()])))], x.shape)
     left, right = np.broadcast_arrays(x, y)
-    joined = [str(a) + str(b) for a, b in zip(left.flat, right.flat, strict=True)]
-    return strings(joined, left.shape)
+    return strings([*map(add, texts(left), texts(right))], left.shape)
 
 
 @kernel("StringSplit", since=20)
@@ -37,11 +46,15 @@ def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> 
     Without a delimiter at runs of white space.
     """
     most = -1 if maxsplit is None else maxsplit
-    parts = [str(text).split(delimiter or None, most) if text else [] for text in x.reshape(-1)]
-    width = max(map(len, parts), default=0)
-    padded = [part + [""] * (width - len(part)) for part in parts]
-    counts = np.array([len(part) for part in parts], np.int64).reshape(x.shape)
-    return strings([item for part in padded for item in part], (*x.shape, width)), counts
+    separator = delimiter or None
+    parts = [text.split(separator, most) if text else [] for text in texts(x)]
+    lengths = [*map(len, parts)]
+    width = max(lengths, default=0)
+    for part, length in zip(parts, lengths, strict=True):
+        if length < width:
+            part += [""] * (width - length)
+    counts = np.array(lengths, np.int64)
+    return strings([*chain.from_iterable(parts)], (*x.shape, width)), counts.reshape(x.shape)
 
 
 @kernel("RegexFullMatch", since=20)
@@ -51,12 +64,17 @@ def regex_full_match(x: Array, pattern: str) -> Array:
     Raises:
         ValueError: the pattern is no regular expression.
     """
+    matches = _compiled(pattern).fullmatch
+    found = np.array([matches(text) is not None for text in texts(x)], bool)
+    return found if x.ndim == 1 else found.reshape(x.shape)
+
+
+@lru_cache
+def _compiled(pattern: str) -> re.Pattern[str]:
     try:
-        compiled = re.compile(pattern)
+        return re.compile(pattern)
     except re.error as error:
         raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from None
-    found = [compiled.fullmatch(str(text)) is not None for text in x.reshape(-1)]
-    return np.array(found, bool).reshape(x.shape)
 
 
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
@@ -73,17 +91,16 @@ def string_normalizer(
     """[C] or [1, C] words without the stop words, in lower or upper case; one empty word where none is left."""
     if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
         raise ValueError(f"X has shape {x.shape}: expected [C] or [1, C]")
-    words = [str(word) for word in x.reshape(-1)]
-    if is_case_sensitive:
-        stopped = set(stopwords or ())
+    words = texts(x)
+    if stopwords and is_case_sensitive:
+        stopped = set(stopwords)
         words = [word for word in words if word not in stopped]
-    else:
-        stopped = {word.lower() for word in stopwords or ()}
+    elif stopwords:
+        stopped = {word.lower() for word in stopwords}
         words = [word for word in words if word.lower() not in stopped]
     if case_change_action not in _CASES:
         raise ValueError(f"case_change_action is {case_change_action!r}: expected NONE, LOWER or UPPER")
-    change = _CASES[case_change_action]
-    words = [change(word) for word in words] or [""]
+    words = [*map(_CASES[case_change_action], words)] or [""]
     return strings(words, (1, len(words)) if x.ndim == 2 else (len(words),))
 
 

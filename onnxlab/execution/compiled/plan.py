@@ -215,6 +215,9 @@ class Plan:
     Attributes:
         nbytes: what a run takes besides its inputs.
         records: how many there are; `work` is about how many nanoseconds each takes.
+        inputs: how many there are; `outputs` are what is known of the others.
+        few: (word, offset, array) of the addresses in the caller's arrays, inputs first; None where there are many.
+        fault: place in the arena where kernels tell that an index is beyond its axis, -1 where none does.
     """
 
     def __init__(
@@ -225,14 +228,15 @@ class Plan:
         self.patches = patches
         self.arena = arena
         self.records = len(work)
+        self.inputs = inputs
         self.work = work
-        self._outputs = outputs
-        self._fault = fault
+        self.outputs = outputs
+        self.fault = fault
         self._kept = kept
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
         # a call of NumPy takes as long as a dozen turns of a loop
-        self._few = [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= 8 else None
+        self.few = [*zip(where.tolist(), offsets.tolist(), numbers.tolist(), strict=True)] if len(where) <= 8 else None
         made = [result for result in outputs if isinstance(result, tuple)]
         self.nbytes = arena + sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in made)
         self._idle: list[Frame] = []
@@ -259,14 +263,14 @@ class Plan:
         Raises:
             IndexError: an index was beyond its axis.
         """
-        outputs = [empty(*result) if isinstance(result, tuple) else result for result in self._outputs]
+        outputs = [empty(*result) if isinstance(result, tuple) else result for result in self.outputs]
         try:
             frame = self._idle.pop()
         except IndexError:
             frame = Frame(self)
         self._connect(frame, [*map(address, inputs), *map(address, outputs)])
-        if self._fault >= 0:
-            frame.arena[self._fault] = 0
+        if self.fault >= 0:
+            frame.arena[self.fault] = 0
         if self.short:
             interpret(frame, 0, self.records, threads)
         else:
@@ -278,15 +282,15 @@ class Plan:
                     if check is not None:
                         check()
         self._idle.append(frame)
-        if self._fault >= 0 and frame.arena[self._fault]:
+        if self.fault >= 0 and frame.arena[self.fault]:
             raise IndexError("an index is beyond its axis")
         return outputs
 
     def _connect(self, frame: Frame, addresses: list[int]) -> None:
         """Fill the addresses of the caller's arrays in."""
-        if self._few is not None:
+        if self.few is not None:
             words = frame.words
-            for place, offset, number in self._few:
+            for place, offset, number in self.few:
                 words[place] = addresses[number] + offset
         else:
             where, offsets, numbers = self._ports

@@ -19,7 +19,8 @@ from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan
 from onnxlab.execution.compiled.rules import registry
 from onnxlab.execution.compiled.rules.fusions import Fused, fused
-from onnxlab.execution.compiled.views import Array
+from onnxlab.execution.compiled.short import ShortPlan, short_plan
+from onnxlab.execution.compiled.views import Array, plain
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.provider import Part, Step
 from onnxlab.graph.snapshot import NodeView
@@ -89,7 +90,7 @@ class Region:
         if isinstance(plan, Plan):
             context.reserve(plan.nbytes)
             try:
-                return plan.run(_plain(arrays), self._threads(), engine.interpret, context.check, context.listening)
+                return plan.run(plain(arrays), self._threads(), engine.interpret, context.check, context.listening)
             except IndexError:  # NumPy says at which node
                 plan = None
         with np.errstate(all="ignore"):
@@ -111,10 +112,23 @@ class Region:
         if type(plan) is not Plan or not plan.short or plan.nbytes > _UNCOUNTED:
             return None
         try:
-            results = plan.run(_plain(arrays), self._threads(), engine.interpret)
+            results = plan.run(plain(arrays), self._threads(), engine.interpret)
         except IndexError:
             return None
         return results[0] if len(results) == 1 else results
+
+    def bound(self, *arrays: Any) -> ShortPlan | None:
+        """What runs arrays of these shapes as `quick` does, without asking for the plan; None where there is none yet.
+
+        Also where values decide which plan it is, or where it takes long or makes much.
+        """
+        if self._valued:
+            return None
+        try:
+            plan = self._plans.get(self._key(arrays))
+        except AttributeError:  # an optional input that is absent
+            return None
+        return short_plan(plan, self._threads()) if type(plan) is Plan else None
 
     def _key(self, arrays: Sequence[Array]) -> Any:
         key = tuple([array.shape for array in arrays])
@@ -223,15 +237,6 @@ class Region:
         if body is None:
             body = self._bodies[node.id] = self._around(node)
         return Detour(body, node, reason)
-
-
-def _plain(arrays: Sequence[Array]) -> list[Array]:
-    """Arrays as compiled code reads them: contiguous and aligned."""
-    made = []
-    for array in arrays:
-        flags = array.flags
-        made.append(array if flags.c_contiguous and flags.aligned else np.array(array, order="C"))
-    return made
 
 
 def lower(binder: Binder, node: Any) -> None:

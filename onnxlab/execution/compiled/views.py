@@ -151,3 +151,12 @@ def constant_view(array: Array) -> View:
     array = np.array(array, order="C", copy=None)  # keeps rank 0, unlike ascontiguousarray
     buffer = Buffer("constant", array.nbytes, array=array)
     return View(buffer, 0, array.shape, array.strides, array.dtype)
+
+
+def plain(arrays: Sequence[Array]) -> list[Array]:
+    """Arrays as compiled code reads them: contiguous and aligned."""
+    made = []
+    for array in arrays:
+        flags = array.flags
+        made.append(array if flags.c_contiguous and flags.aligned else np.array(array, order="C"))
+    return made

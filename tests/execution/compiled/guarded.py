@@ -92,7 +92,7 @@ class Guards:
 
     def install(self):
         plan.aligned, plan.empty, plan._lay_out = self.memory, self.empty, self.lay_out
-        region._plain = lambda arrays: [self.copied(array) for array in arrays]
+        region.plain = lambda arrays: [self.copied(array) for array in arrays]
         keep, constant_view = plan.PlanBuilder.keep, views.constant_view
         plan.PlanBuilder.keep = lambda builder, array: keep(builder, self.copied(array))
         for module in list(sys.modules.values()):
