@@ -66,6 +66,11 @@ export class RequestError extends Error {
   }
 }
 
+interface Answer {
+  result: unknown;
+  buffers: DataView[];
+}
+
 interface Pending {
   id: number;
   method: Method;
@@ -73,7 +78,7 @@ interface Pending {
   sent: number;
   /** When the kernel answered a ping sent after this request; 0: it did not yet. */
   overtaken: number;
-  resolve: (answer: { result: unknown; buffers: DataView[] }) => void;
+  resolve: (answer: Answer) => void;
   reject: (error: RequestError) => void;
 }
 
@@ -140,13 +145,22 @@ export class Client {
     for (const listener of [...(this.#listeners[event] as Set<(payload: ClientEvents[E]) => void>)]) listener(payload);
   }
 
-  /** Greets the kernel, tells it whether binary buffers arrive, and fetches the model. */
+  /**
+   * Greets the kernel, tells it whether binary buffers arrive, and fetches the model.
+   *
+   * The model is asked for with the greeting: on its own each small answer may wait 40 ms for the page to acknowledge the one
+   * before it, and the model's, which is large, takes them along. Where buffers do not arrive it is asked for again.
+   */
   async start(): Promise<void> {
-    await this.#greet();
-    await this.resync();
+    const greeting = this.#greet();
+    const first = this.#ask("snapshot", {});
+    first.catch(() => undefined); // the greeting says what is wrong
+    const binary = await greeting;
+    await this.resync(binary ? first : undefined);
   }
 
-  async #greet(): Promise<void> {
+  /** Returns whether binary buffers arrive. */
+  async #greet(): Promise<boolean> {
     const { result, buffers } = await this.#ask("hello", {});
     const hello = result as Hello;
     if (hello.protocol !== PROTOCOL) {
@@ -158,21 +172,23 @@ export class Client {
     }
     this.session = hello.session;
     this.can = hello.can ?? {};
-    // Not waited for: requests are answered in order, so the snapshot that follows already comes in the right form.
-    this.request("probe", { ok: probeArrived(hello.probe, buffers[0]) }).catch((error) => this.#report(error));
+    const binary = probeArrived(hello.probe, buffers[0]);
+    // Not waited for: requests are answered in order, so a snapshot that follows already comes in the right form.
+    this.request("probe", { ok: binary }).catch((error) => this.#report(error));
+    return binary;
   }
 
-  /** Fetches the model anew; calls while one is on its way share it. */
-  resync(): Promise<void> {
-    this.#syncing ??= this.#fetchSnapshot().finally(() => {
+  /** Fetches the model anew, or takes the answer to what was asked; calls while one is on its way share it. */
+  resync(asked?: Promise<Answer>): Promise<void> {
+    this.#syncing ??= this.#fetchSnapshot(asked).finally(() => {
       this.#syncing = null;
     });
     return this.#syncing;
   }
 
-  async #fetchSnapshot(): Promise<void> {
+  async #fetchSnapshot(asked?: Promise<Answer>): Promise<void> {
     this.#seq = null;
-    let { result, buffers } = await this.#ask("snapshot", {});
+    let { result, buffers } = await (asked ?? this.#ask("snapshot", {}));
     if (!buffers[0]) {
       // The probe was answered and binary frames vanish all the same: take the long way round.
       await this.request("probe", { ok: false });
@@ -214,7 +230,7 @@ export class Client {
     if (reply.version > this.store.version) await this.resync();
   }
 
-  #ask(method: Method, params: unknown): Promise<{ result: unknown; buffers: DataView[] }> {
+  #ask(method: Method, params: unknown): Promise<Answer> {
     return new Promise((resolve, reject) => {
       if (this.#disposed || this.connection === "gone") {
         reject(goneError());
