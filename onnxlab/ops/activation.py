@@ -7,20 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from math import prod
+from math import exp, prod
 from typing import Any
 
 import numpy as np
 
 from onnxlab.ops.halves import BLOCK
-from onnxlab.ops.math import consuming, erf, erf_in_place
-from onnxlab.ops.numeric import Array, blocked, normal_axis, widened
+from onnxlab.ops.math import consuming, erf, half_erf
+from onnxlab.ops.numeric import Array, blocked, normal_axis, scratch, widened
 from onnxlab.ops.registry import in_place, kernel
 
 _SINGLE = np.dtype(np.float32)
 _ZERO, _ONE, _INFINITY = np.zeros((), _SINGLE), np.ones((), _SINGLE), np.full((), np.inf, _SINGLE)
 """Arrays of rank 0: ufuncs take them several times faster than scalars."""
-_HALF, _ROOT = np.full((), 0.5, _SINGLE), np.full((), np.sqrt(0.5), _SINGLE)
+_HALF = np.full((), 0.5, _SINGLE)
 
 
 @kernel("Relu", since=6)
@@ -200,30 +200,27 @@ def gelu(x: Array, approximate: str = "none") -> Array:
         return gelu_tanh(x)
     if x.dtype != np.float32:
         return 0.5 * x * (1 + erf(x * np.sqrt(x.dtype.type(0.5))))
-    return blocked(x, _gelu_in_place, scratch=4)
+    return blocked(x, _gelu_block, rows=3)
 
 
 @in_place("Gelu", 20)
 def _gelu_into(out: Array, x: Array, approximate: str = "none") -> Array:
     if x.dtype is not _SINGLE:
         return gelu(x, approximate)
-    return gelu_tanh(x, out) if approximate == "tanh" else blocked(x, _gelu_in_place, 4, out)
+    return gelu_tanh(x, out) if approximate == "tanh" else blocked(x, _gelu_block, 3, out)
 
 
-def _gelu_in_place(x: Array, temporaries: Array) -> None:
-    half = temporaries[3]
-    np.multiply(x, _HALF, out=half)
-    np.multiply(x, _ROOT, out=x)
-    erf_in_place(x, temporaries[:3])
-    np.add(x, _ONE, out=x)
-    np.multiply(x, half, out=x)
+def _gelu_block(x: Array, out: Array, temporaries: Array) -> None:
+    y = half_erf(x, temporaries)
+    np.add(y, _HALF, y)
+    np.multiply(y, x, out)
 
 
 def gelu_tanh(x: Array, out: Array | None = None) -> Array:
     """x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³))); `out` is x itself where it may be overwritten."""
 
-    def block_by_block(block: Array, temporaries: Array) -> None:
-        inner = temporaries[0]
+    def block_by_block(block: Array, result: Array, temporaries: Array) -> None:
+        inner, half = temporaries
         np.multiply(block, block, out=inner)
         np.multiply(inner, 0.044715, out=inner)
         np.add(inner, 1, out=inner)
@@ -231,10 +228,10 @@ def gelu_tanh(x: Array, out: Array | None = None) -> Array:
         np.multiply(inner, x.dtype.type(np.sqrt(2 / np.pi)), out=inner)
         np.tanh(inner, out=inner)
         np.add(inner, 1, out=inner)
-        np.multiply(block, 0.5, out=block)
-        np.multiply(block, inner, out=block)
+        np.multiply(block, 0.5, out=half)
+        np.multiply(half, inner, out=result)
 
-    return blocked(x, block_by_block, 1, out)
+    return blocked(x, block_by_block, 2, out)
 
 
 @kernel("Clip", since=11)
@@ -287,8 +284,8 @@ def clip_1(
     return clip(x, low, high)
 
 
-_SPREAD = 60.0
-"""Between elements of a few rows: e^−60 is far from underflow in float32."""
+_LEAST = exp(-60)
+"""Sum of a row of exponentials that is far from underflow in float32: what it lost does not count."""
 
 
 @lru_cache(maxsize=64)
@@ -297,18 +294,23 @@ def _ones(width: int, dtype: np.dtype[Any]) -> Array:
 
 
 def softmax_rows(x: Array, y: Array) -> None:
-    """Softmax of the rows of a float matrix into a C-contiguous one, by blocks of rows that stay in the cache."""
-    rows = max(1, BLOCK // max(1, x.shape[-1]))
-    ones = _ones(x.shape[-1], x.dtype)
+    """Softmax of the rows of a float matrix into a C-contiguous one, which may be x itself.
+
+    By blocks of rows that stay in the cache. The largest element of a block is found sooner than that of every row,
+    and does as well unless a row is far below it.
+    """
+    width = x.shape[-1]
+    rows = max(1, 2 * BLOCK // max(1, width))
+    ones, powers = _ones(width, x.dtype), scratch((min(rows, len(x)), width), x.dtype)
     for start in range(0, len(x), rows):
-        source, block = x[start : start + rows], y[start : start + rows]
-        top = np.maximum.reduce(source, axis=None)
-        if not top - np.minimum.reduce(source, axis=None) < _SPREAD:  # else the largest of all will do, found sooner
-            top = np.maximum.reduce(source, axis=-1, keepdims=True)
-        np.subtract(source, top, out=block)
-        np.exp(block, out=block)
+        source = x[start : start + rows]
+        block = powers[: len(source)]
+        np.exp(np.subtract(source, np.maximum.reduce(source, axis=None), out=block), out=block)
         scale = block @ ones
-        np.multiply(block, np.reciprocal(scale, out=scale)[:, None], out=block)
+        if not np.minimum.reduce(scale) > _LEAST:  # nor where there are infinities, or what is no number
+            np.subtract(source, np.maximum.reduce(source, axis=-1, keepdims=True), out=block)
+            scale = np.exp(block, out=block) @ ones
+        np.multiply(block, np.reciprocal(scale, out=scale)[:, None], out=y[start : start + rows])
 
 
 @kernel("Softmax", since=13)

@@ -160,7 +160,7 @@ def standardise(
     """
     count, width = rows.shape
     y = np.empty((count, width), rows.dtype)
-    means, inverse = np.zeros(count, rows.dtype), np.empty(count, rows.dtype)
+    means, inverse = (np.empty if centre else np.zeros)(count, rows.dtype), np.empty(count, rows.dtype)
     step = max(1, 2 * BLOCK // max(1, width))
     if count <= step:
         _standardise_rows(rows, y, means, inverse, epsilon, centre, factors, terms)
@@ -176,15 +176,13 @@ def _standardise_rows(
     terms: Array | None,
 ) -> None:  # fmt: skip
     """As `standardise`, of rows that fit the cache, into y, mean and scale."""
-    count, small = _divisor(source.shape[1], epsilon, source.dtype)
+    small, root = _constants(source.shape[1], epsilon, source.dtype)
     if centre:
         np.matmul(source, averaging(source.shape[1], source.dtype), out=mean)
-        np.subtract(source, mean[:, None], out=y)
-        source = y
+        source = np.subtract(source, mean[:, None], out=y)
     np.vecdot(source, source, out=scale)
-    np.divide(scale, count, out=scale)
     np.add(scale, small, out=scale)
-    np.reciprocal(np.sqrt(scale, out=scale), out=scale)
+    np.divide(root, np.sqrt(scale, out=scale), out=scale)
     np.multiply(source, scale[:, None], out=y)
     if factors is not None:
         np.multiply(y, factors, out=y)
@@ -193,9 +191,12 @@ def _standardise_rows(
 
 
 @lru_cache(maxsize=64)
-def _divisor(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """What squares of a row are divided by and what is added then, as arrays of rank 0: ufuncs take them faster."""
-    return np.asarray(width, dtype), np.asarray(epsilon, dtype)
+def _constants(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array, Array]:
+    """width·epsilon and √width: 1/√(Σx²/width + epsilon) = √width/√(Σx² + width·epsilon) in a pass less.
+
+    Arrays of rank 0: ufuncs take them faster than numbers.
+    """
+    return np.asarray(width * epsilon, dtype), np.asarray(np.sqrt(width), dtype)
 
 
 def layer_norm(

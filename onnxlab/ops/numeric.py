@@ -60,25 +60,28 @@ def narrow(result: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def blocked(
-    x: Array, function: Callable[[Array, Array], None], scratch: int = 1, out: Array | None = None
+    x: Array, function: Callable[[Array, Array, Array], None], rows: int, out: Array | None = None
 ) -> Array:
     """Apply an elementwise function block by block, so that its temporaries stay in the cache.
 
     Args:
         x: float array of any shape; not written.
-        function: (block, temporaries) -> None; turns the block, a copy, into the result in place.
-            `temporaries` has `scratch` rows of the block's length.
+        function: (block, result, temporaries) -> None. `temporaries` has `rows` rows of the block's length. The result
+            may be the block itself, so it is written last.
         out: x itself, where it may be overwritten.
 
     Returns:
         an array of x's shape and dtype, a new one without `out`.
     """
-    result = np.array(x, order="C", copy=True) if out is None else out
-    flat = result.reshape(-1)
-    temporaries = np.empty((scratch, min(BLOCK, flat.size)), flat.dtype)
+    result = np.empty(x.shape, x.dtype) if out is None else out
+    source, flat = np.ascontiguousarray(x).reshape(-1), result.reshape(-1)
+    if flat.size <= BLOCK:
+        function(source, flat, scratch((rows, flat.size), flat.dtype))
+        return result
+    temporaries = scratch((rows, BLOCK), flat.dtype)
     for start in range(0, flat.size, BLOCK):
-        block = flat[start : start + BLOCK]
-        function(block, temporaries[:, : block.size])
+        part = slice(start, start + BLOCK)
+        function(source[part], flat[part], temporaries[:, : flat.size - start])
     return result
 
 
