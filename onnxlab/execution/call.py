@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution import blas, worker
-from onnxlab.execution.executor import Observer, Run, execute, run_program
+from onnxlab.execution.executor import Run, run_program
 from onnxlab.execution.folding import Folder
-from onnxlab.execution.program import Program, Row
+from onnxlab.execution.program import Program
 from onnxlab.execution.recording import Counter, Position
 from onnxlab.limits import Limits
 
 Progress = Callable[[int, int, str], None]
 """progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
 
-QUICK = 5e-3
-"""Seconds that a run may take to be made in the caller's thread next time: handing it over costs 0.2 ms.
+QUICK = 20e-3
+"""Seconds that a run may take to be made in the caller's thread next time: handing it over costs 0.2 ms, and kernels
+that find another core's cache cold up to a tenth of their time.
 
 A kernel cannot be interrupted in the caller's thread; so short a one need not be.
 """
@@ -67,16 +68,10 @@ class Call:
         results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)
         return results
 
-    def part(
-        self, program: Program, frame: list[Any], rows: Sequence[Row], observer: Observer, expected: float
-    ) -> None:
-        """Run some instructions of a program on a frame that holds what they read; `expected` seconds."""
-        self.position.total = len(rows)
-
-        def work() -> None:
-            execute(program, frame, self.run, observer, rows)
-
-        if rows:
+    def part(self, work: Callable[[], None], steps: int, expected: float) -> None:
+        """Do some steps' work that is expected to take so many seconds."""
+        self.position.total = steps
+        if steps:
             self._made(work, expected)
 
     def _made(self, work: Callable[[], Any], expected: float) -> Any:

@@ -5,10 +5,10 @@ Stateless: everything of one run is in its `Run` and its frame, so that many thr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -300,7 +300,7 @@ def execute(
                     result = call(take(frame)) if single else call(*take(frame))
                 else:
                     result = None  # else what the step before made would have a reference too many to be overwritten
-                    result = _call(instruction, frame, run, dead)
+                    result = call_step(instruction, frame, run, dead)
                 if slot > 0 and type(result) is array:
                     frame[slot] = result
                     if result.nbytes > SMALL:
@@ -309,8 +309,8 @@ def execute(
                     frame[slot] = np.asarray(result)
                 else:
                     if result is None and call is not instruction.call:  # a part that cannot do without a context now
-                        result = _call(instruction, frame, run)
-                    _spread(instruction, frame, result, memory)
+                        result = call_step(instruction, frame, run)
+                    spread(instruction, frame, result, memory)
             for slot in drop:
                 frame[slot] = None
                 if held:
@@ -319,7 +319,7 @@ def execute(
         raise failure(instruction, frame, error) from error
 
 
-def _call(instruction: Instruction, frame: list[Any], run: Run, dead: Collection[int] = ()) -> Any:
+def call_step(instruction: Instruction, frame: list[Any], run: Run, dead: Collection[int] = ()) -> Any:
     """Call a step on its inputs, of which those in the slots `dead` may be overwritten where nobody else has them."""
     step, single = instruction.step, instruction.arity == 1
     inputs = instruction.take(frame)
@@ -341,16 +341,16 @@ def _call(instruction: Instruction, frame: list[Any], run: Run, dead: Collection
 def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Observer) -> Iterable[int]:
     """One step under an observer's eyes; returns the slots that may be let go."""
     known = observer.reuse(instruction, frame)
-    start = time.perf_counter()
-    result = _call(instruction, frame, run) if known is None else known
-    seconds = time.perf_counter() - start
+    start = perf_counter()
+    result = call_step(instruction, frame, run) if known is None else known
+    seconds = perf_counter() - start
     slot = instruction.result
     if slot > 0 and type(result) is np.ndarray:
         frame[slot] = result
         if result.nbytes > SMALL:
             run.memory.hold(id(frame), slot, result)
     else:
-        _spread(instruction, frame, result, run.memory)
+        spread(instruction, frame, result, run.memory)
     return observer.done(instruction, frame, known is not None, seconds)
 
 
@@ -365,7 +365,7 @@ def _reserve(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> Non
         run.limits.release(nbytes)
 
 
-def _spread(instruction: Instruction, frame: list[Any], result: Any, memory: Memory) -> None:
+def spread(instruction: Instruction, frame: list[Any], result: Any, memory: Memory) -> None:
     """Put several outputs, or one that is no plain array, into their slots."""
     slots = instruction.results
     if isinstance(result, tuple):

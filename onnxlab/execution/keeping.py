@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
+from math import inf
 from typing import Any
 
 from onnxlab.execution.compiler import Compiler
-from onnxlab.execution.program import Instruction, Program, Row
+from onnxlab.execution.program import Instruction, Program
 from onnxlab.execution.provider import Part, Step
 from onnxlab.execution.store import State
 from onnxlab.graph.snapshot import NodeView, Snapshot
@@ -26,40 +28,49 @@ class Plan:
         snapshot: that it was made for.
         program: from all that is fed to all that was asked for.
         values: value id by slot, 0 for none.
-        initializers: {slot: name} of constants that the model holds.
+        initializers: {value id: slot} of constants that the model holds.
         constants: slots of what Constant nodes hold.
         maker: {slot: number of the instruction}.
+        made: id of a value that an instruction makes, by its number; 0 for none.
         number: {node id: number of the instruction}, for steps of one node.
     """
 
     snapshot: Snapshot
     program: Program
     values: tuple[int, ...]
-    initializers: Mapping[int, str]
+    initializers: Mapping[int, int]
     constants: tuple[int, ...]
     maker: Mapping[int, int]
+    made: tuple[int, ...]
     number: Mapping[int, int]
 
-    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> tuple[Row, ...]:
-        """Rows of what must run for the outputs; what they read and the store has is put into the frame."""
-        program, chosen = self.program, set()
+    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> list[int]:
+        """Numbers of the instructions that must run for the outputs; what they read and the store has is put into the
+        frame."""
+        program, values, arrays, makers = self.program, self.values, state.arrays, self.maker
+        chosen: set[int] = set()
         waiting = [slot for slot in program.output_slots if frame[slot] is None]
         seen = set(waiting)
         while waiting:
             slot = waiting.pop()
-            value = self.values[slot]
-            if value in state.arrays and value not in stale:
-                frame[slot] = state.arrays[value]
+            value = values[slot]
+            if value in arrays and value not in stale:
+                frame[slot] = arrays[value]
                 continue
-            number = self.maker.get(slot)
+            number = makers.get(slot)
             if number is None or number in chosen:
                 continue
             chosen.add(number)
             for read in program.instructions[number].reads:
-                if read not in seen and frame[read] is None:
+                if frame[read] is None and read not in seen:
                     seen.add(read)
                     waiting.append(read)
-        return tuple(program.rows[number] for number in sorted(chosen))
+        return sorted(chosen)
+
+    def expected(self, numbers: Sequence[int], seconds: Mapping[int, float]) -> float:
+        """Seconds that these instructions took when they last ran; infinite where one never did."""
+        made = map(self.made.__getitem__, numbers)
+        return sum(map(seconds.get, made, repeat(inf)))
 
 
 def make_plan(compiler: Compiler, feeds: Sequence[str], outputs: Sequence[str]) -> Plan:
@@ -76,9 +87,10 @@ def make_plan(compiler: Compiler, feeds: Sequence[str], outputs: Sequence[str]) 
         compiler.snapshot,
         program,
         tuple(values),
-        {slot: name for name, slot in constants if name in held},
+        {held[name]: slot for name, slot in constants if name in held},
         tuple(slot for name, slot in constants if name not in held),
         {slot: number for number, i in enumerate(instructions) for slot in i.results if slot > 0},
+        tuple(values[max(i.results, default=0)] for i in instructions),
         {i.step.node: number for number, i in enumerate(instructions) if i.step.node},
     )
 
@@ -113,13 +125,13 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
             return None
         fresh = replace(before, step=step, call=step.call)
         instructions[number], rows[number] = fresh, fresh.row  # type: ignore[index]
-    held = new.main.initializers
-    for slot, name in plan.initializers.items():
-        array = new.array(held[name])
-        if array is not template[slot]:
-            template = program.template.copy() if template is program.template else template
-            mark_constant(array)
-            template[slot] = array
+    for value in new.other_tensors(old):
+        slot = plan.initializers.get(value)
+        if slot is None:
+            continue
+        template = program.template.copy() if template is program.template else template
+        template[slot] = array = new.array(value)
+        mark_constant(array)
     made = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
     return replace(plan, snapshot=new, program=made)
 
@@ -182,12 +194,3 @@ def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:
         return compiled[0]
     return None
 
-
-def expected(rows: Sequence[Row], values: Sequence[int], seconds: Mapping[int, float], enough: float) -> float:
-    """Seconds that these instructions took when they last ran, or `enough` and more; infinite where one never did."""
-    total = 0.0
-    for instruction, *_ in rows:
-        total += seconds.get(values[max(instruction.results, default=0)], float("inf"))
-        if total > enough:
-            break
-    return total

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.call import QUICK, Call
+from onnxlab.execution.call import Call
 from onnxlab.execution.compiler import Compiler
-from onnxlab.execution.keeping import Plan, adapted, expected, make_plan
-from onnxlab.execution.recording import Recorder
+from onnxlab.execution.keeping import Plan, adapted, make_plan
+from onnxlab.execution.recorder import Recorder
 from onnxlab.execution.store import State, ValueStore, new_stamp, same
 from onnxlab.graph.modelgraph import ModelGraph
 
@@ -61,10 +61,11 @@ class KeptRuns:
         plan = self.plan(compiler, tuple(arrays), names)
         program = plan.program
         frame = program.frame([fed[ids[name]][0] for name in arrays])
-        rows = plan.select(state, stale - fed.keys(), frame)
+        numbers = plan.select(state, stale - fed.keys(), frame)
         constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
         recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
-        call.part(program, frame, rows, recorder, expected(rows, plan.values, state.seconds, QUICK))
+        rows = [program.rows[number] for number in numbers]
+        call.part(lambda: recorder.execute(frame, call.run, rows), len(rows), plan.expected(numbers, state.seconds))
         self._store.merge(state, recorder.state(stale))
         return {name: copied(array) for name, array in zip(names, program.results(frame), strict=True)}
 

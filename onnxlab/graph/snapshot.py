@@ -134,6 +134,11 @@ class Snapshot:
             array = self._arrays[value] = tensors.to_array(self._tensors[value], self._base_dir)
         return array
 
+    def other_tensors(self, before: "Snapshot") -> list[int]:
+        """Value ids of the initializers that are not the same messages as in an earlier snapshot."""
+        known = before._tensors
+        return [value for value, tensor in self._tensors.items() if known.get(value) is not tensor]
+
     def tensor(self, value: int) -> Any:
         """The TensorProto or SparseTensorProto of an initializer by value id."""
         return self._tensors[value]

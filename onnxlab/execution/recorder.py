@@ -1,0 +1,226 @@
+"""Runs that keep every value: each is compared with what it was, and no node is called whose inputs came out equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.executor import SMALL, Run, call_step, spread
+from onnxlab.execution.program import Instruction, Row
+from onnxlab.execution.recording import Position
+from onnxlab.execution.reporting import failure
+from onnxlab.execution.store import State, buffers, differs, new_stamp, same
+from onnxlab.ops.sequence import root
+
+_GONE = object()  # in the place of an array that is not kept
+
+
+class Recorder:
+    """One run that keeps every value, and calls no node whose inputs are as they were.
+
+    Args:
+        state: what is known when the run begins.
+        values: value id by slot of the program, 0 for none.
+        constants: {value id: array} of what Constant nodes hold.
+        fed: (array, stamp) of each value id that is given to the program.
+        budget: bytes to keep; beyond it, values that nobody needs any more go, the oldest first.
+        position: counted up.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        values: Sequence[int],
+        constants: Mapping[int, Any],
+        fed: Mapping[int, tuple[Any, int]],
+        budget: int,
+        position: Position,
+    ) -> None:
+        self._state = state
+        self._known = state.arrays
+        self._position = position
+        self._budget = budget
+        self._value = values
+        self.arrays: dict[int, Any] = {}
+        self.stamps = dict(state.stamps)
+        self.sources: dict[int, Any] = {}  # of what this run made
+        self.seconds: dict[int, float] = {}
+        self.given: list[int] = []
+        self._held: dict[int, int] = {}  # buffers of what is kept
+        self._nbytes = 0
+        self._dead: list[int] = []  # slots that nobody needs any more, oldest first
+        for value, (array, stamp) in fed.items():
+            self._give(value, array, stamp)
+        for value, array in constants.items():
+            if value not in fed and (state.arrays.get(value) is not array or value in state.stale):
+                self._give(value, array, state.stamps.get(value, 0))
+        self._stamp_at = list(map(self.stamps.get, values))  # by slot, where a step finds them as it does its inputs
+
+    def _give(self, value: int, array: Any, stamp: int) -> None:
+        self.stamps[value] = stamp
+        self.given.append(value)
+        self._hold(value, array)
+
+    def execute(self, frame: list[Any], run: Run, rows: Iterable[Row]) -> None:
+        """Run instructions on a frame that holds what they read, those apart whose results are known. Raises as
+        `executor.execute`.
+        """
+        limits, memory, position, key = run.limits, run.memory, self._position, id(frame)
+        flagged, timed = limits.stop.is_set, limits.deadline is not None
+        values, stamps, known = self._value, self._stamp_at, self._known
+        sources, dirty = self._state.sources.get, self._state.dirty
+        instruction = None
+        try:
+            # As in the executor's loop: local names, and no call that can be spared.
+            for instruction, plain, single, take, call, slot, _ in rows:
+                if timed or limits.interrupted or flagged():
+                    limits.check()
+                position.label = instruction.step.label
+                if slot <= 0 or instruction.captures:
+                    self._execute(instruction, frame, run)
+                elif sources(value := values[slot]) == (read := take(stamps)) and value in known and value not in dirty:
+                    frame[slot] = known[value]
+                    self._keep(value, frame[slot], read)
+                else:
+                    start = perf_counter()
+                    if plain is False or call is not instruction.call:
+                        result = call_step(instruction, frame, run)
+                    else:
+                        result = call(take(frame)) if single else call(*take(frame))
+                    seconds = perf_counter() - start
+                    if type(result) is np.ndarray:
+                        frame[slot] = result
+                        if result.nbytes > SMALL:
+                            memory.hold(key, slot, result)
+                    else:
+                        spread(instruction, frame, result, memory)
+                    self.made(instruction, slot, frame[slot], read, seconds)
+                position.done += 1
+                if instruction.drop:
+                    self._dead += instruction.drop
+                if self._nbytes > self._budget:
+                    self._give_up(frame, run)
+        except Exception as error:
+            raise failure(instruction, frame, error) from error
+
+    def _execute(self, instruction: Instruction, frame: list[Any], run: Run) -> None:
+        """One step with several outputs, none, or bodies that read more than its inputs."""
+        values, stamps, state = self._value, self._stamp_at, self._state
+        read = tuple([stamps[slot] for slot in instruction.reads]) if instruction.captures else instruction.take(stamps)
+        slots = [slot for slot in instruction.results if slot > 0]
+        made = [values[slot] for slot in slots]
+        first = values[max(instruction.results, default=0)]
+        if state.sources.get(first) == read and all(v in self._known and v not in state.dirty for v in made):
+            for slot, value in zip(slots, made, strict=True):
+                frame[slot] = self._known[value]
+                self._keep(value, frame[slot], read)
+            return
+        start = perf_counter()
+        result = call_step(instruction, frame, run)
+        seconds = perf_counter() - start
+        spread(instruction, frame, result, run.memory)
+        for slot in slots:
+            self.made(instruction, slot, frame[slot], read, seconds)
+
+    def made(self, instruction: Instruction, slot: int, array: Any, read: Any, seconds: float) -> None:
+        """Note what a step made: with a new stamp, unless it is what it was."""
+        value = self._value[slot]
+        self.seconds[value] = seconds
+        old = self._known.get(value, _GONE)
+        another = differs(old, array) or not same(old, array)
+        if another and (old is not _GONE or not self._again(value, read)):
+            self.stamps[value] = self._stamp_at[slot] = new_stamp()
+        self._keep(value, array, read)
+
+    def _again(self, value: int, read: Any) -> bool:
+        """Whether a value whose array is gone was made of the same things."""
+        state = self._state
+        return value in state.stamps and state.sources.get(value) == read and value not in state.dirty
+
+    def _keep(self, value: int, array: Any, read: Any) -> None:
+        self.sources[value] = read
+        self._hold(value, array)
+
+    def _hold(self, value: int, array: Any) -> None:
+        held = self._held
+        if type(array) is np.ndarray:
+            array.setflags(write=False)
+            own = array if array.base is None else root(array)
+            if (key := id(own)) not in held:
+                held[key] = nbytes = own.nbytes
+                self._nbytes += nbytes
+        else:
+            freeze(array)
+            for key, nbytes in buffers((array,)).items():
+                if key not in held:
+                    held[key] = nbytes
+                    self._nbytes += nbytes
+        self.arrays[value] = array
+
+    def _give_up(self, frame: list[Any], run: Run) -> None:
+        """Give up values that no step needs any more, oldest first, until the rest fits."""
+        dropped = 0
+        while self._dead and self._nbytes > self._budget:
+            slot = self._dead.pop(0)
+            frame[slot] = None
+            run.memory.drop(id(frame), slot)
+            self.arrays.pop(self._value[slot], None)
+            dropped += 1
+            if dropped % 16 == 0 or not self._dead:
+                self._held = buffers(self.arrays.values())
+                self._nbytes = sum(self._held.values())
+
+    def state(self, stale: frozenset[int]) -> State:
+        """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
+        old = self._state
+        made = {*self.sources, *self.given}
+        arrays = dict(old.arrays)
+        for value in made:
+            arrays.pop(value, None)
+        arrays.update(self.arrays)
+        seconds = {**old.seconds, **self.seconds}
+        held = old.held + self._nbytes
+        if held > self._budget:
+            arrays = evicted(arrays, seconds, self._budget)
+            held = sum(buffers(arrays.values()).values())
+        return State(
+            arrays,
+            self.stamps,
+            {**old.sources, **self.sources},
+            seconds,
+            old.dirty - made,
+            stale - made,
+            old.generation + 1,
+            held,
+        )
+
+
+def freeze(value: Any) -> None:
+    """Make a value read-only: it is kept and shared."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, list):
+        for item in value:
+            freeze(item)
+
+
+def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:
+    """The arrays that fit the budget: those go first that are made again with the least time per byte."""
+    held = buffers(arrays.values())
+    excess = sum(held.values()) - budget
+    if excess <= 0:
+        return arrays
+    sizes = {value: sum(buffers((array,)).values()) for value, array in arrays.items()}
+    worth = sorted(
+        (value for value in arrays if sizes[value] and value in seconds),
+        key=lambda value: seconds[value] / sizes[value],
+    )
+    for value in worth:
+        if excess <= 0:
+            break
+        excess -= sizes[value]
+        del arrays[value]
+    return arrays
