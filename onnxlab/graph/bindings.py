@@ -30,7 +30,7 @@ class Bindings(Edges):
         if vid := scope.names.get(name):
             self.undefined.discard(vid)
             return self.values[vid]
-        outer = self.lookup(self.parent_of(scope), name)
+        outer = self.lookup(self.parent_of(scope), name) if scope.parent else 0
         if outer and (outer == wanted or not wanted) and self._only_read_inside(outer, scope):
             self.undefined.discard(outer)
             return self._rehome(self.values[outer], scope)
@@ -49,8 +49,9 @@ class Bindings(Edges):
         return value
 
     def _new_value(self, scope: Scope, name: str, wanted: int) -> ValueRecord:
-        vid = wanted if wanted and wanted not in self.values else self.new_id()
-        value = self.values[vid] = self.value_type(vid, name, scope.id, [], self._unread())
+        values = self.values
+        vid = wanted if wanted and wanted not in values else self.new_id()
+        value = values[vid] = self.value_type(vid, name, scope.id, [], self._unread())
         scope.names[name] = vid
         return value
 
@@ -94,7 +95,7 @@ class Bindings(Edges):
 
     def settle(self, value: ValueRecord) -> None:
         """Decide what becomes of a value that lost a definition or a reader."""
-        if value.defined:
+        if value.producers or value.is_input or value.initializer is not None:  # it is defined
             return
         scope = self.scopes[value.scope]
         if not value.uses and not value.formal_outputs:
@@ -136,7 +137,7 @@ class Bindings(Edges):
         """What declares a value's type: its graph input, else its graph output, else the first entry of value_info."""
         scope = self.scopes[value.scope]
         found: Any = None
-        if not scope.is_function:
+        if scope.kind != "function" and (value.is_input or value.formal_outputs):
             if value.is_input:
                 return scope.proto.input[scope.inputs.index(value.id)]  # type: ignore[no-any-return]
             if returned := [position for scope_id, position in value.formal_outputs if scope_id == scope.id]:

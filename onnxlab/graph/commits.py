@@ -83,7 +83,7 @@ class Touch:
         suspects: ids of the nodes and values that may break a rule now; who reads a value breaks none of its own.
     """
 
-    __slots__ = ("_graph", "_nodes", "_scopes", "_values", "functions", "metadata", "opsets", "structure", "suspects")
+    opsets = functions = metadata = structure = False
 
     def __init__(self, graph: "ModelGraph") -> None:
         self._graph = graph
@@ -91,10 +91,6 @@ class Touch:
         self._values: set[int] = set()  # and 0, where a slot is empty
         self.suspects: set[int] = set()
         self._scopes: set[int] = set()
-        self.opsets = False
-        self.functions = False
-        self.metadata = False
-        self.structure = False
 
     def node(self, node: NodeRecord) -> None:
         """A node that came or goes, or in which anything may be another."""

@@ -97,21 +97,23 @@ class Edges(Order):
         self._refresh_backward(scope, node)
 
     def _edge_added(self, value: ValueRecord, node_id: int, slot: Slot) -> None:
-        nodes = self.nodes
-        maker, consumer = nodes[value.producers[0][0]], nodes[node_id]
+        nodes, producer = self.nodes, value.producers[0]
+        maker, consumer = nodes[producer[0]], nodes[node_id]
         if consumer.scope == maker.scope:
             self._note_edge(maker, consumer)
         elif owner := self.owner_in(consumer, maker.scope):
             self._note_edge(maker, nodes[owner])
-        for watcher in self.watchers:
-            watcher.edge_added(value, value.producers[0], node_id, slot)
+        if self.watchers:
+            for watcher in self.watchers:
+                watcher.edge_added(value, producer, node_id, slot)
 
     def _edge_removed(self, value: ValueRecord, node_id: int, slot: Slot) -> None:
         maker = self.nodes[value.producers[0][0]]
         scope = self.scopes[maker.scope]
         scope.ranks = None
-        for watcher in self.watchers:
-            watcher.edge_removed(value, value.producers[0], node_id, slot)
+        if self.watchers:
+            for watcher in self.watchers:
+                watcher.edge_removed(value, value.producers[0], node_id, slot)
         if scope.backward:
             pair = (maker.id, self.owner_in(self.nodes[node_id], scope.id))
             if pair in scope.backward and not any(consumer == pair[1] for consumer in self.consumers(maker)):

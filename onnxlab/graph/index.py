@@ -7,6 +7,7 @@ other, each in a file of its own: records and nesting (`tables.py`), file order 
 """
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import onnx
@@ -135,55 +136,57 @@ class Index(Builder):
 
     def set_inputs(self, node: NodeRecord, names: Sequence[str], ids: Ids | None = None) -> None:
         """Let a node read the values that `names` mean in its scope."""
-        values, count = self.values, len(names)
-        now, left = [0] * count, []
-        for slot, vid in enumerate(node.inputs):
+        scope, ident, values = self.scopes[node.scope], node.id, self.values
+        before, left = node.inputs, []
+        now: list[int] = []
+        node.inputs = now
+        for slot, (vid, name) in enumerate(zip_longest(before, names, fillvalue=None)):
             if vid:
                 value = values[vid]
-                if slot < count and value.name == names[slot]:
-                    now[slot] = vid  # an edge that stays must not look like a new one
-                else:
-                    left.append(value)
-                    self._disconnect(value, node.id, slot)
-        node.inputs = now
-        if count:
-            scope = self.scopes[node.scope]
-            for slot, name in enumerate(names):
-                if name and not now[slot]:
-                    value = self.value_for_reading(scope, name, ids)
-                    now[slot] = value.id
-                    self._connect(value, node.id, slot)
+                if value.name == name:
+                    now.append(vid)  # an edge that stays must not look like a new one
+                    continue
+                left.append(value)
+                self._disconnect(value, ident, slot)
+            if name:
+                value = self.value_for_reading(scope, name, ids)
+                now.append(value.id)
+                self._connect(value, ident, slot)
+            elif name is not None:
+                now.append(0)
         for value in left:
             if not value.producers and value.id in values:  # else it is defined
                 self.settle(value)
 
     def set_outputs(self, node: NodeRecord, names: Sequence[str], ids: Ids | None = None) -> None:
         """Let a node make the values called `names` in its scope."""
-        scope, ident, values, count = self.scopes[node.scope], node.id, self.values, len(names)
-        now, left = [0] * count, {}
-        for slot, vid in enumerate(node.outputs):
-            if vid:
-                value = values[vid]
-                if slot < count and value.name == names[slot]:
-                    now[slot] = vid
-                else:
-                    left[vid] = value
-        for vid, value in left.items():
-            makers = [made for made in value.producers if made[0] != ident or (made[1] < count and now[made[1]] == vid)]
-            self._set_producers(value, makers)
-        node.outputs = now
+        left = self._leave_outputs(node, names) if node.outputs else ()
+        now = node.outputs = node.outputs or [0] * len(names)
         for slot, name in enumerate(names):
             if name and not now[slot]:
-                now[slot] = self._make(scope, node, slot, name, ids)
-        for vid, value in left.items():
-            if not value.producers and vid in values:  # else it is defined
+                value = self.declare(self.scopes[node.scope], name, ids.get(name, 0) if ids else 0)
+                self._set_producers(value, [*value.producers, (node.id, slot)])
+                self.refresh_info(value)
+                now[slot] = value.id
+        for value in left:
+            if not value.producers and value.id in self.values:  # else it is defined
                 self.settle(value)
 
-    def _make(self, scope: Scope, node: NodeRecord, slot: int, name: str, ids: Ids | None) -> int:
-        value = self.declare(scope, name, ids.get(name, 0) if ids else 0)
-        self._set_producers(value, [*value.producers, (node.id, slot)])
-        self.refresh_info(value)
-        return value.id
+    def _leave_outputs(self, node: NodeRecord, names: Sequence[str]) -> list[ValueRecord]:
+        """Let a node make no more than those of its values that keep their slots; returns the others."""
+        ident, now, left = node.id, [0] * len(names), []
+        for slot, (vid, name) in enumerate(zip_longest(node.outputs, names)):
+            if vid:
+                value = self.values[vid]
+                if value.name == name:
+                    now[slot] = vid
+                elif value not in left:
+                    left.append(value)
+        node.outputs = now
+        for value in left:
+            kept = {(ident, slot) for slot, vid in enumerate(now) if vid == value.id}
+            self._set_producers(value, [made for made in value.producers if made[0] != ident or made in kept])
+        return left
 
     # -- formal inputs and outputs ----------------------------------------------------------------------------------
 

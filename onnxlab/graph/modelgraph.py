@@ -194,14 +194,18 @@ class ModelGraph:
             self.history.redone(inverses)
         self.version += 1
         done = GraphCommit(self.version, label, kind, inverses, touched, origin)
+        if self.followers:
+            self._tell(done)
+        return done
+
+    def _tell(self, done: GraphCommit) -> None:
         for follower in list(self.followers):
             try:
                 follower(done)
             except Exception as error:
                 self.followers.remove(follower)
                 name = getattr(follower, "__qualname__", repr(follower))
-                warnings.warn(f"{name} failed to follow {label!r} and was cut off: {error!r}", stacklevel=2)
-        return done
+                warnings.warn(f"{name} failed to follow {done.label!r} and was cut off: {error!r}", stacklevel=3)
 
     # -- looking up -------------------------------------------------------------------------------------------------
 

@@ -79,7 +79,9 @@ class SetInputs:
     def apply(self, graph: "ModelGraph") -> "SetInputs":
         node = graph.nodes[self.node]
         before, touch, proto = node.inputs, graph.touch, node.proto
-        inverse = SetInputs(self.node, tuple(proto.input[:]), graph.ids_by_name(before))
+        values = graph.values
+        ids = {values[vid].name: vid for vid in before if vid}
+        inverse = SetInputs(self.node, tuple(proto.input[:]), ids)
         set_strings(proto, "input", self.names)  # first, since it refuses what is no name
         (touch.wires if len(self.names) == len(before) else touch.node)(node)
         graph.index.set_inputs(node, self.names, self.ids)

@@ -39,10 +39,10 @@ class Order(Tables):
 
     def _note_edge(self, maker: NodeRecord, consumer: NodeRecord) -> None:
         """See whether a new edge between two nodes of a scope runs against the file order."""
-        scope = self.scopes[maker.scope]
-        self.new_edges.append((maker.id, consumer.id))
+        scope, pair = self.scopes[maker.scope], (maker.id, consumer.id)
+        self.new_edges.append(pair)
         if consumer.label <= maker.label:
-            scope.backward.add((maker.id, consumer.id))
+            scope.backward.add(pair)
             self.unsorted.add(scope.id)
         scope.ranks = None
 

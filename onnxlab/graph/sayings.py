@@ -13,7 +13,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph import tensors
-from onnxlab.graph.changes import Change, InsertFormal, RemoveFormal, SetFormal, SetInitializer
+from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetFormal, SetInitializer
 from onnxlab.graph.declarations import declare, elem_type_of, fill_dim, fill_shape
 from onnxlab.graph.names import scope_path
 from onnxlab.graph.records import ValueRecord
@@ -29,10 +29,8 @@ _WRITTEN = frozenset((
 ))  # fmt: skip
 
 
-def statement(graph: "ModelGraph", change: Change) -> str:
-    """What a person would write for a change that is about to be applied; "" where there is no such thing."""
-    say = _SAYINGS.get(type(change))
-    return say(graph, change) if say else ""
+Saying = Callable[["ModelGraph", Any], str]
+"""(graph, change) -> what a person would write for a change that is about to be applied; "" where there is no such."""
 
 
 def value_handle(graph: "ModelGraph", value: ValueRecord) -> str:
@@ -181,7 +179,7 @@ def _written(tensor: onnx.TensorProto) -> tuple[str, "np.ndarray[Any, Any]"] | N
     return f"np.array({array.tolist()!r}, {str(array.dtype)!r})", array
 
 
-_SAYINGS: dict[type[Any], Callable[["ModelGraph", Any], str]] = {
+SAYINGS: dict[type[Any], Saying] = {
     InsertFormal: _formal,
     RemoveFormal: _formal_gone,
     SetFormal: _declaration,

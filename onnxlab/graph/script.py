@@ -22,7 +22,7 @@ from onnxlab.graph.changes import Change
 from onnxlab.graph.index import function_key
 from onnxlab.graph.names import scope_path
 from onnxlab.graph.records import NodeRecord, Scope
-from onnxlab.graph.sayings import statement, value_handle
+from onnxlab.graph.sayings import SAYINGS, value_handle
 from onnxlab.graph.validation import attribute_problem
 
 if TYPE_CHECKING:
@@ -84,7 +84,9 @@ def deed(graph: "ModelGraph", change: Change, said: str = "") -> Deed:
         fits = type(change) is not changes.SetAttribute or _fits(graph, change)
     else:
         subject, fits = _subject(graph, change), True
-    return Deed(change, subject, fits, said or statement(graph, change))
+    if not said and (say := SAYINGS.get(type(change))):
+        said = say(graph, change)
+    return Deed(change, subject, fits, said)
 
 
 def _fits(graph: "ModelGraph", change: Any) -> bool:

@@ -21,6 +21,8 @@ def restore_order(graph: "ModelGraph", transaction: "Transaction") -> None:
     Raises:
         EditError: a new edge closes a cycle; the message names it.
     """
+    if not graph.index.unsorted:
+        return
     for scope in [graph.scopes[ident] for ident in sorted(graph.index.unsorted)]:
         before = transaction.problems.backward.get(scope.id, frozenset())
         # in a scope that was unsorted any new edge can close a cycle, else only one that runs backward

@@ -19,27 +19,26 @@ if TYPE_CHECKING:
 
 def drop_ghosts(graph: "ModelGraph", transaction: "Transaction") -> None:
     """Remove, as a part of the transaction, what mentions nothing but values that it removed."""
-    for value in [value for vid, value in graph.index.gone.items() if vid not in graph.values]:
+    gone = graph.index.gone
+    for value in [gone[vid] for vid in gone if vid not in graph.values] if gone else ():
         scope = graph.scopes.get(value.scope)
         if scope is None or value.name in scope.names:
             continue
-        _drop_declarations(transaction, scope, value.name)
-        if not scope.is_function:
+        if len(scope.proto.value_info):
+            _drop_declarations(transaction, scope, value.name)
+        if scope.kind != "function" and len(scope.proto.quantization_annotation):
             _drop_annotations(transaction, scope, value.name)
         if graph.header.training_info:
             _drop_bindings(graph, transaction, scope, value.name)
 
 
 def _drop_declarations(transaction: "Transaction", scope: Scope, name: str) -> None:
-    if len(scope.proto.value_info):
-        for position in reversed(scope.places("value_info").positions(name)):
-            transaction.apply(RemoveEntry(scope.id, "value_info", position))
+    for position in reversed(scope.places("value_info").positions(name)):
+        transaction.apply(RemoveEntry(scope.id, "value_info", position))
 
 
 def _drop_annotations(transaction: "Transaction", scope: Scope, name: str) -> None:
     annotations = scope.proto.quantization_annotation
-    if not len(annotations):
-        return
     for position in reversed(scope.places("quantization_annotation").positions(name)):
         if annotations[position].tensor_name == name:
             transaction.apply(RemoveEntry(scope.id, "quantization_annotation", position))

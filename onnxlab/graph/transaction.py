@@ -72,9 +72,10 @@ class Transaction:
         """
         active = self._outer or self
         with UNINTERRUPTED:
-            note = self._graph.journal.note(change) if self._graph.journal else None
-            done = deed(self._graph, change, said)
-            inverse = change.apply(self._graph)
+            graph = self._graph
+            note = graph.journal.note(change) if graph.journal else None
+            done = deed(graph, change, said)
+            inverse = change.apply(graph)
             active.inverses.append(inverse)
             active._notes.append(note)
             active._deeds.append(done)

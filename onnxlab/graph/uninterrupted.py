@@ -14,6 +14,7 @@ from typing import Any
 
 # what `signal` wraps: its own functions look every handler up in an enum, which takes 10 µs
 _signal: Any = importlib.import_module("_signal")
+_getsignal, _setsignal = _signal.getsignal, _signal.signal
 SIGINT = int(signal.SIGINT)
 
 
@@ -50,11 +51,8 @@ class Uninterrupted:
     def __enter__(self) -> None:
         if get_ident() != self._main:
             return
-        if self._depth == 0:
-            handler = _signal.getsignal(SIGINT)
-            if handler is not self._hook and callable(handler):
-                _signal.signal(SIGINT, self._hook)
-                self._handler = handler
+        if not self._depth and _getsignal(SIGINT) is not self._hook:
+            self._take_over()
         self._depth += 1
 
     def __exit__(
@@ -63,15 +61,22 @@ class Uninterrupted:
         if get_ident() != self._main:
             return
         self._depth -= 1
-        if self._depth == 0 and self._handler is not None and not (self._armed and self._pending is None):
+        if not self._depth and (self._pending is not None or not self._armed) and self._handler is not None:
             self._let_go()
+
+    def _take_over(self) -> None:
+        """Stand in for the handler that there is."""
+        handler = _getsignal(SIGINT)
+        if callable(handler):
+            _setsignal(SIGINT, self._hook)
+            self._handler = handler
 
     def _let_go(self) -> None:
         """Give way to the handler that ours stands in for, unless more blocks are expected, and call it if need be."""
         handler = self._handler
         if not self._armed:
             self._handler = None
-            _signal.signal(SIGINT, handler)
+            _setsignal(SIGINT, handler)
         pending, self._pending = self._pending, None
         if pending is not None:
             handler(*pending)

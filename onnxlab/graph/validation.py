@@ -27,8 +27,11 @@ class Problems:
 
     def __init__(self, graph: "ModelGraph") -> None:
         self._graph = graph
-        self._undefined = frozenset(graph.index.undefined)
-        self.backward = {scope: frozenset(graph.scopes[scope].backward) for scope in graph.index.unsorted}
+        index = graph.index
+        self._undefined = frozenset(index.undefined)
+        self.backward: dict[int, frozenset[tuple[int, int]]] = {}
+        if index.unsorted:
+            self.backward = {scope: frozenset(graph.scopes[scope].backward) for scope in index.unsorted}
 
     def introduced(self, suspects: Collection[int], before: Callable[[], Found]) -> list[str]:
         """Sentences on every fault of these nodes and values that was not there before.
@@ -37,8 +40,9 @@ class Problems:
         which is hardly ever: to look for faults before each edit would take a fifth of its time.
         """
         graph = self._graph
-        new = sorted(graph.index.undefined - self._undefined)
-        sentences = [undefined_problem(graph, graph.values[vid]) for vid in new]
+        new, sentences = graph.index.undefined - self._undefined, []
+        if new:
+            sentences = [undefined_problem(graph, graph.values[vid]) for vid in sorted(new)]
         if found := faults(graph, suspects):
             known = before()
             for subject, kinds in found.items():

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
     """Remove a node and join its first input to the readers of its first output."""
-    read = [graph.values[vid] for vid in node.outputs if vid and _is_read(graph.values[vid])]
+    made = [graph.values[vid] for vid in node.outputs if vid]
+    read = [value for value in made if value.uses or value.formal_outputs]
     if not read:
         graph.apply(RemoveNode(node.id))
         return
@@ -38,20 +39,18 @@ def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
     graph.apply(RemoveNode(node.id))
 
 
-def _is_read(value: ValueRecord) -> bool:
-    return bool(value.uses or value.formal_outputs)
-
-
 def _data_input(graph: "ModelGraph", node: NodeRecord) -> ValueRecord | None:
     """The input that a bypass keeps.
 
     Of those that are no initializer, else of all, the first that the operator's schema types like the output (X of
     Where, not its condition), else the first; but what an If, Loop or Scan takes to steer its bodies is never it.
     """
-    schema = graph.schema(node)
-    output = schema.output(0) if schema else None
     inputs = [(slot, graph.values[vid]) for slot, vid in enumerate(node.inputs) if vid]
     inputs = [each for each in inputs if each[1].initializer is None] or inputs
+    if len(inputs) == 1 and not node.bodies:
+        return inputs[0][1]
+    schema = graph.schema(node)
+    output = schema.output(0) if schema else None
     if schema and output:
         for slot, value in inputs:
             if (formal := schema.input(slot)) and formal.type_str == output.type_str:
@@ -61,7 +60,7 @@ def _data_input(graph: "ModelGraph", node: NodeRecord) -> ValueRecord | None:
 
 def _read_instead(graph: "ModelGraph", old: ValueRecord, new: ValueRecord) -> list[SetInputs]:
     """Let every reader of a value read another one."""
-    return [reading(graph, graph.nodes[reader], old, new) for reader in dict.fromkeys(node for node, _ in old.uses)]
+    return [reading(graph, graph.nodes[reader], old, new) for reader in {node: None for node, _ in old.uses}]
 
 
 def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:

@@ -79,7 +79,7 @@ def reading(graph: "ModelGraph", node: NodeRecord, old: ValueRecord, new: ValueR
     Raises:
         EditError: the new value is not visible where the node stands, or another one of its name hides it there.
     """
-    if graph.index.lookup(graph.scopes[node.scope], new.name) != new.id:
+    if node.scope != new.scope and graph.index.lookup(graph.scopes[node.scope], new.name) != new.id:
         raise EditError(f"{new.name!r} is not visible from {graph.label(node)}, which reads {old.name!r}")
     before, now = old.name, new.name
     return SetInputs(node.id, tuple([now if name == before else name for name in node.proto.input[:]]))
