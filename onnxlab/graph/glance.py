@@ -11,30 +11,19 @@ from typing import Any
 
 import onnx
 
+from onnxlab.graph.file_order import FileOrder
 from onnxlab.graph.index import Index
+from onnxlab.graph.labels import spread
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.records import NodeRecord, Scope, ScopeImage, ValueRecord
+from onnxlab.graph.records import GRAPH_KINDS, NO_BODIES, NodeRecord, Scope, ScopeImage, ValueRecord
 from onnxlab.graph.signature import signature
 from onnxlab.graph.transaction import Transaction
 
 MAX_SIGNATURE = 4096
 """Bytes up to which a signature is kept."""
 
-_LARGE = frozenset(("If", "Loop", "Scan"))
-"""Operators not to be serialised for nothing; like Constants, which read no inputs."""
-
-
-class Signatures(dict[int, bytes]):
-    """{node id: its signature, with notes} of nodes that nobody edited; one of the things that a graph keeps."""
-
-    def forget_node(self, node: int) -> None:
-        self.pop(node, None)
-
-    def forget_scope(self, scope: int) -> None:
-        """What is in a scope has no part in signatures."""
-
-    def forget_value(self, value: int) -> None:
-        """Nor have initializers."""
+_LARGE = frozenset(("If", "Loop", "Scan", "Constant"))
+"""Operators not to be serialised for nothing, like all that read no inputs."""
 
 
 class UnreadValue(ValueRecord):
@@ -58,13 +47,20 @@ class UnreadValue(ValueRecord):
 
 
 class GlanceIndex(Index):
-    """An index that notes who reads a value when somebody first wants to know."""
+    """An index that notes who reads a value when somebody first wants to know.
+
+    Attributes:
+        signatures: by node id, of nodes that read something, with notes; not of large ones.
+        attributes: by node id, of nodes that read nothing, most of them Constants; as the nodes were met, both.
+    """
 
     value_type: type[ValueRecord] = UnreadValue
 
     def __init__(self, proto: onnx.ModelProto) -> None:
-        self.signatures = Signatures()
+        self.signatures: dict[int, bytes] = {}
+        self.attributes: dict[int, list[onnx.AttributeProto]] = {}
         self._bodiless: set[bytes] = set()
+        self._left: list[tuple[NodeRecord, bool]] = []
         self._noting = threading.RLock()
         self._noted = False
         super().__init__(proto)
@@ -102,27 +98,62 @@ class GlanceIndex(Index):
     def _unread(self) -> Any:
         return {} if self._noted else self
 
+    def _declare_nodes(self, scope: Scope, image: ScopeImage | None, ids: dict[str, int]) -> list[NodeRecord]:
+        """Everything in one pass, while a message is at hand, but what has to wait for others: `_left`."""
+        if self._noted or image:
+            return super()._declare_nodes(scope, image, ids)
+        protos = scope.proto.node[:]
+        labels = spread(len(protos))
+        values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
+        made, left, value_of = {}, [], names.get
+        for proto, label in zip(protos, labels, strict=True):
+            last = ident = last + 1
+            inputs: list[Any] = list(map(value_of, proto.input[:]))  # None: absent, from outside, or made later
+            outputs: list[int] = []
+            for slot, name in enumerate(proto.output[:]):
+                vid = value_of(name, 0) if name else 0
+                if vid:
+                    values[vid].producers.append((ident, slot))
+                elif name:
+                    last = names[name] = vid = last + 1
+                    values[vid] = UnreadValue(vid, name, scope_id, [(ident, slot)], self)
+                outputs.append(vid)
+            node = made[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
+            may_have_bodies = not self._read(ident, proto, bool(inputs))
+            if may_have_bodies or None in inputs:
+                left.append((node, may_have_bodies))
+        self._last_id, self._left = last, left
+        scope.node_ids = FileOrder(made, labels)
+        self.nodes.update(made)
+        return list(made.values())
+
+    def _read(self, ident: int, proto: onnx.NodeProto, has_inputs: bool) -> bool:
+        """Read what a new node does; False where it may have bodies."""
+        if not has_inputs:
+            found = self.attributes[ident] = proto.attribute[:]
+            return not any(attribute.type in GRAPH_KINDS for attribute in found)
+        if proto.op_type in _LARGE:
+            return False
+        given = signature(proto.SerializeToString(), False)
+        if given not in self._bodiless:
+            if any(attribute.type in GRAPH_KINDS for attribute in proto.attribute[:]):
+                return False
+            if len(given) > MAX_SIGNATURE:
+                return True
+            self._bodiless.add(given)
+        self.signatures[ident] = given
+        return True
+
     def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:
         if self._noted or image:
             super()._bind_nodes(scope, nodes, ids, image)
             return
-        value_of, bodiless, signatures = scope.names.get, self._bodiless, self.signatures
-        for node in nodes:
-            proto, ident = node.proto, node.id
-            inputs: list[Any] = list(map(value_of, proto.input[:]))
-            node.inputs = inputs
-            if None in inputs or (inputs and max(inputs) > ident):  # absent, from outside, or made later
+        left, self._left = self._left, []
+        for node, may_have_bodies in left:
+            if None in node.inputs:
                 self._bind_inputs(scope, node, ids)
-            if not inputs or proto.op_type in _LARGE:
+            if may_have_bodies:
                 self._bind_bodies(node, None)
-                continue
-            given = signature(proto.SerializeToString(), False)
-            if given not in bodiless:
-                self._bind_bodies(node, None)
-                if node.bodies or len(given) > MAX_SIGNATURE:
-                    continue
-                bodiless.add(given)
-            signatures[ident] = given
 
     def _bind_inputs(self, scope: Scope, node: NodeRecord, ids: dict[str, int]) -> None:
         inputs = node.inputs
@@ -141,10 +172,11 @@ class Glance(ModelGraph):
     def __init__(self, proto: onnx.ModelProto) -> None:
         super().__init__(proto)
         assert isinstance(self.index, GlanceIndex)
-        self.keep(Signatures, self.index.signatures)
-        self._note_uses = self.index.note_uses
+        self.met = self.index
 
     def edit(self, label: str, origin: Any = None) -> Transaction:
         with self.lock:
-            self._note_uses()
+            self.met.note_uses()
+            self.met.signatures.clear()
+            self.met.attributes.clear()
         return super().edit(label, origin)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from onnxlab import schemas
-from onnxlab.graph.glance import MAX_SIGNATURE, Signatures
+from onnxlab.graph.glance import MAX_SIGNATURE, Glance
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.graph.signature import signature
@@ -69,7 +69,8 @@ class Catalogue:
         self._annotated = False
         self._roots: dict[int, int] = {}
         self._tables: dict[int, known.Table] = {}
-        self._signatures: dict[int, bytes] = graph.kept.get(Signatures) or {}
+        self._signatures: dict[int, bytes] = graph.met.signatures if isinstance(graph, Glance) else {}
+        self._met: dict[int, list[onnx.AttributeProto]] = graph.met.attributes if isinstance(graph, Glance) else {}
 
     def forget_node(self, node: int) -> None:
         """Call it when a node, or anything that its operator depends on, changed."""
@@ -112,6 +113,10 @@ class Catalogue:
 
     def identify(self, frame: Frame, node: NodeRecord) -> Found:
         """The same for a node that is not in `by_node`."""
+        given = self._signatures.get(node.id)
+        if given is not None and not (self._functions or self._annotated) and frame.call is None:
+            operator = self.by_node[node.id] = self._operator(node, None, given, 0)  # which reads no message
+            return operator
         if self._bound and (bound := self._bound.get(node.id, {}).get(frame.attribute_key)) is not None:
             return bound
         proto, function = node.proto, 0
@@ -120,16 +125,16 @@ class Catalogue:
         if not function and not node.inputs and not node.domain and proto.op_type == "Constant":
             return self._identify_constant(frame, node)  # which may be too large to be serialised for nothing
         if not function and not node.bodies:
-            given = None if self._annotated else self._signatures.get(node.id)
-            given = given or signature(proto.SerializeToString(), self._annotated)
+            if given is None or self._annotated:
+                given = signature(proto.SerializeToString(), self._annotated)
             if given.startswith(_CONSTANT) and not node.domain:
                 return self._identify_constant(frame, node)
             if len(given) <= MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
-                operator = self.by_node[node.id] = self._operator(node, proto.attribute, given, 0)
+                operator = self.by_node[node.id] = self._operator(node, None, given, 0)
                 return operator
         if function:
             self.call_nodes.add(node.id)
-        attributes, refers = self._attributes(frame, proto)
+        attributes, refers = self._attributes(frame, node)
         found = self._operator(node, attributes, operators.described(proto, attributes, function), function)
         if refers:
             self._bound.setdefault(node.id, {})[frame.attribute_key] = found
@@ -138,7 +143,7 @@ class Catalogue:
         return found
 
     def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
-        attributes, refers = self._attributes(frame, node.proto)
+        attributes, refers = self._attributes(frame, node)
         found = self._constant(frame, node, attributes)
         if node.id in frame.problems:
             return found
@@ -148,14 +153,19 @@ class Catalogue:
             self.by_node[node.id] = found
         return found
 
-    def _attributes(self, frame: Frame, proto: onnx.NodeProto) -> tuple[operators.Attributes, bool]:
+    def _attributes(self, frame: Frame, node: NodeRecord) -> tuple[operators.Attributes, bool]:
         """A node's attributes in a frame, and whether they are others in another call."""
         if frame.call is None:
-            return proto.attribute, False
-        return operators.bound_attributes(proto, frame.attributes)
+            return self._met.get(node.id) or node.proto.attribute, False
+        return operators.bound_attributes(node.proto, frame.attributes)
 
-    def _operator(self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int) -> Operator:
-        """The operator of what a node is `given`; nodes that name as many inputs and outputs share it."""
+    def _operator(
+        self, node: NodeRecord, attributes: operators.Attributes | None, given: bytes, function: int
+    ) -> Operator:
+        """The operator of what a node is `given`; nodes that name as many inputs and outputs share it.
+
+        `attributes` are None where they are those of the node as they stand.
+        """
         inputs, outputs = node.inputs, node.outputs
         root = self._roots.get(node.scope) or self._root(node.scope)
         if 0 in inputs or 0 in outputs:
@@ -165,7 +175,7 @@ class Catalogue:
         shared = self._shared.get(key)
         if shared is not None and not node.bodies:
             return shared
-        return self._make(node, attributes, given, function, key)
+        return self._make(node, node.proto.attribute if attributes is None else attributes, given, function, key)
 
     def _make(
         self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int, key: object

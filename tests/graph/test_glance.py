@@ -10,7 +10,7 @@ import pytest
 from onnx import parser
 
 from onnxlab.errors import EditError
-from onnxlab.graph.glance import Glance, GlanceIndex, Signatures
+from onnxlab.graph.glance import Glance, GlanceIndex
 from onnxlab.graph.index import Index
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.signature import signature
@@ -53,6 +53,9 @@ def test_it_knows_what_an_index_knows(name: str) -> None:
     for ident, given in glance.signatures.items():
         assert given == signature(glance.nodes[ident].proto.SerializeToString(), False)
         assert not glance.nodes[ident].bodies
+    for ident, attributes in glance.attributes.items():
+        assert attributes == glance.nodes[ident].proto.attribute[:]
+        assert not glance.nodes[ident].inputs
     assert everything(glance) == everything(Index(model))
 
 
@@ -60,6 +63,7 @@ def test_it_knows_what_an_index_knows(name: str) -> None:
 @pytest.mark.parametrize("seed", range(15))
 def test_edits_find_a_whole_index(model: Callable[[], onnx.ModelProto], seed: int) -> None:
     glance, graph = Glance(model()), ModelGraph(model())
+    assert glance.met.signatures
     source = random.Random(seed)
     for count, name in enumerate(source.choices(sorted(EDITS), k=6)):
         numbers = (source.randrange(10_000), source.randrange(10_000), source.randrange(10_000))
@@ -68,8 +72,7 @@ def test_edits_find_a_whole_index(model: Callable[[], onnx.ModelProto], seed: in
                 EDITS[name](Draw(each, numbers, count))
         assert glance.proto.SerializeToString() == graph.proto.SerializeToString()
         assert everything(glance.index) == everything(graph.index)
-        for ident, given in glance.kept.get(Signatures, {}).items():
-            assert given == signature(glance.nodes[ident].proto.SerializeToString(), False)
+    assert not glance.met.signatures
     glance.travel(0)
     graph.travel(0)
     assert everything(glance.index) == everything(graph.index)
