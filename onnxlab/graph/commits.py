@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
+from onnxlab.errors import EditError
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
 if TYPE_CHECKING:
@@ -201,6 +202,18 @@ class Touch:
             nodes, removed_nodes, values, removed_values, scopes, removed_scopes,
             self.opsets, self.functions, self.metadata, self.structure,
         )  # fmt: skip
+
+
+class _Outside(Touch):
+    def __init__(self) -> None:
+        """It belongs to no graph."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise EditError("a change was applied outside of a transaction; use `with graph.edit(label)`")
+
+
+OUTSIDE: Touch = _Outside()
+"""What a graph has where no edit is going on."""
 
 
 def _parted(touched: AbstractSet[int], records: Mapping[int, Any]) -> tuple[frozenset[int], frozenset[int]]:

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from typing import overload
 
 from onnxlab.graph.labels import label_between, spread
@@ -18,7 +18,7 @@ class FileOrder(Sequence[int]):
         labels: ascending, one for each of `ids`; by default evenly spread.
     """
 
-    __slots__ = ("_firsts", "_ids", "_labels", "_size")
+    __slots__ = ("_ends", "_firsts", "_ids", "_labels", "_moved", "_size")
 
     def __init__(self, ids: Iterable[int] = (), labels: list[int] | None = None) -> None:
         self._fill(list(ids), labels)
@@ -30,6 +30,8 @@ class FileOrder(Sequence[int]):
         self._labels = [labels[cut : cut + BLOCK] for cut in cuts] or [[]]
         self._firsts = labels[::BLOCK] or [0]
         self._size = len(ids)
+        self._ends: list[int] | None = None  # where each block ends; made when somebody asks
+        self._moved = (0, 0)  # from which block on the ends have moved since, and how far
 
     def insert(self, position: int, ident: int) -> int:
         """Put an id at a position and return its label; 0, with nothing done, where the gap there is used up."""
@@ -44,7 +46,7 @@ class FileOrder(Sequence[int]):
             return 0
         ids.insert(at, ident)
         labels.insert(at, label)
-        self._size += 1
+        self._shift(block, 1)
         if not at:
             self._firsts[block] = label
         if len(ids) > 2 * BLOCK:
@@ -57,16 +59,17 @@ class FileOrder(Sequence[int]):
         ids, labels = self._ids[block], self._labels[block]
         at = bisect_left(labels, label)
         del ids[at], labels[at]
-        self._size -= 1
+        self._shift(block, -1)
         if not ids and len(self._ids) > 1:
             del self._ids[block], self._labels[block], self._firsts[block]
+            self._ends = None
         elif not at and ids:
             self._firsts[block] = labels[0]
 
     def position(self, label: int) -> int:
         """Position of the id with a label."""
         block = bisect_right(self._firsts, label) - 1
-        return sum(map(len, islice(self._ids, block))) + bisect_left(self._labels[block], label)
+        return self._start(block) + bisect_left(self._labels[block], label)
 
     def spread(self) -> Iterator[tuple[int, int]]:
         """Give all labels anew; returns the ids with them."""
@@ -75,15 +78,38 @@ class FileOrder(Sequence[int]):
 
     def _find(self, position: int) -> tuple[int, int]:
         """(block, place in it) of a position, or of the end."""
-        ends = list(accumulate(map(len, self._ids)))
-        number = min(bisect_right(ends, position), len(ends) - 1)
-        return number, position - ends[number] + len(self._ids[number])
+        ends, (at, moved) = self._known_ends(), self._moved
+        if position < ends[at] + moved:
+            block = bisect_right(ends, position, 0, at)
+        else:
+            block = min(bisect_right(ends, position - moved, at + 1), len(ends) - 1)
+        return block, position - self._start(block)
+
+    def _start(self, block: int) -> int:
+        """Position of the first id of a block."""
+        ends, (at, moved) = self._known_ends(), self._moved
+        return (ends[block - 1] + (moved if block > at else 0)) if block else 0
+
+    def _known_ends(self) -> list[int]:
+        if self._ends is None:
+            self._ends, self._moved = list(accumulate(map(len, self._ids))), (0, 0)
+        return self._ends
+
+    def _shift(self, block: int, by: int) -> None:
+        """Note that a block has one id more or less. Where this follows another block's, all ends are counted anew."""
+        self._size += by
+        at, moved = self._moved
+        if at == block or not moved:
+            self._moved = (block, moved + by)
+        else:
+            self._ends = None
 
     def _cut(self, block: int) -> None:
         ids, labels = self._ids[block], self._labels[block]
         self._ids[block : block + 1] = ids[:BLOCK], ids[BLOCK:]
         self._labels[block : block + 1] = labels[:BLOCK], labels[BLOCK:]
         self._firsts.insert(block + 1, labels[BLOCK])
+        self._ends = None
 
     # -- a sequence -------------------------------------------------------------------------------------------------
 

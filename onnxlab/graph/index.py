@@ -140,7 +140,7 @@ class Index(Builder):
         before, left = node.inputs, []
         now: list[int] = []
         node.inputs = now
-        for slot, (vid, name) in enumerate(zip_longest(before, names, fillvalue=None)):
+        for slot, (vid, name) in enumerate(zip_longest(before, names)):
             if vid:
                 value = values[vid]
                 if value.name == name:

@@ -18,7 +18,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph import names, tensors
 from onnxlab.graph.changes import Change, Target
 from onnxlab.graph.collecting import no_collection
-from onnxlab.graph.commits import CommitKind, GraphCommit, Journal, Touch, Touched
+from onnxlab.graph.commits import OUTSIDE, CommitKind, GraphCommit, Journal, Touch, Touched
 from onnxlab.graph.filing import Filing
 from onnxlab.graph.history import History
 from onnxlab.graph.index import Index
@@ -52,6 +52,7 @@ class ModelGraph:
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
         networks: the graph as networkx sees it, scope by scope.
+        touch: where a change that is being applied notes what it touches; OUTSIDE of an edit it refuses that.
         journal: where every commit is written down before it is final, None where nothing is.
     """
 
@@ -73,7 +74,7 @@ class ModelGraph:
         self.keeps = False
         self.journal: Journal | None = None
         self.transaction: Transaction | None = None
-        self._unrecorded_touch: Touch | None = None
+        self.touch = OUTSIDE
         self.networks = Networks(self.index)
         self.filing = Filing(self, at_once=shared)
         self._snapshots = Snapshots(self)
@@ -115,14 +116,6 @@ class ModelGraph:
             for change in changes:
                 transaction.apply(change)
 
-    @property
-    def touch(self) -> Touch:
-        """Where a primitive notes what it touches."""
-        touch = self.transaction.touch if self.transaction else self._unrecorded_touch
-        if touch is None:
-            raise EditError("a change was applied outside of a transaction; use `with graph.edit(label)`")
-        return touch
-
     def undo(self, origin: Any = None) -> GraphCommit | None:
         """Take back the last edit; None where there is none."""
         with self.lock:
@@ -157,7 +150,7 @@ class ModelGraph:
 
     def _replay(self, kind: CommitKind, label: str, changes: Iterable[Change], origin: Any) -> GraphCommit:
         with UNINTERRUPTED:
-            self._unrecorded_touch = touch = Touch(self)
+            self.touch = touch = Touch(self)
             self.index.gone.clear()
             journal = self.journal
             written = journal is not None and not journal.knows(kind)
@@ -178,7 +171,7 @@ class ModelGraph:
                     inverse.apply(self)
                 raise
             finally:
-                self._unrecorded_touch = None
+                self.touch = OUTSIDE
             return self.commit(kind, label, tuple(inverses), touch.freeze(), origin, tuple(deeds))
 
     def commit(
@@ -287,9 +280,6 @@ class ModelGraph:
         if kind == "training":
             return self.header.training_info[ident]
         return self.nodes[ident].proto if kind == "node" else self.scopes[ident].proto
-
-    def ids_by_name(self, values: Iterable[int]) -> dict[str, int]:
-        return {self.values[vid].name: vid for vid in values if vid}
 
     # -- dropping what is cached ------------------------------------------------------------------------------------
 

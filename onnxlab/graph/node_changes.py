@@ -1,5 +1,6 @@
 """Primitive changes of nodes: in and out, their place, what they read and make, their attributes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,15 +79,12 @@ class SetInputs:
 
     def apply(self, graph: "ModelGraph") -> "SetInputs":
         node = graph.nodes[self.node]
-        before, touch, proto = node.inputs, graph.touch, node.proto
-        values = graph.values
-        ids = {values[vid].name: vid for vid in before if vid}
-        inverse = SetInputs(self.node, tuple(proto.input[:]), ids)
-        set_strings(proto, "input", self.names)  # first, since it refuses what is no name
+        before, names, touch = node.inputs, tuple(node.proto.input[:]), graph.touch
+        set_strings(node.proto, "input", self.names)  # first, since it refuses what is no name
         (touch.wires if len(self.names) == len(before) else touch.node)(node)
         graph.index.set_inputs(node, self.names, self.ids)
         touch.read(before, node.inputs)
-        return inverse
+        return SetInputs(self.node, names, _ids_of_gone(graph, before) if graph.index.gone else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ class SetOutputs:
 
     def apply(self, graph: "ModelGraph") -> "SetOutputs":
         node = graph.nodes[self.node]
-        inverse = SetOutputs(node.id, tuple(node.proto.output[:]), graph.ids_by_name(node.outputs))
+        names, ids = tuple(node.proto.output[:]), {graph.values[vid].name: vid for vid in node.outputs if vid}
         set_strings(node.proto, "output", self.names)  # first, since it refuses what is no name
         touch = graph.touch
         touch.node(node)
@@ -108,7 +106,13 @@ class SetOutputs:
         graph.index.set_outputs(node, self.names, self.ids)
         touch.values(node.outputs)
         touch.users(node.outputs)
-        return inverse
+        return SetOutputs(node.id, names, ids)
+
+
+def _ids_of_gone(graph: "ModelGraph", values: Iterable[int]) -> dict[str, int] | None:
+    """Ids by name of those values that went with their last reader; what is still there is found by its name."""
+    gone = [graph.index.gone[vid] for vid in values if vid and vid not in graph.values]
+    return {value.name: value.id for value in gone} if gone else None
 
 
 @dataclass(frozen=True, slots=True)

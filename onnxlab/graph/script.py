@@ -82,6 +82,8 @@ def deed(graph: "ModelGraph", change: Change, said: str = "") -> Deed:
     if ident := getattr(change, "node", 0):
         subject = _node(graph, graph.nodes[ident])
         fits = type(change) is not changes.SetAttribute or _fits(graph, change)
+    elif scope := getattr(change, "scope", 0):
+        subject, fits = _scope(graph, graph.scopes[scope]), True
     else:
         subject, fits = _subject(graph, change), True
     if not said and (say := SAYINGS.get(type(change))):
@@ -103,6 +105,7 @@ def _fits(graph: "ModelGraph", change: Any) -> bool:
 
 
 def _subject(graph: "ModelGraph", change: Change) -> str:
+    """The expression of a handle where the change names neither a node nor a scope."""
     match change:
         case changes.RenameValue(value=ident):
             return value_handle(graph, graph.values[ident])
@@ -110,9 +113,7 @@ def _subject(graph: "ModelGraph", change: Change) -> str:
             return _node(graph, graph.nodes[ident])
         case changes.SetField(target=("scope", ident)):
             return _scope(graph, graph.scopes[ident])
-        case changes.SetField() | changes.InsertFunction():
-            return "model"
-    return _scope(graph, graph.scopes[change.scope])  # type: ignore[attr-defined]
+    return "model"  # a field of the model, or a function that comes
 
 
 def _node(graph: "ModelGraph", node: NodeRecord) -> str:

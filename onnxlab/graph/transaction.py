@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from onnxlab.errors import EditError
 from onnxlab.graph import validation
 from onnxlab.graph.changes import Change
-from onnxlab.graph.commits import Touch, Touched
+from onnxlab.graph.commits import OUTSIDE, Touch, Touched
 from onnxlab.graph.script import Deed, deed
 from onnxlab.graph.sorting import restore_order
 from onnxlab.graph.sweeping import drop_ghosts
@@ -52,13 +52,13 @@ class Transaction:
                     self.problems = validation.Problems(self._graph)
                     self._graph.index.new_edges.clear()
                     self._graph.index.gone.clear()
-                    self._graph.transaction = self
+                    self._graph.transaction, self._graph.touch = self, self.touch
                 else:
                     self._savepoint = len(self._outer.inverses)
         except KeyboardInterrupt:  # it was held back until here, and nobody will leave what was not entered
             if held:  # else it came before anything was held back
                 if self._outer is None:
-                    self._graph.transaction = None
+                    self._close()
                 self._graph.lock.release()
                 with UNINTERRUPTED:
                     UNINTERRUPTED.disarm()
@@ -71,33 +71,37 @@ class Transaction:
         `said` is the statement that a script makes the change with, where that does not follow from the change.
         """
         active = self._outer or self
-        with UNINTERRUPTED:
-            graph = self._graph
+        graph = self._graph
+        UNINTERRUPTED.hold()
+        try:
             note = graph.journal.note(change) if graph.journal else None
             done = deed(graph, change, said)
             inverse = change.apply(graph)
             active.inverses.append(inverse)
             active._notes.append(note)
             active._deeds.append(done)
+        finally:
+            UNINTERRUPTED.release()
         return inverse
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with UNINTERRUPTED:
-            try:
-                if self._outer is not None:
-                    if kind is not None:
-                        self._roll_back(self._outer.inverses, self._savepoint)
-                        del self._outer._notes[self._savepoint :]
-                        del self._outer._deeds[self._savepoint :]
-                elif kind is not None:
-                    self._abandon()
-                else:
-                    self._commit()
-            finally:
-                self._graph.lock.release()
-                UNINTERRUPTED.disarm()
+        UNINTERRUPTED.hold()
+        try:
+            if self._outer is not None:
+                if kind is not None:
+                    self._roll_back(self._outer.inverses, self._savepoint)
+                    del self._outer._notes[self._savepoint :]
+                    del self._outer._deeds[self._savepoint :]
+            elif kind is not None:
+                self._abandon()
+            else:
+                self._commit()
+        finally:
+            self._graph.lock.release()
+            UNINTERRUPTED.disarm()
+            UNINTERRUPTED.release()
 
     def _commit(self) -> None:
         try:
@@ -113,7 +117,7 @@ class Transaction:
         except BaseException:
             self._abandon()
             raise
-        self._graph.transaction = None
+        self._close()
         if self.inverses:
             self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
 
@@ -139,7 +143,10 @@ class Transaction:
         try:
             self._roll_back(self.inverses, 0)
         finally:
-            self._graph.transaction = None
+            self._close()
+
+    def _close(self) -> None:
+        self._graph.transaction, self._graph.touch = None, OUTSIDE
 
     def _roll_back(self, inverses: list[Change], savepoint: int) -> None:
         while len(inverses) > savepoint:

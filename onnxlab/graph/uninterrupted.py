@@ -49,15 +49,23 @@ class Uninterrupted:
             self._armed -= 1
 
     def __enter__(self) -> None:
+        self.hold()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def hold(self) -> None:
+        """Begin a block, where `with` takes too long; `release` must end it, whatever happens."""
         if get_ident() != self._main:
             return
         if not self._depth and _getsignal(SIGINT) is not self._hook:
             self._take_over()
         self._depth += 1
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def release(self) -> None:
+        """End a block."""
         if get_ident() != self._main:
             return
         self._depth -= 1
