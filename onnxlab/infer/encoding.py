@@ -28,9 +28,9 @@ _LIMIT = 1 << 63
 
 def encode(fact: Fact, write: WriteDim = str) -> bytes:
     """The TypeProto of a fact; `write` gives the dim_param of an Expr, or None to leave the dim empty."""
+    if type(fact) is TensorFact:
+        return field(1, _tensor(fact.elem_type, fact.shape, write))
     match fact:
-        case TensorFact():
-            return field(1, _tensor(fact.elem_type, fact.shape, write))
         case SparseTensorFact():
             return field(8, _tensor(fact.elem_type, fact.shape, write))
         case SequenceFact():
@@ -43,10 +43,16 @@ def encode(fact: Fact, write: WriteDim = str) -> bytes:
 
 
 def _tensor(elem_type: int, shape: Shape | None, write: WriteDim) -> bytes:
-    encoded = number(1, elem_type)
+    encoded = _elem_type(elem_type)
     if shape is None:
         return encoded
     return encoded + field(2, b"".join([_size(dim) if type(dim) is int else _symbol(dim, write) for dim in shape]))
+
+
+@lru_cache(4096)
+def _elem_type(elem_type: int) -> bytes:
+    """The field `elem_type` of a Tensor or SparseTensor type."""
+    return number(1, elem_type)
 
 
 @lru_cache(4096)

@@ -18,8 +18,11 @@ def relevant(inputs: Inputs, reads: operators.Reads) -> Inputs:
     """The inputs without the elements that the operator does not read; the same tuple where there are none."""
     if reads == "some":
         return inputs
-    known = [fact for fact in inputs if type(fact) is TensorFact and fact.known is not None]
-    if not known or (reads == "all" and len(known) + inputs.count(None) == len(inputs)):
+    known = 0
+    for fact in inputs:
+        if type(fact) is TensorFact and fact.known is not None:
+            known += 1
+    if not known or (reads == "all" and known + inputs.count(None) == len(inputs)):
         return inputs
     return bare(inputs)
 

@@ -33,26 +33,28 @@ class Writer:
         values, facts, types = self._graph.values, self._facts, self._types
         declared = {info.name: info for info in scope.proto.value_info[:]}
         outputs = {info.name: info for info in scope.proto.output[:]}
+        named = {**declared, **outputs}
         new: list[bytes] = []
         for node_id in scope.node_ids:
             node = self._graph.nodes[node_id]
-            for body in itertools.chain.from_iterable(node.bodies.values()):
-                self.write_scope(self._graph.scopes[body])
+            if node.bodies:
+                for body in itertools.chain.from_iterable(node.bodies.values()):
+                    self.write_scope(self._graph.scopes[body])
             for vid in node.outputs:
                 fact = facts.get(vid, UNKNOWN)
                 if fact is UNKNOWN:
                     continue
                 encoded = types.get(fact) or self._encoded(fact)
                 name: str | bytes = values[vid].name  # bytes where it is not UTF-8
-                if name in outputs or name in declared:
-                    self._refine(name, encoded, declared, outputs)
+                written = name if isinstance(name, bytes) else name.encode()
+                if name in named:
+                    self._refine(name, field(1, written) + encoded, declared, outputs)
+                    continue
+                size = len(written) + len(encoded) + 2
+                if size < 128:  # as most are: the two fields at once
+                    new.append(b"%c%c\n%c%b%b" % (_TAG, size, size - len(encoded) - 2, written, encoded))
                 else:
-                    written = name if isinstance(name, bytes) else name.encode()
-                    size = len(written) + len(encoded) + 2
-                    if size < 128:  # as most are: the two fields at once
-                        new.append(b"%c%c\n%c%b%b" % (_TAG, size, size - len(encoded) - 2, written, encoded))
-                    else:
-                        new.append(field(_VALUE_INFO, field(1, written) + encoded))
+                    new.append(field(_VALUE_INFO, field(1, written) + encoded))
         scope.proto.MergeFromString(b"".join(new))
 
     def _encoded(self, fact: Fact) -> bytes:
@@ -73,7 +75,8 @@ class Writer:
 
     def _refine(self, name: Any, encoded: bytes, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
         info = outputs.get(name) or declared[name]
-        self._merge(info.type, onnx.ValueInfoProto.FromString(encoded).type)
+        if info.SerializeToString() != encoded:  # else all of it stands there already
+            self._merge(info.type, onnx.ValueInfoProto.FromString(encoded).type)
         if name in outputs and name in declared:
             self._merge(declared[name].type, info.type)
 

@@ -162,6 +162,8 @@ def _check_kernel(given: Sequence[int], kernel: Sequence[Dim] | None, count: int
             expected=f"{count} values",
             found=f"{len(given)} values",
         )
+    if given == kernel:
+        return
     for axis, (attribute, stored) in enumerate(zip(given, kernel or given, strict=True)):
         if isinstance(stored, int) and attribute != stored:
             raise FactError(

@@ -129,8 +129,9 @@ def broadcast_shapes(shapes: Sequence[Shape | None]) -> Shape | None:
     if all(shape is first or shape == first for shape in known):
         return first
     rank = max(map(len, known))
-    result: list[Dim] = [1] * rank
-    for shape in known:
+    whole = len(first) == rank  # as it mostly is, and the others have fewer dims to look at
+    result: list[Dim] = list(first) if whole else [1] * rank
+    for shape in known[1:] if whole else known:
         for axis, dim in enumerate(shape, rank - len(shape)):
             found = result[axis]
             if dim == 1 or found == dim:
