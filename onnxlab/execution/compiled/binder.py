@@ -25,7 +25,7 @@ from onnxlab.execution.compiled.chains import (
 from onnxlab.execution.compiled.integers import IntegerProduct, emit_dot
 from onnxlab.execution.compiled.levels import Levels
 from onnxlab.execution.compiled.moving import contiguous, emit_copy
-from onnxlab.execution.compiled.packing import Packed
+from onnxlab.execution.compiled.packing import Key, Late, Packed, late
 from onnxlab.execution.compiled.plan import Plan, PlanBuilder, Result
 from onnxlab.execution.compiled.products import Product, emit_product
 from onnxlab.execution.compiled.views import Array, Buffer, View, channels_last, constant_view, dense
@@ -61,6 +61,7 @@ class Binder:
         builder: takes the records.
         valued: numbers of the inputs whose elements were asked for: the plan holds for these only.
         levels: what rules know of quantised values, by name.
+        looked: names of constants whose elements may have been looked at: all that were asked for but as `weights`.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Binder:
         self.builder = PlanBuilder()
         self.valued: set[int] = set()
         self.levels: dict[str, Levels] = {}
+        self.looked: set[str] = set()
         self.packed = packed
         self._halves = halves
         self._inputs = inputs
@@ -109,6 +111,7 @@ class Binder:
         found = self._values.get(name)
         if found is None:
             found = self._constants[name]
+            self.looked.add(name)
             if found.dtype in SMALL_FLOATS:
                 found = self._values[name] = found.astype(np.float32)
         return found
@@ -118,8 +121,25 @@ class Binder:
         known = self.known(name) if name in self._follows else None
         return self.value(name) if known is None else known
 
+    def _may_be_known(self, name: str) -> bool:
+        """Whether a value is an array, or an input that may be one; without a look at it."""
+        found = self._values.get(name)
+        return name in self._follows or isinstance(self._constants.get(name) if found is None else found, np.ndarray)
+
     def shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self.value(name).shape)
+        found = self._values.get(name)
+        return tuple((self._constants[name] if found is None else found).shape)
+
+    def weights(self, name: str) -> tuple[Late | None, Key]:
+        """What is known while binding, for somebody who packs it and asks for nothing but its shape; and its key.
+
+        So that other constants can take its place in the plan. None where it is not known.
+        """
+        found = self._constants.get(name)
+        if found is not None and name not in self._values and found.dtype == np.float32:
+            return Late(lambda: found, found.shape, name=name), self.packed.key_of(found, lasting=True)
+        value = self.value(name)
+        return (late(value), self.key_of(name)) if isinstance(value, np.ndarray) else (None, ())
 
     def known(self, name: str) -> Array | None:
         """The array itself, where it is known while binding."""
@@ -318,6 +338,9 @@ class Binder:
         step = self._steps[node.id]
         if step.constants is not None:
             results: Sequence[Any] = step.constants
+            self.looked.update(node.inputs)
+        elif not all(map(self._may_be_known, filter(None, node.inputs))):
+            return False
         else:
             values = [self._followed(name) if name else None for name in node.inputs]
             if not all(value is None or isinstance(value, np.ndarray) for value in values):

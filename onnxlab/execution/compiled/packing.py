@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
-from onnxlab.execution.compiled.views import Array, View
+from onnxlab.execution.compiled.views import Array, View, constant_view
 
 Key = tuple[object, ...]
 _RECENT = 32
@@ -25,7 +25,7 @@ class Packed:
     """
 
     def __init__(self, shared: SharedConstants) -> None:
-        self._shared = shared
+        self.shared = shared
         self.shares = bool(shared.views)
         self._own: dict[Key, View] = {}
         self._sources: dict[int, Array] = {}
@@ -40,31 +40,92 @@ class Packed:
     def get(self, key: Key) -> View | None:
         found = self._own.get(key)
         if found is None:
-            found = self._shared.views.get(key)
+            found = self.shared.views.get(key)
             if found is not None:
                 self._own[key] = found
         return found
 
-    def put(self, key: Key, view: View) -> View:
-        self._own[key] = self._shared.views[key] = view
+    def put(self, key: Key, view: View, made: Late | None = None) -> View:
+        """Remember a view; and how it was `made`, if it can be made again of other constants."""
+        self._own[key] = self.shared.views[key] = view
+        if made is not None and made.names:
+            self.shared.ways[view] = made.bare()
         return view
+
+    def renewed(self, before: Packed, arrays: Mapping[str, Array], old: Mapping[str, Array]) -> list[tuple[View, View]]:
+        """Take over what another region had packed, where some constants are others now.
+
+        Args:
+            arrays: the constants, by name.
+            old: {name: what it was} of those that changed. No element of theirs was asked for but to pack them.
+
+        Returns:
+            [(the view of before, the view now)] of what had to be packed again.
+        """
+        again: dict[object, object] = {id(array): id(arrays[name]) for name, array in old.items()}
+        self._sources.update((ident, array) for ident, array in before._sources.items() if ident not in again)
+        self._sources.update((id(arrays[name]), arrays[name]) for name in old)
+        pairs = []
+        for key, view in before._own.items():
+            way = self.shared.ways.get(view)
+            if way is None or way.names.isdisjoint(old):
+                self.put(key, view)
+                continue
+            turned = tuple(again.get(part, part) if key[at - 1] == "array" else part for at, part in enumerate(key))
+            found = self.get(turned) or self.put(turned, constant_view(way.of(arrays)), way)
+            pairs.append((view, found))
+        return pairs
 
 
 class Late:
-    """An array that is made when somebody needs its elements: what is packed already needs them no more."""
+    """An array that is made when somebody needs its elements: what is packed already needs them no more.
 
-    def __init__(self, make: Callable[[], Array], shape: tuple[int, ...] = ()) -> None:
+    Args:
+        make: takes the elements of `parts`.
+        name: of the constant that it is, if it is one.
+
+    Attributes:
+        names: of the constants that it is made of.
+    """
+
+    def __init__(
+        self, make: Callable[..., Array], shape: tuple[int, ...] = (), parts: Sequence[Late] = (), name: str = ""
+    ) -> None:
         self._make = make
         self._made: Array | None = None
+        self._parts = parts
+        self._name = name
         self.shape = shape
+        self.names: frozenset[str] = frozenset((name,) if name else ()).union(*(part.names for part in parts))
 
     def __array__(self, dtype: object = None, copy: object = None) -> Array:
         if self._made is None:
-            self._made = self._make()
+            self._made = self._make(*map(np.asarray, self._parts))
         return self._made
 
     def __getitem__(self, index: Any) -> Late:
-        return Late(lambda: np.asarray(self)[index])
+        return self.then(lambda array: array[index])
+
+    def then(self, make: Callable[[Array], Array], shape: tuple[int, ...] = ()) -> Late:
+        """What is made of it."""
+        return Late(make, shape, (self,))
+
+    def of(self, arrays: Mapping[str, Array]) -> Array:
+        """What it would be of these constants."""
+        return arrays[self._name] if self._name else self._make(*(part.of(arrays) for part in self._parts))
+
+    def bare(self) -> Late:
+        """How it is made, without any array."""
+        return Late(_lost if self._name else self._make, self.shape, [part.bare() for part in self._parts], self._name)
+
+
+def _lost() -> Array:
+    raise LookupError("only how it is made was kept")
+
+
+def late(array: Array | Late) -> Late:
+    """An array as one that is made late, of no constant that has a name."""
+    return array if isinstance(array, Late) else Late(lambda: array, array.shape)
 
 
 class SharedConstants:
@@ -72,6 +133,8 @@ class SharedConstants:
 
     def __init__(self) -> None:
         self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()
+        self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
+        self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
         self._recent: deque[Packed] = deque(maxlen=_RECENT)
 
     def region(self) -> Packed:

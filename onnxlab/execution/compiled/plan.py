@@ -7,8 +7,9 @@ at once share memory. A `Plan` is immutable; what a run writes to belongs to a `
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from ctypes import c_size_t
 from typing import Any, TypeAlias
 
@@ -97,6 +98,7 @@ class PlanBuilder:
         words: list[Word] = [word for row in self.records for word in row] + self._tables
         template = np.zeros(len(words), np.int64)
         patches: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        constants: dict[int, list[int]] = {}
         for index, word in enumerate(words):
             if isinstance(word, int):
                 template[index] = word
@@ -107,14 +109,16 @@ class PlanBuilder:
             elif buffer.kind == "constant":
                 assert buffer.array is not None
                 self._kept.append(buffer.array)
-                template[index] = buffer.array.__array_interface__["data"][0] + offset
+                template[index] = address(buffer.array) + offset
+                constants.setdefault(address(buffer.array), []).append(index)
             elif buffer.kind == "arena":
                 patches.setdefault(("arena", 0), []).append((index, buffer.offset + offset))
             else:
                 patches.setdefault((buffer.kind, buffer.index), []).append((index, offset))
         made = {key: (np.array([i for i, _ in rows]), np.array([o for _, o in rows])) for key, rows in patches.items()}
         fault = -1 if self._fault is None else self._fault.buffer.offset
-        return Plan(template, made, arena, inputs, tuple(outputs), tuple(self._kept), np.array(self.work), fault)
+        return Plan(template, made, arena, inputs, tuple(outputs), tuple(self._kept), np.array(self.work), fault,
+                    constants)  # fmt: skip
 
 
 def _lay_out(buffers: list[Buffer]) -> int:
@@ -223,6 +227,7 @@ class Plan:
     def __init__(
         self, template: Array, patches: Patches, arena: int, inputs: int,
         outputs: tuple[Result, ...], kept: tuple[Array, ...], work: Array, fault: int = -1,
+        constants: Mapping[int, list[int]] | None = None,
     ) -> None:  # fmt: skip
         self.template = template
         self.patches = patches
@@ -233,6 +238,7 @@ class Plan:
         self.outputs = outputs
         self.fault = fault
         self._kept = kept
+        self._constants = constants or {}  # by the address of each: words that are addresses in it
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
         # a call of NumPy takes as long as a dozen turns of a loop
@@ -285,6 +291,21 @@ class Plan:
         if self.fault >= 0 and frame.arena[self.fault]:
             raise IndexError("an index is beyond its axis")
         return outputs
+
+    def exchanged(self, pairs: Iterable[tuple[Array, Array]]) -> Plan:
+        """The plan with other constants, laid out alike, in place of some: [(that of this plan, the other)].
+
+        Nothing that a run writes to is shared; without pairs it is this plan without the memory of its runs.
+        """
+        made = copy(self)
+        made._idle = []
+        made.template = self.template.copy()
+        moved = {address(old): new for old, new in pairs}
+        for old, new in moved.items():
+            made.template[self._constants.get(old, [])] += address(new) - old
+        made._constants = {address(moved[at]) if at in moved else at: found for at, found in self._constants.items()}
+        made._kept = (*(array for array in self._kept if address(array) not in moved), *moved.values())
+        return made
 
     def _connect(self, frame: Frame, addresses: list[int]) -> None:
         """Fill the addresses of the caller's arrays in."""

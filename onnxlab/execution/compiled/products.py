@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, prod
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.moving import emit_copy
-from onnxlab.execution.compiled.packing import Packed
+from onnxlab.execution.compiled.packing import Packed, late
 from onnxlab.execution.compiled.plan import PlanBuilder, Word, aligned
 from onnxlab.execution.compiled.views import Array, View, constant_view
 from onnxlab.ops.window import Window
@@ -269,10 +270,12 @@ def _packed(product: Product, packed: Packed) -> View:
     found = packed.get(key)
     if found is not None:
         return found
-    weights = np.asarray(product.constant)
-    if product.scale is not None:
-        weights = weights * product.scale[:, None, :]
-    return packed.put(key, constant_view(pack(weights)))
+    made = late(product.constant).then(partial(_scaled, product.scale)).then(pack)
+    return packed.put(key, constant_view(np.asarray(made)), made)
+
+
+def _scaled(scale: Array | None, weights: Array) -> Array:
+    return weights if scale is None else weights * scale[:, None, :]
 
 
 def sources(product: Product) -> Array:

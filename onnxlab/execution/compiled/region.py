@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.compiled import background, engine
+from onnxlab.execution.compiled import background, engine, renewal
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.detours import Detour
 from onnxlab.execution.compiled.packing import Packed
@@ -77,6 +77,8 @@ class Region:
         self._packed = packed
         self._around = around
         self._follows = follows
+        about = (*halves.items(), *self._opsets.items())
+        self._settled = (part.nodes, part.inputs, part.outputs, follows, precise, about)
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: OrderedDict[Any, Plan | Detour] = OrderedDict()
         self._valued: tuple[int, ...] = ()
@@ -197,6 +199,10 @@ class Region:
             self._made.popitem(last=False)
         if made > _MISSES and self._valued:
             return Detour(self._fallback, None, "its plans depend on values that change with every run"), set()
+        key = (self._settled, *((array.shape, array.dtype) for array in arrays))
+        before = renewal.renewed(self._packed, key, self._constants)
+        if before is not None:
+            return before, set()
         binder = Binder(
             self.part,
             arrays,
@@ -221,7 +227,10 @@ class Region:
                     node = step
                     lower(binder, node)
             node = None
-            return binder.finish(address_of), binder.valued
+            plan = binder.finish(address_of)
+            if not binder.valued:
+                renewal.remember(self._packed, key, plan, self._constants, frozenset(binder.looked))
+            return plan, binder.valued
         except engine.NotReadyError:
             raise
         except (UnbindableError, OverflowError) as error:

@@ -15,7 +15,7 @@ import numpy as np
 from onnxlab.execution.compiled import choice
 from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.moving import emit_clear
-from onnxlab.execution.compiled.packing import Late, Packed, SharedConstants
+from onnxlab.execution.compiled.packing import Packed, SharedConstants, late
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.products import Product, bits, emit_product
 from onnxlab.execution.compiled.views import Array, View
@@ -138,13 +138,14 @@ def _planes(product: Product, spread: View, made: View) -> Product:
         product, x=spread, offsets=spread.at(0, spread.shape[1:], spread.strides[1:]).offsets(1)[None],
         length=spread.shape[2], target=made, axis=2, batches=batches, groups=36, scale=None, bias=None,
         places=made.at(0, made.shape[1:], made.strides[1:]).offsets(1), residual=None, low=-inf, high=inf,
-        constant=Late(partial(_weights_of, product)), key=(*product.key, "winograd", scale), window=None,
+        constant=late(product.constant).then(partial(_weights_of, product.scale)), window=None,
+        key=(*product.key, "winograd", scale),
     )  # fmt: skip
 
 
-def _weights_of(product: Product) -> Array:
+def _weights_of(scale: Array | None, weights: Array) -> Array:
     """The transformed weights of a product."""
-    weights = np.asarray(product.constant)[0]
+    weights = weights[0]
     if not any(weights.strides):  # zeros that are only tried
         return np.zeros((36, len(weights) // 9, weights.shape[1]), np.float32)
-    return transformed(weights if product.scale is None else weights * product.scale)
+    return transformed(weights if scale is None else weights * scale)

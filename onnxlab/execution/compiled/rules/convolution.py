@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product as positions
 from math import prod
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous, emit_clear, emit_copy
-from onnxlab.execution.compiled.packing import Late
+from onnxlab.execution.compiled.packing import Key, Late
 from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import Product, bits, table
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
@@ -99,40 +99,49 @@ def pixels(view: View) -> View:
 
 @rule("Conv", accept=convolution_reason, weight=4)
 def conv(binder: Binder, node: NodeView) -> None:
-    weights = binder.known(node.inputs[1])
+    weights, key = binder.weights(node.inputs[1])
     assert weights is not None
     bias = binder.known(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
     shape, group = binder.shape(node.inputs[0]), node.attributes.get("group", 1)
-    if len(shape) != weights.ndim or weights.shape[1] * group != shape[1] or weights.shape[0] % group:
+    if len(shape) != len(weights.shape) or weights.shape[1] * group != shape[1] or weights.shape[0] % group:
         raise UnbindableError("X and W do not fit")
     found = window_of(node, shape, weights.shape[2:])
-    target = image(binder, (shape[0], len(weights), *found.output))
-    if weights.shape[1] == 1 and len(weights) == shape[1] and group > 1:
-        made = Depthwise(binder.rows_of_channels(node.inputs[0]), found, weights, bias, target)
-        binder.put(node.outputs[0], made.emit(binder))
+    made = weights.shape[0]
+    target = image(binder, (shape[0], made, *found.output))
+    if weights.shape[1] == 1 and made == shape[1] and group > 1:
+        array = binder.known(node.inputs[1])
+        assert array is not None
+        alone = Depthwise(binder.rows_of_channels(node.inputs[0]), found, array, bias, target)
+        binder.put(node.outputs[0], alone.emit(binder))
         return
-    binder.put(node.outputs[0], _product(binder, node, found, weights, bias, group, target))
+    binder.put(node.outputs[0], _product(binder, node, found, weights, key, bias, group, target))
 
 
 def _product(
-    binder: Binder, node: NodeView, found: Window, weights: Array, bias: Array | None, group: int, target: View
+    binder: Binder, node: NodeView, found: Window, weights: Late, key: Key, bias: Array | None, group: int, target: View
 ) -> Product:
     """A convolution as a product; of few channels, over runs of several pixels."""
-    channels = weights.shape[1]
+    made, channels = weights.shape[:2]
     x, offsets, length = rows_of(binder, binder.floats(node.inputs[0]), found, channels, group)
-    columns = len(weights) // group
+    columns = made // group
     batches = np.zeros((group, 5), np.int64)
     numbers = np.arange(group, dtype=np.int64)
-    taps = weights.reshape(group, columns, channels, -1).transpose(0, 3, 2, 1)
-    matrix = Late(lambda: taps.reshape(group, -1, columns), (group, taps.shape[1] * channels, columns))
+    matrix = weights.then(partial(_by_taps, group), (group, prod(weights.shape[1:]), columns))
     batches[:, 0] = numbers * channels * 4
     batches[:, 3] = batches[:, 4] = numbers * columns * 4
     return Product(
         x, offsets, length, columns, target, 1, pixels(target).offsets(len(target.shape) - 1), batches,
-        constant=matrix, key=("conv", *binder.key_of(node.inputs[1]), group), groups=group,
+        constant=matrix, key=("conv", *key, group), groups=group,
         bias=None if bias is None else bias.reshape(group, columns).astype(np.float32),
-        window=found if suits(found, channels, len(weights), group) else None,
+        window=found if suits(found, channels, made, group) else None,
     )  # fmt: skip
+
+
+def _by_taps(group: int, weights: Array) -> Array:
+    """[made, channels, kernel …] as [group, taps * channels, made / group]."""
+    made, channels = weights.shape[:2]
+    taps = weights.reshape(group, made // group, channels, -1).transpose(0, 3, 2, 1)
+    return taps.reshape(group, -1, made // group)
 
 
 def rows_of(binder: Binder, x: View, found: Window, channels: int, group: int) -> tuple[View, Array, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.packing import Late
 from onnxlab.execution.compiled.rules.linear import by_constant
 from onnxlab.execution.compiled.rules.patterns import Match
 from onnxlab.execution.compiled.views import Array
@@ -30,15 +32,16 @@ def products(binder: Binder, match: Match) -> None:
     """One product for all members, of which each result is a part."""
     members = match.members
     x = binder.shape(members[0].values["x"])
-    weights = [_array(binder, member, "w") for member in members]
+    found = [binder.weights(member.values["w"]) for member in members]
+    weights = [array for array, _ in found if array is not None]
     sizes = [array.shape[1] for array in weights]
-    if len(x) < 2 or any(len(array) != x[-1] for array in weights) or prod(x) * sum(sizes) > _SMALL:
+    if len(x) < 2 or any(array.shape[0] != x[-1] for array in weights) or prod(x) * sum(sizes) > _SMALL:
         raise UnbindableError("factors that do not fit, or enough work for each by itself")
     scales = [float(_array(binder, member, "scale").reshape(())) if "scale" in member.values else 1.0
               for member in members]  # fmt: skip
-    key = ("joined", *(binder.key_of(member.values["w"]) for member in members), *scales)
+    key = ("joined", *(part for _, key in found for part in key), *scales)
     target = binder.builder.allocate((*x[:-1], sum(sizes)), np.float32)
-    whole = np.concatenate([array * np.float32(scale) for array, scale in zip(weights, scales, strict=True)], axis=1)
+    whole = Late(partial(_side_by_side, scales), (x[-1], sum(sizes)), weights)
     product = by_constant(binder, binder.floats(members[0].values["x"]), whole, target, key)
     bias = [_array(binder, member, "b") * np.float32(scale) if "b" in member.values else np.zeros(size, np.float32)
             for member, scale, size in zip(members, scales, sizes, strict=True)]  # fmt: skip
@@ -48,6 +51,10 @@ def products(binder: Binder, match: Match) -> None:
     for member, size in zip(members, sizes, strict=True):
         binder.put(member.output, view.at(at * 4, (*x[:-1], size), view.strides))
         at += size
+
+
+def _side_by_side(scales: Sequence[float], *weights: Array) -> Array:
+    return np.concatenate([array * np.float32(scale) for array, scale in zip(weights, scales, strict=True)], axis=1)
 
 
 def _array(binder: Binder, match: Match, name: str) -> Array:

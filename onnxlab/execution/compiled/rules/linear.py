@@ -8,6 +8,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous
+from onnxlab.execution.compiled.packing import Key, Late
 from onnxlab.execution.compiled.products import Product, emit_pack, packed_strides
 from onnxlab.execution.compiled.rules.registry import rule
 from onnxlab.execution.compiled.views import Array, View, dense
@@ -17,14 +18,15 @@ from onnxlab.graph.snapshot import NodeView
 @rule("MatMul", weight=4)
 def matmul(binder: Binder, node: NodeView) -> None:
     a = binder.floats(node.inputs[0])
-    b = binder.value(node.inputs[1])
+    weights, key = binder.weights(node.inputs[1])
+    b = binder.value(node.inputs[1]) if weights is None else weights
     output = node.outputs[0]
     if len(a.shape) < 1 or len(b.shape) < 1 or a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else 0]:
         raise UnbindableError(f"{a.shape} and {tuple(b.shape)} do not multiply")
-    if isinstance(b, np.ndarray) and b.ndim == 2 and len(a.shape) > 1:
+    if weights is not None and len(b.shape) == 2 and len(a.shape) > 1:
         shape = (*a.shape[:-1], b.shape[1])
         target = binder.builder.allocate(shape, np.float32)
-        binder.put(output, by_constant(binder, a, b, target, ("matmul", *binder.key_of(node.inputs[1]))))
+        binder.put(output, by_constant(binder, a, weights, target, ("matmul", *key)))
         return
     right = binder.floats(node.inputs[1])
     left = a if len(a.shape) > 1 else a.at(0, (1, *a.shape), (0, *a.strides))
@@ -42,7 +44,7 @@ def matmul(binder: Binder, node: NodeView) -> None:
         binder.put(output, made)
 
 
-def by_constant(binder: Binder, a: View, b: Array, target: View, key: tuple[object, ...]) -> Product:
+def by_constant(binder: Binder, a: View, b: Array | Late, target: View, key: Key) -> Product:
     """Rows of `a` times a constant matrix."""
     a = with_inner_runs(binder, a)
     rows = len(a.shape) - 1
@@ -87,12 +89,15 @@ def gemm(binder: Binder, node: NodeView) -> None:
     a = binder.floats(node.inputs[0])
     if node.attributes.get("transA", 0):
         a = a.transposed([1, 0])
-    b = binder.value(node.inputs[1])
+    weights, key = binder.weights(node.inputs[1])
+    b = binder.value(node.inputs[1]) if weights is None else weights
     turned = bool(node.attributes.get("transB", 0))
     columns = b.shape[0] if turned else b.shape[1]
     target = binder.builder.allocate((a.shape[0], columns), np.float32)
-    if isinstance(b, np.ndarray):
-        product = by_constant(binder, a, b.T if turned else b, target, ("gemm", *binder.key_of(node.inputs[1]), turned))
+    if weights is not None:
+        if turned:
+            weights = weights.then(np.transpose, (weights.shape[1], columns))
+        product = by_constant(binder, a, weights, target, ("gemm", *key, turned))
         if alpha != 1.0:
             product.scale_columns(np.full((1, columns), alpha, np.float32))
     elif alpha == 1.0:
