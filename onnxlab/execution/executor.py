@@ -328,7 +328,7 @@ def call_step(instruction: Instruction, frame: list[Any], run: Run, dead: Collec
         if out is not None:
             return step.into(out, inputs) if single else step.into(out, *inputs)
     if step.size is not None:
-        _reserve(step.size, (inputs,) if single else inputs, run)
+        ask(step.size, (inputs,) if single else inputs, run)
     if not step.context:
         return instruction.call(inputs) if single else instruction.call(*inputs)
     context = NodeContext(run, instruction, frame)
@@ -354,7 +354,7 @@ def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Ob
     return observer.done(instruction, frame, known is not None, seconds)
 
 
-def _reserve(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:
+def ask(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:
     """Refuse a call whose outputs alone would break the budget."""
     try:
         nbytes = size(*inputs)

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.execution.executor import SMALL, Run, call_step, spread
+from onnxlab.execution.executor import SMALL, Run, ask, call_step, spread
 from onnxlab.execution.program import Instruction, Row
 from onnxlab.execution.recording import Position
 from onnxlab.execution.reporting import failure
 from onnxlab.execution.store import State, buffers, differs, new_stamp, same
-from onnxlab.ops.sequence import root
 
 _GONE = object()  # in the place of an array that is not kept
 
@@ -49,8 +48,8 @@ class Recorder:
         self.sources: dict[int, Any] = {}  # of what this run made
         self.seconds: dict[int, float] = {}
         self.given: list[int] = []
-        self._held: dict[int, int] = {}  # buffers of what is kept
-        self._nbytes = 0
+        self._nbytes = 0  # of what is kept; views count like arrays until that might be too much
+        self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
         self._dead: list[int] = []  # slots that nobody needs any more, oldest first
         for value, (array, stamp) in fed.items():
             self._give(value, array, stamp)
@@ -62,7 +61,8 @@ class Recorder:
     def _give(self, value: int, array: Any, stamp: int) -> None:
         self.stamps[value] = stamp
         self.given.append(value)
-        self._hold(value, array)
+        self.arrays[value] = array
+        self._nbytes += sum(buffers((array,)).values())
 
     def execute(self, frame: list[Any], run: Run, rows: Iterable[Row]) -> None:
         """Run instructions on a frame that holds what they read, those apart whose results are known. Raises as
@@ -86,10 +86,13 @@ class Recorder:
                     self._keep(value, frame[slot], read)
                 else:
                     start = perf_counter()
-                    if plain is False or call is not instruction.call:
+                    if (plain is False and instruction.step.context) or call is not instruction.call:
                         result = call_step(instruction, frame, run)
                     else:
-                        result = call(take(frame)) if single else call(*take(frame))
+                        inputs = take(frame)
+                        if plain is False and (size := instruction.step.size) is not None:
+                            ask(size, (inputs,) if single else inputs, run)
+                        result = call(inputs) if single else call(*inputs)
                     seconds = perf_counter() - start
                     if type(result) is np.ndarray:
                         frame[slot] = result
@@ -142,26 +145,31 @@ class Recorder:
 
     def _keep(self, value: int, array: Any, read: Any) -> None:
         self.sources[value] = read
-        self._hold(value, array)
-
-    def _hold(self, value: int, array: Any) -> None:
-        held = self._held
-        if type(array) is np.ndarray:
-            array.setflags(write=False)
-            own = array if array.base is None else root(array)
-            if (key := id(own)) not in held:
-                held[key] = nbytes = own.nbytes
-                self._nbytes += nbytes
-        else:
-            freeze(array)
-            for key, nbytes in buffers((array,)).items():
-                if key not in held:
-                    held[key] = nbytes
-                    self._nbytes += nbytes
         self.arrays[value] = array
+        if self._held is not None:
+            self._count((array,))
+        elif type(array) is np.ndarray:
+            self._nbytes += array.nbytes
+        else:
+            self._nbytes += sum(buffers((array,)).values())
+
+    def _count(self, arrays: Iterable[Any]) -> None:
+        """Count the buffers of what is kept, each once."""
+        held = {} if self._held is None else self._held
+        for key, nbytes in buffers(arrays).items():
+            if key not in held:
+                held[key] = nbytes
+                self._nbytes += nbytes
+        self._held = held
+
+    def _recount(self) -> None:
+        self._held, self._nbytes = None, 0
+        self._count(self.arrays.values())
 
     def _give_up(self, frame: list[Any], run: Run) -> None:
         """Give up values that no step needs any more, oldest first, until the rest fits."""
+        if self._held is None:
+            self._recount()
         dropped = 0
         while self._dead and self._nbytes > self._budget:
             slot = self._dead.pop(0)
@@ -170,13 +178,13 @@ class Recorder:
             self.arrays.pop(self._value[slot], None)
             dropped += 1
             if dropped % 16 == 0 or not self._dead:
-                self._held = buffers(self.arrays.values())
-                self._nbytes = sum(self._held.values())
+                self._recount()
 
     def state(self, stale: frozenset[int]) -> State:
         """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
         old = self._state
         made = {*self.sources, *self.given}
+        freeze(self.arrays.values())
         arrays = dict(old.arrays)
         for value in made:
             arrays.pop(value, None)
@@ -198,13 +206,13 @@ class Recorder:
         )
 
 
-def freeze(value: Any) -> None:
-    """Make a value read-only: it is kept and shared."""
-    if isinstance(value, np.ndarray):
-        value.flags.writeable = False
-    elif isinstance(value, list):
-        for item in value:
-            freeze(item)
+def freeze(values: Iterable[Any]) -> None:
+    """Make values read-only: they are kept and shared."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        elif isinstance(value, list):
+            freeze(value)
 
 
 def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:

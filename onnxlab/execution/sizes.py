@@ -53,8 +53,12 @@ def find(domain: str, op_type: str, since_version: int, attributes: Mapping[str,
 
 def broadcast(*inputs: Any) -> int:
     """Elementwise operators: the common shape, in the widest type that goes in; 0 where two are too small to matter."""
-    if len(inputs) == 2 and inputs[0].size * inputs[1].size <= _PAIRS:
-        return 0
+    if len(inputs) == 2:
+        a, b = inputs
+        if a.size * b.size <= _PAIRS:
+            return 0
+        if b.ndim <= a.ndim and a.shape[a.ndim - b.ndim :] == b.shape:
+            return int(a.size) * max(int(a.itemsize), int(b.itemsize))
     return int(np.broadcast(*inputs).size) * max([int(array.itemsize) for array in inputs])
 
 

@@ -263,3 +263,20 @@ def test_an_edit_of_a_weight_runs_its_cone_in_the_same_plan():
     assert after.program.slots is before.program.slots
     run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Abs"))
     assert run.run()["z"].tolist() == [5, 5]
+
+
+@pytest.mark.parametrize("place", [0, 1, 2, 511, 512, 4000, -1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.complex128, np.int64])
+def test_a_difference_is_seen_wherever_it_is(place, dtype):
+    old = (np.arange(4096) % 1000).astype(dtype).reshape(64, 64)
+    for turned in (old, old.T, old[::-1]):
+        new = turned.copy()
+        assert same(turned, new)
+        new.flat[place] += 1
+        assert not same(turned, new)
+
+
+def test_zeros_of_either_sign_differ_and_no_number_equals_itself():
+    zeros, nothing = np.zeros(1000, np.float32), np.full(1000, np.nan, np.float32)
+    assert not same(zeros, -zeros)
+    assert same(nothing, nothing.copy())

@@ -57,3 +57,13 @@ def test_clip_makes_infinities_finite_and_keeps_nan(dtype, size):
     x[:4] = np.inf, -np.inf, np.nan, -0.0
     for bounds in ([0, 6], [-1, 1], [None, 2], [0.5, None], [0, np.inf]):
         agree("Clip", x, *(None if bound is None else dtype(bound) for bound in bounds), opset=13)
+
+
+@pytest.mark.parametrize("rows", [7, 900])
+def test_softmax_of_rows_far_from_one_another(rows):
+    agree("Softmax", floats(rows, 40) + np.linspace(-300, 300, rows, dtype=np.float32)[:, None], opset=13)
+
+
+def test_gelu_far_from_zero_is_the_input_or_nothing():
+    (y,) = run("Gelu", np.float32([-40, -7, -5.7, 7, 40]), opset=20)
+    np.testing.assert_array_equal(y, np.float32([0, 0, 0, 7, 40]))
