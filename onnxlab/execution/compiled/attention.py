@@ -38,6 +38,7 @@ class Attention:
         place, used: of each head, the place of its first query among the keys, and how many keys there are; numbers,
             or arrays that broadcast to the leading axes.
         empty: NAN, ZEROS or ZEROS_FOR_NAN.
+        sinks: float32, broadcasts to the leading axes: one more score of each query, of no key.
     """
 
     q: View
@@ -52,6 +53,7 @@ class Attention:
     place: Any = 0
     used: Any = None
     empty: int = NAN
+    sinks: View | None = None
 
     @property
     def lead(self) -> tuple[int, ...]:
@@ -85,14 +87,15 @@ def emit_attention(builder: PlanBuilder, found: Attention) -> View:
     """
     rows, width = found.target.shape[-2:]
     depth, total = found.k.shape[-2:]
-    block = rows_of_unit(rows, total, width)
+    wide = total if found.sinks is None else total + 1
+    block = rows_of_unit(rows, wide, width)
     if not block:
         raise OverflowError(f"attention over {total} keys")
     keys, values = emit_pack(builder, found.k), emit_pack(builder, found.v)
     mask = None if found.mask is None else _mask(builder, found.mask, (*found.lead, rows, total))
     row_blocks = -(-rows // block)
     heads = max(1, prod(found.lead))
-    score_row, result_row = _row_bytes(total), _row_bytes(width)
+    score_row, result_row = _row_bytes(wide), _row_bytes(width)
     steps = np.arange(block, dtype=np.int64)
     inner_q, inner_y = (view.at(0, view.shape[-2:], view.strides[-2:]) for view in (found.q, found.target))
     words: dict[str, Word] = {
@@ -104,9 +107,11 @@ def emit_attention(builder: PlanBuilder, found: Attention) -> View:
         "cap": bits(found.cap), "left": found.left, "right": found.right, "empty": found.empty,
         "score_row": score_row, "score_places": builder.keep(table(steps[None] * score_row)),
         "result_row": result_row, "result_places": builder.keep(table(steps[None] * result_row)),
+        "sinks": 0 if found.sinks is None else found.sinks.where,
     }  # fmt: skip
     work = heads * rows * total * ((depth + width) / _RATE + 0.5)
-    builder.emit("attention", heads * row_blocks, words, [found.q, keys, values, mask], [found.target], work=work)
+    builder.emit("attention", heads * row_blocks, words, [found.q, keys, values, mask, found.sinks], [found.target],
+                 work=work)  # fmt: skip
     return found.target
 
 
@@ -119,9 +124,9 @@ def _mask(builder: PlanBuilder, mask: View, shape: tuple[int, ...]) -> View:
 
 
 def _batches(found: Attention, keys: View, values: View, mask: View | None) -> Array:
-    """[heads, 7] int64: bytes to add to q, keys, values, y and mask, keys used, place of the first query."""
+    """[heads, 8] int64: bytes to add to q, keys, values, y and mask, keys used, place of the first query, sink."""
     lead, axes = found.lead, len(found.lead)
-    made = np.zeros((max(1, prod(lead)), 7), np.int64)
+    made = np.zeros((max(1, prod(lead)), 8), np.int64)
     made[:, 0] = found.q.broadcast((*lead, *found.q.shape[-2:])).offsets(axes)
     for column, view, packed in ((1, found.k, keys), (2, found.v, values)):
         own = view.shape[:-2]
@@ -133,4 +138,6 @@ def _batches(found: Attention, keys: View, values: View, mask: View | None) -> A
     used = found.keys if found.used is None else found.used
     made[:, 5] = np.clip(np.broadcast_to(used, lead).reshape(-1), 0, found.keys)
     made[:, 6] = np.broadcast_to(found.place, lead).reshape(-1)
+    if found.sinks is not None:
+        made[:, 7] = found.sinks.broadcast(lead).offsets(axes)
     return made

@@ -78,7 +78,7 @@ _WINOGRAD = (
 _ATTENTION = (
     "kernel", "units", "q", "q_offsets", "keys", "values", "y", "places", "mask", "mask_row", "rows", "total", "depth",
     "width", "row_block", "row_blocks", "batches", "scale", "cap", "left", "right", "empty", "score_row",
-    "score_places", "result_row", "result_places",
+    "score_places", "result_row", "result_places", "sinks",
 )  # fmt: skip
 _GATHER = (
     "kernel", "units", "source", "target", "outer", "count", "source_outer", "target_outer", "source_step",

@@ -182,6 +182,20 @@ def test_group_query_attention(rotary, interleaved, past, ort_run):
             assert_close(found[name], expected, 1e-5)
 
 
+@pytest.mark.parametrize("sinks", [None, np.array([0.5, -1.0, 2.0, 0.0], np.float32)])
+@pytest.mark.parametrize("steps", [1, 5, 16])  # keys that fill whole vectors leave a sink no room of theirs
+def test_a_sink_takes_a_share_of_each_query(steps, sinks, ort_run):
+    rng = np.random.default_rng(14)
+    feeds = {"q": heads(rng, 2, steps, 64), "k": heads(rng, 2, steps, 32), "v": heads(rng, 2, steps, 32)}
+    feeds |= {"past_k": None, "past_v": None, "seqlens": np.full(2, steps - 1, np.int32)}
+    feeds |= {"total": np.array([steps], np.int32), "cos": None, "sin": None, "ids": None, "bias": None, "sinks": sinks}
+    model, kept = build("GroupQueryAttention", feeds, 3, opset=21, domain="com.microsoft", num_heads=4, kv_num_heads=2,
+                        **({"smooth_softmax": 1} if sinks is None else {}))  # fmt: skip
+    found = check(model, kept, 1e-5)
+    for name, expected in ort_run(model.SerializeToString(), kept).items():
+        assert_close(found[name], expected, 1e-5)
+
+
 @pytest.mark.parametrize("interleaved", [0, 1])
 @pytest.mark.parametrize("rank", [3, 4])
 def test_rotary_embedding(interleaved, rank):

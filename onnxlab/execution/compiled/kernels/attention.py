@@ -11,12 +11,14 @@ the values; sums of weights are divided out at the end. A record:
     depth, width            elements of a query and of a value
     row_block, row_blocks   queries of a unit, and units of a head
     batches                 table of int64 [head][q, keys, values, y, mask (bytes to add), keys used, place of the first
-                            query]
+                            query, sinks (bytes to add)]
     scale, cap              bits of float32; scores become cap * tanh(score / cap) unless cap is 0
     left, right             how far a query sees from its place, -1 without bound
     empty                   what becomes of rows without weight: 0 NaN, 1 zeros where all is -inf, 2 zeros for any NaN
     score_row, score_places, result_row, result_places
                             layout of scratch memory: bytes of a row, and [row_block] bytes where rows begin
+    sinks                   float32 of each head: one more score, of no key, so that weights add up to less than 1; 0
+                            where absent; a row of scores has room for it
 """
 
 from __future__ import annotations
@@ -79,8 +81,11 @@ def _mask_scores(scores, total, scale, cap, mask):
 
 
 @helper
-def _weights(scores, total, empty):
+def _weights(scores, total, empty, sink):
     """Turn a row of scores into weights that are not divided yet; returns what to divide by. Whole vectors are read."""
+    if sink:
+        put(scores + total * 4, splat(get_f32(sink)), 1)
+        total += 1
     whole = (total + WIDTH - 1) // WIDTH * WIDTH
     for i in range(total, whole):
         put(scores + i * 4, splat(_LOWEST), 1)
@@ -116,10 +121,11 @@ def attention(record: Any, unit: Any, scratch: Any) -> None:
     head = unit // row_blocks
     first = (unit - head * row_blocks) * row_block
     count = min(row_block, rows - first)
-    table = word(record, 16) + head * 56
+    table = word(record, 16) + head * 64
     q, keys = word(record, 2) + word(table, 0), word(record, 4) + word(table, 1)
     values = word(record, 5) + word(table, 2)
     y, mask, used, place = word(record, 6) + word(table, 3), word(record, 8), word(table, 5), word(table, 6)
+    sink = word(record, 26) + word(table, 7) if word(record, 26) else 0
     results = scratch + row_block * score_row
     _product(q, word(record, 3) + first * 4, depth, keys, depth, scratch, score_places, total, 0, count, 0)
     plain = scale == _ONE and cap == _ZERO and mask == 0
@@ -137,7 +143,7 @@ def attention(record: Any, unit: Any, scratch: Any) -> None:
             end = min(end, max(place + first + row + right + 1, 0))
         _blank(scores, 0, begin)
         _blank(scores, end, total)
-        put(divisors + row * 4, splat(_weights(scores, total, word(record, 21))), 1)
+        put(divisors + row * 4, splat(_weights(scores, total, word(record, 21), sink)), 1)
     for start in range(0, total, _DEPTH):
         some = min(_DEPTH, total - start)
         _product(scratch + start * 4, score_places, some, values + start * _PANEL, total, results, result_places,

@@ -107,21 +107,28 @@ def _each(view: View) -> View:
 def _attend(
     binder: Binder, q: View, k: View, v: View, scale: float, mask: View | None, output: str, flat: bool,
     cap: float = 0.0, left: int = -1, right: int = -1, place: object = 0, used: object = None, empty: int = ZEROS,
+    sinks: View | None = None,
 ) -> None:  # fmt: skip
-    """Name the result of heads [B, H, S, D] over keys and values [B, H or fewer, T, …], merged if `flat`."""
+    """Name the result of heads [B, H, S, D] over keys and values [B, H or fewer, T, …], merged if `flat`.
+
+    `sinks` are [H] scores of no key.
+    """
     (batch, heads, rows, _), shared, width = q.shape, k.shape[1], v.shape[3]
     if not shared or heads % shared or k.shape[0] != batch or k.shape[2] != v.shape[2] or k.shape[3] != q.shape[3]:
         raise UnbindableError(f"queries {q.shape} with keys {k.shape} and values {v.shape}")
-    if not rows_of_unit(rows, k.shape[2], width):
+    if not rows_of_unit(rows, k.shape[2] + (sinks is not None), width):
         raise UnbindableError(f"attention over {k.shape[2]} keys")
     y = _result(binder, (batch, heads, rows, width))
     target = _grouped(y, heads, shared)
     if mask is not None:
         wide = _padded(mask, 4).broadcast((batch, heads, *_padded(mask, 4).shape[2:]))
         mask = _grouped(wide, heads, shared)
+    if sinks is not None:
+        (step,), group = sinks.strides, heads // shared
+        sinks = sinks.at(0, (shared, group), (step * group, step))
     found = Attention(
         with_inner_runs(binder, _grouped(q, heads, shared)), _each(k.transposed([0, 1, 3, 2])), _each(v), target, scale,
-        mask, cap, left, right, _per_batch(place), _per_batch(used), empty,
+        mask, cap, left, right, _per_batch(place), _per_batch(used), empty, sinks,
     )  # fmt: skip
     emit_attention(binder.builder, found)
     if flat:
@@ -367,12 +374,10 @@ def _with_bias(binder: Binder, node: NodeView, views: Sequence[View]) -> list[Vi
 
 
 def _gqa_accept(node: NodeView, view: Outlook) -> str:
-    if given(node, 11) or node.attributes.get("smooth_softmax", -1) == 1:
-        return "a softmax with a sink"
     if any(node.attributes.get(name, 0) for name in ("k_quant_type", "v_quant_type")
            if node.attributes.get(name, "NONE") != "NONE"):  # fmt: skip
         return "a quantised cache"
-    return floats_at(node, view, 0, 1, 2, 3, 4, 7, 8, 10)
+    return floats_at(node, view, 0, 1, 2, 3, 4, 7, 8, 10, 11)
 
 
 @rule("GroupQueryAttention", domain=DOMAIN, accept=_gqa_accept, weight=6, reads=(9,))
@@ -401,7 +406,18 @@ def group_query_attention(binder: Binder, node: NodeView) -> None:
     _attend(
         binder, q, k, v, found.get("scale") or 1 / sqrt(q.shape[3]), mask, node.outputs[0], True,
         found.get("softcap", 0.0), window - 1 if window >= 0 else -1, 0, places,
+        sinks=_sinks(binder, node, count),
     )  # fmt: skip
+
+
+def _sinks(binder: Binder, node: NodeView, heads: int) -> View | None:
+    """[H] scores that no key has: of the input, or 0 for a smooth softmax; None without any."""
+    if given(node, 11):
+        view = binder.floats(node.inputs[11])
+        if view.size != heads:
+            raise UnbindableError(f"sinks {view.shape} of {heads} heads")
+        return contiguous(binder.builder, view).at(0, (heads,), (4,))
+    return binder.constant(np.zeros(heads, np.float32)) if node.attributes.get("smooth_softmax", -1) == 1 else None
 
 
 def _packed_heads(binder: Binder, node: NodeView, count: int, shared: int) -> tuple[View, View, View]:
