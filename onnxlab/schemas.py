@@ -134,7 +134,9 @@ def find(domain: str, op_type: str, version: int) -> Schema | None:
 
 def custom(domain: str, op_type: str, version: int) -> Schema | None:
     """Return the registered schema that an operator has where `version` is imported; None where it has onnx's."""
-    versions = _custom.get((domain, op_type), {})
+    versions = _custom.get((domain, op_type))
+    if not versions:
+        return None
     usable = [since for since in versions if since <= version]
     return versions[max(usable)] if usable else None
 

@@ -131,12 +131,12 @@ class GlanceIndex(Index):
         """Read what a new node does; False where it may have bodies."""
         if not has_inputs:
             found = self.attributes[ident] = proto.attribute[:]
-            return not any(attribute.type in GRAPH_KINDS for attribute in found)
+            return _have_no_graphs(found)
         if proto.op_type in _LARGE:
             return False
         given = signature(proto.SerializeToString(), False)
         if given not in self._bodiless:
-            if any(attribute.type in GRAPH_KINDS for attribute in proto.attribute[:]):
+            if not _have_no_graphs(proto.attribute[:]):
                 return False
             if len(given) > MAX_SIGNATURE:
                 return True
@@ -162,6 +162,10 @@ class GlanceIndex(Index):
             inputs[slot] = value.id if value else 0
             if value and (value.id > node.id or value.scope != scope.id):
                 self._connect(value, node.id, slot)
+
+
+def _have_no_graphs(attributes: list[onnx.AttributeProto]) -> bool:
+    return GRAPH_KINDS.isdisjoint([attribute.type for attribute in attributes])
 
 
 class Glance(ModelGraph):

@@ -122,7 +122,7 @@ class Catalogue:
         proto, function = node.proto, 0
         if self._functions:
             function = self._functions.get((node.domain, proto.op_type, proto.overload), 0)
-        if not function and not node.inputs and not node.domain and proto.op_type == "Constant":
+        if not function and not node.inputs and proto.op_type == "Constant" and not node.domain:
             return self._identify_constant(frame, node)  # which may be too large to be serialised for nothing
         if not function and not node.bodies:
             if given is None or self._annotated:

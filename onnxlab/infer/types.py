@@ -124,7 +124,7 @@ def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
     if not elem_type:
         raise ValueError("its data_type is UNDEFINED, so that nothing tells what its data means")
     count = prod(shape)
-    if count > _FOLLOWED.get(elem_type, -1) or not is_addressable(shape):
+    if count > _FOLLOWED.get(elem_type, -1) or (shape and min(shape) < 1 and not is_addressable(shape)):
         return TensorFact(elem_type, shape)
     if raw := tensor.raw_data:
         if len(raw) == count * _WIDTHS[elem_type]:

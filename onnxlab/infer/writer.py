@@ -23,20 +23,20 @@ class Writer:
 
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
-        self._facts = inference.facts
+        self._facts = dict(inference.facts)  # a look into the live view takes longer
         self._unknown: dict[Atom, str] = {}
         self._texts: dict[Expr, str] = {}
         self._types: dict[Fact, bytes] = {}
 
     def write_scope(self, scope: Scope) -> None:
         """Types of all values that nodes of this scope make, subgraphs included."""
-        values, facts, types = self._graph.values, self._facts, self._types
+        nodes, values, facts, types = self._graph.nodes, self._graph.values, self._facts, self._types
         declared = {info.name: info for info in scope.proto.value_info[:]}
         outputs = {info.name: info for info in scope.proto.output[:]}
         named = {**declared, **outputs}
         new: list[bytes] = []
         for node_id in scope.node_ids:
-            node = self._graph.nodes[node_id]
+            node = nodes[node_id]
             if node.bodies:
                 for body in itertools.chain.from_iterable(node.bodies.values()):
                     self.write_scope(self._graph.scopes[body])
