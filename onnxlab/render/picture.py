@@ -315,7 +315,8 @@ class _Painter:
                 for value in self._graph.index.captures(node):
                     self._join(value, target, True, box_of, found)
             for value in node.inputs:
-                if value in box_of:
+                # Most lines of a folded picture lie inside of one box.
+                if box_of.get(value, target) != target or value in self._makers_of:
                     self._join(value, target, self._graph.values[value].scope != node.scope, box_of, found)
         told: set[tuple[int, int]] = set()
         for (source, target), values in found.items():

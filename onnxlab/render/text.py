@@ -79,7 +79,8 @@ def _listed(what: str, entries: list[str]) -> list[str]:
 
 
 def _operators(model: "Model") -> list[str]:
-    counts = Counter(model.graph.nodes[node].op_type for node in model.graph.main.node_ids)
+    nodes = model.graph.nodes
+    counts = Counter([nodes[node].proto.op_type for node in model.graph.main.node_ids])
     if not counts:
         return []
     most = [f"{count} {_plain(name)}" for name, count in counts.most_common(MOST)]

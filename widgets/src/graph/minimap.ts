@@ -5,7 +5,7 @@
  */
 
 import type { Camera } from "./canvas/camera.ts";
-import { type Palette, readPalette } from "./canvas/theme.ts";
+import type { Palette } from "./canvas/theme.ts";
 import { NODE, isTerminal } from "./keys.ts";
 import type { Scene } from "./scene.ts";
 
@@ -18,6 +18,8 @@ const DRAWN = 12_000;
 export interface MinimapOptions {
   /** The camera was moved. */
   moved(): void;
+  /** The colours of the picture. */
+  palette(): Palette;
   /** Whether there are boxes in a rectangle of the screen. */
   covers(left: number, top: number, right: number, bottom: number): boolean;
 }
@@ -34,10 +36,8 @@ export class Minimap {
   readonly element: HTMLElement;
   readonly #canvas: HTMLCanvasElement;
   readonly #frame: HTMLElement;
-  readonly #host: HTMLElement;
   readonly #camera: Camera;
   readonly #options: MinimapOptions;
-  #palette: Palette | null = null;
   #scene: Scene | null = null;
   #place = { width: 0, height: 0, sx: 1, sy: 1 };
   /** Size of the view that it was drawn for. */
@@ -47,7 +47,6 @@ export class Minimap {
 
   constructor(host: HTMLElement, camera: Camera, options: MinimapOptions) {
     const document = host.ownerDocument;
-    this.#host = host;
     this.#camera = camera;
     this.#options = options;
     this.element = document.createElement("div");
@@ -73,7 +72,6 @@ export class Minimap {
   }
 
   themeChanged(): void {
-    this.#palette = null;
     this.#draw();
   }
 
@@ -125,7 +123,7 @@ export class Minimap {
     Object.assign(this.#canvas.style, { width: `${place.width}px`, height: `${place.height}px` });
     const context = this.#canvas.getContext("2d");
     if (!context) return;
-    const palette = (this.#palette ??= readPalette(this.#host));
+    const palette = this.#options.palette();
     context.scale(ratio, ratio);
     this.#boxes(context, scene, palette);
     context.fillStyle = palette.accent;

@@ -17,13 +17,12 @@ import { Explorer } from "./explorer.ts";
 import type { Flow } from "./flow.ts";
 import { Gestures } from "./gestures.ts";
 import { Interaction, type Stage } from "./interaction.ts";
-import { Flash } from "./flash.ts";
 import { handleCanvasKey } from "./keyboard.ts";
 import { GROUP, NODE, keyOf, idOf } from "./keys.ts";
+import { MarkLayer } from "./mark_layer.ts";
 import { Minimap } from "./minimap.ts";
 import { type Frame, Motion } from "./motion.ts";
 import { Outline } from "./outline.ts";
-import { Overlay } from "./overlay.ts";
 import { type FrameTiming, noteFrame } from "./timing.ts";
 import { Words } from "./words.ts";
 
@@ -44,44 +43,51 @@ export class GraphView implements Picture {
   readonly #words: Words;
   readonly #renderer: Renderer;
   readonly #explorer: Explorer;
-  readonly #overlay = new Overlay();
   readonly #outline: Outline;
+  readonly #layer: MarkLayer;
   readonly #gestures: Gestures;
   readonly #interaction: Interaction;
   readonly #emitter = new Emitter<GraphViewEvents>();
   readonly #offs: (() => void)[] = [];
   readonly #abort = new AbortController();
-  readonly #flash: Flash;
   readonly #minimap: Minimap;
   readonly #motion = new Motion(calm);
-  #marks: Marks | null = null;
   #ready = false;
   /** What is selected is to be sought in the first scene. */
   #seeking = false;
 
   constructor(element: HTMLElement, store: Store) {
     this.#store = store;
+    this.#outline = new Outline(element);
     this.#words = new Words(store, (group) => this.#explorer.runOf(group));
+    this.#layer = new MarkLayer({
+      words: this.#words,
+      outline: this.#outline,
+      minimap: () => this.#minimap,
+      ground: () => this.#explorer?.ground ?? null,
+      invalidate: () => this.#renderer.invalidate(),
+      calm,
+    });
     this.#renderer = new Renderer(element, {
       texts: this.#words,
       current: () => this.#current(),
       // The first size comes while the canvas is being made, before there is anything to show.
       resized: () => this.#explorer?.resized(),
       painted: () => this.#minimap?.follow(),
+      themed: () => this.#minimap?.themeChanged(),
       shown: (paintMs) => this.#shown(paintMs),
     });
     this.#explorer = new Explorer(store, this.#renderer.camera, this.#renderer.measure, {
-      anchored: (ground) => this.#overlay.selectedBoxes(ground),
+      anchored: (ground) => this.#layer.overlay.selectedBoxes(ground),
       shown: () => this.#newScene(),
       scopeChanged: (scope) => this.#emitter.emit("scope", scope),
       moved: (before, after, shift) => this.#motion.start(before, after, shift),
       leaving: () => this.#emitter.emit("leave", undefined),
     });
-    this.#outline = new Outline(element);
-    this.#flash = new Flash(() => this.#overlayChanged(false), calm);
     const interaction = (this.#interaction = new Interaction(this.#stage()));
     this.#gestures = new Gestures(element, interaction);
     this.#minimap = new Minimap(element, this.#renderer.camera, {
+      palette: () => this.#renderer.palette,
       moved: () => this.#cameraChanged(),
       covers: (left, top, right, bottom) => this.#explorer.isOccupied(left, top, right, bottom),
     });
@@ -90,7 +96,7 @@ export class GraphView implements Picture {
       if (handleCanvasKey(interaction, event)) event.preventDefault();
     }, { signal });
     for (const type of ["focus", "blur"]) {
-      this.#outline.element.addEventListener(type, () => this.#overlayChanged(false), { signal });
+      this.#outline.element.addEventListener(type, () => this.#layer.changed(false), { signal });
     }
     this.#offs.push(store.on("reset", () => this.#explorer.reset()), store.on("commit", (change) => this.#follow(change)));
     if (store.scopes.size) this.#explorer.reset();
@@ -103,7 +109,7 @@ export class GraphView implements Picture {
   destroy(): void {
     for (const off of this.#offs) off();
     this.#abort.abort();
-    this.#flash.stop();
+    this.#layer.destroy();
     this.#minimap.destroy();
     this.#gestures.destroy();
     this.#explorer.destroy();
@@ -121,9 +127,8 @@ export class GraphView implements Picture {
   }
 
   #newScene(): void {
-    this.#overlay.sceneChanged();
     this.#emitter.emit("tall", this.#explorer.index!.scene.isTall);
-    this.#overlayChanged(true);
+    this.#layer.sceneChanged();
     this.#renderer.changed();
     if (this.#seeking) this.seek();
   }
@@ -131,10 +136,9 @@ export class GraphView implements Picture {
   #current(): { index: SceneIndex; marks: Marks; motion: Frame | null } | null {
     const { ground, index } = this.#explorer;
     if (!ground || !index) return null;
-    this.#marks ??= this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength);
     const motion = this.#motion.frame(index.scene);
     if (motion) this.#renderer.invalidate();
-    return { index, marks: this.#marks, motion };
+    return { index, marks: this.#layer.of(ground), motion };
   }
 
   #shown(paintMs: number): void {
@@ -148,28 +152,6 @@ export class GraphView implements Picture {
     this.#emitter.emit("ready", undefined);
   }
 
-  /** Selection, hover, focus, search or problems are different: draws again, and tells the outline if need be. */
-  #overlayChanged(spoken: boolean): void {
-    this.#marks = null;
-    this.#renderer.invalidate();
-    const { ground } = this.#explorer;
-    if (!spoken || !ground) return;
-    this.#mapChanged();
-    const marks = (this.#marks = this.#overlay.marks(ground, this.#hasFocus(), this.#flash.strength));
-    this.#outline.update(ground.scene, this.#overlay.focusBox(ground), marks.selected, {
-      facts: (i) => this.#words.spoken(ground.scene.boxes[i]!),
-      problems: (i) => {
-        const badge = marks.badges.get(i);
-        return badge ? `${badge.count} ${badge.severity}${badge.count > 1 ? "s" : ""}` : "";
-      },
-    });
-  }
-
-  #mapChanged(): void {
-    const { ground } = this.#explorer;
-    if (ground) this.#minimap?.show(ground.scene, this.#overlay.landmarks(ground));
-  }
-
   #cameraChanged(): void {
     const { index, viewpoint } = this.#explorer;
     if (index) this.#renderer.camera.clampTo(index.scene);
@@ -180,7 +162,6 @@ export class GraphView implements Picture {
   /** The colours themselves are in the page's style sheets: the name only says that they are others. */
   setTheme(_theme: Theme): void {
     this.#renderer.themeChanged();
-    this.#minimap.themeChanged();
   }
 
   targetAt(clientX: number, clientY: number): PointerTarget | null {
@@ -228,7 +209,7 @@ export class GraphView implements Picture {
   }
 
   openScope(scope: number): void {
-    if (this.#explorer.openScope(scope)) this.#overlay.focusKey = 0;
+    if (this.#explorer.openScope(scope)) this.#layer.overlay.focusKey = 0;
   }
 
   fit(): void {
@@ -239,24 +220,24 @@ export class GraphView implements Picture {
   /** Shows a node: in its scope, with the groups around it open, in view at a size to read. */
   reveal(node: number, { select = false }: { select?: boolean } = {}): void {
     if (select) this.selection = [node];
-    this.#overlay.focusKey = this.#explorer.reveal(node) || this.#overlay.focusKey;
+    this.#layer.overlay.focusKey = this.#explorer.reveal(node) || this.#layer.overlay.focusKey;
   }
 
   // ------------------------------------------------------------------------------------------------------------ marks in
 
   get selection(): number[] {
-    return [...this.#overlay.nodes];
+    return [...this.#layer.overlay.nodes];
   }
 
   set selection(nodes: number[]) {
-    this.#overlay.select(nodes.filter((id) => this.#store.nodes.has(id)), 0, 0);
-    this.#overlayChanged(true);
+    this.#layer.overlay.select(nodes.filter((id) => this.#store.nodes.has(id)), 0, 0);
+    this.#layer.changed(true);
   }
 
   seek(): void {
     const { ground } = this.#explorer;
     this.#seeking = !ground;
-    if (ground) this.#explorer.seek([...this.#overlay.selectedBoxes(ground)]);
+    if (ground) this.#explorer.seek([...this.#layer.overlay.selectedBoxes(ground)]);
   }
 
   get flow(): Flow {
@@ -284,35 +265,29 @@ export class GraphView implements Picture {
   }
 
   get selectedGroup(): number {
-    return this.#overlay.group;
+    return this.#layer.overlay.group;
   }
 
   set selectedGroup(group: number) {
-    this.#overlay.select([], this.#store.groups.has(group) ? group : 0, 0);
-    this.#overlayChanged(true);
+    this.#layer.overlay.select([], this.#store.groups.has(group) ? group : 0, 0);
+    this.#layer.changed(true);
   }
 
   get selectedValue(): number {
-    return this.#overlay.value;
+    return this.#layer.overlay.value;
   }
 
   set selectedValue(value: number) {
-    this.#overlay.select([], 0, this.#store.values.has(value) ? value : 0);
-    this.#overlayChanged(true);
+    this.#layer.overlay.select([], 0, this.#store.values.has(value) ? value : 0);
+    this.#layer.changed(true);
   }
 
   mark(given: Partial<Given>): void {
-    Object.assign(this.#overlay, given);
-    this.#overlayChanged(given.diagnostics !== undefined);
-    this.#mapChanged();
+    this.#layer.give(given);
   }
 
   setChanged(changed: ReadonlyMap<number, readonly [string, string]>, refusing: number): void {
-    this.#overlay.changed = changed;
-    this.#overlay.refusing = refusing;
-    if (changed.size) this.#flash.start();
-    else this.#flash.stop();
-    this.#overlayChanged(false);
+    this.#layer.setChanged(changed, refusing);
   }
 
   setEqual(groups: ReadonlyMap<number, readonly number[]>): void {
@@ -343,9 +318,9 @@ export class GraphView implements Picture {
 
   /** Selects on the user's behalf, and tells. */
   #choose(nodes: readonly number[], group = 0, value = 0): void {
-    const before = { nodes: this.#overlay.nodes.length, group: this.#overlay.group, value: this.#overlay.value };
-    this.#overlay.select(nodes, group, value);
-    this.#overlayChanged(true);
+    const before = { nodes: this.#layer.overlay.nodes.length, group: this.#layer.overlay.group, value: this.#layer.overlay.value };
+    this.#layer.overlay.select(nodes, group, value);
+    this.#layer.changed(true);
     if (before.nodes || nodes.length) this.#emitter.emit("select", this.selection);
     if (group || (before.group && !nodes.length && !value)) this.#emitter.emit("selectgroup", group);
     if (value || (before.value && !nodes.length && !group)) this.#emitter.emit("selectvalue", value);
@@ -359,20 +334,16 @@ export class GraphView implements Picture {
     this.#outline.element.focus(options);
   }
 
-  #hasFocus(): boolean {
-    return this.#outline.element.matches(":focus");
-  }
-
   #stage(): Stage {
     const explorer = this.#explorer;
     return {
       store: this.#store,
-      overlay: this.#overlay,
+      overlay: this.#layer.overlay,
       camera: this.#renderer.camera,
       get index() { return explorer.index; },
       get ground() { return explorer.ground; },
       get viewpoint() { return explorer.viewpoint; },
-      hasFocus: () => this.#hasFocus(),
+      hasFocus: () => this.#layer.hasFocus,
       focus: () => this.focus(),
       fit: () => this.fit(),
       choose: (nodes, group, value) => this.#choose(nodes, group, value),
@@ -380,7 +351,7 @@ export class GraphView implements Picture {
       turnRun: (key) => explorer.setAll(key, !explorer.runOf(idOf(key))?.all),
       openScope: (scope) => this.openScope(scope),
       reveal: (node) => this.reveal(node),
-      overlayChanged: (spoken) => this.#overlayChanged(spoken),
+      overlayChanged: (spoken) => this.#layer.changed(spoken),
       cameraChanged: () => this.#cameraChanged(),
       setCursor: (cursor) => (this.#outline.element.style.cursor = cursor),
       hovered: (target) => this.#emitter.emit("hover", target),

@@ -5,7 +5,7 @@ import { Camera } from "./camera.ts";
 import { Painter, type Marks, type Texts } from "./painter.ts";
 import { Surface } from "./surface.ts";
 import { TextFitter } from "./text.ts";
-import { readPalette } from "./theme.ts";
+import { type Palette, readPalette } from "./theme.ts";
 import type { Frame } from "../motion.ts";
 import type { SceneIndex } from "./visible.ts";
 
@@ -17,6 +17,8 @@ export interface RendererOptions {
   resized(): void;
   /** Called after every frame. */
   painted(): void;
+  /** Called when the colours were read anew. */
+  themed(): void;
   /** Called after the first frame that shows a change announced by `changed`. */
   shown(paintMs: number): void;
 }
@@ -34,6 +36,7 @@ export class Renderer {
   #fresh = false;
   #shown = false;
   #themeTimer: ReturnType<typeof setTimeout> | undefined;
+  palette!: Palette;
   /** Frames drawn so far. */
   frames = 0;
 
@@ -85,10 +88,11 @@ export class Renderer {
   }
 
   #readTheme(): void {
-    const palette = readPalette(this.#element);
+    const palette = (this.palette = readPalette(this.#element));
     this.#fitter = new TextFitter(this.#surface.context, palette.family);
     this.#painter = new Painter(this.#surface.context, this.#fitter, palette, this.#options.texts);
     this.#surface.invalidate();
+    this.#options.themed();
   }
 
   #paint(): void {

@@ -75,10 +75,11 @@ export interface Palette {
 /** Reads the colours that hold for an element now. */
 export function readPalette(element: HTMLElement): Palette {
   const read = new PropertyReader(element);
-  const ground = read.color("--ol-ground", [255, 255, 255]);
+  const [givenGround, givenInk, givenAccent] = read.colors(["--ol-ground", "--ol-ink", "--ol-accent"]);
+  const ground = givenGround ?? [255, 255, 255];
   const dark = luminance(ground) < 0.4;
-  const ink = read.color("--ol-ink", dark ? [243, 245, 247] : [21, 25, 30]);
-  const accent = read.color("--ol-accent", dark ? [100, 168, 240] : [23, 105, 194]);
+  const ink = givenInk ?? (dark ? [243, 245, 247] : [21, 25, 30]);
+  const accent = givenAccent ?? (dark ? [100, 168, 240] : [23, 105, 194]);
   const box = dark ? mix(ground, ink, 0.055) : mix(ground, [255, 255, 255], 0.6);
   const canvas = dark ? mix(ground, [0, 0, 0], 0.12) : mix(ground, ink, 0.018);
   const match: Rgb = dark ? [255, 196, 61] : [217, 138, 0];
@@ -117,7 +118,7 @@ export function readPalette(element: HTMLElement): Palette {
       let colors = cache.get(name);
       if (!colors) {
         const [light, darker] = CATEGORIES[name] ?? CATEGORIES.elementwise!;
-        colors = boxColors(read.color(`--ol-category-${name}`, hex(dark ? darker : light)));
+        colors = boxColors(read.color(`--ol-category-${name}`) ?? hex(dark ? darker : light));
         cache.set(name, colors);
       }
       return colors;
@@ -126,37 +127,52 @@ export function readPalette(element: HTMLElement): Palette {
   return palette;
 }
 
+/** Where a probe can hold a colour each. */
+const PROBED = ["color", "backgroundColor", "borderTopColor"] as const;
+
 /** Custom properties as text, and as colours whatever notation they use. */
 class PropertyReader {
   readonly #style: CSSStyleDeclaration;
-  readonly #context: CanvasRenderingContext2D | null;
   readonly #element: HTMLElement;
 
   constructor(element: HTMLElement) {
     this.#element = element;
     this.#style = getComputedStyle(element);
-    const canvas = element.ownerDocument.createElement("canvas");
-    canvas.width = canvas.height = 1;
-    this.#context = canvas.getContext("2d", { willReadFrequently: true });
   }
 
   text(name: string): string {
     return this.#style.getPropertyValue(name).trim();
   }
 
-  color(name: string, fallback: Rgb): Rgb {
-    if (!this.#context || !this.text(name)) return fallback;
-    // The property may be var() or color-mix(): `color` of a child is resolved, the property itself is not.
+  color(name: string): Rgb | null {
+    return this.text(name) ? this.colors([name])[0]! : null;
+  }
+
+  /**
+   * Up to three properties as colours, null where there is none. They may be var() or color-mix(): the colour of a child is
+   * resolved, the property itself is not. Each child makes the browser compute styles anew, so one holds them all.
+   */
+  colors(names: readonly string[]): (Rgb | null)[] {
     const probe = this.#element.ownerDocument.createElement("span");
-    probe.style.color = `var(${name})`;
+    names.forEach((name, i) => (probe.style[PROBED[i]!] = `var(${name})`));
     this.#element.append(probe);
-    const resolved = getComputedStyle(probe).color;
+    const style = getComputedStyle(probe);
+    const resolved = names.map((name, i) => (this.text(name) ? style[PROBED[i]!] : ""));
     probe.remove();
-    this.#context.clearRect(0, 0, 1, 1);
-    this.#context.fillStyle = resolved;
-    this.#context.fillRect(0, 0, 1, 1);
-    const [r, g, b, a] = this.#context.getImageData(0, 0, 1, 1).data;
-    return a ? [r!, g!, b!] : fallback;
+    return resolved.map((color) => (color ? this.#rgb(color) : null));
+  }
+
+  #rgb(color: string): Rgb | null {
+    const plain = /^rgb\((\d+), (\d+), (\d+)\)$/.exec(color);
+    if (plain) return [Number(plain[1]), Number(plain[2]), Number(plain[3])];
+    const canvas = this.#element.ownerDocument.createElement("canvas");
+    canvas.width = canvas.height = 1;
+    const context = canvas.getContext("2d", { willReadFrequently: true });
+    if (!context) return null;
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = context.getImageData(0, 0, 1, 1).data;
+    return a ? [r!, g!, b!] : null;
   }
 }
 
