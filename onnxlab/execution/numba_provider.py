@@ -115,15 +115,22 @@ class NumbaProvider:
 
     def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
         """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
+        from onnxlab.execution.compiled import renewal
         from onnxlab.execution.compiled.chains import SMALL_FLOATS
         from onnxlab.execution.compiled.region import Region
 
-        compiled = NumpyProvider().compile(part, view)
-        steps: list[Step] = compiled
+        packed = self._constants.region()
         constants = _Constants(view).of(part)
 
+        @cache
+        def steps() -> list[Step]:
+            return NumpyProvider().compile(part, view)
+
+        if not renewal.is_known(packed, part):
+            steps()  # says what NumPy, which it starts with, cannot run
+
         def program() -> Any:
-            return assemble(steps, part.inputs, part.outputs, view.constant, "a region")
+            return assemble(steps(), part.inputs, part.outputs, view.constant, "a region")
 
         fallback = ProgramBody(part.inputs, part.outputs, (), (), program, Folder())
         facts = {name: view.fact(name) for name in part.outputs}
@@ -132,12 +139,13 @@ class NumbaProvider:
             part,
             constants,
             steps,
+            view.opsets,
             fallback,
             halves,
             lambda: self.threads,
             self.background,
             self.precise,
-            self._constants.region(),
+            packed,
             lambda node: around(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
             known.intersection(part.inputs),
         )

@@ -41,7 +41,8 @@ class Region:
     Args:
         part: nodes that all have rules, or are known while binding.
         constants: {name: array} of the initializers that they read.
-        steps: NumPy's, one per node.
+        steps: gives NumPy's, one per node.
+        opsets: versions by domain.
         fallback: the whole part with NumPy.
         halves: {name: dtype} of outputs that are float16 or bfloat16.
         threads: of a run.
@@ -59,17 +60,18 @@ class Region:
     """BLAS is not needed, but where NumPy answers."""
 
     def __init__(
-        self, part: Part, constants: Mapping[str, Array], steps: Sequence[Step], fallback: ProgramBody,
-        halves: Mapping[str, np.dtype[Any]], threads: Callable[[], int], in_background: bool, precise: bool,
-        packed: Packed, around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
+        self, part: Part, constants: Mapping[str, Array], steps: Callable[[], Sequence[Step]],
+        opsets: Mapping[str, int], fallback: ProgramBody, halves: Mapping[str, np.dtype[Any]],
+        threads: Callable[[], int], in_background: bool, precise: bool, packed: Packed,
+        around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
     ) -> None:  # fmt: skip
         self.part = part
         self.reason = ""
         self._constants = constants
         self._fused: list[NodeView | Fused] | None = None
-        self._steps = {step.node: step for step in steps}
+        self._steps = steps
         self._fallback = fallback
-        self._opsets = steps[0].opsets
+        self._opsets = opsets
         self._halves = halves
         self._threads = threads
         self._in_background = in_background
@@ -207,7 +209,7 @@ class Region:
             self.part,
             arrays,
             self._constants,
-            self._steps,
+            {step.node: step for step in self._steps()},
             self._packed,
             self._halves,
             _Context(self._opsets),
@@ -215,6 +217,10 @@ class Region:
             self._follows,
             address_of is engine.address_of,
         )
+        return self._lowered(binder, key, address_of), binder.valued
+
+    def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | Detour:
+        """The plan of all nodes, remembered by its key where no values are part of it; or the way around one."""
         if self._fused is None:
             self._fused = fused(self.part, self._constants)
         node: NodeView | None = None
@@ -230,13 +236,13 @@ class Region:
             plan = binder.finish(address_of)
             if not binder.valued:
                 renewal.remember(self._packed, key, plan, self._constants, frozenset(binder.looked))
-            return plan, binder.valued
+            return plan
         except engine.NotReadyError:
             raise
         except (UnbindableError, OverflowError) as error:
-            return self._detour(node, str(error)), binder.valued
+            return self._detour(node, str(error))
         except Exception as error:  # a fault of ours or of the model, which NumPy tells apart
-            return self._detour(node, f"binding failed: {error!r}"), binder.valued
+            return self._detour(node, f"binding failed: {error!r}")
 
     def _detour(self, node: NodeView | None, reason: str) -> Detour:
         self.reason = reason

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import onnxlab
+from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled import region as regions
 from onnxlab.execution.numba_provider import NumbaProvider
 from onnxlab.execution.numpy_provider import NumpyProvider
@@ -48,7 +49,8 @@ def network(rng):
 class Edited:
     """A model whose runner outlives edits."""
 
-    def __init__(self, seed=0):
+    def __init__(self, seed=0, background=False):
+        self.background = background
         self.rng = np.random.default_rng(seed)
         self.model = onnxlab.load(network(self.rng))
         self.graph = self.model.graph
@@ -56,7 +58,7 @@ class Edited:
         self.check(1)
 
     def fresh(self):
-        return Runner(self.graph, self.model.inference.fact, (NumbaProvider(1, background=False), NumpyProvider()))
+        return Runner(self.graph, self.model.inference.fact, (NumbaProvider(1, self.background), NumpyProvider()))
 
     def check(self, batch):
         feeds = {"image": self.rng.standard_normal((batch, 16, 14, 14), dtype=np.float32)}
@@ -107,6 +109,20 @@ def test_elements_that_somebody_looked_at_make_another_plan(name, lowered):
     edited.runner.run({"image": np.ones((1, 16, 14, 14), np.float32)}, keep=False)
     assert lowered
     edited.check(1)
+
+
+def test_numpy_answers_with_the_new_weights_too(monkeypatch):
+    edited = Edited(background=True)
+    feeds = {"image": np.ones((1, 16, 14, 14), np.float32)}
+    for _ in range(3):
+        edited.runner.run(feeds, keep=False)
+        assert background.wait(120)
+    monkeypatch.setattr(regions.Region, "_bound_now", lambda self, arrays: None)
+    edited.weigh("q")
+    ours = edited.runner.run(feeds, keep=False)
+    theirs = Runner(edited.graph, edited.model.inference.fact).run(feeds, keep=False)
+    assert background.wait(120)
+    assert all(np.array_equal(ours[key], theirs[key]) for key in theirs)
 
 
 EDITS = st.one_of(
