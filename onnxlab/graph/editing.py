@@ -12,7 +12,7 @@ from onnxlab.graph.declarations import declare
 from onnxlab.graph.edits.connecting import Refusal
 from onnxlab.graph.handles import Node, Value, called
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.names import scope_path, without_branch
+from onnxlab.graph.names import find_scope
 from onnxlab.graph.properties import Metadata, Opsets
 from onnxlab.graph.queries import FactOf
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
@@ -77,17 +77,12 @@ class Editing:
     def scope_record(self, path: str) -> Scope:
         """The scope at a path: "" for the main graph, "if_3/then_branch", "domain::name" of a function.
 
+        Where several nodes have a name, "If#3/then_branch" tells which, by its position.
+
         Raises:
             NameLookupError: there is none; the message lists what there is.
         """
-        graph = self.graph
-        if not path:
-            return graph.main
-        found = {without_branch(scope_path(graph, scope)): scope for scope in graph.scopes.values()}
-        if (scope := found.get(without_branch(path))) is None:
-            known = ", ".join(repr(each) for each in list(found)[1:20]) or "none"
-            raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
-        return scope
+        return find_scope(self.graph, path)
 
     def node_at(self, scope: str, position: int) -> Node:
         """The node at a position of the scope at a path, whatever it is called."""
@@ -196,11 +191,14 @@ class Editing:
         *,
         dtype: Any = None,
         shape: Sequence[int | str | None] | None = None,
+        scope: str | None = None,
     ) -> tuple[Value, ...]:
         """Make a value an output of the model, declared with the type that inference knows; returns the outputs.
 
         Args:
             dtype, shape: what it is declared as instead ("float32", ["batch", 3, None]).
+            scope: path of the body or function that is to return it, and no more than that: what the node that has the
+                body, or a call, makes of it is left to `set_outputs`. Default: it is carried out to the model.
 
         A value of a function ("local::Block/h") is returned by each call of it; one in the body of a Loop or Scan is
         collected over the iterations, with their number as its first dim.
@@ -211,12 +209,15 @@ class Editing:
         record = self.value_record(value)
         given = None if dtype is None and shape is None else declare(record.name, dtype, shape)
         known = self.declaration if given is None else lambda _: given
+        if scope is not None:
+            edits.declare_output(self.graph, record, known(record.id), position, self.scope_record(scope))
+            return (Value(self.graph, record.id),)
         made = edits.add_output(self.graph, record, known, position)
         return tuple(Value(self.graph, each.id) for each in made)
 
-    def remove_output(self, value: ValueKey) -> None:
-        """Take a value out of the graph's outputs; what makes it stays."""
-        edits.remove_output(self.graph, self.value_record(value))
+    def remove_output(self, value: ValueKey, *, scope: str = "") -> None:
+        """Take a value out of the outputs of the graph, or of the body or function at a path; what makes it stays."""
+        edits.remove_output(self.graph, self.value_record(value), self.scope_record(scope))
 
     def add_initializer(self, name: str, array: Any, *, scope: str = "") -> Value:
         """Store an array under a new name."""
@@ -273,6 +274,10 @@ class Editing:
         """Opset versions by operator domain, live; setting one converts nothing."""
         return Opsets(self.graph)
 
+    def opsets_of(self, function: str) -> Opsets:
+        """The same of what a function ("local::Block") imports; graphs and bodies go by the model's."""
+        return Opsets(self.graph, self.scope_record(function))
+
     @property
     def metadata(self) -> Metadata:
         """metadata_props of the model, live; those of its graph are `graph_metadata`."""
@@ -319,7 +324,10 @@ class Editing:
         Raises:
             EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
         """
-        return edits.convert_opset(self.graph, version, self.declaration, lambda vid: self.fact_of(vid).value)
+        with self.graph.edit(f"convert to ai.onnx {version}") as edit:
+            count = edits.convert_opset(self.graph, version, self.declaration, lambda vid: self.fact_of(vid).value)
+            edit.sum_up(f"model.convert_opset({version})")
+        return count
 
     def sort_nodes(self) -> int:
         """Put producers before consumers everywhere; returns how many nodes were moved."""

@@ -6,7 +6,7 @@ other, each in a file of its own: records and nesting (`tables.py`), file order 
 (`edges.py`), the meaning of names (`bindings.py`), reading whole scopes (`build.py`), and here what edits do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
@@ -46,6 +46,20 @@ class Index(Builder):
                 ).id
                 for name in ("initialization", "algorithm") if training.HasField(name)
             })  # fmt: skip
+
+    def in_file_order(self) -> Iterator[NodeRecord]:
+        """All nodes, those of bodies behind their owners: in an order that every copy of the model has."""
+        training = [scope for step in self.training for scope in step.values()]
+        for scope in (self.main.id, *self.function_ids, *training):
+            yield from self._nodes_inside(self.scopes[scope])
+
+    def _nodes_inside(self, scope: Scope) -> Iterator[NodeRecord]:
+        for ident in scope.node_ids:
+            node = self.nodes[ident]
+            yield node
+            for bodies in node.bodies.values():
+                for body in bodies:
+                    yield from self._nodes_inside(self.scopes[body])
 
     # -- functions and scopes ---------------------------------------------------------------------------------------
 

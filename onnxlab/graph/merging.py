@@ -45,8 +45,9 @@ def adopt_opsets(
             missing.append(onnx.OperatorSetIdProto(domain=domain, version=version))
         elif here[domain] != version:
             _refuse_different(domain, here[domain], version, [op for where, op in used if where == domain], what)
-    if missing:
-        graph.apply(SetField(target, "opset_import", (*ours, *missing)))
+    for entry in missing:
+        ours = (*ours, entry)
+        graph.apply(SetField(target, "opset_import", ours))
 
 
 def _refuse_different(domain: str, here: int, there: int, operators: list[str], what: str) -> None:

@@ -216,7 +216,11 @@ class ModelGraph:
 
     def label(self, node: NodeRecord) -> str:
         """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
-        return node.name or f"{node.op_type}#{self.scopes[node.scope].position(node)}"
+        return node.name or self.label_by_place(node)
+
+    def label_by_place(self, node: NodeRecord) -> str:
+        """Operator and position of a node: "Conv#12"."""
+        return f"{node.op_type}#{self.scopes[node.scope].position(node)}"
 
     def scope_path(self, scope: Scope) -> str:
         """Names of the owners and attributes that lead to a scope: "if_3/then_branch", "" for the main graph."""

@@ -130,8 +130,11 @@ def resolve_value(graph: "ModelGraph", key: str) -> int:
     raise NameLookupError(f"no value is called {key!r}.{suggestion(key, graph.main.names)}")
 
 
-def scope_path(graph: "ModelGraph", scope: Scope) -> str:
-    """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function."""
+def scope_path(graph: "ModelGraph", scope: Scope, telling: bool = False) -> str:
+    """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function.
+
+    A `telling` one has operator and position ("If#3") in the place of a name that several nodes have.
+    """
     parts: list[str] = []
     while scope.id != graph.main.id:
         if scope.is_function:
@@ -144,9 +147,28 @@ def scope_path(graph: "ModelGraph", scope: Scope) -> str:
         owner = graph.nodes[scope.owner]
         siblings = owner.bodies[scope.attribute]
         number = f"[{siblings.index(scope.id)}]" if len(siblings) > 1 else ""
-        parts += [scope.attribute + number, graph.label(owner)]
-        scope = graph.scopes[owner.scope]
+        scope_of_owner = graph.scopes[owner.scope]
+        tells = not telling or graph.name_tells(scope_of_owner, owner.name)
+        parts += [scope.attribute + number, graph.label(owner) if tells else graph.label_by_place(owner)]
+        scope = scope_of_owner
     return "/".join(reversed(parts))
+
+
+def find_scope(graph: "ModelGraph", path: str) -> Scope:
+    """The scope that a path leads to, a telling one too; see `scope_path`.
+
+    Raises:
+        NameLookupError: there is none; the message lists what there is.
+    """
+    if not path:
+        return graph.main
+    short = without_branch(path)
+    for telling in (False, True) if "#" in path else (False,):
+        found = {without_branch(scope_path(graph, scope, telling)): scope for scope in graph.scopes.values()}
+        if short in found:
+            return found[short]
+    known = ", ".join(repr(scope_path(graph, scope)) for scope in list(graph.scopes.values())[1:20]) or "none"
+    raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
 
 
 def suggestion(key: str, names: Iterable[str]) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.errors import EditError
 from onnxlab.graph.edits import metadata
 from onnxlab.graph.records import Scope, ValueRecord
 from onnxlab.graph.renaming import canonical
@@ -53,9 +54,15 @@ class Opsets(MutableMapping[str, int]):
     """Opset versions that a model, or a function of it, imports, by operator domain; "" and "ai.onnx" are the same.
 
     Setting one converts nothing; it is refused where the nodes do not fit.
+
+    Raises:
+        EditError: what is given is no function: graphs have no imports of their own.
     """
 
     def __init__(self, graph: "ModelGraph", function: Scope | None = None) -> None:
+        if function is not None and not function.is_function:
+            where = graph.scope_path(function) or "the main graph"
+            raise EditError(f"{where} is no function; graphs and bodies go by the model's opsets")
         self._graph = graph
         self._function = function
 

@@ -13,10 +13,12 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph import tensors
-from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetFormal, SetInitializer
+from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetField, SetFormal, SetInitializer
 from onnxlab.graph.declarations import declare, elem_type_of, fill_dim, fill_shape
+from onnxlab.graph.entries import formal_name
 from onnxlab.graph.names import scope_path
-from onnxlab.graph.records import ValueRecord
+from onnxlab.graph.records import Scope, ValueRecord
+from onnxlab.graph.renaming import canonical
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -35,7 +37,7 @@ Saying = Callable[["ModelGraph", Any], str]
 
 def value_handle(graph: "ModelGraph", value: ValueRecord) -> str:
     """The expression that finds a value on another copy."""
-    path = scope_path(graph, graph.scopes[value.scope])
+    path = scope_path(graph, graph.scopes[value.scope], telling=True)
     return f"model.value_at({path!r}, {value.name!r})" if path else f"model.value({value.name!r})"
 
 
@@ -84,25 +86,30 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
 
 
 def _formal(graph: "ModelGraph", change: InsertFormal) -> str:
-    """A new input of a graph, or a value of the main graph that becomes an output of it."""
-    scope = graph.scopes[change.scope]
-    if scope.is_function or (given := _declared(change.info)) is None:
+    """A new input of a graph or function, or a value that becomes an output of one."""
+    scope, name = graph.scopes[change.scope], formal_name(change.info)
+    given = "" if scope.is_function else _declared(change.info)
+    end = len(scope.inputs if change.kind == "input" else scope.outputs)
+    if given is None or not name or not isinstance(name, str) or (scope.is_function and change.position != end):
         return ""
-    vid = graph.index.lookup(scope, change.info.name)
-    if change.kind == "input":
-        if not change.info.name or (vid and vid not in graph.index.undefined):
-            return ""
-        path = scope_path(graph, scope)
-        said, end, where = "model.add_input", len(scope.inputs), f", scope={path!r}" if path else ""
-    else:
-        value = graph.values.get(vid)
-        if value is None or {scope.id, value.scope} != {graph.main.id} or _first_output(value, scope.id) >= 0:
-            return ""
-        if not change.info.type.HasField("tensor_type"):
-            return ""  # what a value is declared as without a type depends on what is known of it
-        said, end, where = "model.add_output", len(scope.outputs), ""
+    vid = graph.index.lookup(scope, name)
     position = f", position={change.position}" if change.position != end else ""
-    return f"{said}({change.info.name!r}{given}{position}{where})"
+    if change.kind == "input":
+        if vid and vid not in graph.index.undefined:
+            return ""
+        return f"model.add_input({name!r}{given}{position}{_where(graph, scope)})"
+    value = graph.values.get(vid)
+    if value is None or _first_output(value, scope.id) >= 0:
+        return ""
+    if not scope.is_function and not change.info.type.HasField("tensor_type"):
+        return ""  # what a value is declared as without a type depends on what is known of it
+    said = repr(name) if scope is graph.main else value_handle(graph, value)
+    return f"model.add_output({said}{given}{position}{_where(graph, scope)})"
+
+
+def _where(graph: "ModelGraph", scope: Scope) -> str:
+    path = scope_path(graph, scope, telling=True)
+    return f", scope={path!r}" if path else ""
 
 
 def _declared(info: onnx.ValueInfoProto) -> str | None:
@@ -121,18 +128,42 @@ def _declared(info: onnx.ValueInfoProto) -> str | None:
 
 
 def _formal_gone(graph: "ModelGraph", change: RemoveFormal) -> str:
-    scope = graph.scopes[change.scope]
-    if scope.is_function:
-        return ""
+    scope, at = graph.scopes[change.scope], change.position
     if change.kind == "input":
-        value = graph.values[scope.inputs[change.position]]
-        if scope.inputs.index(value.id) != change.position:
+        value = graph.values[scope.inputs[at]]
+        called = any(len(node.inputs) > at for node in graph.index.calls(scope))
+        if called or scope.inputs.index(value.id) != at:
             return ""
         return f"model.remove_input({value_handle(graph, value)})"
-    value = graph.values[scope.outputs[change.position]]
-    if scope is not graph.main or value.scope != scope.id or _first_output(value, scope.id) != change.position:
+    value = graph.values[scope.outputs[at]]
+    called = any(len(node.outputs) > at for node in graph.index.calls(scope))
+    if called or _first_output(value, scope.id) != at:
         return ""
-    return f"model.remove_output({value_handle(graph, value)})"
+    return f"model.remove_output({value_handle(graph, value)}{_where(graph, scope)})"
+
+
+def _imports(graph: "ModelGraph", change: SetField) -> str:
+    """A domain that is imported before anything is of it; other versions are said by `set_opset`."""
+    kind, ident = change.target
+    if change.field != "opset_import" or not isinstance(change.value, tuple):
+        return ""
+    root = graph.scopes[ident] if kind == "scope" else graph.main
+    before = tuple((root.proto if root.is_function else graph.header).opset_import)
+    *rest, last = change.value or (None,)
+    if last is None or tuple(rest) != before or last.version < 1:
+        return ""
+    made = onnx.OperatorSetIdProto(domain=last.domain, version=last.version)
+    if last.SerializePartialToString() != made.SerializePartialToString():
+        return ""
+    known = {canonical(entry.domain) for entry in before}
+    if canonical(last.domain) in known or any(graph.index.of_domain(last.domain, root)):
+        return ""
+    return f"{imports_handle(graph, root)}[{last.domain!r}] = {last.version}"
+
+
+def imports_handle(graph: "ModelGraph", root: Scope) -> str:
+    """The expression of the opset imports that hold in a main graph or function."""
+    return f"model.opsets_of({scope_path(graph, root)!r})" if root.is_function else "model.opsets"
 
 
 def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
@@ -182,6 +213,7 @@ def _written(tensor: onnx.TensorProto) -> tuple[str, "np.ndarray[Any, Any]"] | N
 SAYINGS: dict[type[Any], Saying] = {
     InsertFormal: _formal,
     RemoveFormal: _formal_gone,
+    SetField: _imports,
     SetFormal: _declaration,
     SetInitializer: _array,
 }

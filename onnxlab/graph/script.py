@@ -37,13 +37,14 @@ class Deed(NamedTuple):
     Attributes:
         subject: the Python expression of the handle, scope or target that it is made to.
         fits: whether a handle takes it at that moment; inside an edit what it needs may follow.
-        said: the whole statement where it depends on what stood there before, else "".
+        said: the whole statement where it depends on what stood there before, else ""; None where another deed's
+            statement does this too.
     """
 
     change: Change
     subject: str
     fits: bool
-    said: str = ""
+    said: str | None = ""
 
 
 TEXT_LIMIT = 4000
@@ -124,7 +125,7 @@ def _node(graph: "ModelGraph", node: NodeRecord) -> str:
     position = scope.position(node)
     if main:
         return f"model.nodes[{position}]"
-    path = scope_path(graph, scope)
+    path = scope_path(graph, scope, telling=True)
     try:
         if name and graph.resolve_node(f"{path}/{name}") == node.id:
             return f"model.nodes[{path + '/' + name!r}]"
@@ -134,7 +135,7 @@ def _node(graph: "ModelGraph", node: NodeRecord) -> str:
 
 
 def _scope(graph: "ModelGraph", scope: Scope) -> str:
-    return f"model.scope_record({scope_path(graph, scope)!r})"
+    return f"model.scope_record({scope_path(graph, scope, telling=True)!r})"
 
 
 def to_python(steps: "Iterable[Step]") -> str:
@@ -148,7 +149,8 @@ def to_python(steps: "Iterable[Step]") -> str:
         if not step.deeds:
             raise EditError(f"what {step.label!r} did was not taken down, so it cannot be written as Python")
         lines.append(f"    with model.edit({step.label!r}) as edit:")
-        lines += [f"        {_line(each, len(step.deeds) == 1)}" for each in step.deeds]
+        told = [each for each in step.deeds if each.said is not None]
+        lines += [f"        {_line(each, len(told) == 1)}" for each in told]
     return _HEAD + "\n".join(lines or ["    return"]) + "\n" + _TAIL
 
 

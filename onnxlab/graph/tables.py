@@ -63,6 +63,21 @@ class Tables:
             node = self.nodes[owner]
         return node.id
 
+    def calls(self, scope: Scope) -> Iterator[NodeRecord]:
+        """The nodes that call a function; none for another scope."""
+        if scope.kind == "function":
+            key = function_key(scope.proto)
+            yield from (node for node in self.nodes.values() if function_key(node.proto) == key)
+
+    def of_domain(self, domain: str, root: Scope) -> Iterator[NodeRecord]:
+        """The nodes with operators of a domain whose versions the imports of a main graph or function say."""
+        domain = "" if domain == "ai.onnx" else domain
+        for node in self.nodes.values():
+            if node.domain == domain:
+                own = self.root_of(self.scopes[node.scope])
+                if own is root or not (own.is_function or root.is_function):
+                    yield node
+
     # -- neighbours -------------------------------------------------------------------------------------------------
 
     def consumers(self, node: NodeRecord) -> Iterator[int]:

@@ -84,6 +84,12 @@ class Transaction:
             UNINTERRUPTED.release()
         return inverse
 
+    def sum_up(self, said: str) -> None:
+        """Say that one statement does all that was done since this transaction was entered, for the script."""
+        deeds, first = (self._outer or self)._deeds, self._savepoint
+        for number in range(first, len(deeds)):
+            deeds[number] = deeds[number]._replace(said=said if number == first else None)
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:

@@ -130,6 +130,21 @@ def in_an_inner_scope(pick: Pick) -> None:
         pick.model.add_initializer(pick.name, np.zeros(pick.slot, np.int8), scope=path)
 
 
+def returned_by_an_inner_scope(pick: Pick) -> None:
+    """What a body or function gives, and what a function imports."""
+    graph, scopes = pick.model.graph, list(pick.model.graph.scopes.values())
+    scope = scopes[pick.numbers[0] % len(scopes)]
+    path = graph.scope_path(scope)
+    if pick.slot == 2 and scope.is_function:
+        pick.model.opsets_of(path)[("", "other")[pick.numbers[1] % 2]] = 18 + pick.numbers[1] % 4
+    elif pick.slot:
+        values = [*scope.names.values(), pick.value.id]
+        given = {"dtype": "float32", "shape": [1, None]} if pick.numbers[2] % 2 else {}
+        pick.model.add_output(Value(graph, values[pick.numbers[1] % len(values)]), scope=path, **given)
+    elif scope.outputs:
+        pick.model.remove_output(Value(graph, scope.outputs[pick.numbers[1] % len(scope.outputs)]), scope=path)
+
+
 def redirect(pick: Pick) -> None:
     values = list(pick.model.graph.values)
     pick.value.replace_uses(Value(pick.model.graph, values[pick.numbers[2] % len(values)]))
@@ -165,7 +180,7 @@ COMPOSITE: dict[str, Callable[[Pick], Any]] = {
     for function in (
         connect, duplicate, make_function, for_each_copy, inline, insert_model, redirect, extract_changes_nothing,
         boundary_is_consistent, to_initializer, constant_to_initializer, insert_in_front, inline_function, call_instead,
-        in_an_inner_scope,
+        in_an_inner_scope, returned_by_an_inner_scope,
     )
 } | {
     "add_node": lambda pick: pick.model.add_node("Neg", [pick.value.name], [pick.name], position=pick.slot or None),

@@ -1,5 +1,6 @@
 """The history as Python: readable where it can be, the same bytes always; undo to any step."""
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,114 @@ def test_inputs_outputs_and_opsets_are_written_as_people_do() -> None:
         "model.add_output('early', dtype='float32', shape=[])",
     ):
         assert line in script
+    assert "edit.apply" not in script
+    assert replayed(model, before) == model.to_bytes()
+
+
+SCOPES = """
+<ir_version: 10, opset_import: ["" : 18, "local" : 1]>
+g (float[2] x, int64 n, bool c) => (float[2] y, float[2] z, float[2] w) {
+  y = If (c) <then_branch = t () => (float[2] a) { a = Neg(x) }, else_branch = e () => (float[2] b) { b = Abs(x) }>
+  z = If (c) <then_branch = t () => (float[2] d) { d = Neg(x) }, else_branch = e () => (float[2] f) { f = Abs(x) }>
+  w = local.f(x)
+}
+<domain: "local", opset_import: ["" : 18]> f (u) => (v) { v = Relu(u) }"""
+
+
+def scopes(names: str = "one two call") -> Model:
+    """Two If nodes and a call, by these names."""
+    proto = onnx.parser.parse_model(SCOPES)
+    for node, name in zip(proto.graph.node, names.split(), strict=True):
+        node.name = name
+    return Model(proto)
+
+
+def test_bodies_are_told_apart_where_their_nodes_have_one_name() -> None:
+    model = scopes("same same same")
+    before = model.to_bytes()
+    for number in (0, 1):
+        body = model.graph.scopes[model.graph.nodes[model.nodes[number].id].bodies["then_branch"][0]]
+        node = model.node(body.node_ids[0])
+        node.set_inputs(["x"])
+        model.graph.apply(SetField(("scope", body.id), "doc_string", str(number)), label="document a body")
+        node.outputs[0].name = f"renamed_{number}"
+    assert model.scope_record("If#1/then").id == model.graph.nodes[model.nodes[1].id].bodies["then_branch"][0]
+    assert replayed(model, before) == model.to_bytes()
+
+
+def test_what_functions_and_bodies_take_and_give_is_written_as_people_do() -> None:
+    model = scopes()
+    before = model.to_bytes()
+    model.add_input("scale", scope="local::f")
+    model.insert_node(onnx.helper.make_node("Mul", ["u", "scale"], ["scaled"]), 0, scope="local::f")
+    model.add_output(model.value_at("local::f", "scaled"), scope="local::f")
+    model.remove_output(model.value_at("local::f", "scaled"), scope="local::f")
+    model.node_at("local::f", 0).remove()
+    model.remove_input(model.value_at("local::f", "scale"))
+    model.opsets_of("local::f")["com.microsoft"] = 1
+    model.opsets_of("local::f")[""] = 17
+    del model.opsets_of("local::f")["com.microsoft"]
+    with model.edit("two values"):
+        for branch in ("then", "else"):
+            model.add_output("x", dtype="float32", shape=[2], scope=f"one/{branch}_branch")
+        model.nodes["one"].set_outputs(["y", "same"])
+    with model.edit("one value"):
+        model.nodes["one"].set_outputs(["y"])
+        for branch in ("then", "else"):
+            model.remove_output("x", scope=f"one/{branch}")
+    script = model.history.to_python()
+    for line in (
+        "model.add_input('scale', scope='local::f')",
+        "model.add_output(model.value_at('local::f', 'scaled'), scope='local::f')",
+        "model.remove_output(model.value_at('local::f', 'scaled'), scope='local::f')",
+        "model.remove_input(model.value_at('local::f', 'scale'))",
+        "model.opsets_of('local::f')['com.microsoft'] = 1",
+        "model.opsets_of('local::f')[''] = 17",
+        "del model.opsets_of('local::f')['com.microsoft']",
+        "model.add_output(model.value('x'), dtype='float32', shape=[2], scope='one/then_branch')",
+        "model.remove_output(model.value('x'), scope='one/else_branch')",
+    ):
+        assert line in script
+    assert "edit.apply" not in script
+    assert replayed(model, before) == model.to_bytes()
+
+
+def test_outputs_of_functions_and_bodies_are_refused_where_they_would_shift_others() -> None:
+    model = scopes()
+    before = model.to_bytes()
+    relu = model.value_at("local::f", "v")
+    with pytest.raises(EditError, match="'v' is an output already"):
+        model.add_output(relu, scope="local::f")
+    with pytest.raises(EditError, match="take outputs by position"):
+        model.add_output(model.value_at("local::f", "u"), 0, scope="local::f")
+    with pytest.raises(EditError, match="'v' is not visible in one/then_branch"):
+        model.add_output(relu, scope="one/then")
+    with pytest.raises(EditError, match="call takes 'v' from the function; change the calls first"):
+        model.remove_output(relu, scope="local::f")
+    with pytest.raises(EditError, match="'x' is no output of one/then_branch"):
+        model.remove_output("x", scope="one/then")
+    with pytest.raises(EditError, match="one/then_branch is no function"):
+        model.opsets_of("one/then")
+    assert model.to_bytes() == before
+
+
+def test_a_conversion_is_one_statement() -> None:
+    model = scopes("same same same")
+    before = model.to_bytes()
+    model.convert_opset(21)
+    with model.edit("and more"):
+        model.nodes[2].doc_string = "before"
+        model.convert_opset(22)
+        model.nodes[2].doc_string = "after"
+    with model.edit("refused in part"):
+        model.convert_opset(20)
+        with suppress(EditError), model.edit("inner"):
+            model.convert_opset(19)
+            model.convert_opset(0)
+    script = model.history.to_python()
+    for line in ("model.convert_opset(21)", "model.convert_opset(22)", "model.convert_opset(20)"):
+        assert line in script
+    assert "convert_opset(19)" not in script
     assert "edit.apply" not in script
     assert replayed(model, before) == model.to_bytes()
 

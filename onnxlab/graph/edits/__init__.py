@@ -12,6 +12,7 @@ from onnxlab.graph.edits.conversion import convert_opset
 from onnxlab.graph.edits.exposing import add_output
 from onnxlab.graph.edits.formals import (
     add_input,
+    declare_output,
     remove_input,
     remove_output,
     set_dim,
@@ -48,6 +49,7 @@ __all__ = [
     "clear_attribute",
     "constant_to_initializer",
     "convert_opset",
+    "declare_output",
     "default_attributes",
     "drop_dead_nodes",
     "drop_unused_functions",

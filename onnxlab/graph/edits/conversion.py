@@ -141,7 +141,7 @@ class _Conversion:
         """(each node that changes with those that come in its place, under their own names; why others cannot)."""
         questions: dict[tuple[int, bytes], _Question] = {}
         asked: list[tuple[NodeRecord, tuple[int, bytes], dict[str, str]]] = []
-        for node in self._graph.nodes.values():
+        for node in self._graph.index.in_file_order():
             old = versions.get(self._graph.root(self._graph.scopes[node.scope]).id)
             if node.domain or old is None:
                 continue

@@ -9,7 +9,6 @@ from onnxlab.graph.changes import InsertFormal, InsertNode, SetAttribute, SetOut
 from onnxlab.graph.edits.formals import declare_output
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.extraction import Declaration
-from onnxlab.graph.index import function_key
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 
 if TYPE_CHECKING:
@@ -74,9 +73,7 @@ def _returned(graph: "ModelGraph", value: ValueRecord, scope: Scope) -> list[Val
     if slot < 0:
         slot = len(scope.outputs)
         graph.apply(InsertFormal(scope.id, "output", slot, _own(graph, value, scope).name))
-    key = function_key(scope.proto)
-    calls = [node for node in graph.nodes.values() if function_key(node.proto) == key]
-    return [_output(graph, call, slot, value.name) for call in calls]
+    return [_output(graph, call, slot, value.name) for call in list(graph.index.calls(scope))]
 
 
 def _collected(

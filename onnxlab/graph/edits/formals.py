@@ -8,7 +8,6 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetFormal
 from onnxlab.graph.declarations import elem_type_of, fill_dim, fill_shape
-from onnxlab.graph.index import function_key
 from onnxlab.graph.records import Scope, ValueRecord
 
 if TYPE_CHECKING:
@@ -111,43 +110,56 @@ def remove_input(graph: "ModelGraph", value: ValueRecord) -> None:
     if value.id not in scope.inputs:
         raise EditError(f"{value.name!r} is no input")
     position = scope.inputs.index(value.id)
-    if scope.is_function and (caller := _call_that_passes(graph, scope, position)):
-        raise EditError(f"{caller} passes {value.name!r} to the function; change the calls first")
+    caller = next((node for node in graph.index.calls(scope) if len(node.inputs) > position), None)
+    if caller is not None:
+        raise EditError(f"{graph.label(caller)} passes {value.name!r} to the function; change the calls first")
     graph.apply(RemoveFormal(scope.id, "input", position), label=f"remove input {value.name}")
 
 
-def _call_that_passes(graph: "ModelGraph", scope: Scope, position: int) -> str:
-    key = function_key(scope.proto)
-    callers = (node for node in graph.nodes.values() if function_key(node.proto) == key)
-    return next((graph.label(node) for node in callers if len(node.inputs) > position), "")
-
-
 def declare_output(
-    graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto | None = None, position: int | None = None
-) -> None:
-    """Make a value of the main graph an output of it. `info` declares its type; else what is known of it is copied.
+    graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto | None = None, position: int | None = None,
+    scope: Scope | None = None,
+) -> None:  # fmt: skip
+    """Let a graph (default: the main graph), body or function return a value that is visible in it.
+
+    `info` declares its type; else what is known of it is copied. A function declares none.
 
     Raises:
-        EditError: it is an output already, or belongs to another scope.
+        EditError: it is an output already, or belongs to another scope; or it would shift the outputs of calls.
     """
-    scope = graph.main
-    if value.scope != scope.id:
-        raise EditError(f"{value.name!r} belongs to an inner scope; only values of the main graph can become outputs")
+    scope = scope or graph.main
+    if graph.index.lookup(scope, value.name) != value.id:
+        where = graph.scope_path(scope)
+        raise EditError(
+            f"{value.name!r} is not visible in {where}, so that cannot return it" if where else
+            f"{value.name!r} belongs to an inner scope; only values of the main graph can become outputs"
+        )  # fmt: skip
     if any(out[0] == scope.id for out in value.formal_outputs):
         raise EditError(f"{value.name!r} is an output already")
+    at = _place(scope.outputs, position, "outputs")
+    if scope.is_function and at < len(scope.outputs):
+        raise EditError("the calls of a function take outputs by position; add the new one at the end")
     declared = onnx.ValueInfoProto()
     declared.CopyFrom(info or value.info or onnx.ValueInfoProto())
     declared.name = value.name
-    change = InsertFormal(scope.id, "output", _place(scope.outputs, position, "outputs"), declared)
-    graph.apply(change, label=f"make {value.name} an output")
+    given = value.name if scope.is_function else declared
+    graph.apply(InsertFormal(scope.id, "output", at, given), label=f"make {value.name} an output")
 
 
-def remove_output(graph: "ModelGraph", value: ValueRecord) -> None:
-    """Take a value out of the main graph's outputs; the nodes that make it stay."""
-    formal = next((out for out in value.formal_outputs if out[0] == graph.main.id), None)
-    if formal is None:
-        raise EditError(f"{value.name!r} is no output of the graph")
-    graph.apply(RemoveFormal(graph.main.id, "output", formal[1]), label=f"remove output {value.name}")
+def remove_output(graph: "ModelGraph", value: ValueRecord, scope: Scope | None = None) -> None:
+    """Take a value out of the outputs of a graph (default: the main graph), body or function; its maker stays.
+
+    Raises:
+        EditError: it is no output, or a call of the function takes it or what comes behind it.
+    """
+    scope = scope or graph.main
+    position = next((at for where, at in value.formal_outputs if where == scope.id), None)
+    if position is None:
+        raise EditError(f"{value.name!r} is no output of {graph.scope_path(scope) or 'the graph'}")
+    caller = next((node for node in graph.index.calls(scope) if len(node.outputs) > position), None)
+    if caller is not None:
+        raise EditError(f"{graph.label(caller)} takes {value.name!r} from the function; change the calls first")
+    graph.apply(RemoveFormal(scope.id, "output", position), label=f"remove output {value.name}")
 
 
 def _place(formals: Sequence[int], position: int | None, what: str) -> int:

@@ -11,6 +11,7 @@ from onnxlab.graph.changes import InsertEntry, SetField, SetFormal, Target, fiel
 from onnxlab.graph.index import function_key
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.renaming import canonical
+from onnxlab.graph.sayings import imports_handle
 from onnxlab.graph.validation import node_problems
 
 if TYPE_CHECKING:
@@ -164,12 +165,12 @@ def set_opset(graph: "ModelGraph", domain: str, version: int | None, function: S
     known = any(canonical(entry.domain) == canonical(domain) for entry in imports)
     if version is None and not known:
         raise EditError(f"{shown} is not imported, so it cannot be taken away")
-    nodes = [node for node in graph.nodes.values() if _means(graph, node, domain, root)]
+    nodes = list(graph.index.of_domain(domain, root))
     if version is None and nodes:
         raise EditError(f"{len(nodes)} nodes use {shown} ({graph.label(nodes[0])} first); remove or change them before")
     before = {node.id: set(node_problems(graph, node)) for node in nodes}
-    place = f"model.opsets[{domain!r}]"
-    said = "" if root.is_function else f"{place} = {version}" if version else f"del {place}"
+    place = f"{imports_handle(graph, root)}[{domain!r}]"
+    said = f"{place} = {version}" if version else f"del {place}"
     with graph.edit(f"import {shown} {version}" if version else f"do not import {shown}") as edit:
         import_opset(graph, edit, domain, version, root, said)
         _refuse_misfits(graph, nodes, before, f"{shown} {version}")
@@ -182,14 +183,6 @@ def import_opset(
     target: Target = ("scope", root.id) if root.is_function else ("model", 0)
     imports = field_value(graph.target(target), "opset_import")
     edit.apply(SetField(target, "opset_import", _imports(imports, domain, version)), said)
-
-
-def _means(graph: "ModelGraph", node: NodeRecord, domain: str, root: Scope) -> bool:
-    """Whether a node's operator is one of a domain, and read by the imports of a root."""
-    if node.domain != canonical(domain):
-        return False
-    own = graph.root(graph.scopes[node.scope])
-    return own is root if own.is_function else not root.is_function
 
 
 def _imports(
