@@ -16,21 +16,19 @@ import { Emitter } from "./emitter.ts";
 import { Explorer } from "./explorer.ts";
 import type { Flow } from "./flow.ts";
 import { Gestures } from "./gestures.ts";
-import { Interaction, type Stage } from "./interaction.ts";
+import { Interaction } from "./interaction.ts";
 import { handleCanvasKey } from "./keyboard.ts";
-import { GROUP, NODE, keyOf, idOf } from "./keys.ts";
+import { GROUP, keyOf, idOf } from "./keys.ts";
 import { MarkLayer } from "./mark_layer.ts";
 import { Minimap } from "./minimap.ts";
 import { type Frame, Motion } from "./motion.ts";
 import { Outline } from "./outline.ts";
+import { stageOf } from "./stage.ts";
 import { type FrameTiming, noteFrame } from "./timing.ts";
 import { Words } from "./words.ts";
 
 /** Whether the user wants nothing to move. */
 const calm = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
-
-/** Nodes of which the kernel is asked whether a wire may end there. */
-const WIRED = 2000;
 
 /** Events beyond those of Picture. */
 export interface GraphViewEvents extends PictureEvents {
@@ -84,7 +82,17 @@ export class GraphView implements Picture {
       moved: (before, after, shift) => this.#motion.start(before, after, shift),
       leaving: () => this.#emitter.emit("leave", undefined),
     });
-    const interaction = (this.#interaction = new Interaction(this.#stage()));
+    const interaction = (this.#interaction = new Interaction(stageOf(
+      { store, explorer: this.#explorer, renderer: this.#renderer, layer: this.#layer, outline: this.#outline, emitter: this.#emitter },
+      {
+        focus: () => this.focus(),
+        fit: () => this.fit(),
+        choose: (nodes, group, value) => this.#choose(nodes, group, value),
+        openScope: (scope) => this.openScope(scope),
+        reveal: (node) => this.reveal(node),
+        cameraChanged: () => this.#cameraChanged(),
+      },
+    )));
     this.#gestures = new Gestures(element, interaction);
     this.#minimap = new Minimap(element, this.#renderer.camera, {
       palette: () => this.#renderer.palette,
@@ -308,14 +316,6 @@ export class GraphView implements Picture {
     this.#renderer.invalidate();
   }
 
-  /** Nodes whose boxes are on the screen. */
-  #nodesInView(): number[] {
-    const { index } = this.#explorer;
-    if (!index) return [];
-    const { boxes } = index.visible(this.#renderer.camera.view, this.#renderer.camera.zoom);
-    return [...boxes].map((i) => index.scene.boxes[i]!).filter(({ kind }) => kind === NODE).map(({ id }) => id).slice(0, WIRED);
-  }
-
   /** Selects on the user's behalf, and tells. */
   #choose(nodes: readonly number[], group = 0, value = 0): void {
     const before = { nodes: this.#layer.overlay.nodes.length, group: this.#layer.overlay.group, value: this.#layer.overlay.value };
@@ -332,34 +332,6 @@ export class GraphView implements Picture {
   focus(): void {
     const options: FocusOptions & { focusVisible?: boolean } = { preventScroll: true, focusVisible: false };
     this.#outline.element.focus(options);
-  }
-
-  #stage(): Stage {
-    const explorer = this.#explorer;
-    return {
-      store: this.#store,
-      overlay: this.#layer.overlay,
-      camera: this.#renderer.camera,
-      get index() { return explorer.index; },
-      get ground() { return explorer.ground; },
-      get viewpoint() { return explorer.viewpoint; },
-      hasFocus: () => this.#layer.hasFocus,
-      focus: () => this.focus(),
-      fit: () => this.fit(),
-      choose: (nodes, group, value) => this.#choose(nodes, group, value),
-      toggle: (key, all) => explorer.setOpen(key, !explorer.isOpen(key), all),
-      turnRun: (key) => explorer.setAll(key, !explorer.runOf(idOf(key))?.all),
-      openScope: (scope) => this.openScope(scope),
-      reveal: (node) => this.reveal(node),
-      overlayChanged: (spoken) => this.#layer.changed(spoken),
-      cameraChanged: () => this.#cameraChanged(),
-      setCursor: (cursor) => (this.#outline.element.style.cursor = cursor),
-      hovered: (target) => this.#emitter.emit("hover", target),
-      wireGrabbed: (value) => this.#emitter.emit("wire", { value, shown: this.#nodesInView() }),
-      wireOver: (node) => this.#emitter.emit("wireover", node),
-      wireDropped: (node, share) => this.#emitter.emit("wiredrop", { node, share }),
-      menuAsked: (target) => this.#emitter.emit("contextmenu", target),
-    };
   }
 
   // --------------------------------------------------------------------------------------------------------------- tests

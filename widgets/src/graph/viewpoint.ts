@@ -13,7 +13,8 @@ export interface Anchor {
 
 /** Zoom below which a first look shows only the beginning of the graph instead of all of it. */
 const READABLE = 0.75;
-const MARGIN = 24;
+/** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
+export const MARGIN = 32;
 const MAX_ANCHORS = 40;
 
 export class Viewpoint {

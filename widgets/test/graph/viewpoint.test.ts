@@ -8,7 +8,7 @@ import { layout } from "../../src/graph/layout/layout.ts";
 import { opTitle, nodeSubtitle, parameterName, relativeName } from "../../src/graph/names.ts";
 import type { Scene } from "../../src/graph/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene_builder.ts";
-import { Viewpoint, anchorsOf, home } from "../../src/graph/viewpoint.ts";
+import { MARGIN, Viewpoint, anchorsOf, home } from "../../src/graph/viewpoint.ts";
 import type { ModelBuilder } from "../fixtures/model.ts";
 import { residualChain, transformer } from "../fixtures/networks.ts";
 
@@ -31,7 +31,7 @@ test("a first look shows all of a small graph, else its beginning at a size to r
   const { all } = scenes(residualChain(60));
   home(large, all);
   assert.ok(large.zoom >= 0.75);
-  assert.ok(Math.abs(large.toScreenY(0) - 24) < 1);
+  assert.ok(Math.abs(large.toScreenY(0) - MARGIN) < 1);
   assert.ok(large.toScreenX(all.x[0]!) > 0 && large.toScreenX(all.x[0]!) < 800);
 });
 

@@ -14,6 +14,8 @@ import {
 
 /** Distance between ports of one box, and from the box's corners. */
 const PORT_GAP = 16;
+/** Height below the last row of a frame. */
+const LEAVING_GAP = 8;
 const PORT_MARGIN = 14;
 
 interface Rows {
@@ -80,7 +82,9 @@ function stackRows(input: LayoutInput, graph: Layered, x: Float64Array, style: U
   for (let r = 0; r < graph.rows; r++) {
     top[r] = y;
     bottom[r] = y + height[r]!;
-    y = bottom[r]! + Math.min(ROW_GAP_MAX, ROW_GAP + wander[r]! / 9);
+    // Lines that go straight out of a frame need no room to curve in.
+    const leaves = r === graph.rows - 2 && height[r + 1] === 0 && wander[r]! < 1;
+    y = bottom[r]! + (leaves ? LEAVING_GAP : Math.min(ROW_GAP_MAX, ROW_GAP + wander[r]! / 9));
   }
   const boxTop = new Float64Array(input.count);
   for (let v = 0; v < input.count; v++) {
