@@ -144,10 +144,17 @@ class Catalogue:
 
     def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
         attributes, refers = self._attributes(frame, node)
-        found = self._constant(frame, node, attributes)
-        if node.id in frame.problems:
-            return found
-        if refers:
+        try:
+            found = constant_fact(attributes)
+        except (ValueError, TypeError, OSError, RuntimeError) as error:
+            frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
+            return UNKNOWN
+        if found is UNKNOWN:
+            message = "it has no value"
+            frame.problems[node.id] = (
+                Problem("error", "attribute-missing", message, "one of its attributes", "none", "set 'value'"),
+            )
+        elif refers:
             self._bound.setdefault(node.id, {})[frame.attribute_key] = found
         else:
             self.by_node[node.id] = found
@@ -218,19 +225,6 @@ class Catalogue:
         if root is None:
             root = self._roots[scope] = self._graph.root(self._graph.scopes[scope]).id
         return root
-
-    def _constant(self, frame: Frame, node: NodeRecord, attributes: operators.Attributes) -> Fact:
-        try:
-            found = constant_fact(attributes)
-            if found is UNKNOWN:
-                message = "it has no value"
-                frame.problems[node.id] = (
-                    Problem("error", "attribute-missing", message, "one of its attributes", "none", "set 'value'"),
-                )
-            return found
-        except (ValueError, TypeError, OSError, RuntimeError) as error:
-            frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
-            return UNKNOWN
 
     def _bodies(self, node: NodeRecord) -> dict[str, ScopeBody | tuple[ScopeBody, ...]]:
         single = {a.name for a in node.proto.attribute if a.type == onnx.AttributeProto.GRAPH}
