@@ -3,14 +3,25 @@
 import io
 
 import numpy as np
+from playwright.sync_api import Locator
 
 from tests.browser.lab import Lab, Widget
 from tests.corpus import path
 
+CLEAR = 32
+"""Pixels: MARGIN of widgets/src/graph/viewpoint.ts."""
 CELLS = """import onnxlab
 model = onnxlab.load({path!r})
 view = onnxlab.show(model, height=640)
 view"""
+
+
+def is_at_lower_edge(notice: Locator, stage: Locator) -> bool:
+    """Whether a notice lies within the strip at the foot of the picture that a first look keeps clear."""
+    lying, place = notice.bounding_box(), stage.bounding_box()
+    assert lying is not None
+    assert place is not None
+    return lying["height"] <= CLEAR and abs(lying["y"] + lying["height"] - place["y"] - place["height"]) < 1
 
 
 def shown(lab: Lab, name: str) -> Widget:
@@ -104,6 +115,7 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     # an edit: old and new shapes, who refuses, and why
     lab.add_cell(f"model.node({first}).attributes['strides'] = [2, 2]")
     widget.get("radius").wait_for()
+    assert is_at_lower_edge(widget.get("radius"), widget.get("stage"))
     changed = widget.evaluate("(handle, value) => handle.app.blast.radius.value.changed.get(value)", value)
     assert changed[0] != changed[1]
     widget.get("radius-list").click()

@@ -64,6 +64,27 @@ test("an error reply rejects with code, message and hint", async () => {
   client.dispose();
 });
 
+test("the model is asked for with the greeting, and again where buffers do not arrive", async () => {
+  for (const binary of [true, false]) {
+    const { kernel, store } = connect({ binary });
+    const asked: unknown[] = [];
+    const transport: Transport = {
+      ...kernel.transport,
+      send: (content) => {
+        asked.push(content.method);
+        kernel.transport.send(content);
+      },
+    };
+    const client = new Client(transport, store, QUICK);
+    const started = client.start();
+    assert.deepEqual(asked, ["hello", "snapshot"], "before anything is answered");
+    await started;
+    assert.equal(asked.filter((method) => method === "snapshot").length, binary ? 1 : 2);
+    assert.deepEqual(...picture(store, kernel));
+    client.dispose();
+  }
+});
+
 test("without binary buffers the model comes as base64", async () => {
   const { kernel, store, client } = connect({ binary: false });
   await client.start();
