@@ -23,7 +23,7 @@ MULTIPLYING = frozenset((
 """Modules of onnxlab.ops with kernels that multiply matrices, or run bodies, which may."""
 
 _lock = threading.Lock()
-_active: list[int] = []  # threads that the runs under way ask for
+_active: dict[object, int] = {}  # threads that the runs under way ask for
 _before: list[int] = []  # of each library, to put back
 
 
@@ -45,23 +45,26 @@ def limited(threads: int) -> Iterator[None]:
     if not threads:
         yield
         return
-    with _lock:
-        _active.append(threads)
-        _apply()
-    try:
+    run = object()
+    try:  # from the start: Ctrl-C may come at any moment in the caller's thread
+        with _lock:
+            _active[run] = threads
+            _apply()
         yield
     finally:
         with _lock:
-            _active.remove(threads)
+            _active.pop(run, None)
             _apply()
 
 
 def _apply() -> None:
     """Set what the runs under way ask for, or put back what was; a few microseconds."""
-    if _active and not _before:
+    if not _before:
+        if not _active:
+            return  # a run was cut off before it set anything
         _before[:] = [library.get_num_threads() for library in libraries()]
     for library, before in zip(libraries(), _before, strict=True):
-        _setter(library)(min(before, max(_active)) if _active else before)
+        _setter(library)(min(before, max(_active.values())) if _active else before)
     if not _active:
         _before.clear()
 
