@@ -31,8 +31,8 @@ from onnxlab.shapes import Fact, TensorFact
 
 _FAMILIES = (
     "convolution", "elementwise", "linear", "pooling", "rows", "shapes", "quantised", "integer_matrices",
-    "integer_convolution", "dequantised", "recurrent", "learning", "low_bits", "transposed", "attention", "rotary",
-    "picking", "quantised_pools", "spectra", "einsum",
+    "integer_convolution", "dequantised", "recurrent", "learning", "low_bits", "transposed", "attention",
+    "contrib_attention", "rotary", "picking", "quantised_pools", "spectra", "einsum",
 )  # fmt: skip
 _KNOWN = frozenset((
     "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal",
