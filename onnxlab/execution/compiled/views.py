@@ -14,7 +14,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
 Array = np.ndarray[Any, Any]
 
@@ -96,17 +95,39 @@ class View:
         """The same elements in another shape, or None where that takes a copy."""
         if self.contiguous:
             return self.at(0, shape, dense(shape, self.dtype.itemsize))
-        ghost = as_strided(np.empty(0, self.dtype), self.shape, self.strides)
-        try:
-            ghost.shape = tuple(shape)
-        except AttributeError:  # NumPy's word for "that takes a copy"
-            return None
-        return self.at(0, ghost.shape, ghost.strides)
+        strides = _regrouped(_joined(self.shape, self.strides), shape)
+        return None if strides is None else self.at(0, shape, strides)
 
     def offsets(self, axes: int) -> Array:
         """Bytes from the first element to each element of the first `axes` axes, flattened, as int64; read-only."""
         shape, strides = self.shape[:axes], self.strides[:axes]
         return _kept_offsets(shape, strides) if prod(shape) <= _SMALL else _offsets(shape, strides)
+
+
+def _joined(shape: Sequence[int], strides: Sequence[int]) -> list[tuple[int, int]]:
+    """(size, stride) of as few axes as have the same elements in the same order, the last one first."""
+    made: list[tuple[int, int]] = []
+    for size, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if made and stride == made[-1][0] * made[-1][1]:
+            made[-1] = made[-1][0] * size, made[-1][1]
+        elif size != 1:
+            made.append((size, stride))
+    return made
+
+
+def _regrouped(axes: Sequence[tuple[int, int]], shape: Sequence[int]) -> list[int] | None:
+    """The strides of axes that were joined, in another shape of as many elements; None where a size spans two."""
+    rest = iter(axes)
+    size, stride = 1, 0
+    made = []
+    for wanted in reversed(shape):
+        if wanted != 1 and size == 1:
+            size, stride = next(rest, (1, 0))
+        if not wanted or size % wanted:
+            return None
+        made.append(stride)
+        size, stride = size // wanted, stride * wanted
+    return made[::-1]
 
 
 _SMALL = 4096
