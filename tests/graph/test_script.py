@@ -24,6 +24,15 @@ def replayed(model: Model, before: bytes) -> bytes:
     return copy.to_bytes()
 
 
+def check_script(model: Model, before: bytes, lines: tuple[str, ...]) -> None:
+    """A script that has these lines, no primitive change, and makes the same bytes."""
+    script = model.history.to_python()
+    for line in lines:
+        assert line in script
+    assert "edit.apply" not in script
+    assert replayed(model, before) == model.to_bytes()
+
+
 def test_a_script_reads_like_what_was_done() -> None:
     model = Model(chain())
     before = model.to_bytes()
@@ -144,8 +153,7 @@ def test_inputs_outputs_and_opsets_are_written_as_people_do() -> None:
         model.add_input("late", "float32")
         model.add_node("Neg", ["late"], ["early"])
         model.add_output("early", dtype="float32", shape=[])
-    script = model.history.to_python()
-    for line in (
+    lines = (
         "model.add_input('mask', dtype='bool', shape=['batch', None, 4], position=0)",
         "model.add_input('bare')",
         "model.add_output('r_out', dtype='float32', shape=['batch', 4, 4, 4], position=0)",
@@ -156,10 +164,8 @@ def test_inputs_outputs_and_opsets_are_written_as_people_do() -> None:
         "del model.opsets['com.microsoft']",
         "model.add_input('late', dtype='float32')",
         "model.add_output('early', dtype='float32', shape=[])",
-    ):
-        assert line in script
-    assert "edit.apply" not in script
-    assert replayed(model, before) == model.to_bytes()
+    )
+    check_script(model, before, lines)
 
 
 SCOPES = """
@@ -213,8 +219,7 @@ def test_what_functions_and_bodies_take_and_give_is_written_as_people_do() -> No
         model.nodes["one"].set_outputs(["y"])
         for branch in ("then", "else"):
             model.remove_output("x", scope=f"one/{branch}")
-    script = model.history.to_python()
-    for line in (
+    lines = (
         "model.add_input('scale', scope='local::f')",
         "model.add_output(model.value_at('local::f', 'scaled'), scope='local::f')",
         "model.remove_output(model.value_at('local::f', 'scaled'), scope='local::f')",
@@ -224,10 +229,8 @@ def test_what_functions_and_bodies_take_and_give_is_written_as_people_do() -> No
         "del model.opsets_of('local::f')['com.microsoft']",
         "model.add_output(model.value('x'), dtype='float32', shape=[2], scope='one/then_branch')",
         "model.remove_output(model.value('x'), scope='one/else_branch')",
-    ):
-        assert line in script
-    assert "edit.apply" not in script
-    assert replayed(model, before) == model.to_bytes()
+    )
+    check_script(model, before, lines)
 
 
 def test_outputs_of_functions_and_bodies_are_refused_where_they_would_shift_others() -> None:
