@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from onnxlab.errors import LoadError
 from onnxlab.formats import foreign, identify, textual
 from onnxlab.formats.source import LARGEST, Source, Stamp
+from onnxlab.graph.collecting import about_to_hold
 
 
 def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx.ModelProto, Source]:
@@ -50,6 +51,7 @@ def _stand_ins(model: onnx.ModelProto, data: bytes) -> dict[str, bytes]:
 
 def parse(data: bytes, label: str) -> onnx.ModelProto:
     """The ModelProto that `data` is; `label` stands for it in the message of a LoadError."""
+    about_to_hold(len(data))
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)

@@ -1,4 +1,4 @@
-"""Python's garbage collector, kept out while many records are made at once."""
+"""Python's garbage collector: kept out while many records are made at once, called where few objects hold much."""
 
 import contextlib
 import gc
@@ -7,7 +7,11 @@ from collections.abc import Iterator
 AGED = 2_000_000
 """Objects that may be put among the old ones before a whole collection looks for garbage in them."""
 
+HELD = 1 << 28
+"""Bytes that models may come to hold before a whole collection looks for those that nobody uses any more."""
+
 _aged = 0
+_held = 0
 
 
 @contextlib.contextmanager
@@ -33,3 +37,16 @@ def no_collection() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+def about_to_hold(nbytes: int) -> None:
+    """Count what a model is about to hold, and collect garbage before it is too much.
+
+    The parts of a model refer to each other, so that one that was dropped goes when Python collects garbage. That
+    counts objects: it would let ten large models pile up, of a few thousand objects each.
+    """
+    global _aged, _held
+    if _held and _held + nbytes > HELD and gc.isenabled():
+        _aged = _held = 0
+        gc.collect()
+    _held += nbytes

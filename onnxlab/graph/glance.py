@@ -184,3 +184,8 @@ class Glance(ModelGraph):
             self.met.signatures.clear()
             self.met.attributes.clear()
         return super().edit(label, origin)
+
+    def take_apart(self) -> None:
+        """Let go of everything at once, the message included; nothing can be asked any more."""
+        vars(self.index).clear()
+        vars(self).clear()

@@ -195,8 +195,8 @@ class Catalogue:
             place = (given, tuple(map(bool, named[0])), tuple(map(bool, named[1])))
             met = common.get(place) if common is not None else None
             made = met if met and known.is_current(met) else self._new(node, attributes, given, function)
-            if common is not None and known.is_lasting(made):
-                common[place] = made
+            if common is not None and made is not met:
+                known.keep(common, place, made)
             if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
                 self._shared.clear()
             self._shared[key] = made

@@ -10,14 +10,14 @@ What onnx's own rules know and ours do not is in the results too.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import onnx
 import onnx.shape_inference
 
 from onnxlab import schemas
 from onnxlab.graph.glance import Glance
-from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer import native
 from onnxlab.infer.engine import Inference
 from onnxlab.infer.policy import Policy, is_unknown
@@ -53,18 +53,25 @@ def infer_shapes(
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
     copy = onnx.ModelProto()
     copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
-    graph, inference = _inferred(copy, check_type, strict_mode, data_prop)
-    Writer(graph, inference).write_scope(graph.main)
+    with _inferred(copy, check_type, strict_mode, data_prop) as (graph, inference):
+        Writer(graph, inference).write_scope(graph.main)
     return copy
 
 
-def _inferred(model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool) -> tuple[ModelGraph, Inference]:
-    """A model inferred as onnx would; raises what onnx raises."""
+@contextmanager
+def _inferred(
+    model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool
+) -> Iterator[tuple[Glance, Inference]]:
+    """A model inferred as onnx would, for the time of a `with`; raises what onnx raises."""
     refuse_cycles(model)
     graph = Glance(model)
     inference = Inference(graph, Policy(data_prop, "refine", as_onnx=True, cross_check=strict))
-    refuse(graph, inference, check_type, strict)
-    return graph, inference
+    try:
+        refuse(graph, inference, check_type, strict)
+        yield graph, inference
+    finally:  # parts that refer to each other would keep the message until Python collects garbage
+        inference.take_apart()
+        graph.take_apart()
 
 
 def infer_node_outputs(
@@ -114,8 +121,8 @@ def infer_node_outputs(
     for name in node.output:
         if name:
             model.graph.output.add(name=name).type.CopyFrom(theirs.get(name, onnx.TypeProto()))
-    graph, inference = _inferred(model, False, False, False)
-    found = {name: _type_of(graph, inference, name) for name in node.output if name}
+    with _inferred(model, False, False, False) as (graph, inference):
+        found = {name: _type_of(graph, inference, name) for name in node.output if name}
     return {name: proto for name, proto in found.items() if proto.WhichOneof("value")}
 
 
@@ -145,11 +152,11 @@ def infer_function_output_types(
         if present:
             model.graph.input.add(name=f"x{slot}").type.CopyFrom(given)
     model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in call.output)
-    graph, inference = _inferred(model, True, True, False)
-    return [_type_of(graph, inference, name) for name in call.output]
+    with _inferred(model, True, True, False) as (graph, inference):
+        return [_type_of(graph, inference, name) for name in call.output]
 
 
-def _type_of(graph: ModelGraph, inference: Inference, name: str) -> onnx.TypeProto:
+def _type_of(graph: Glance, inference: Inference, name: str) -> onnx.TypeProto:
     return type_of_fact(inference.fact(graph.main.names[name]), _named)
 
 

@@ -136,6 +136,11 @@ class Inference:
         calls = self._walker.calls.alive(self._frame) if self._graph.index.function_ids else {}
         return [self._frame, *(call.frame for call in calls.values())]
 
+    def take_apart(self) -> None:
+        """Let go of everything at once; nothing can be asked any more."""
+        vars(self._walker).clear()
+        vars(self).clear()
+
     # -- from scratch -----------------------------------------------------------------------------------------------
 
     def _start(self) -> None:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from google.protobuf.message import Message
+
 from onnxlab import schemas
-from onnxlab.infer.operators import REMEMBERED, Operator
+from onnxlab.graph.glance import MAX_SIGNATURE
+from onnxlab.infer.operators import REMEMBERED, Operator, decoded
 
 OUTCOMES = 50_000
 """How many outcomes may be remembered, by all operators together, before what is kept here is dropped."""
@@ -33,6 +36,18 @@ def forget() -> None:
     """Drop what is kept; graphs that use it keep their own."""
     REMEMBERED.count = 0
     _tables.clear()
+
+
+def keep(among: Table, place: object, operator: Operator) -> None:
+    """Keep an operator for other graphs, unless somebody can make it mean something else, or it is large.
+
+    What it holds of a model's messages is copied: one field of a message keeps all of the message in memory.
+    """
+    if not is_lasting(operator) or len(operator.given) > MAX_SIGNATURE:
+        return
+    if any(isinstance(value, Message) for value in operator.attributes.values()):
+        operator.attributes = decoded(operator.proto.attribute, operator.schema, {})
+    among[place] = operator
 
 
 def is_lasting(operator: Operator) -> bool:

@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 from onnxlab.graph import collecting
-from onnxlab.graph.collecting import no_collection
+from onnxlab.graph.collecting import about_to_hold, no_collection
 
 
 class Knot:
@@ -52,5 +52,21 @@ def test_where_nothing_is_collected_that_stays_so() -> None:
         with no_collection():
             pass
         assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_large_model_that_was_dropped_goes_before_another_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collecting, "HELD", 300)
+    monkeypatch.setattr(collecting, "_held", 0)
+    seen: list[weakref.ref[Knot]] = []
+    for _ in range(3):
+        about_to_hold(200)
+        seen.append(weakref.ref(Knot()))
+    assert [knot() is None for knot in seen] == [True, True, False]
+    gc.disable()
+    try:
+        about_to_hold(200)
+        assert seen[-1]() is not None, "whoever disabled the collector decides"
     finally:
         gc.enable()

@@ -1,5 +1,6 @@
 """infer_shapes in the place of onnx's: signature, results, exceptions."""
 
+import gc
 from pathlib import Path
 
 import onnx
@@ -7,6 +8,7 @@ import onnx.shape_inference
 import pytest
 from onnx import TensorProto, helper, parser
 
+from onnxlab.graph.glance import Glance
 from onnxlab.infer import infer_function_output_types, infer_node_outputs, infer_shapes
 from tests.corpus import Corpus
 from tests.infer.models import shape_chain
@@ -29,6 +31,23 @@ def test_it_knows_what_onnx_knows(name: str, corpus: Corpus) -> None:
                 assert len(ours[value].tensor_type.shape.dim) == len(declared.tensor_type.shape.dim), value
                 for mine, dim in zip(ours[value].tensor_type.shape.dim, declared.tensor_type.shape.dim, strict=True):
                     assert not dim.dim_value or mine.dim_value == dim.dim_value, value
+
+
+def test_nothing_is_left_for_the_garbage_collector(corpus: Corpus) -> None:
+    calls = onnx.load(corpus["functions_ts"]), onnx.load(corpus["silero_vad_if"])
+    wrong = parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (int64 x) => (y) { y = Erf (x, x) }')
+    for model in calls:
+        infer_shapes(model)
+    gc.collect()
+    gc.disable()
+    try:
+        for model in calls:
+            infer_shapes(model, data_prop=True)
+        with pytest.raises(onnx.shape_inference.InferenceError):
+            infer_shapes(wrong, check_type=True, strict_mode=True)
+        assert not any(type(each) is Glance for each in gc.get_objects()), "a large message would stay with it"
+    finally:
+        gc.enable()
 
 
 def test_bytes_are_taken_and_the_argument_is_left_alone() -> None:

@@ -64,3 +64,13 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         nodes = f"s = Constant <value_ints = [-1, {size}]> () z = Reshape (x, s) y = Concat <axis = {size % 3}> (x, x)"
         shape(17, nodes)
         assert REMEMBERED.count < 30
+
+
+def test_no_operator_that_is_kept_holds_a_field_of_a_models_message() -> None:
+    nodes = "s = Shape (x) filled = ConstantOfShape <value = float {2.5}> (s) y = Identity (filled)"
+    proto = onnx.parser.parse_model(MODEL.format(17, nodes))
+    onnxlab.Model(proto)
+    (stored,) = (each.t for node in proto.graph.node for each in node.attribute if node.op_type == "ConstantOfShape")
+    stored.float_data[0] = 7.5
+    kept = [each for among in known._tables.values() for each in among.values() if each.op_type == "ConstantOfShape"]
+    assert [each.attributes["value"].float_data[0] for each in kept] == [2.5]
