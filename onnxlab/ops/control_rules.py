@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import Body, InferContext
 from onnxlab.ops.facts import MaybeFact, elem_type, must_equal, normal_axis, same, scalar
 from onnxlab.ops.registry import rule
+from onnxlab.ops.trips import ITERATION, trip_count
 from onnxlab.shapes import (
     UNKNOWN,
     VARIES,
     Dim,
-    Expr,
     Fact,
     FactError,
     MapFact,
@@ -24,7 +25,6 @@ from onnxlab.shapes import (
     TensorFact,
     from_items,
     map_dims,
-    maximum,
 )
 from onnxlab.shapes.expressions import symbol_atoms
 
@@ -153,14 +153,13 @@ def loop(
             found=f"{len(body.inputs)} inputs and {len(body.outputs)} outputs",
         )
     start = [_start(fact) for fact in carried]
-    iteration = TensorFact(dtypes.INT64, ())
     again = TensorFact(dtypes.BOOL, (), from_items((), [True], "b"))  # or the body would not run
 
-    def run(facts: Sequence[Fact]) -> list[Fact]:
+    def run(iteration: Fact, facts: Sequence[Fact]) -> list[Fact]:
         return ctx.infer(body, [iteration, again, *facts])
 
-    state, found = fixpoint(ctx, start, run)
-    trips = _trips(limit, condition, found[0] if found else UNKNOWN)
+    state, found = fixpoint(ctx, start, partial(run, ITERATION))
+    trips = trip_count(ctx, run, start, state, found[0], (limit, condition))
     scans = [_stacked(ctx, fact, trips, count + slot) for slot, fact in enumerate(found[count + 1 :])]
     return (*state, *scans)
 
@@ -198,17 +197,6 @@ def fixpoint(
 def _widest(fact: Fact) -> Fact:
     """Only the element type, which no iteration may change."""
     return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
-
-
-def _trips(limit: MaybeFact, condition: MaybeFact, again: Fact) -> Dim | None:
-    """The number of iterations where the trip count alone decides it, or the first condition; else None."""
-    first = True if condition is None else scalar(condition)
-    if first is False:
-        return 0
-    trips = scalar(limit)
-    if first is True and scalar(again) is True and isinstance(trips, (int, Expr)):
-        return maximum(trips, 0)
-    return None
 
 
 def _stacked(ctx: InferContext, fact: Fact, trips: Dim | None, slot: int) -> Fact:

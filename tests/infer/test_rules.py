@@ -169,6 +169,56 @@ def test_a_loop_keeps_what_no_iteration_changes() -> None:
     assert found == {"same": "float32[n,4]", "grown": "float32[grown.0,4]", "scans": "float32[scans.0,n,4]"}
 
 
+STEPS = {
+    "n": "count", "more": "more_of", "less": "less_of", "7": "seven", "1": "single", "99": "many",
+    "9223372036854775807": "all", "": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("limit", "compared", "expected"),
+    [
+        ("n", "n", "float32[n,4]"),
+        ("7", "7", "float32[7,4]"),
+        ("n", "more", "float32[n,4]"),
+        ("n", "less", "float32[scans.0,4]"),  # the comparison fails before the count ends
+        ("1", "less", "float32[1,4]"),
+        ("", "7", "float32[7,4]"),
+        ("99", "7", "float32[7,4]"),  # the condition ends it
+        ("9223372036854775807", "7", "float32[7,4]"),
+        ("", "n", "float32[scans.0,4]"),
+        ("", "1", "float32[1,4]"),
+    ],
+)
+def test_a_loop_whose_condition_compares_a_counter_runs_as_often_as_it_counts(
+    limit: str, compared: str, expected: str
+) -> None:
+    """Such as tf2onnx makes of recurrent layers: the counter, as a float, against the number of steps."""
+    graph = parsed("""
+        agraph (float[n, 4] x) => (counted, scans)
+        <int32 zero = {0}, int32 one = {1}, int64 two = {2}, int64 seven = {7}, int64 single = {1}, bool go = {1},
+         int64 many = {99}, int64 all = {9223372036854775807}>
+        {
+            shape = Shape(x)  first = Constant<value_int = 0>()  count = Gather(shape, first)
+            more_of = Add(count, two)  less_of = Sub(count, two)
+            steps = Cast<to = 1>(COMPARED)
+            counted, scans = Loop (LIMIT, go, zero) <
+                body = b (int64 i, bool c, int32 t) => (bool d, int32 u, float[4] o) {
+                    u = Add(t, one)  reached = Cast<to = 1>(u)  number = Cast<to = 1>(i)
+                    in_time = Less(reached, steps)  in_count = Less(number, steps)  d = And(in_time, in_count)
+                    o = Gather(x, t)
+                }
+            >
+        }
+    """.replace("LIMIT", STEPS[limit]).replace("COMPARED", STEPS[compared]))
+    inference = Inference(graph)
+    assert str(inference.fact(graph.resolve_value("scans"))) == expected
+    assert str(inference.fact(graph.resolve_value("counted"))) == "int32[]"
+    assert inference.diagnostics == []
+    body = next(scope for scope in graph.scopes.values() if scope.kind == "subgraph")
+    assert str(inference.fact(body.names["u"]).known) == "u", "what stays is true of any iteration"
+
+
 def test_a_known_condition_takes_its_branch() -> None:
     graph = parsed("""
         agraph (float[n, 4] x) => (y)
