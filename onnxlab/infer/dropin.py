@@ -26,6 +26,9 @@ from onnxlab.infer.types import type_of_fact
 from onnxlab.infer.writer import Writer
 from onnxlab.shapes import Expr
 
+LARGE = 1 << 20
+"""Bytes of a message from which on it is let go at once: to take a small graph apart is a tenth of the work on it."""
+
 
 def infer_shapes(
     model: onnx.ModelProto | bytes, check_type: bool = False, strict_mode: bool = False, data_prop: bool = False
@@ -51,27 +54,32 @@ def infer_shapes(
         )
     if not isinstance(model, (onnx.ModelProto, bytes)):
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
+    data = model if isinstance(model, bytes) else model.SerializeToString()
     copy = onnx.ModelProto()
-    copy.ParseFromString(model if isinstance(model, bytes) else model.SerializeToString())
-    with _inferred(copy, check_type, strict_mode, data_prop) as (graph, inference):
+    copy.ParseFromString(data)
+    with _inferred(copy, check_type, strict_mode, data_prop, at_once=len(data) > LARGE) as (graph, inference):
         Writer(graph, inference).write_scope(graph.main)
     return copy
 
 
 @contextmanager
 def _inferred(
-    model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool
+    model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool, *, at_once: bool = False
 ) -> Iterator[tuple[Glance, Inference]]:
-    """A model inferred as onnx would, for the time of a `with`; raises what onnx raises."""
+    """A model inferred as onnx would, for the time of a `with`; raises what onnx raises.
+
+    Its parts refer to each other, and to the message: they go when Python collects garbage, or `at_once`.
+    """
     refuse_cycles(model)
     graph = Glance(model)
     inference = Inference(graph, Policy(data_prop, "refine", as_onnx=True, cross_check=strict))
     try:
         refuse(graph, inference, check_type, strict)
         yield graph, inference
-    finally:  # parts that refer to each other would keep the message until Python collects garbage
-        inference.take_apart()
-        graph.take_apart()
+    finally:
+        if at_once:
+            inference.take_apart()
+            graph.take_apart()
 
 
 def infer_node_outputs(
