@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -74,10 +75,23 @@ def _scatter(data: Array, where: tuple[Any, ...], updates: Array, reduction: str
     if reduction == "none":
         result[where] = updates
     elif reduction in _REDUCTIONS:
-        _REDUCTIONS[reduction].at(result, where, updates)
+        places = np.broadcast_to(_places(data.shape, where), updates.shape)
+        _REDUCTIONS[reduction].at(result.reshape(-1), places.reshape(-1), updates.reshape(-1))  # the quick case
     else:
         raise ValueError(f"reduction is {reduction!r}: expected none, {', '.join(_REDUCTIONS)}")
     return result
+
+
+def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
+    """Where in a contiguous array of this shape lies what an index of its first axes picks. Raises IndexError."""
+    places: Any = np.zeros((), np.int64)
+    for axis, (index, size) in enumerate(zip(where, shape, strict=False)):
+        if index.size and (index.min() < -size or index.max() >= size):
+            raise _out_of_range("indices", index, size, axis)
+        places = places * size + np.where(index < 0, index + size, index)
+    rest = shape[len(where) :]
+    inside = np.arange(math.prod(rest)).reshape(rest)
+    return np.asarray(places.reshape(*places.shape, *(1,) * len(rest)) * inside.size + inside)
 
 
 @kernel("ScatterElements", since=11)

@@ -33,6 +33,12 @@ def test_scatter(reduction):
         indices[1, 1] = 3
     agree("ScatterElements", data, indices, floats(2, 3, seed=1), opset=18, reduction=reduction)
     agree("ScatterND", data, i64(1, -2, 3).reshape(3, 1), floats(3, 6, seed=1), opset=18, reduction=reduction)
+    rows, columns = np.broadcast_to(np.int32([[2], [0], [-1]]), (3, 6)), np.broadcast_to(i64(3, 1), (5, 2))
+    agree("ScatterElements", data, rows, floats(3, 6, seed=2), opset=18, reduction=reduction)
+    agree("ScatterElements", data, columns, floats(5, 2, seed=2), opset=18, axis=1, reduction=reduction)
+    if reduction != "none":  # the same place more than once
+        agree("ScatterElements", data, rows * 0, floats(3, 6, seed=3), opset=18, reduction=reduction)
+    agree("ScatterND", data, i64(1, -2, 1, -2, 3, 0).reshape(3, 2), floats(3, seed=1), opset=18, reduction=reduction)
 
 
 @pytest.mark.parametrize("batch_dims", [0, 1])
