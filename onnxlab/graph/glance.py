@@ -105,7 +105,7 @@ class GlanceIndex(Index):
         protos = scope.proto.node[:]
         labels = spread(len(protos))
         values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
-        made, left, value_of = {}, [], names.get
+        made, left, value_of, attributes = {}, [], names.get, self.attributes
         for proto, label in zip(protos, labels, strict=True):
             last = ident = last + 1
             inputs: list[Any] = list(map(value_of, proto.input[:]))  # None: absent, from outside, or made later
@@ -119,7 +119,11 @@ class GlanceIndex(Index):
                     values[vid] = UnreadValue(vid, name, scope_id, [(ident, slot)], self)
                 outputs.append(vid)
             node = made[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
-            may_have_bodies = not self._read(ident, proto, bool(inputs))
+            if inputs:
+                may_have_bodies = not self._read(ident, proto)
+            else:
+                found = attributes[ident] = proto.attribute[:]
+                may_have_bodies = not _have_no_graphs(found)
             if may_have_bodies or None in inputs:
                 left.append((node, may_have_bodies))
         self._last_id, self._left = last, left
@@ -127,11 +131,8 @@ class GlanceIndex(Index):
         self.nodes.update(made)
         return list(made.values())
 
-    def _read(self, ident: int, proto: onnx.NodeProto, has_inputs: bool) -> bool:
-        """Read what a new node does; False where it may have bodies."""
-        if not has_inputs:
-            found = self.attributes[ident] = proto.attribute[:]
-            return _have_no_graphs(found)
+    def _read(self, ident: int, proto: onnx.NodeProto) -> bool:
+        """Read what a new node with inputs does; False where it may have bodies."""
         if proto.op_type in _LARGE:
             return False
         given = signature(proto.SerializeToString(), False)
@@ -165,6 +166,8 @@ class GlanceIndex(Index):
 
 
 def _have_no_graphs(attributes: list[onnx.AttributeProto]) -> bool:
+    if len(attributes) == 1:  # as of nearly all Constants
+        return attributes[0].type not in GRAPH_KINDS
     return GRAPH_KINDS.isdisjoint([attribute.type for attribute in attributes])
 
 
