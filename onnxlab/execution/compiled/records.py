@@ -46,7 +46,7 @@ _RECURRENT = (
 )  # fmt: skip
 _FOREST = (
     "kernel", "units", "x", "x_row", "rows", "unit_rows", "nodes", "roots", "trees", "votes", "voted", "targets", "y",
-    "choices", "names", "threshold", "base", "divisor", "aggregate", "pair", "always",
+    "choices", "names", "threshold", "base", "divisor", "aggregate", "pair", "always", "number",
 )  # fmt: skip
 _LOW_BITS = (
     "kernel", "units", "x", "offsets", "places", "y", "rows", "columns", "depth", "weights", "scales", "zeros", "block",

@@ -130,13 +130,14 @@ def test_features(rng, norm):
 
 
 @pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
-@pytest.mark.parametrize("transform", [0, 1, 2])
-def test_tree_ensemble_of_version_5(aggregate, transform):
+@pytest.mark.parametrize(("transform", "number"), [(0, np.float32), (1, np.float32), (2, np.float32), (0, np.float64)])
+def test_tree_ensemble_of_version_5(aggregate, transform, number):
     rng = np.random.default_rng(3)
     recipe = Recipe(21)
-    x = rng.standard_normal((33, 3), dtype=np.float32)
+    x = rng.standard_normal((33, 3)).astype(number)
+    x[7, 0], x[8, 0] = 0.1, np.nextafter(0.1, 1)  # of float32 both are above the split, of float64 one
     x[4, 1] = np.nan
-    split = numpy_helper.from_array(np.array([0.1, -0.3, 0.5, 0.0], np.float32), "splits")
+    split = numpy_helper.from_array(np.array([0.1, -0.3, 0.5, 0.0], number), "splits")
     y = recipe.node(
         "TreeEnsemble", recipe.input("x", x), domain="ai.onnx.ml", n_targets=2, aggregate_function=aggregate,
         post_transform=transform, tree_roots=[0, 3], nodes_featureids=[0, 1, 2, 1],
@@ -145,9 +146,9 @@ def test_tree_ensemble_of_version_5(aggregate, transform):
         nodes_falsenodeids=[2, 1, 3, 5], nodes_falseleafs=[0, 1, 1, 1],
         nodes_missing_value_tracks_true=[0, 1, 0, 0],
         leaf_targetids=[0, 1, 0, 1, 1, 0],
-        leaf_weights=numpy_helper.from_array(rng.standard_normal(6).astype(np.float32), "weights"),
+        leaf_weights=numpy_helper.from_array(rng.standard_normal(6).astype(number), "weights"),
     )  # fmt: skip
     model = recipe.model(y)
     del model.opset_import[2]
     model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
-    check(model, {"x": x}, 1e-6)
+    check(model, {"x": x}, 1e-6 if number == np.float32 else 1e-15)

@@ -24,7 +24,7 @@ from onnxlab.ops.prepared import remembered
 from onnxlab.ops.trees import are_one, are_positive
 
 DOMAIN = "ai.onnx.ml"
-_FLOAT = np.dtype(np.float32)
+_FLOAT, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
 _AGGREGATES = {"SUM": 0, "AVERAGE": 0, "MIN": 1, "MAX": 2}
 _NODES = (
@@ -44,10 +44,15 @@ def _accept(node: NodeView, view: Outlook) -> str:
 
 def _features(binder: Binder, node: NodeView) -> View:
     """X as rows of contiguous features."""
-    x = contiguous(binder.builder, binder.floats(node.inputs[0]))
+    return _in_rows(binder, binder.floats(node.inputs[0]))
+
+
+def _in_rows(binder: Binder, view: View) -> View:
+    x = contiguous(binder.builder, view)
     if len(x.shape) > 2 or not x.size:
         raise UnbindableError(f"X has shape {x.shape}")
-    return x if len(x.shape) == 2 else x.at(0, (1, x.shape[0]), (4 * x.shape[0], 4))
+    item = x.dtype.itemsize
+    return x if len(x.shape) == 2 else x.at(0, (1, x.shape[0]), (item * x.shape[0], item))
 
 
 # -- trees -----------------------------------------------------------------------------------------------------------
@@ -65,14 +70,9 @@ def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], l
     """The tables of a forest, remembered by a key."""
     if forest.members:
         raise UnbindableError("BRANCH_MEMBER")
-    if forest.votes.dtype != np.float32:
-        raise UnbindableError("votes of float64")
-    nodes = np.zeros((len(forest.modes), 4), np.int32)
-    nodes[:, 0] = forest.features * 16 + forest.missing * 8 + forest.modes
-    nodes[:, 1] = forest.values.astype(np.float32).view(np.int32)
-    nodes[:, 2], nodes[:, 3] = forest.true, forest.false
     views = []
-    arrays: tuple[Array, ...] = (nodes, forest.roots.astype(np.int32), forest.votes, forest.voted.astype(np.uint8))
+    roots, voted = forest.roots.astype(np.int32), forest.voted.astype(np.uint8)
+    arrays: tuple[Array, ...] = (_nodes(forest), roots, forest.votes, voted)
     for name, array in zip(("nodes", "roots", "votes", "voted"), arrays, strict=True):
         found = binder.packed.get((*key, name))
         views.append(found or binder.packed.put((*key, name), constant_view(array)))
@@ -80,8 +80,21 @@ def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], l
     return words | {"trees": len(forest.roots), "targets": forest.votes.shape[1], "divisor": bits(1.0)}, views
 
 
+def _nodes(forest: Forest) -> Array:
+    """Three int32 and a number of each node."""
+    number = forest.votes.dtype
+    nodes = np.zeros((len(forest.modes), 2 + number.itemsize // 2), np.int32)
+    nodes[:, 0] = forest.features * 16 + forest.missing * 8 + forest.modes
+    nodes[:, 1], nodes[:, 2] = forest.true, forest.false
+    last = number.itemsize // 4
+    nodes[:, -last:] = forest.values.astype(number).view(np.int32).reshape(-1, last)
+    return nodes
+
+
 def _checked(forest: Forest, x: View) -> None:
-    """The kernel trusts a forest: its features must be there, and its trees end."""
+    """The kernel trusts a forest: its features must be there and as its numbers are, and its trees end."""
+    if forest.votes.dtype != x.dtype:
+        raise UnbindableError(f"votes of {forest.votes.dtype}, X of {x.dtype}")
     inner = forest.modes != LEAF
     if inner.any() and int(forest.features[inner].max()) >= x.shape[1]:
         raise UnbindableError("a feature that X does not have")
@@ -99,6 +112,7 @@ def _run(
     rows = x.shape[0]
     unit = max(1, -(-rows // 32))
     values = {"x": x.where, "x_row": x.strides[0], "rows": rows, "unit_rows": unit, "y": y.where, **words, **extra}
+    values["number"] = x.dtype.itemsize
     work = rows * len(forest.roots) * 40.0
     binder.builder.emit("forest", -(-rows // unit), values, [x, *reads], [y, *writes], work=work)
 
@@ -171,12 +185,13 @@ _PLANTED = (
 def _ensemble_accept(node: NodeView, view: Outlook) -> str:
     if node.attributes.get("post_transform", 0) >= len(_TRANSFORMS):
         return "only the transforms " + ", ".join(_TRANSFORMS)
-    return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT)
+    plain = node.attributes.get("post_transform", 0) == 0
+    return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT or (plain and dtype == _DOUBLE))
 
 
 @rule("TreeEnsemble", domain=DOMAIN, accept=_ensemble_accept, weight=8)
 def tree_ensemble(binder: Binder, node: NodeView) -> None:
-    found, x = node.attributes, _features(binder, node)
+    found, x = node.attributes, _in_rows(binder, binder.view(node.inputs[0]))
     targets = found.get("n_targets", 1)
     lists = [found[name] for name in _PLANTED]
     missing = found.get("nodes_missing_value_tracks_true")
@@ -184,7 +199,7 @@ def tree_ensemble(binder: Binder, node: NodeView) -> None:
     transform = {"post_transform": _TRANSFORMS[found.get("post_transform", 0)]}
     aggregate = _TARGETS[found.get("aggregate_function", 1)]
     plain = transform["post_transform"] == "NONE"
-    y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), np.float32)
+    y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), x.dtype)
     extra: dict[str, Word] = {
         "aggregate": _AGGREGATES[aggregate],
         "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
