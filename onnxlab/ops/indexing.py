@@ -94,6 +94,26 @@ def _places(shape: tuple[int, ...], where: tuple[Any, ...]) -> Array:
     return np.asarray(places.reshape(*places.shape, *(1,) * len(rest)) * inside.size + inside)
 
 
+def _is_repeated(indices: Array, axis: int) -> bool:
+    """Whether an index was expanded along every other axis, to fewer places than each of them stands for."""
+    others = [stride == 0 or size == 1 for stride, size in zip(indices.strides, indices.shape, strict=True)]
+    if indices.ndim == 1 or not indices.size or not all(others[:axis] + others[axis + 1 :]):
+        return False
+    return bool(indices.shape[axis] ** 2 <= indices.size)
+
+
+def _combined_slices(data: Array, indices: Array, updates: Array, axis: int, combine: Any) -> Array:
+    """A copy of `data`, slices of it combined with whole slices of `updates`, one after the other."""
+    result = data.copy()
+    places = indices.reshape(len(indices), -1)[:, 0].tolist()
+    covered = tuple(slice(size) for at, size in enumerate(updates.shape) if at != axis)
+    targets = np.moveaxis(result, axis, 0)
+    for place, update in zip(places, np.moveaxis(updates, axis, 0), strict=True):
+        target = targets[place][covered]
+        combine(target, update, out=target)
+    return result
+
+
 @kernel("ScatterElements", since=11)
 def scatter_elements(data: Array, indices: Array, updates: Array, axis: int = 0, reduction: str = "none") -> Array:
     """A copy of `data` with output[indices[i][j]][j] = updates[i][j] for axis 0, and so on."""
@@ -101,6 +121,8 @@ def scatter_elements(data: Array, indices: Array, updates: Array, axis: int = 0,
     if indices.shape != updates.shape:
         raise ValueError(f"indices have shape {indices.shape}, updates {updates.shape}: expected equal shapes")
     try:
+        if reduction in _REDUCTIONS and _is_repeated(indices, axis):  # as networks on graphs write it
+            return _combined_slices(data, np.moveaxis(indices, axis, 0), updates, axis, _REDUCTIONS[reduction])
         return _scatter(data, tuple(_grid(indices, axis)), updates, reduction)
     except IndexError:
         raise _out_of_range("indices", indices, data.shape[axis], axis) from None

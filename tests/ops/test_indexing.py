@@ -37,7 +37,9 @@ def test_scatter(reduction):
     agree("ScatterElements", data, rows, floats(3, 6, seed=2), opset=18, reduction=reduction)
     agree("ScatterElements", data, columns, floats(5, 2, seed=2), opset=18, axis=1, reduction=reduction)
     if reduction != "none":  # the same place more than once
-        agree("ScatterElements", data, rows * 0, floats(3, 6, seed=3), opset=18, reduction=reduction)
+        places = np.broadcast_to(np.int64([[3], [0], [3]]), (3, 6))
+        agree("ScatterElements", data, places, floats(3, 6, seed=3), opset=18, reduction=reduction)
+        agree("ScatterElements", data, places.T[:5], floats(5, 3, seed=3), opset=18, axis=1, reduction=reduction)
     agree("ScatterND", data, i64(1, -2, 1, -2, 3, 0).reshape(3, 2), floats(3, seed=1), opset=18, reduction=reduction)
 
 
