@@ -8,7 +8,8 @@ with these numbers; where that decides an If, such feeds get a compiler of their
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from onnxlab.execution.compiler import Compiler, FactOf
 from onnxlab.execution.inlining import truth
 from onnxlab.execution.program import Program
+from onnxlab.execution.standins import Key, Made
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.walk import Walker
@@ -25,7 +27,7 @@ _KEPT = 4  # sets of shapes with a compiler
 _SEEN = 64  # sets of shapes remembered that came once
 
 Signature = tuple[tuple[str, tuple[int, ...]], ...]
-Specific = tuple[Compiler, "OrderedDict[Any, Program]"]
+Specific = tuple[Compiler, Made]
 
 
 class Branches:
@@ -44,19 +46,28 @@ class Branches:
         self._open = [value for value in found if truth(general.fact(value)) is None] if general.inlines else []
         self._seen: OrderedDict[Signature, None] = OrderedDict()
         self._known: OrderedDict[Signature, Specific] = OrderedDict()
+        self._awaited: set[Signature] = set()
 
-    def specific(self, arrays: Mapping[str, Any]) -> Specific | None:
-        """The compiler for such feeds, and its programs; None where they decide nothing, or come for the first time."""
+    def specific(
+        self, arrays: Mapping[str, Any], made: Made, later: Callable[[Callable[[], None]], None] | None
+    ) -> Specific | None:
+        """The compiler for such feeds, and its programs; None where they decide nothing, or come for the first time.
+
+        Args:
+            made: the general compiler's programs.
+            later: has something done in the background; None to have it done at once.
+        """
         if not self._open or (signature := self._signature(arrays)) is None:
             return None
         found = self._known.get(signature)
         if found is None and signature in self._seen:
             del self._seen[signature]
-            found = self._made(arrays)
-            if found is not None:
-                self._known[signature] = found
-            while len(self._known) > _KEPT:
-                self._known.popitem(last=False)
+            if later is None:
+                self._make(signature)
+            else:
+                self._awaited.add(signature)
+                later(partial(self._make, signature, made))
+            found = self._known.get(signature)
         elif found is None:
             self._seen[signature] = None
             while len(self._seen) > _SEEN:
@@ -65,7 +76,8 @@ class Branches:
 
     def waits(self, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of such feeds may get a compiler of its own, that of this one was none."""
-        return bool(self._open) and self._signature(arrays) in self._seen
+        signature = self._signature(arrays) if self._open else None
+        return signature in self._seen or signature in self._awaited
 
     def _signature(self, arrays: Mapping[str, Any]) -> Signature | None:
         """The shapes, None where something else than inputs is fed, or a feed is no array."""
@@ -76,27 +88,35 @@ class Branches:
             return None
         return tuple([(name, array.shape) for name, array in arrays.items()])
 
-    def _made(self, arrays: Mapping[str, Any]) -> Specific | None:
-        general = self._general
+    def _make(self, signature: Signature, asked: Mapping[Key, Program] | None = None) -> None:
+        """Make the compiler for feeds of these shapes, and the programs that were asked for of them."""
+        self._awaited.discard(signature)
+        general, shapes = self._general, dict(signature)
         with self._graph.lock:
             if self._graph.snapshot() is not general.snapshot:
-                return None
-            fact = _facts(self._graph, general, arrays)
+                return
+            fact = _facts(self._graph, general, shapes)
         if all(truth(fact(value)) is None for value in self._open):
             self._open = []  # it is for the elements to decide
-            return None
-        return Compiler(general.snapshot, general.providers, fact, general.steps, general.folder), OrderedDict()
+            return
+        compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder)
+        compiler.notes.update(general.notes)
+        compiler.main.ids = general.main.ids
+        keys = [key for key in list(asked or ()) if set(key[0]) == shapes.keys()]
+        self._known[signature] = compiler, OrderedDict((key, compiler.program(*key)) for key in keys)
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
 
 
-def _facts(graph: ModelGraph, general: Compiler, arrays: Mapping[str, Any]) -> FactOf:
+def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int, ...]]) -> FactOf:
     """What inference finds for inputs of these shapes, and of values inside functions what holds for any."""
     walker, frame, main = Walker(graph), Frame(), graph.main
     for value in main.inputs:
         record = graph.values[value]
         fact = walker.sources.fact(record)
-        array = arrays.get(record.name)
-        if array is not None and isinstance(fact, TensorFact):
-            fact = TensorFact(fact.elem_type, array.shape)
+        shape = shapes.get(record.name)
+        if shape is not None and isinstance(fact, TensorFact):
+            fact = TensorFact(fact.elem_type, shape)
         frame.set(value, fact)
     walker.walk_scope(frame, main)
     found = frame.facts

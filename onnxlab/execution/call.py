@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution import blas, worker
+from onnxlab.execution.compiled import background
 from onnxlab.execution.executor import Run, run_program
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.program import Program
@@ -80,7 +81,7 @@ class Call:
         threads, progress, position = self.threads, self.progress, self.position
 
         def limited() -> Any:
-            with np.errstate(all="ignore"), blas.limited(threads):
+            with background.run(), np.errstate(all="ignore"), blas.limited(threads):
                 return work()
 
         if expected < QUICK and progress is None:

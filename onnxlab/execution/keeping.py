@@ -33,6 +33,7 @@ class Plan:
         maker: {slot: number of the instruction}.
         made: id of a value that an instruction makes, by its number; 0 for none.
         number: {node id: number of the instruction}, for steps of one node.
+        parts: ids of values that steps of several nodes make.
     """
 
     snapshot: Snapshot
@@ -43,6 +44,7 @@ class Plan:
     maker: Mapping[int, int]
     made: tuple[int, ...]
     number: Mapping[int, int]
+    parts: frozenset[int]
 
     def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> list[int]:
         """Numbers of the instructions that must run for the outputs; what they read and the store has is put into the
@@ -73,9 +75,8 @@ class Plan:
         return sum(map(seconds.get, made, repeat(inf)))
 
 
-def make_plan(compiler: Compiler, feeds: Sequence[str], outputs: Sequence[str]) -> Plan:
-    """The plan of a program from `feeds` to `outputs`; raises as `Compiler.program`."""
-    program = compiler.program(feeds, outputs, keep=True)
+def plan_of(compiler: Compiler, program: Program) -> Plan:
+    """The plan of a program in which every value stays readable."""
     ids = compiler.main.ids
     values = [0] * len(program.template)
     for name, slot in program.slots.items():
@@ -92,15 +93,17 @@ def make_plan(compiler: Compiler, feeds: Sequence[str], outputs: Sequence[str]) 
         {slot: number for number, i in enumerate(instructions) for slot in i.results if slot > 0},
         tuple(values[max(i.results, default=0)] for i in instructions),
         {i.step.node: number for number, i in enumerate(instructions) if i.step.node},
+        frozenset([values[slot] for i in instructions if not i.step.node for slot in i.results if slot > 0]),
     )
 
 
 def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
-    """The plan for a later snapshot, None where a new one has to be made: the structure is not the same."""
+    """The plan for a later snapshot, None where a new one has to be made: the structure is not the same, or the node
+    or initializer that changed may be in a part of several nodes."""
     old, new = plan.snapshot, compiler.snapshot
     if old is new:
         return plan
-    if not _alike(old, new):
+    if len(compiler.providers) > 1 or not _alike(old, new):
         return None
     program = plan.program
     template, instructions, rows = program.template, program.instructions, program.rows
@@ -183,9 +186,7 @@ def _changed(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[NodeView]
 
 
 def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:
-    """The step of one node, where the last provider is the only one."""
-    if len(compiler.providers) > 1:
-        return None
+    """The step of one node, by the only provider."""
     provider = compiler.providers[0]
     inputs = compiler.main.reads(view)
     part = Part(provider.name, (view,), inputs, tuple(filter(None, view.outputs)))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.call import Call
 from onnxlab.execution.compiler import Compiler
-from onnxlab.execution.keeping import Plan, adapted, make_plan
+from onnxlab.execution.keeping import Plan, adapted, plan_of
+from onnxlab.execution.program import Program
 from onnxlab.execution.recorder import Recorder
 from onnxlab.execution.store import State, ValueStore, new_stamp, same
 from onnxlab.graph.modelgraph import ModelGraph
@@ -22,7 +24,8 @@ class KeptRuns:
     """Runs of one graph over one store.
 
     Args:
-        check: raises FeedError where what is asked for needs an input that is not fed.
+        make: the program of a compiler in which every value stays readable; raises FeedError where what is asked for
+            needs an input that is not fed.
 
     Attributes:
         plans: the newest plans, by what is fed and asked for.
@@ -32,9 +35,9 @@ class KeptRuns:
         self,
         graph: ModelGraph,
         store: ValueStore,
-        check: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], None],
+        make: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], Program],
     ) -> None:
-        self._check = check
+        self._make = make
         self._graph = graph
         self._store = store
         self.plans: OrderedDict[tuple[tuple[str, ...], tuple[str, ...]], Plan] = OrderedDict()
@@ -62,6 +65,8 @@ class KeptRuns:
         program = plan.program
         frame = program.frame([fed[ids[name]][0] for name in arrays])
         numbers = plan.select(state, stale - fed.keys(), frame)
+        if not plan.parts.isdisjoint(stale):  # what was edited may be in them: equal inputs say nothing
+            state = replace(state, dirty=state.dirty | (plan.parts & stale))
         constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
         recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
         rows = [program.rows[number] for number in numbers]
@@ -102,8 +107,7 @@ class KeptRuns:
             plan = self.plans.get(key)
             plan = adapted(plan, compiler) if plan is not None else None
             if plan is None:
-                self._check(compiler, feeds, outputs)
-                plan = make_plan(compiler, feeds, outputs)
+                plan = plan_of(compiler, self._make(compiler, feeds, outputs))
             self.plans[key] = plan
             self.plans.move_to_end(key)
             while len(self.plans) > _PLANS:

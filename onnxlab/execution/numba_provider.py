@@ -10,8 +10,6 @@ background thread. Numba itself is imported only by the process that compiles.
 from __future__ import annotations
 
 import importlib
-import os
-import threading
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -22,7 +20,6 @@ from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.detours import around, failure_of
 from onnxlab.execution.compiled.packing import SharedConstants
 from onnxlab.execution.executor import ProgramBody
-from onnxlab.execution.folding import Folder
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.program import assemble
 from onnxlab.execution.provider import Part, PartitionView, Step, SubgraphClaim
@@ -53,16 +50,6 @@ def _rules() -> Callable[[NodeView], Any]:
     return importlib.import_module("onnxlab.execution.compiled.rules.registry").find  # type: ignore[no-any-return]
 
 
-_prepared = threading.Event()
-
-
-def _prepare() -> None:
-    _rules()
-    background.rest()
-    importlib.import_module("onnxlab.execution.compiled.region").engine.start()
-    _prepared.set()
-
-
 class NumbaProvider:
     """Runs regions of nodes with compiled kernels.
 
@@ -83,20 +70,13 @@ class NumbaProvider:
         self.background = background
         self.precise = precise
         self.least = least
-        self._asked = 0
         self._constants = SharedConstants()
-        self._known: tuple[PartitionView | None, frozenset[str]] = None, frozenset()
-
-    @property
-    def prepared(self) -> bool:
-        """Whether all is imported and loaded that claiming nodes and running them takes."""
-        return not self.background or _prepared.is_set()
 
     def prepare(self) -> None:
-        """See to that, in the background."""
-        if self._asked != os.getpid():  # a forked child has no background thread of its parent's
-            self._asked = os.getpid()
-            background.do(_prepare)
+        """Import and load all that claiming nodes and running them takes."""
+        _rules()
+        background.rest()
+        importlib.import_module("onnxlab.execution.compiled.region").engine.start()
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
@@ -105,13 +85,12 @@ class NumbaProvider:
             for node in view.nodes:
                 view.refuse(node, "too little to do to be worth compiling")
             return []
-        self._known = view, frozenset(claims.names)
+        view.notes[self] = frozenset(claims.names)
         return [SubgraphClaim(tuple(claims.taken))]
 
     def compile(self, part: Part, view: PartitionView) -> Any:
         """A region. Raises OnnxlabError where NumPy, which it starts with, cannot run it."""
-        seen, known = self._known
-        return self._region(part, view, known if seen is view else frozenset())
+        return self._region(part, view, view.notes.get(self, frozenset()))
 
     def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
         """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
@@ -132,7 +111,9 @@ class NumbaProvider:
         def program() -> Any:
             return assemble(steps(), part.inputs, part.outputs, view.constant, "a region")
 
-        fallback = ProgramBody(part.inputs, part.outputs, (), (), program, Folder())
+        fallback = ProgramBody(part.inputs, part.outputs, (), (), program, view.scope.compiler.folder)
+        if background.is_here():
+            _ = fallback.program  # the first run of the region needs it, and somebody may wait for that
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         return Region(
@@ -169,7 +150,7 @@ class _Claims:
         self._made: set[str] = set()  # names that the region computes
         self.taken: dict[int, None] = {}
         self.weight = 0
-        found = [node for node in view.nodes if self._takes(node)]
+        found = [node for node in background.paced(view.nodes) if self._takes(node)]
         needed: set[str] = {name for node in found for name in node.inputs}
         chosen = {node.id for node in found}
         for node in reversed(view.nodes):  # what is known is taken only for those that read it

@@ -12,14 +12,12 @@ from onnxlab.execution.folding import Folder
 from onnxlab.execution.keeping import same_names
 from onnxlab.execution.program import Program
 from onnxlab.execution.provider import Provider
+from onnxlab.execution.standins import Made, StandIns
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.ops import registry
 
 _PROGRAMS = 16  # kept per version of the model
-_BRANCHES = "branches"  # note of a compiler
-
-Made = OrderedDict[Any, Program]
-"""{(names of feeds, names of outputs): program} of one compiler."""
+_BRANCHES, _KEEPING, _VERSION = "branches", "keeping", "version"  # notes of a compiler
 
 
 class Programs:
@@ -27,13 +25,14 @@ class Programs:
 
     Args:
         graph: the model.
-        providers: in order of preference; those that are not `prepared` are left out until they are.
+        providers: in order of preference.
         fact: what inference knows of a value id.
         check: may refuse a program from these feeds to these outputs.
-        doubt: called where kept plans no longer hold; with True where kept values do not either.
+        doubt: called where other plans than those kept are better; with True where kept values do not hold either.
 
     Attributes:
         steps: of nodes, for all versions of the graph.
+        standins: of programs that take a while to be made.
         folder: what constants made in all versions.
         compiled: the newest compiler and its programs.
     """
@@ -49,13 +48,13 @@ class Programs:
         self.graph = graph
         self.providers = tuple(providers)
         self.steps = StepCache()
+        self.standins = StandIns(self.providers)
         self.folder = Folder()
         self.compiled: tuple[Compiler, Made] | None = None
         self._fact = fact
         self._check = check
         self._doubt = doubt
         self._generation = registry.generation()
-        self._prepared = False
 
     def current(self) -> tuple[Compiler, Made]:
         """The compiler of the model as it is now, and the programs that it has made."""
@@ -63,38 +62,43 @@ class Programs:
             snapshot = self.graph.snapshot()
             if self._generation != registry.generation():  # custom operators came or went
                 self._generation = registry.generation()
-                self.steps.clear()
+                self.forget_steps()
                 self.compiled = None
                 self._doubt(True)
-            providers = self.providers if self._prepared else self._at_hand()
             before = self.compiled
-            if before is not None and before[0].snapshot is snapshot and before[0].providers == providers:
+            if self.standins.news:
+                self.standins.news = False
+                self._doubt(False)
+                if before is not None:
+                    before[0].ready.clear()
+            if before is not None and before[0].snapshot is snapshot:
                 return before
-            compiler = Compiler(snapshot, providers, self._fact, self.steps, self.folder)
+            compiler = Compiler(snapshot, self.providers, self._fact, self.steps, self.folder)
+            compiler.notes[_VERSION] = self.graph.version
             if before is not None:
                 self.folder.turn()
-                if before[0].providers != providers:
-                    self._doubt(False)
                 if same_names(before[0].snapshot, snapshot):
                     compiler.main.ids = before[0].main.ids
             self.compiled = compiler, OrderedDict()
             return self.compiled
 
-    def _at_hand(self) -> tuple[Provider, ...]:
-        """The providers that can be used now."""
-        found = tuple([each for each in self.providers if getattr(each, "prepared", True)])
-        self._prepared = found == self.providers
-        return found
+    def forget_steps(self) -> None:
+        """Make steps anew from now on; who is still making a program of before puts none of its own among them."""
+        self.steps = StepCache()
 
     def prepare(self) -> None:
-        """After a run: have those providers made ready that it had to do without."""
-        for provider in self.providers:
-            if not getattr(provider, "prepared", True):
-                provider.prepare()  # type: ignore[attr-defined]
+        """After a run: have the programs made that others stood in for."""
+        self.standins.begin()
+
+    def watching(self, compiler: Compiler, watched: Mapping[int, tuple[tuple[str, int], ...]]) -> Compiler:
+        """A compiler of the same model for one run, whose bodies show these values (see `Compiler`)."""
+        providers = self.standins.compiler(compiler).providers
+        return Compiler(compiler.snapshot, providers, self._fact, watched=watched)
 
     def for_shapes(self, compiler: Compiler, made: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
         """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
-        return self._branches(compiler).specific(arrays) or (compiler, made)
+        later = self.standins.later if self.standins.wanted else None
+        return self._branches(compiler).specific(arrays, made, later) or (compiler, made)
 
     def settled(self, compiler: Compiler, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of feeds of these shapes will be by the same program."""
@@ -106,12 +110,22 @@ class Programs:
             found = compiler.notes[_BRANCHES] = Branches(self.graph, compiler)
         return found
 
-    def program(self, compiler: Compiler, made: Made, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
-        """The program of a compiler from `feeds` to `outputs`; `made` holds those that it has made."""
-        program = made.get((feeds, outputs))
+    def program(
+        self, compiler: Compiler, made: Made, feeds: tuple[str, ...], outputs: tuple[str, ...], keep: bool = False
+    ) -> Program:
+        """The program of a compiler from `feeds` to `outputs`, or what stands in for it; `made` holds those that it
+        has made. With `keep`, every value in between stays readable."""
+        key = (feeds, outputs, keep)
+        program = made.get(key)
         if program is None:
             self._check(compiler, feeds, outputs)
-            program = made[feeds, outputs] = compiler.program(feeds, outputs)
+            version, graph = compiler.notes.get(_VERSION), self.graph
+            program = made[key] = self.standins.program(compiler, made, key, lambda: graph.version == version)
             while len(made) > _PROGRAMS:
                 made.popitem(last=False)
         return program
+
+    def kept(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
+        """The program in which every value stays readable, or what stands in for it."""
+        made = compiler.notes.setdefault(_KEEPING, OrderedDict())
+        return self.program(compiler, made, feeds, outputs, keep=True)

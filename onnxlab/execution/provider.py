@@ -108,6 +108,7 @@ class PartitionView:
         reads: names that a node reads, captures of its bodies included.
         refusals: {node id: reason}; a provider says here why it leaves a node (see `refuse`).
         scope: the compiler's own knowledge of the scope, for providers that run bodies and functions.
+        notes: what a provider, the key, remembers from its claims until it compiles.
     """
 
     nodes: tuple[NodeView, ...]
@@ -119,6 +120,7 @@ class PartitionView:
     refusals: dict[int, str] = field(default_factory=dict)
     scope: Any = None
     keep: bool = False
+    notes: dict[Any, Any] = field(default_factory=dict)
 
     def refuse(self, node: NodeView, reason: str) -> None:
         """Tell people why a node is not claimed."""
@@ -129,8 +131,9 @@ class Provider(Protocol):
     """Something that can run nodes.
 
     One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls;
-    one with `own_threads`, as also its compiled parts may have, does not need those of BLAS. One that is not `prepared`
-    is left out; after the run, `prepare()` is called, which may go on in the background.
+    one with `own_threads`, as also its compiled parts may have, does not need those of BLAS. One whose
+    `background` is true is not waited for: after a run that had to do without it, a background thread calls its
+    `prepare()`, which may be called often, and then has it claim and compile.
     """
 
     @property

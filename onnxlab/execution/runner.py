@@ -74,7 +74,7 @@ class Runner:
         self._requests = Requests(graph, self.store, fact)
         self._fact = fact or self._requests.declared
         self._programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, self._doubt)
-        self._kept = KeptRuns(graph, self.store, self._requests.check_missing)
+        self._kept = KeptRuns(graph, self.store, self._programs.kept)
         self._others: dict[Any, Runner] = {}
 
     def _doubt(self, values: bool) -> None:
@@ -110,7 +110,7 @@ class Runner:
         """Follow an edit: what depends on it is no longer fresh. Register it as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
-            self._programs.steps.clear()
+            self._programs.forget_steps()
 
     def partition(
         self,
@@ -185,8 +185,7 @@ class Runner:
             arrays = self._kept.completed(compiler, state, arrays, names)
         if inner:
             watched = watching.by_scope(inner)
-            compiler = Compiler(compiler.snapshot, compiler.providers, self._fact, watched=watched)
-            programs = OrderedDict()
+            compiler, programs = self._programs.watching(compiler, watched), OrderedDict()
         general = compiler
         if not (keep or inner):
             compiler, programs = self._programs.for_shapes(compiler, programs, arrays)

@@ -7,10 +7,13 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import SimpleQueue
 from types import ModuleType
+from typing import TypeVar
+
+T = TypeVar("T")
 
 _jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
 _pending = 0
@@ -24,7 +27,10 @@ _LOOK = 5e-4
 _REST = 4.0
 """How many times as long as it worked it then rests."""
 _LONGEST_REST = 0.05
+_STRIDE = 16
+"""Items of a loop between two looks at the clock."""
 _SEES = sys.platform != "win32"  # there the processor's time is told in steps of 16 ms
+_runs: set[object] = set()  # those under way
 _rested = 0.0  # what the thread had worked when it last rested
 
 _POLITE = 5e-5
@@ -61,9 +67,33 @@ def rest() -> None:
         if spent > _SPELL:
             before = time.process_time()
             time.sleep(_LOOK)
-            if not _SEES or time.process_time() - before > _LOOK / 4:
+            # a run may be kept from the processor by another process, or by us
+            if _runs or not _SEES or time.process_time() - before > _LOOK / 4:
                 time.sleep(min(_REST * spent, _LONGEST_REST))
             _rested = time.thread_time()
+
+
+@contextmanager
+def run() -> Iterator[None]:
+    """While somebody waits for what is in the block, the background thread rests."""
+    token = object()
+    _runs.add(token)
+    try:
+        yield
+    finally:
+        _runs.discard(token)
+
+
+def paced(items: Iterable[T]) -> Iterable[T]:
+    """The items, for a loop; in the background thread with rests between them."""
+    return _resting(items) if is_here() else items
+
+
+def _resting(items: Iterable[T]) -> Iterator[T]:
+    for number, item in enumerate(items):
+        if number % _STRIDE == 0:
+            rest()
+        yield item
 
 
 class _BetweenImports:
@@ -119,6 +149,7 @@ def _forget() -> None:
     """A forked child has no background thread."""
     global _thread, _pending, _jobs, _settled
     _thread, _pending = None, 0
+    _runs.clear()
     _jobs, _settled = SimpleQueue(), threading.Condition()
 
 

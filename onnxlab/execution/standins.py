@@ -1,0 +1,136 @@
+"""Programs that others stand in for, until a background thread has made them: nobody waits for a provider's compiler.
+
+A provider whose `background` is true takes a while to claim and compile. A program with it is asked for like any other;
+the program of the other providers runs in its place until it is there. What the model was changed under is thrown away.
+After an edit a program that was made quickly the last time is made at once.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from math import inf
+from time import thread_time
+
+from onnxlab.execution.compiled import background
+from onnxlab.execution.compiler import Compiler
+from onnxlab.execution.program import Program
+from onnxlab.execution.provider import Provider
+
+Key = tuple[tuple[str, ...], tuple[str, ...], bool]
+"""(names of feeds, names of outputs, whether every value stays readable)."""
+
+Made = OrderedDict[Key, Program]
+"""The programs of one compiler, stand-ins among them."""
+
+_NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own
+_QUICKLY = 20e-3
+"""Seconds of the processor that a program may take to be made while somebody waits for it."""
+_TIMES = 64  # programs whose making was timed
+
+
+class StandIns:
+    """Programs of one graph that are to be made in the background.
+
+    Args:
+        providers: in order of preference.
+
+    Attributes:
+        news: whether programs were made since somebody last set it to False.
+    """
+
+    def __init__(self, providers: Sequence[Provider]) -> None:
+        self._others = tuple([each for each in providers if not getattr(each, "background", False)])
+        self._slow = frozenset(providers).difference(self._others) if self._others else frozenset()
+        self.news = False
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._asked = 0  # the process in which they are to be done; a forked child has no background thread
+        self._hopeless = False
+        self._times: OrderedDict[Key, float] = OrderedDict()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether some of the providers are not waited for."""
+        return bool(self._slow)
+
+    def compiler(self, compiler: Compiler) -> Compiler:
+        """The compiler of the same model by the providers that nobody waits for."""
+        if not self._slow:
+            return compiler
+        found: Compiler | None = compiler.notes.get(_NOTE)
+        if found is None:
+            found = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder)
+            found.main.ids = compiler.main.ids
+            compiler.notes[_NOTE] = found
+        return found
+
+    def program(self, compiler: Compiler, made: Made, key: Key, current: Callable[[], bool]) -> Program:
+        """A program of a compiler, or its stand-in; then the program will be put into `made` when it is ready.
+
+        Args:
+            current: whether the model is still the one that the compiler is for.
+
+        Raises:
+            as `Compiler.program`.
+        """
+        if self._slow.isdisjoint(compiler.providers) or self._times.get(key, inf) <= _QUICKLY:
+            return self._timed(compiler, key)
+        program = self.compiler(compiler).program(*key)
+
+        def make() -> None:
+            if current():
+                found = self._timed(compiler, key)
+                if current() and key in made:  # facts that it asked for may be of a later model
+                    made[key] = found
+
+        made[key] = program  # before the job, which replaces it
+        self.later(make)
+        return program
+
+    def later(self, job: Callable[[], None]) -> None:
+        """Have something done in the background, after the run."""
+        if not self._hopeless:
+            self._jobs.append(job)
+
+    def begin(self) -> None:
+        """After a run: have done what was asked for. The first run is not to share its processor with a compiler."""
+        if not self._jobs or self._asked == os.getpid():
+            return
+        this = weakref.ref(self)
+
+        def job() -> None:
+            found = this()
+            if found is not None:
+                found._work()
+
+        self._asked = os.getpid()
+        try:
+            background.do(job)
+        except BaseException:
+            self._asked = 0
+            raise
+
+    def _work(self) -> None:
+        """Make what is wanted, in the background thread."""
+        self._asked = 0  # who asks for more from now on asks again
+        try:
+            for provider in self._slow:
+                provider.prepare()  # type: ignore[attr-defined]
+        except BaseException:
+            self._hopeless = True
+            self._jobs.clear()
+            raise
+        while self._jobs:
+            self._jobs.popleft()()
+            self.news = True
+
+    def _timed(self, compiler: Compiler, key: Key) -> Program:
+        began = thread_time()
+        program = compiler.program(*key)
+        if self._slow:
+            self._times[key] = thread_time() - began
+            while len(self._times) > _TIMES:
+                self._times.popitem(last=False)
+        return program
