@@ -7,11 +7,13 @@ change of any of these means another file.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import os
 import platform
 import re
+import shutil
 import stat
 import sys
 import tempfile
@@ -36,7 +38,7 @@ def folder() -> Path:
     """Where compiled kernels are kept; made when it is not there.
 
     It is $ONNXLAB_CACHE, else $XDG_CACHE_HOME/onnxlab, else ~/.cache/onnxlab; where that cannot be had for ourselves
-    alone, a folder of this process that is lost with the machine's temporary files.
+    alone, a folder of this process, which goes with it.
     """
     chosen = os.environ.get(FOLDER_VARIABLE)
     try:
@@ -47,7 +49,14 @@ def folder() -> Path:
             raise PermissionError(f"{own} is not ours alone")
     except (OSError, RuntimeError):  # RuntimeError: there is no home
         own = Path(tempfile.mkdtemp(prefix="onnxlab-kernels-"))
+        atexit.register(_remove, own, os.getpid())
     return own
+
+
+def _remove(own: Path, process: int) -> None:
+    """Remove a process's folder; not where a fork of it ends."""
+    if os.getpid() == process:
+        shutil.rmtree(own, ignore_errors=True)
 
 
 def _is_private(path: Path) -> bool:

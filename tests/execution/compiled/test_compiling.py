@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -154,3 +155,12 @@ def test_a_kernel_depends_on_the_files_that_it_is_made_of():
     assert {"elementwise.py", "operations.py", "lanes.py", "vector_math.py", "host.py", "compiling.py"} <= names
     assert not names & {"gemm.py", "rows.py", "recurrent.py"}
     assert len({cache.version(name) for name in (*MODULES, INTERPRETER)}) == len(MODULES) + 1
+
+
+def test_a_folder_of_the_process_goes_with_it(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where the cache should be")
+    code = "from onnxlab.execution.compiled import cache; own = cache.folder(); assert own.is_dir(); print(own)"
+    environment = {**os.environ, "ONNXLAB_CACHE": str(tmp_path / "taken"), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert not Path(done.stdout.strip()).exists()
