@@ -105,11 +105,10 @@ def _is_repeated(indices: Array, axis: int) -> bool:
 def _combined_slices(data: Array, indices: Array, updates: Array, axis: int, combine: Any) -> Array:
     """A copy of `data`, slices of it combined with whole slices of `updates`, one after the other."""
     result = data.copy()
-    places = indices.reshape(len(indices), -1)[:, 0].tolist()
-    covered = tuple(slice(size) for at, size in enumerate(updates.shape) if at != axis)
-    targets = np.moveaxis(result, axis, 0)
-    for place, update in zip(places, np.moveaxis(updates, axis, 0), strict=True):
-        target = targets[place][covered]
+    targets, slices = result.swapaxes(0, axis), updates.swapaxes(0, axis)
+    targets = targets[(slice(None), *map(slice, slices.shape[1:]))]
+    for place, update in zip(indices.reshape(len(indices), -1)[:, 0].tolist(), slices, strict=True):
+        target = targets[place]
         combine(target, update, out=target)
     return result
 
@@ -122,7 +121,7 @@ def scatter_elements(data: Array, indices: Array, updates: Array, axis: int = 0,
         raise ValueError(f"indices have shape {indices.shape}, updates {updates.shape}: expected equal shapes")
     try:
         if reduction in _REDUCTIONS and _is_repeated(indices, axis):  # as networks on graphs write it
-            return _combined_slices(data, np.moveaxis(indices, axis, 0), updates, axis, _REDUCTIONS[reduction])
+            return _combined_slices(data, indices.swapaxes(0, axis), updates, axis, _REDUCTIONS[reduction])
         return _scatter(data, tuple(_grid(indices, axis)), updates, reduction)
     except IndexError:
         raise _out_of_range("indices", indices, data.shape[axis], axis) from None
