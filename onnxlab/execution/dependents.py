@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
 
+_FEW = 8  # sets of values whose dependents are remembered
+
 
 class Dependents:
     """Walks from values to what is made of them. The graph's lock must be held."""
@@ -15,6 +17,7 @@ class Dependents:
         self._graph = graph
         self._version = graph.version
         self._made: dict[int, tuple[int, ...]] = {}  # by value id: what the nodes make that read it
+        self._found: dict[frozenset[int], frozenset[int]] = {}
 
     def follow(self, commit: GraphCommit) -> None:
         """Keep what is remembered over a commit after which every node reads and makes what it did."""
@@ -23,11 +26,21 @@ class Dependents:
         if self._version == commit.version - 1 and not wires and touched.scopes <= {main}:
             self._version = commit.version
 
-    def of(self, values: Iterable[int]) -> set[int]:
+    def of(self, values: Iterable[int]) -> frozenset[int]:
         """Ids of the values of the main graph that depend on any of `values`, through bodies too."""
         if self._version != self._graph.version:
             self._version = self._graph.version
             self._made.clear()
+            self._found.clear()
+        asked = frozenset(values)
+        found = self._found.get(asked)
+        if found is None:
+            if len(self._found) >= _FEW:
+                self._found.clear()
+            found = self._found[asked] = frozenset(self._walk(asked))
+        return found
+
+    def _walk(self, values: Iterable[int]) -> set[int]:
         known, found = self._made, set[int]()
         waiting = [value for value in values if value in self._graph.values]
         while waiting:

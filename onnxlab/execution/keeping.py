@@ -7,7 +7,7 @@ the graph's structure makes a new one. So the cost of a run after an edit is tha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import repeat
 from math import inf
 from typing import Any
@@ -15,9 +15,40 @@ from typing import Any
 from onnxlab.execution.compiler import Compiler
 from onnxlab.execution.program import Instruction, Program
 from onnxlab.execution.provider import Part, Step
+from onnxlab.execution.recording import StepRow, Steps, step_row
 from onnxlab.execution.store import State
 from onnxlab.graph.snapshot import NodeView, Snapshot
 from onnxlab.ops.prepared import mark_constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """What has to run where some values are stale.
+
+    Attributes:
+        stale: value ids.
+        steps: to run.
+        values: id of a value that each of them makes; 0 for none.
+        border: (slot, value id) of what they, or those who asked, read of what is kept.
+    """
+
+    stale: frozenset[int]
+    steps: Steps
+    values: tuple[int, ...]
+    border: tuple[tuple[int, int], ...]
+
+    def fill(self, frame: list[Any], arrays: Mapping[int, Any]) -> bool:
+        """Put what is kept into a frame; False where something is not there any more."""
+        try:
+            for slot, value in self.border:
+                frame[slot] = arrays[value]
+        except KeyError:
+            return False
+        return True
+
+    def expected(self, seconds: Mapping[int, float]) -> float:
+        """Seconds that the steps took when they last ran; infinite where one never did."""
+        return sum(map(seconds.get, self.values, repeat(inf)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +65,8 @@ class Plan:
         made: id of a value that an instruction makes, by its number; 0 for none.
         number: {node id: number of the instruction}, for steps of one node.
         parts: ids of values that steps of several nodes make.
+        rows: of the instructions.
+        last: the last selection, if any: most edits are like the one before.
     """
 
     snapshot: Snapshot
@@ -45,12 +78,25 @@ class Plan:
     made: tuple[int, ...]
     number: Mapping[int, int]
     parts: frozenset[int]
+    rows: Sequence[StepRow]
+    last: list[Selection] = field(default_factory=list)
 
-    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> list[int]:
-        """Numbers of the instructions that must run for the outputs; what they read and the store has is put into the
-        frame."""
+    def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> Selection:
+        """What must run for the outputs; what that reads and the store has is put into the frame.
+
+        The last selection does where the same is stale: should something be there by now that it makes, the run finds
+        that out.
+        """
+        for selection in self.last[:]:
+            if (selection.stale is stale or selection.stale == stale) and selection.fill(frame, state.arrays):
+                return selection
+        found = self._walk(state, stale, frame)
+        self.last[:] = [found]
+        return found
+
+    def _walk(self, state: State, stale: frozenset[int], frame: list[Any]) -> Selection:
         program, values, arrays, makers = self.program, self.values, state.arrays, self.maker
-        chosen: set[int] = set()
+        chosen, border = set[int](), []
         waiting = [slot for slot in program.output_slots if frame[slot] is None]
         seen = set(waiting)
         while waiting:
@@ -58,6 +104,7 @@ class Plan:
             value = values[slot]
             if value in arrays and value not in stale:
                 frame[slot] = arrays[value]
+                border.append((slot, value))
                 continue
             number = makers.get(slot)
             if number is None or number in chosen:
@@ -67,12 +114,9 @@ class Plan:
                 if frame[read] is None and read not in seen:
                     seen.add(read)
                     waiting.append(read)
-        return sorted(chosen)
-
-    def expected(self, numbers: Sequence[int], seconds: Mapping[int, float]) -> float:
-        """Seconds that these instructions took when they last ran; infinite where one never did."""
-        made = map(self.made.__getitem__, numbers)
-        return sum(map(seconds.get, made, repeat(inf)))
+        numbers = sorted(chosen)
+        steps = Steps([program.instructions[number] for number in numbers], [self.rows[number] for number in numbers])
+        return Selection(stale, steps, tuple([self.made[number] for number in numbers]), tuple(border))
 
 
 def plan_of(compiler: Compiler, program: Program) -> Plan:
@@ -94,6 +138,7 @@ def plan_of(compiler: Compiler, program: Program) -> Plan:
         tuple(values[max(i.results, default=0)] for i in instructions),
         {i.step.node: number for number, i in enumerate(instructions) if i.step.node},
         frozenset([values[slot] for i in instructions if not i.step.node for slot in i.results if slot > 0]),
+        tuple(step_row(i, values[i.result]) for i in instructions),
     )
 
 
@@ -106,7 +151,7 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
     if len(compiler.providers) > 1 or not _alike(old, new):
         return None
     program = plan.program
-    template, instructions, rows = program.template, program.instructions, program.rows
+    template, instructions, rows, kept = program.template, program.instructions, program.rows, plan.rows
     changed = _changed(old.main.nodes, new.main.nodes)
     if changed is None:
         return None
@@ -120,7 +165,7 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
         if step is None:
             return None
         if instructions is program.instructions:
-            instructions, rows = list(instructions), list(rows)  # type: ignore[assignment]
+            instructions, rows, kept = list(instructions), list(rows), list(kept)  # type: ignore[assignment]
         before: Instruction = instructions[number]
         if (step.inputs, step.captures, len(step.outputs)) != (
             before.step.inputs, before.step.captures, len(before.results)
@@ -128,6 +173,7 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
             return None
         fresh = replace(before, step=step, call=step.call)
         instructions[number], rows[number] = fresh, fresh.row  # type: ignore[index]
+        kept[number] = step_row(fresh, kept[number][-1])  # type: ignore[index]
     for value in new.other_tensors(old):
         slot = plan.initializers.get(value)
         if slot is None:
@@ -136,7 +182,8 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
         template[slot] = array = new.array(value)
         mark_constant(array)
     made = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
-    return replace(plan, snapshot=new, program=made)
+    last = plan.last if kept is plan.rows else []
+    return replace(plan, snapshot=new, program=made, rows=tuple(kept), last=last)
 
 
 def same_names(old: Snapshot, new: Snapshot) -> bool:
@@ -147,6 +194,8 @@ def same_names(old: Snapshot, new: Snapshot) -> bool:
 def _alike(old: Snapshot, new: Snapshot) -> bool:
     """Whether everything but nodes and tensors is the same."""
     a, b = old.main, new.main
+    if a is b and len(old.scopes) == len(new.scopes) == 1:
+        return True
     return (
         a.inputs == b.inputs
         and a.input_ids == b.input_ids
@@ -172,7 +221,7 @@ def _same_scopes(old: Snapshot, new: Snapshot, main: int) -> bool:
 
 def _changed(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[NodeView] | None:
     """Nodes that differ in no more than attributes, operator and name; None where others do."""
-    if old == new:  # views are equal where they are the same
+    if old is new or old == new:  # views are equal where they are the same
         return []
     if len(old) != len(new):
         return None

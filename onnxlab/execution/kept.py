@@ -64,13 +64,14 @@ class KeptRuns:
         plan = self.plan(compiler, tuple(arrays), names)
         program = plan.program
         frame = program.frame([fed[ids[name]][0] for name in arrays])
-        numbers = plan.select(state, stale - fed.keys(), frame)
+        selection = plan.select(state, stale if stale.isdisjoint(fed) else stale - fed.keys(), frame)
+        steps = selection.steps
         if not plan.parts.isdisjoint(stale):  # what was edited may be in them: equal inputs say nothing
             state = replace(state, dirty=state.dirty | (plan.parts & stale))
         constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
         recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
-        rows = [program.rows[number] for number in numbers]
-        call.part(lambda: recorder.execute(frame, call.run, rows), len(rows), plan.expected(numbers, state.seconds))
+        expected = selection.expected(state.seconds)
+        call.part(lambda: recorder.execute(frame, call.run, steps), len(steps.rows), expected)
         self._store.merge(state, recorder.state(stale))
         return {name: copied(array) for name, array in zip(names, program.results(frame), strict=True)}
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.executor import SMALL, Run, ask, call_step, spread
-from onnxlab.execution.program import Instruction, Row
-from onnxlab.execution.recording import Position
+from onnxlab.execution.program import Instruction
+from onnxlab.execution.recording import Position, Steps
 from onnxlab.execution.reporting import failure
 from onnxlab.execution.store import State, buffers, differs, new_stamp, same
 
@@ -40,7 +40,7 @@ class Recorder:
     ) -> None:
         self._state = state
         self._known = state.arrays
-        self._position = position
+        self.position = position
         self._budget = budget
         self._value = values
         self.arrays: dict[int, Any] = {}
@@ -51,6 +51,7 @@ class Recorder:
         self._nbytes = 0  # of what is kept; views count like arrays until that might be too much
         self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
         self._dead: list[int] = []  # slots that nobody needs any more, oldest first
+        self._looked = 0  # how many steps were looked at for those
         for value, (array, stamp) in fed.items():
             self._give(value, array, stamp)
         for value, array in constants.items():
@@ -64,50 +65,54 @@ class Recorder:
         self.arrays[value] = array
         self._nbytes += sum(buffers((array,)).values())
 
-    def execute(self, frame: list[Any], run: Run, rows: Iterable[Row]) -> None:
+    def execute(self, frame: list[Any], run: Run, steps: Steps) -> None:
         """Run instructions on a frame that holds what they read, those apart whose results are known. Raises as
         `executor.execute`.
         """
-        limits, memory, position, key = run.limits, run.memory, self._position, id(frame)
+        limits, memory, position, key = run.limits, run.memory, self.position, id(frame)
         flagged, timed = limits.stop.is_set, limits.deadline is not None
-        values, stamps, known = self._value, self._stamp_at, self._known
+        stamps, known, made = self._stamp_at, self._known.get, self.made
         sources, dirty = self._state.sources.get, self._state.dirty
-        instruction = None
+        position.instructions = steps.instructions
         try:
-            # As in the executor's loop: local names, and no call that can be spared.
-            for instruction, plain, single, take, call, slot, _ in rows:
+            # As in the executor's loop: local names, no call that can be spared, and nothing looked at that is not
+            # needed: what a run touched before its last kernel is no longer in the cache.
+            for position.done, (size, single, take, call, slot, value) in enumerate(steps.rows):
                 if timed or limits.interrupted or flagged():
                     limits.check()
-                position.label = instruction.step.label
-                if slot <= 0 or instruction.captures:
-                    self._execute(instruction, frame, run)
-                elif sources(value := values[slot]) == (read := take(stamps)) and value in known and value not in dirty:
-                    frame[slot] = known[value]
-                    self._keep(value, frame[slot], read)
+                if not value:
+                    self._execute(steps.instructions[position.done], frame, run)
+                elif (
+                    sources(value) == (read := take(stamps))
+                    and (old := known(value, _GONE)) is not _GONE
+                    and value not in dirty
+                ):
+                    frame[slot] = old
+                    self._keep(value, old, read)
                 else:
                     start = perf_counter()
-                    if (plain is False and instruction.step.context) or call is not instruction.call:
-                        result = call_step(instruction, frame, run)
+                    if size is None:
+                        result = call(take(frame)) if single else call(*take(frame))
+                    elif size:
+                        inputs = (take(frame),) if single else take(frame)
+                        ask(size, inputs, run)
+                        result = call(*inputs)
                     else:
-                        inputs = take(frame)
-                        if plain is False and (size := instruction.step.size) is not None:
-                            ask(size, (inputs,) if single else inputs, run)
-                        result = call(inputs) if single else call(*inputs)
+                        result = call_step(steps.instructions[position.done], frame, run)
                     seconds = perf_counter() - start
                     if type(result) is np.ndarray:
                         frame[slot] = result
                         if result.nbytes > SMALL:
                             memory.hold(key, slot, result)
                     else:
-                        spread(instruction, frame, result, memory)
-                    self.made(instruction, slot, frame[slot], read, seconds)
-                position.done += 1
-                if instruction.drop:
-                    self._dead += instruction.drop
+                        spread(steps.instructions[position.done], frame, result, memory)
+                        result = frame[slot]
+                    made(value, slot, result, read, seconds)
                 if self._nbytes > self._budget:
                     self._give_up(frame, run)
         except Exception as error:
-            raise failure(instruction, frame, error) from error
+            raise failure(steps.instructions[position.done], frame, error) from error
+        position.done = position.total
 
     def _execute(self, instruction: Instruction, frame: list[Any], run: Run) -> None:
         """One step with several outputs, none, or bodies that read more than its inputs."""
@@ -125,12 +130,11 @@ class Recorder:
         result = call_step(instruction, frame, run)
         seconds = perf_counter() - start
         spread(instruction, frame, result, run.memory)
-        for slot in slots:
-            self.made(instruction, slot, frame[slot], read, seconds)
+        for slot, value in zip(slots, made, strict=True):
+            self.made(value, slot, frame[slot], read, seconds)
 
-    def made(self, instruction: Instruction, slot: int, array: Any, read: Any, seconds: float) -> None:
+    def made(self, value: int, slot: int, array: Any, read: Any, seconds: float) -> None:
         """Note what a step made: with a new stamp, unless it is what it was."""
-        value = self._value[slot]
         self.seconds[value] = seconds
         old = self._known.get(value, _GONE)
         another = differs(old, array) or not same(old, array)
@@ -170,7 +174,10 @@ class Recorder:
         """Give up values that no step needs any more, oldest first, until the rest fits."""
         if self._held is None:
             self._recount()
-        dropped = 0
+        done = self.position.done + 1
+        for instruction in self.position.instructions[self._looked : done]:
+            self._dead += instruction.drop
+        self._looked, dropped = done, 0
         while self._dead and self._nbytes > self._budget:
             slot = self._dead.pop(0)
             frame[slot] = None
@@ -185,10 +192,9 @@ class Recorder:
         old = self._state
         made = {*self.sources, *self.given}
         freeze(self.arrays.values())
-        arrays = dict(old.arrays)
-        for value in made:
+        arrays = {**old.arrays, **self.arrays}
+        for value in made.difference(self.arrays):  # given up
             arrays.pop(value, None)
-        arrays.update(self.arrays)
         seconds = {**old.seconds, **self.seconds}
         held = old.held + self._nbytes
         if held > self._budget:

@@ -1,12 +1,32 @@
-"""Watching a run: counting how far it got."""
+"""What a run that keeps its values does, and watching a run: counting how far it got."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
-from onnxlab.execution.program import Instruction
+from onnxlab.execution.program import Instruction, Taker
+
+StepRow: TypeAlias = tuple[Any, bool, Taker, Callable[..., Any], int, int]
+"""(size to ask, one input, take, call, slot, value id) of an instruction; 0 for the value where it makes several, none,
+or has bodies; False for the size where it is called with a context."""
+
+
+def step_row(instruction: Instruction, value: int) -> StepRow:
+    """What is needed to run an instruction that makes a value."""
+    step, slot = instruction.step, instruction.result
+    size = False if step.context or hasattr(instruction.call, "quick") else step.size
+    single = slot > 0 and not instruction.captures
+    return size, instruction.arity == 1, instruction.take, instruction.call, slot, value if single else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """Instructions to run, in order, and a row for each."""
+
+    instructions: Sequence[Instruction]
+    rows: Sequence[StepRow]
 
 
 @dataclass(slots=True)
@@ -15,7 +35,20 @@ class Position:
 
     total: int
     done: int = 0
-    label: str = ""
+    instructions: Sequence[Instruction] = ()  # all of them, in order
+    entered: Instruction | None = None  # that is under way, where they are not listed
+
+    @property
+    def instruction(self) -> Instruction | None:
+        """That which is under way."""
+        done = self.done
+        return self.instructions[done] if done < len(self.instructions) else self.entered
+
+    @property
+    def label(self) -> str:
+        """Of the node that is under way."""
+        instruction = self.instruction
+        return "" if instruction is None else instruction.step.label
 
     def expect(self, total: int) -> None:
         """So many steps are to come."""
@@ -29,7 +62,7 @@ class Counter:
         self._position = position
 
     def reuse(self, instruction: Instruction, frame: list[Any]) -> None:
-        self._position.label = instruction.step.label
+        self._position.entered = instruction
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
         self._position.done += 1

@@ -156,14 +156,16 @@ class ValueStore:
         for value in self._changed:
             if value not in graph.values:
                 arrays.pop(value, None)
-        stale = dirty | self.dependents.of(dirty | replaced)
+        stale = self.dependents.of(dirty | replaced)
+        if dirty:
+            stale |= dirty
         return State(
             arrays,
             stamps,
             state.sources,
             state.seconds,
             state.dirty | dirty,
-            state.stale | stale,
+            state.stale | stale if state.stale else stale,
             state.generation + 1,
             state.held,
         )

@@ -169,6 +169,14 @@ class Touch:
         self.formal(scope, value)
         self._graph.forget_array(value.id)
 
+    def data(self, scope: Scope, value: ValueRecord) -> None:
+        """An initializer whose tensor is another one of the same name."""
+        self.structure = True
+        self._scopes.add(scope.id)
+        self._values.add(value.id)
+        self.suspects.add(value.id)
+        self._graph.forget_data(scope.id, value.id)
+
     def renamed(self, value: ValueRecord) -> None:
         self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
         for node, _ in value.producers:

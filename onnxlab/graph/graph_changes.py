@@ -150,9 +150,15 @@ class ReplaceEntry:
         places = scope.places(self.field)
         messages.insert(self.position, self.proto)  # first, since it refuses messages of another type
         del messages[self.position + 1]
-        places.remove(self.position, old)
-        places.insert(self.position, messages[self.position])
-        _follow_entry(graph, scope, self.field, name)
+        if self.field == "quantization_annotation":  # it may mention other names now
+            places.remove(self.position, old)
+            places.insert(self.position, messages[self.position])
+        value = graph.values.get(scope.names.get(name, 0))
+        if self.field == "initializer" and value is not None and value.initializer is old:
+            value.initializer = messages[self.position]
+            graph.touch.data(scope, value)
+        else:
+            _follow_entry(graph, scope, self.field, name)
         return ReplaceEntry(scope.id, self.field, self.position, old)
 
 

@@ -307,6 +307,13 @@ class ModelGraph:
             kept.forget_scope(scope)
         self._snapshots.forget_scope(scope)
 
+    def forget_data(self, scope: int, value: int) -> None:
+        """Drop what is cached of the data of an initializer of a scope."""
+        self.forget_array(value)
+        for kept in self.kept.values():
+            kept.forget_scope(scope)
+        self._snapshots.forget_data(value)
+
     def forget_array(self, value: int) -> None:
         self._arrays.pop(value, None)
         for kept in self.kept.values():

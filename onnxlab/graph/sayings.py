@@ -5,6 +5,7 @@ message of the one that stands there, and only one that does so to the byte is u
 """
 
 from collections.abc import Callable, Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -202,7 +203,7 @@ def _written(tensor: onnx.TensorProto) -> tuple[str, "np.ndarray[Any, Any]"] | N
     """(an expression, its value) of a small tensor of numbers."""
     if tensor.data_type not in dtypes.ELEM_TYPES or dtypes.name(tensor.data_type) not in _WRITTEN:
         return None
-    if tensor.data_location == onnx.TensorProto.EXTERNAL or int(np.prod(tensor.dims, dtype=object)) > LARGEST:
+    if tensor.data_location == onnx.TensorProto.EXTERNAL or prod(tensor.dims) > LARGEST:
         return None
     array = tensors.to_array(tensor)
     if array.size == 0 or not np.isfinite(array).all():

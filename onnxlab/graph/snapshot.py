@@ -121,6 +121,9 @@ class Snapshot:
     _tensors: Mapping[int, Any]
     _arrays: dict[int, "np.ndarray[Any, Any]"]
     _base_dir: Any
+    _token: object = field(default_factory=object)
+    _since: object = None  # token of an earlier one from which no more differs than
+    _replaced: tuple[int, ...] = ()  # these tensors
 
     def array(self, value: int) -> "np.ndarray[Any, Any]":
         """Data of an initializer by value id: read-only, decoded once and shared with later snapshots.
@@ -137,6 +140,8 @@ class Snapshot:
     def other_tensors(self, before: "Snapshot") -> list[int]:
         """Value ids of the initializers that are not the same messages as in an earlier snapshot."""
         known = before._tensors
+        if before._token is self._since:
+            return [value for value in self._replaced if known.get(value) is not self._tensors[value]]
         return [value for value, tensor in self._tensors.items() if known.get(value) is not tensor]
 
     def tensor(self, value: int) -> Any:
@@ -152,6 +157,8 @@ class Snapshots:
         self._nodes: dict[int, NodeView] = {}
         self._scopes: dict[int, ScopeView] = {}
         self._last: Snapshot | None = None
+        self._like: Snapshot | None = None  # one from which only the data of initializers differ
+        self._replaced: set[int] = set()  # their ids
         self._stamp = 0
 
     def forget_node(self, node: NodeRecord) -> None:
@@ -160,12 +167,17 @@ class Snapshots:
 
     def forget_scope(self, scope: int) -> None:
         """Drop a scope's view, and those around it, which list captures."""
-        self._last = None
+        self._last = self._like = None
         while scope and self._scopes.pop(scope, None) is not None:
             scope = self._graph.scopes[scope].parent if scope in self._graph.scopes else 0
 
-    def forget_all(self) -> None:
+    def forget_data(self, value: int) -> None:
+        """Drop the tensor of an initializer; every view stays as it is."""
         self._last = None
+        self._replaced.add(value)
+
+    def forget_all(self) -> None:
+        self._last = self._like = None
         self._nodes.clear()
         self._scopes.clear()
 
@@ -173,16 +185,23 @@ class Snapshots:
         graph = self._graph
         if self._last is not None and self._last.version == graph.version and graph.transaction is None:
             return self._last
-        scopes = {scope.id: self._scopes.get(scope.id) or self._view(scope) for scope in graph.scopes.values()}
-        functions = {key: scopes[scope] for key, scope in graph.index.functions.items()}
-        ids = [vid for scope in scopes.values() for vid in scope.initializers.values()]
-        initializers = {vid: graph.values[vid].initializer for vid in ids}
-        arrays = {vid: graph._arrays[vid] for vid in ids if vid in graph._arrays}
+        like = self._like
+        if like is not None:
+            scopes, functions, initializers = like.scopes, like.functions, dict(like._tensors)
+            initializers.update((vid, graph.values[vid].initializer) for vid in self._replaced)
+        else:
+            scopes = {scope.id: self._scopes.get(scope.id) or self._view(scope) for scope in graph.scopes.values()}
+            functions = {key: scopes[scope] for key, scope in graph.index.functions.items()}
+            ids = [vid for scope in scopes.values() for vid in scope.initializers.values()]
+            initializers = {vid: graph.values[vid].initializer for vid in ids}
+        arrays = {vid: array for vid, array in graph._arrays.items() if vid in initializers}
         taken = Snapshot(
             graph.version, scopes[graph.main.id], scopes, functions, initializers, _Shared(arrays, graph, initializers),
-            graph.base_dir,
+            graph.base_dir, _since=like and like._token, _replaced=tuple(self._replaced) if like is not None else (),
         )  # fmt: skip
         self._last = taken if graph.transaction is None else None
+        self._like = taken
+        self._replaced.clear()
         return taken
 
     def _view(self, scope: Scope) -> ScopeView:

@@ -18,9 +18,9 @@ class Calls:
         self.made = []
         original = kept_module.Recorder.made
 
-        def made(recorder, instruction, *rest):
-            self.made.append(instruction.step.op)
-            original(recorder, instruction, *rest)
+        def made(recorder, *rest):
+            self.made.append(recorder.position.instruction.step.op)
+            original(recorder, *rest)
 
         monkeypatch.setattr(kept_module.Recorder, "made", made)
 

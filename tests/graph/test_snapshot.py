@@ -35,6 +35,39 @@ def test_only_what_was_touched_is_viewed_again() -> None:
     assert after.main.nodes[1] is before.main.nodes[1]
 
 
+def test_other_data_leaves_all_views_as_they_are() -> None:
+    graph = ModelGraph(chain())
+    weight, before = graph.resolve_value("w"), graph.snapshot()
+    old = before.array(weight)
+
+    def data(number: float) -> np.ndarray:
+        Value(graph, weight).array = np.full((4, 3, 1, 1), number, np.float32)
+        return graph.snapshot().array(weight)
+
+    assert data(1).max() == 1
+    assert graph.snapshot().main is before.main
+    assert graph.snapshot().other_tensors(before) == [weight]
+    assert data(2).max() == 2
+    assert graph.snapshot().other_tensors(before) == [weight], "two edits later"
+
+    def taken_back() -> None:
+        with graph.edit("taken back"):
+            assert data(3).max() == 3
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        taken_back()
+    assert graph.snapshot().array(weight).max() == 2
+    graph.undo()
+    graph.undo()
+    np.testing.assert_array_equal(graph.snapshot().array(weight), old)
+    with graph.edit("more than data"):
+        data(4)
+        Value(graph, weight).name = "other"
+    assert graph.snapshot().main.initializers["other"] == weight
+    assert graph.snapshot().array(weight).max() == 4
+
+
 def test_scopes_captures_and_functions() -> None:
     graph = ModelGraph(branches())
     taken = graph.snapshot()
