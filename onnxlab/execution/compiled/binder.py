@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,6 +29,7 @@ from onnxlab.execution.compiled.moving import contiguous, emit_copy
 from onnxlab.execution.compiled.packing import Key, Late, Packed, late
 from onnxlab.execution.compiled.plan import Plan, PlanBuilder, Result
 from onnxlab.execution.compiled.products import Product, emit_product
+from onnxlab.execution.compiled.tapes import Table, Tape, Tapes
 from onnxlab.execution.compiled.views import Array, Buffer, View, channels_last, constant_view, dense
 from onnxlab.execution.compiled.winograd import emit_winograd, gains
 from onnxlab.execution.provider import Part, Step
@@ -36,6 +38,8 @@ from onnxlab.graph.snapshot import NodeView
 Value: TypeAlias = "View | Array | Chain | Product"
 _BY_VALUE = 64
 """Elements of an integer input that a plan may depend on."""
+_INPUTS, _OUTPUTS = ("inputs",), ("outputs",)
+"""Steps besides those of nodes."""
 
 
 class UnbindableError(Exception):
@@ -49,13 +53,14 @@ class Binder:
         part: what to run.
         inputs: the arrays of the call; their shapes count, and the elements of small integer ones that are asked for.
         constants: {name: array} of initializers.
-        steps: {node id: step} of NumPy's kernels, for what is computed while binding.
+        steps: gives {node id: step} of NumPy's kernels, for what is computed while binding.
         packed: constants in the kernels' layouts, kept between plans.
         halves: {name: dtype} of outputs that are float16 or bfloat16. Inside, all floats are float32.
         context: the RunContext for kernels that ask for one.
         precise: do without Winograd's convolutions, which round more.
         follows: inputs that follow from shapes: what reads them alone is computed while binding.
         measuring: time kernels that compete, where that has not been done: it takes milliseconds each.
+        before: tapes of a plan that was made before.
 
     Attributes:
         builder: takes the records.
@@ -69,41 +74,61 @@ class Binder:
         part: Part,
         inputs: Sequence[Array],
         constants: Mapping[str, Array],
-        steps: Mapping[int, Step],
+        steps: Callable[[], Mapping[int, Step]],
         packed: Packed,
         halves: Mapping[str, np.dtype[Any]],
         context: Any,
         precise: bool = False,
         follows: frozenset[str] = frozenset(),
         measuring: bool = False,
+        before: Mapping[object, Tape] | None = None,
     ) -> None:
         self.part = part
         self.builder = PlanBuilder()
         self.valued: set[int] = set()
-        self.levels: dict[str, Levels] = {}
-        self.looked: set[str] = set()
+        self.tapes = Tapes(before or {})
+        self.levels: Table[str, Levels] = Table(self.tapes)
+        self.looked: Table[str, bool] = Table(self.tapes)
         self.packed = packed
-        self._halves = halves
+        self._halves = Table(self.tapes, halves.items())
         self._inputs = inputs
         self._context = context
         self.precise = precise
-        self._follows = follows
+        self._follows = Table(self.tapes, ((name, True) for name in follows))
         self._measuring = measuring
-        self._number = {name: number for number, name in enumerate(part.inputs)}
-        self._constants = constants
+        self._number = Table(self.tapes, ((name, number) for number, name in enumerate(part.inputs)))
+        self._constants = Table(self.tapes, constants.items())
         self._steps = steps
-        self._values: dict[str, Value] = {}
-        self._makers: dict[str, NodeView] = {}
-        self._uses = Counter(name for node in part.nodes for name in node.inputs if name)
-        self._outputs = {name: number for number, name in enumerate(part.outputs)}
-        self._results: list[Result] = [((), None)] * len(part.outputs)
-        for number, (name, array) in enumerate(zip(part.inputs, inputs, strict=True)):
-            if name in constants:
+        self._values: Table[str, Value] = Table(self.tapes)
+        self._settled: Table[Chain, View] = Table(self.tapes)
+        self._makers = Table(self.tapes, ((output, node) for node in part.nodes for output in node.outputs))
+        self._uses = Table(self.tapes, Counter(name for node in part.nodes for name in node.inputs if name).items())
+        self._outputs = Table(self.tapes, ((name, number) for number, name in enumerate(part.outputs)))
+        self._results: Table[int, Result] = Table(self.tapes)
+        self.perform(_INPUTS, part.inputs, self._name_inputs)
+
+    def perform(self, name: object, step: object, lower: Callable[[], None]) -> None:
+        """Lower a step by what does it, or take over what it did before where nothing that it asked is different now.
+
+        Args:
+            name: of one of its results, which tells it from other steps.
+            step: equals that of before if it does the same.
+        """
+        found = self.tapes.begin(name, step)
+        self.builder.begin(self.tapes.tape.piece)
+        self.packed.note(self.tapes.tape.packed, self.tapes.tape.sources)
+        if found is None:
+            lower()
+            self.tapes.end(name)
+
+    def _name_inputs(self) -> None:
+        for number, (name, array) in enumerate(zip(self.part.inputs, self._inputs, strict=True)):
+            if name in self._constants:
                 continue
-            shape = array.shape
-            buffer = Buffer("input", array.nbytes, index=number)
-            view = View(buffer, 0, shape, dense(shape, array.dtype.itemsize), array.dtype)
-            self._values[name] = Chain("copy", (view,), shape) if array.dtype in SMALL_FLOATS else view
+            shape, dtype = array.shape, array.dtype
+            view = self.builder.piece.place("input", array.nbytes, shape, dense(shape, dtype.itemsize), dtype, number)
+            self._values[name] = Chain("copy", (view,), shape) if dtype in SMALL_FLOATS else view
+        self.tapes.tape.lasting = False
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
@@ -111,10 +136,10 @@ class Binder:
         found = self._values.get(name)
         if found is None:
             found = self._constants[name]
-            self.looked.add(name)
+            self.looked[name] = True
             if found.dtype in SMALL_FLOATS:
                 found = self._values[name] = found.astype(np.float32)
-        return found
+        return copy(found) if isinstance(found, Product) else found  # which rules let take in what follows
 
     def _followed(self, name: str) -> Value:
         """The value; the array itself, where the input that it is follows from shapes."""
@@ -149,13 +174,12 @@ class Binder:
         number = self._number.get(name)
         if number is not None and self._inputs[number].size <= _BY_VALUE and self._inputs[number].dtype.kind in "iu":
             self.valued.add(number)
+            self.tapes.tape.lasting = False
             return self._inputs[number]
         return None
 
     def maker(self, name: str) -> NodeView | None:
         """The node of the part that makes a value."""
-        if not self._makers:
-            self._makers = {output: node for node in self.part.nodes for output in node.outputs}
         return self._makers.get(name)
 
     def integers(self, name: str) -> list[int]:
@@ -228,7 +252,7 @@ class Binder:
         if isinstance(value, Product) and leaves and value.target.contiguous and name not in self._halves:
             value.target = self._output(name, value.target.shape, value.target.dtype)
         self._values[name] = value
-        if isinstance(value, (Chain, Product)) and (leaves or self._uses[name] > 1):
+        if isinstance(value, (Chain, Product)) and (leaves or self._uses.get(name, 0) > 1):
             self.view(name)
 
     def offer(self, name: str, value: Value) -> None:
@@ -267,12 +291,20 @@ class Binder:
     def _output(self, name: str, shape: tuple[int, ...], dtype: Any) -> View:
         number = self._outputs[name]
         self._results[number] = (shape, np.dtype(dtype))
-        buffer = Buffer("output", 0, index=number)
-        return View(buffer, 0, shape, dense(shape, np.dtype(dtype).itemsize), np.dtype(dtype))
+        return self.builder.output(number, shape, dtype)
 
     def settle(self, value: Value) -> View:
         """Emit a value that has no name."""
         return self._settle("", value)
+
+    def settle_once(self, value: View | Chain) -> View:
+        """The same; a chain that was emitted is not emitted again."""
+        if isinstance(value, View):
+            return value
+        found = self._settled.get(value)
+        if found is None:
+            found = self._settled[value] = self.settle(value)
+        return found
 
     def key_of(self, name: str) -> tuple[object, ...]:
         """What tells a known value from others, to remember what is made of it."""
@@ -322,7 +354,7 @@ class Binder:
     def write(self, name: str, target: View) -> None:
         """Bring a value to a place: it is made there if it waits and nobody else reads it, else copied."""
         value = self.value(name)
-        alone = self._uses[name] == 1 and name not in self._outputs
+        alone = self._uses.get(name) == 1 and name not in self._outputs
         if alone and isinstance(value, Chain):
             emit_chain(self.builder, value, target)
         elif alone and type(value) is Product and value.movable and target.strides[value.axis] == 4:
@@ -335,16 +367,15 @@ class Binder:
 
     def evaluate(self, node: NodeView) -> bool:
         """Compute a node with NumPy's kernel where all its inputs are known; whether they were."""
-        step = self._steps[node.id]
+        if not all(map(self._may_be_known, filter(None, node.inputs))):
+            return False
+        values = [self._followed(name) if name else None for name in node.inputs]
+        if not all(value is None or isinstance(value, np.ndarray) for value in values):
+            return False
+        step = self._steps()[node.id]
         if step.constants is not None:
             results: Sequence[Any] = step.constants
-            self.looked.update(node.inputs)
-        elif not all(map(self._may_be_known, filter(None, node.inputs))):
-            return False
         else:
-            values = [self._followed(name) if name else None for name in node.inputs]
-            if not all(value is None or isinstance(value, np.ndarray) for value in values):
-                return False
             made = step.call(self._context, *values) if step.context else step.call(*values)
             results = made if isinstance(made, tuple) else (made,)
         for name, result in zip(node.outputs, results, strict=False):
@@ -355,6 +386,11 @@ class Binder:
 
     def finish(self, address_of: Callable[[str], int]) -> Plan:
         """Bring what leaves the region to the caller's arrays, and make the plan."""
+        self.perform(_OUTPUTS, self.part.outputs, self._bring_outputs)
+        results = [self._results.get(number, ((), None)) for number in range(len(self.part.outputs))]
+        return self.builder.finish(len(self.part.inputs), results, address_of)
+
+    def _bring_outputs(self) -> None:
         for name, number in self._outputs.items():
             known = self._values.get(name)
             if isinstance(known, np.ndarray):
@@ -366,7 +402,6 @@ class Binder:
                 emit_chain(self.builder, Chain("copy", (view,), view.shape), narrowed)
             elif view.buffer.kind != "output" or view.buffer.index != number or not view.contiguous:
                 emit_copy(self.builder, view, self._output(name, view.shape, view.dtype))
-        return self.builder.finish(len(self.part.inputs), self._results, address_of)
 
 
 def _layout(chain: Chain, itemsize: int) -> tuple[int, ...]:

@@ -18,12 +18,12 @@ Zero: TypeAlias = "int | str | None"
 """A zero point: the number, the name of the value that holds it, or None where there are several."""
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Levels:
     """What is known of a quantised value, or of the floats that it stands for.
 
     Attributes:
-        value: the levels: a view of int16, or a chain that makes them when they are first asked for.
+        value: the levels: a view of int16, or a chain that makes them.
         zero: their zero point.
         scale: of them all; None where it is not one number that is known.
     """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -15,6 +16,8 @@ from onnxlab.execution.compiled.views import Array, View, constant_view
 Key = tuple[object, ...]
 _RECENT = 32
 """Regions whose constants are kept when nobody else needs them: those of the program before an edit."""
+_SHELVED = 16
+"""Sets of tapes that are kept: one for each region and set of shapes."""
 
 
 class Packed:
@@ -29,11 +32,18 @@ class Packed:
         self.shares = bool(shared.views)
         self._own: dict[Key, View] = {}
         self._sources: dict[int, Array] = {}
+        self._noted: tuple[dict[Key, View], dict[int, Array]] = {}, {}
+
+    def note(self, views: dict[Key, View], sources: dict[int, Array]) -> None:
+        """Take over what a step asked for before, and enter there what it asks for from now on."""
+        self._own.update(views)
+        self._sources.update(sources)
+        self._noted = views, sources
 
     def key_of(self, array: Array, lasting: bool) -> Key:
         """What tells this array from others: itself, if it lasts as initializers do, else its content."""
         if lasting:
-            self._sources[id(array)] = array  # so that nothing else gets its id
+            self._sources[id(array)] = self._noted[1][id(array)] = array  # so that nothing else gets its id
             return "array", id(array)
         return "content", array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).digest()
 
@@ -41,13 +51,13 @@ class Packed:
         found = self._own.get(key)
         if found is None:
             found = self.shared.views.get(key)
-            if found is not None:
-                self._own[key] = found
+        if found is not None:
+            self._own[key] = self._noted[0][key] = found
         return found
 
     def put(self, key: Key, view: View, made: Late | None = None) -> View:
         """Remember a view; and how it was `made`, if it can be made again of other constants."""
-        self._own[key] = self.shared.views[key] = view
+        self._own[key] = self._noted[0][key] = self.shared.views[key] = view
         if made is not None and made.names:
             self.shared.ways[view] = made.bare()
         return view
@@ -128,6 +138,28 @@ def late(array: Array | Late) -> Late:
     return array if isinstance(array, Late) else Late(lambda: array, array.shape)
 
 
+class Shelf:
+    """The tapes (see `tapes`) of the plans that were made last: each belongs to one binder at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: list[tuple[object, Mapping[object, Any]]] = []
+
+    def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:
+        """The tapes that most of these steps have, made with the same `about`; nobody else gets them meanwhile."""
+        wanted = set(names)
+        with self._lock:
+            found = [(len(wanted & kept.keys()), place) for place, (of, kept) in enumerate(self._kept) if of == about]
+            most, place = max(found, default=(0, -1))
+            return self._kept.pop(place)[1] if most else {}
+
+    def put(self, about: object, tapes: Mapping[object, Any]) -> None:
+        """Keep tapes for the next plan."""
+        with self._lock:
+            self._kept.append((about, tapes))
+            del self._kept[:-_SHELVED]
+
+
 class SharedConstants:
     """What the regions of a provider have packed, for as long as one of them is in use or recent."""
 
@@ -135,6 +167,7 @@ class SharedConstants:
         self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()
         self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
         self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
+        self.shelf = Shelf()
         self._recent: deque[Packed] = deque(maxlen=_RECENT)
 
     def region(self) -> Packed:

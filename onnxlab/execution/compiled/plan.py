@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from ctypes import c_size_t
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,48 +22,131 @@ from onnxlab.execution.compiled.views import Array, Buffer, View, dense
 
 _ALIGNMENT = 64
 SCRATCH = 1 << 18
+_FAULT = View(Buffer("fault", 8), 0, (1,), (8,), np.dtype(np.int64))
 
-Word: TypeAlias = "int | tuple[Buffer | None, int]"
-"""A number, or (buffer, offset): an address. The buffer None is the table itself."""
+Word: TypeAlias = "int | tuple[Buffer, int]"
+"""A number, or (buffer, offset): an address."""
 Result: TypeAlias = "tuple[tuple[int, ...], Any] | Array"
 """Shape and dtype of an output, or the output itself where it is the same in every run."""
 
 
+@dataclass(slots=True, eq=False)
+class Piece:
+    """The records of one step of a plan, with symbolic addresses: another plan may have it too.
+
+    Attributes:
+        before: the values that it may be given where it asks for the like, in the order in which it asks.
+        views: the values that it was given.
+        kernels, work, touched: of each record: what does it, nanoseconds, and the buffers of the arena that it uses.
+        kept: arrays that it holds addresses of.
+        faults: whether a record may tell that an index is beyond its axis.
+    """
+
+    before: Sequence[View] = ()
+    views: list[View] = field(default_factory=list)
+    kernels: list[str] = field(default_factory=list)
+    work: list[float] = field(default_factory=list)
+    touched: list[list[Buffer]] = field(default_factory=list)
+    kept: list[Array] = field(default_factory=list)
+    faults: bool = False
+    _rows: list[Word] = field(default_factory=list)
+    _tables: list[tuple[Buffer, Sequence[Word]]] = field(default_factory=list)
+    _flat: list[_Words] | None = None
+
+    def place(
+        self, kind: str, nbytes: int, shape: Sequence[int], strides: Sequence[int], dtype: np.dtype[Any],
+        index: int = -1,
+    ) -> View:  # fmt: skip
+        """A value in a buffer of its own."""
+        number = len(self.views)
+        view = View(Buffer(kind, nbytes, index), 0, tuple(shape), tuple(strides), dtype)
+        if number < len(self.before) and _asks(self.before[number]) == _asks(view):
+            view = self.before[number]
+        self.views.append(view)
+        return view
+
+    def add(self, kernel: str, row: Sequence[Word], touched: Iterable[Buffer], work: float) -> None:
+        """Append a record."""
+        self._rows += row
+        self._rows += [0] * (WORDS - len(row))
+        self.kernels.append(kernel)
+        self.work.append(work)
+        used = dict.fromkeys(touched)
+        self.touched.append([buffer for buffer in used if buffer.kind == "arena"])
+        self.faults |= _FAULT.buffer in used
+
+    def table(self, words: Sequence[Word]) -> tuple[Buffer, int]:
+        """Words beside the records; their address."""
+        buffer = Buffer("table", 8 * len(words))
+        self._tables.append((buffer, tuple(words)))
+        return buffer, 0
+
+    def flat(self) -> list[_Words]:
+        """Its records, and each of its tables; settled when it is asked for."""
+        if self._flat is None:
+            self._flat = [_words(None, self._rows), *(_words(*table) for table in self._tables)]
+        return self._flat
+
+
+def _asks(view: View) -> tuple[object, ...]:
+    buffer = view.buffer
+    return buffer.kind, buffer.index, buffer.nbytes, view.shape, view.strides, view.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """Words of a plan's table: `numbers`, 0 where there is an address, and [(place, buffer, offset)] of addresses."""
+
+    buffer: Buffer | None
+    numbers: Array
+    addresses: list[tuple[int, Buffer, int]]
+
+
+def _words(buffer: Buffer | None, words: Sequence[Word]) -> _Words:
+    numbers = np.array([word if isinstance(word, int) else 0 for word in words], np.int64)
+    return _Words(buffer, numbers, [(at, *word) for at, word in enumerate(words) if not isinstance(word, int)])
+
+
 class PlanBuilder:
-    """Collects the records of a plan."""
+    """Collects the records of a plan.
+
+    Attributes:
+        piece: takes those of the step that is being lowered.
+    """
 
     def __init__(self) -> None:
-        self.records: list[list[Word]] = []
-        self.kernels: list[str] = []
-        self.work: list[float] = []
-        self._tables: list[Word] = []
-        self._kept: list[Array] = []
-        self._buffers: dict[int, Buffer] = {}
-        self._fault: View | None = None
+        self.piece = Piece()
+        self._pieces = [self.piece]
+
+    def begin(self, piece: Piece) -> None:
+        """Append a piece, which may be full already."""
+        self.piece = piece
+        self._pieces.append(piece)
 
     def allocate(self, shape: Sequence[int], dtype: Any, strides: Sequence[int] | None = None) -> View:
         """A new value in the arena, contiguous unless strides are given."""
         dtype = np.dtype(dtype)
         steps = dense(shape, dtype.itemsize) if strides is None else tuple(strides)
         reach = sum((size - 1) * step for size, step in zip(shape, steps, strict=True)) + dtype.itemsize
-        return View(Buffer("arena", reach), 0, tuple(shape), steps, dtype)
+        return self.piece.place("arena", reach, shape, steps, dtype)
+
+    def output(self, number: int, shape: Sequence[int], dtype: Any) -> View:
+        """The caller's array of this number."""
+        dtype = np.dtype(dtype)
+        return self.piece.place("output", 0, shape, dense(shape, dtype.itemsize), dtype, number)
 
     def keep(self, array: Array) -> int:
         """The address of an array that lives as long as the plan."""
-        self._kept.append(array)
+        self.piece.kept.append(array)
         return address(array)
 
     def fault(self) -> View:
         """Where kernels tell that an index is beyond its axis: an int64 that is 0 when a run begins."""
-        if self._fault is None:
-            self._fault = self.allocate((1,), np.int64)
-        return self._fault
+        return _FAULT
 
-    def table(self, words: Sequence[Word]) -> tuple[None, int]:
+    def table(self, words: Sequence[Word]) -> tuple[Buffer, int]:
         """Words beside the records, which may hold addresses; returns their place."""
-        place = len(self._tables)
-        self._tables += words
-        return None, place
+        return self.piece.table(words)
 
     def emit(
         self, kernel: str, units: int, values: Mapping[str, Word],
@@ -76,53 +161,111 @@ class PlanBuilder:
             reads, writes: what it touches, for the layout of the arena; what `values` show is found out.
             work: about how many nanoseconds it takes.
         """
-        number = len(self.records)
         row: list[Word] = [values.get(name, 0) for name in FIELDS[kernel]]
         row[1] = units
-        self.records.append(row + [0] * (WORDS - len(row)))
-        self.kernels.append(kernel)
-        self.work.append(work)
         touched = [view.buffer for view in (*reads, *writes) if view is not None]
-        for buffer in (*touched, *(word[0] for word in row if isinstance(word, tuple) and word[0] is not None)):
-            buffer.first = number if buffer.first < 0 else buffer.first
-            buffer.last = number
-            self._buffers[id(buffer)] = buffer
+        touched += [word[0] for word in row if isinstance(word, tuple)]
+        self.piece.add(kernel, row, touched, work)
 
     def finish(self, inputs: int, outputs: Sequence[Result], address_of: Callable[[str], int]) -> Plan:
         """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
-        if self._fault is not None:  # alive from the first record to the last
-            self._fault.buffer.first, self._fault.buffer.last = 0, len(self.records)
-        arena = _lay_out([buffer for buffer in self._buffers.values() if buffer.kind == "arena"])
-        for row, kernel in zip(self.records, self.kernels, strict=True):
-            row[0] = address_of(kernel)
-        words: list[Word] = [word for row in self.records for word in row] + self._tables
-        template = np.zeros(len(words), np.int64)
-        patches: dict[tuple[str, int], list[tuple[int, int]]] = {}
-        constants: dict[int, list[int]] = {}
-        for index, word in enumerate(words):
-            if isinstance(word, int):
-                template[index] = word
-                continue
-            buffer, offset = word
-            if buffer is None:
-                patches.setdefault(("table", 0), []).append((index, 8 * (len(self.records) * WORDS + offset)))
-            elif buffer.kind == "constant":
-                assert buffer.array is not None
-                self._kept.append(buffer.array)
-                template[index] = address(buffer.array) + offset
-                constants.setdefault(address(buffer.array), []).append(index)
-            elif buffer.kind == "arena":
-                patches.setdefault(("arena", 0), []).append((index, buffer.offset + offset))
-            else:
-                patches.setdefault((buffer.kind, buffer.index), []).append((index, offset))
-        made = {key: (np.array([i for i, _ in rows]), np.array([o for _, o in rows])) for key, rows in patches.items()}
-        fault = -1 if self._fault is None else self._fault.buffer.offset
-        return Plan(template, made, arena, inputs, tuple(outputs), tuple(self._kept), np.array(self.work), fault,
-                    constants)  # fmt: skip
+        kernels = [kernel for piece in self._pieces for kernel in piece.kernels]
+        alive = self._alive()
+        fault = Buffer("arena", 8, first=0, last=len(kernels))  # alive from the first record to the last
+        faults = any(piece.faults for piece in self._pieces)
+        arena = _lay_out([*alive, fault] if faults else alive)
+        flat = [piece.flat() for piece in self._pieces]
+        words = [*(rows for rows, *_ in flat), *(table for _, *tables in flat for table in tables)]
+        template = np.concatenate([item.numbers for item in words])
+        template[: len(kernels) * WORDS : WORDS] = [address_of(kernel) for kernel in kernels]
+        linked = _Linked(template, fault)
+        linked.add(words)
+        kept = [array for piece in self._pieces for array in piece.kept]
+        work = np.array([cost for piece in self._pieces for cost in piece.work])
+        place = fault.offset if faults else -1
+        return Plan(template, linked.patches(), arena, inputs, tuple(outputs), (*kept, *linked.kept), work, place,
+                    linked.constants)  # fmt: skip
+
+    def _alive(self) -> list[Buffer]:
+        """The buffers of the arena, with the first and last record that uses each."""
+        found: dict[int, Buffer] = {}
+        number = 0
+        for piece in self._pieces:
+            for touched in piece.touched:
+                for buffer in touched:
+                    if id(buffer) not in found:
+                        found[id(buffer)] = buffer
+                        buffer.first = number
+                    buffer.last = number
+                number += 1
+        return list(found.values())
+
+
+class _Linked:
+    """Fills the addresses of constants into a plan's table, and collects those that are known in a run only.
+
+    Attributes:
+        constants: {address: words that are addresses in it}; `kept` are their arrays.
+    """
+
+    def __init__(self, template: Array, fault: Buffer) -> None:
+        self._template = template
+        self._fault = fault
+        self._found: dict[tuple[str, int], tuple[list[int], list[int]]] = {}
+        self.constants: dict[int, list[int]] = {}
+        self.kept: list[Array] = []
+
+    def add(self, words: Sequence[_Words]) -> None:
+        """Link the words that follow each other in the table."""
+        base = 0
+        for item in words:
+            if item.buffer is not None:
+                item.buffer.offset = 8 * base
+            base += len(item.numbers)
+        base = 0
+        for item in words:
+            for at, buffer, offset in item.addresses:
+                if buffer.kind == "constant":
+                    self._constant(base + at, buffer, offset)
+                elif buffer.kind == "fault":
+                    self._later("arena", 0, base + at, self._fault.offset)
+                elif buffer.kind in ("arena", "table"):
+                    self._later(buffer.kind, 0, base + at, buffer.offset + offset)
+                else:
+                    self._later(buffer.kind, buffer.index, base + at, offset)
+            base += len(item.numbers)
+
+    def _constant(self, index: int, buffer: Buffer, offset: int) -> None:
+        assert buffer.array is not None
+        start = address(buffer.array)
+        self._template[index] = start + offset
+        self.kept.append(buffer.array)
+        self.constants.setdefault(start, []).append(index)
+
+    def _later(self, kind: str, number: int, index: int, offset: int) -> None:
+        found = self._found.get((kind, number))
+        if found is None:
+            found = self._found[kind, number] = [], []
+        found[0].append(index)
+        found[1].append(offset)
+
+    def patches(self) -> Patches:
+        """{(kind, number): (words, offsets to add to what is known then)}."""
+        return {key: (np.array(where), np.array(offsets)) for key, (where, offsets) in self._found.items()}
 
 
 def _lay_out(buffers: list[Buffer]) -> int:
-    """Give each buffer a place in the arena, the largest first, clear of those alive at the same time; its size."""
+    """Give each buffer a place in the arena; its size. An edit mostly leaves sizes and uses as they were."""
+    offsets, total = _places(tuple((buffer.nbytes, buffer.first, buffer.last) for buffer in buffers))
+    for buffer, offset in zip(buffers, offsets, strict=True):
+        buffer.offset = offset
+    return total
+
+
+@lru_cache(maxsize=32)
+def _places(spans: tuple[tuple[int, int, int], ...]) -> tuple[list[int], int]:
+    """Places of buffers by (bytes, first and last use), the largest first, clear of those alive at the same time."""
+    buffers = [Buffer("arena", nbytes, first=first, last=last) for nbytes, first, last in spans]
     placed: list[Buffer] = []
     total = 0
     for buffer in sorted(buffers, key=lambda item: -item.nbytes):
@@ -138,7 +281,7 @@ def _lay_out(buffers: list[Buffer]) -> int:
         total = max(total, offset + size)
         at = next((i for i, other in enumerate(placed) if other.offset > offset), len(placed))
         placed.insert(at, buffer)
-    return total
+    return [buffer.offset for buffer in buffers], total
 
 
 empty = np.empty

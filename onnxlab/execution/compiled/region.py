@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,8 @@ class Region:
         self._follows = follows
         about = (*halves.items(), *self._opsets.items())
         self._settled = (part.nodes, part.inputs, part.outputs, follows, precise, about)
+        self._about = (precise, *self._opsets.items())
+        self._by_node: Mapping[int, Step] | None = None
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: OrderedDict[Any, Plan | Detour] = OrderedDict()
         self._valued: tuple[int, ...] = ()
@@ -202,36 +205,55 @@ class Region:
         if made > _MISSES and self._valued:
             return Detour(self._fallback, None, "its plans depend on values that change with every run"), set()
         key = (self._settled, *((array.shape, array.dtype) for array in arrays))
-        before = renewal.renewed(self._packed, key, self._constants)
-        if before is not None:
-            return before, set()
+        renewed = renewal.renewed(self._packed, key, self._constants)
+        if renewed is not None:
+            return renewed, set()
+        shelf, about = self._packed.shared.shelf, (self._about, *key[1:])
+        before = shelf.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
+                                     for step in self._to_lower()})  # fmt: skip
         binder = Binder(
             self.part,
             arrays,
             self._constants,
-            {step.node: step for step in self._steps()},
+            self._numpy,
             self._packed,
             self._halves,
             _Context(self._opsets),
             self._precise,
             self._follows,
             address_of is engine.address_of,
+            before,
         )
-        return self._lowered(binder, key, address_of), binder.valued
+        tapes = before
+        try:
+            plan = self._lowered(binder, key, address_of)
+            tapes = binder.tapes.made if isinstance(plan, Plan) else before
+        finally:
+            shelf.put(about, tapes)
+        return plan, binder.valued
+
+    def _to_lower(self) -> list[NodeView | Fused]:
+        if self._fused is None:
+            self._fused = fused(self.part, self._constants)
+        return self._fused
+
+    def _numpy(self) -> Mapping[int, Step]:
+        """NumPy's steps by their nodes."""
+        if self._by_node is None:
+            self._by_node = {step.node: step for step in self._steps()}
+        return self._by_node
 
     def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | Detour:
         """The plan of all nodes, remembered by its key where no values are part of it; or the way around one."""
-        if self._fused is None:
-            self._fused = fused(self.part, self._constants)
         node: NodeView | None = None
         try:
-            for step in self._fused:
+            for step in self._to_lower():
                 background.rest()
                 if isinstance(step, Fused):
-                    step.lower(binder, lower)
+                    binder.perform(step.match.output, step, partial(step.lower, binder, lower))
                 else:
                     node = step
-                    lower(binder, node)
+                    binder.perform(step.outputs[0], step, partial(lower, binder, step))
             node = None
             plan = binder.finish(address_of)
             if not binder.valued:

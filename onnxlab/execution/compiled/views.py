@@ -23,7 +23,8 @@ class Buffer:
     """Memory that records read and write.
 
     Attributes:
-        kind: "arena" (of a run), "input", "output" (the caller's arrays) or "constant".
+        kind: "arena" (of a run), "input", "output" (the caller's arrays), "constant", "table" (words of the plan) or
+            "fault" (see `PlanBuilder.fault`).
         index: of an input or output.
         array: of a constant.
         first, last: records between which an arena buffer is in use; -1 before any.

@@ -161,3 +161,11 @@ def test_a_simplified_norm_along_several_axes():
     recipe = Recipe(21)
     names = [recipe.input(name, array) for name, array in feeds.items()]
     check(recipe.model(recipe.node("SimplifiedLayerNormalization", *names, axis=1)), feeds, 1e-5)
+
+
+def test_values_that_are_the_scores_themselves_are_no_attention():
+    recipe, x = Recipe(), np.random.default_rng(6).standard_normal((3, 3)).astype(np.float32)
+    eye = recipe.constant(np.eye(3, dtype=np.float32))
+    scores = recipe.node("MatMul", recipe.input("x", x, ["n", 3]), eye)
+    spread = recipe.node("Softmax", recipe.node("Add", scores, eye))
+    check(recipe.model(recipe.node("MatMul", spread, scores)), {"x": x})

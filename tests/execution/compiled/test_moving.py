@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from onnxlab.errors import RunError
 from onnxlab.execution.compiled.moving import _split
 from tests.execution.compiled.regions import Both, Recipe, check
 
@@ -72,3 +73,18 @@ def test_copies_are_cut_along_lines_and_not_into_crumbs():
     assert inner == [(121, 256, 512), (64, 4, 4)]
     assert _split([(1, 0, 0), (1 << 14, 4, 4)], 4)[1] == [(1, 0, 0), (2048, 4, 4)]
     assert _split([(17, 4, 4), (19, 4, 4)], 4) == ([], [(17, 4, 4), (19, 4, 4)])
+
+
+@pytest.mark.parametrize("op_type", ["Split", "Concat"])
+def test_parts_that_do_not_fit_are_refused_before_a_kernel_goes_beyond_them(op_type):
+    recipe, x = Recipe(), normal(np.random.default_rng(4), 2, 6)
+    names = [recipe.input(name, x, dims) for name, dims in (("x", ["n", "m"]), ("y", ["k", "l"]))]
+    first, second = (recipe.node("Relu", name) for name in names)
+    if op_type == "Split":
+        made = recipe.nodes_of("Split", 2, first, recipe.constant(np.array([4, 40])), axis=1)
+    else:
+        made = [recipe.node("Concat", first, second, axis=1)]
+    both = Both(recipe.model(*made, second))
+    for runner in (both.hot, both.cold):
+        with pytest.raises(RunError, match=r"add up|differ"):
+            runner.run({"x": x, "y": normal(np.random.default_rng(5), 3, 6)}, keep=False)

@@ -43,16 +43,19 @@ class Number:
 class Term:
     """An operator of ai.onnx and what its first inputs are; `name` is what the pattern calls its result.
 
-    `needs` are the operators that its inputs come from.
+    `needs` are the operators that its inputs come from; `names` are what it and its operands are called.
     """
 
     op_type: str
     operands: tuple[Variable | Number | Term, ...]
     name: str = ""
     needs: frozenset[str] = field(init=False)
+    names: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "needs", frozenset(item.op_type for item in self.operands if isinstance(item, Term)))
+        terms = [item for item in self.operands if isinstance(item, Term)]
+        object.__setattr__(self, "needs", frozenset(item.op_type for item in terms))
+        object.__setattr__(self, "names", frozenset((self.name,)).union(*(item.names for item in terms)))
 
 
 Pattern = Variable | Number | Term
@@ -128,7 +131,8 @@ class Matcher:
             return None
         for found in self._matches(term, root.outputs[0], Match(())):
             nodes = tuple(sorted(dict.fromkeys(found.nodes), key=lambda node: self._place[node.id]))
-            if nodes[-1] is root and self._is_closed(nodes):
+            outer = [name for variable, name in found.values.items() if variable not in term.names]
+            if nodes[-1] is root and self._is_closed(nodes, outer):
                 return replace(found, nodes=nodes)
         return None
 
@@ -145,9 +149,12 @@ class Matcher:
             node = self._makers.get(name)
         return name
 
-    def _is_closed(self, nodes: Sequence[NodeView]) -> bool:
+    def _is_closed(self, nodes: Sequence[NodeView], outer: Sequence[str]) -> bool:
+        """Whether nothing else reads what these nodes make but the last one, and none makes what comes from outside."""
         inside = set(nodes)
         names = [name for node in nodes[:-1] for name in node.outputs if name]
+        if not set(names).isdisjoint(outer):
+            return False
         return not any(name in self._outputs or not inside.issuperset(self._readers[name]) for name in names)
 
     def _matches(self, term: Pattern, name: str, found: Match) -> Iterator[Match]:

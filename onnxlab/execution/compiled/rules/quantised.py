@@ -98,9 +98,7 @@ def put_levels(binder: Binder, name: str, view: View, zero: Operand, note: Level
 
 def levels_view(binder: Binder, note: Levels) -> View:
     """The levels in memory."""
-    if not isinstance(note.value, View):
-        note.value = binder.settle(note.value)
-    return note.value
+    return binder.settle_once(note.value)
 
 
 def levels_of(binder: Binder, name: str, zero: str) -> View:

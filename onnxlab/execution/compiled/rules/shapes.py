@@ -140,6 +140,8 @@ def split(binder: Binder, node: NodeView) -> None:
     if sizes is None:
         part = -(-x.shape[axis] // len(node.outputs))
         sizes = [min(part, x.shape[axis] - part * number) for number in range(len(node.outputs))]
+    if sum(sizes) != x.shape[axis]:
+        raise UnbindableError(f"parts of {list(sizes)} do not add up to the {x.shape[axis]} of the axis")
     at = 0
     for name, size in zip(node.outputs, sizes, strict=True):
         if size <= 0:
@@ -158,6 +160,8 @@ def concat(binder: Binder, node: NodeView) -> None:
     axis += len(shapes[0]) if axis < 0 else 0
     shape = list(shapes[0])
     shape[axis] = sum(part[axis] for part in shapes)
+    if any((*part[:axis], *part[axis + 1 :]) != (*shape[:axis], *shape[axis + 1 :]) for part in shapes):
+        raise UnbindableError(f"shapes {shapes} that differ along other axes than the one they are joined on")
     dtype, like = binder.layout(names[0])
     strides = [0] * len(shape)
     step = dtype.itemsize
