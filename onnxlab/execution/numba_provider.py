@@ -94,7 +94,6 @@ class NumbaProvider:
 
     def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
         """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
-        from onnxlab.execution.compiled import renewal
         from onnxlab.execution.compiled.chains import SMALL_FLOATS
         from onnxlab.execution.compiled.region import Region
 
@@ -105,8 +104,7 @@ class NumbaProvider:
         def steps() -> list[Step]:
             return NumpyProvider().compile(part, view)
 
-        if not renewal.is_known(packed, part):
-            steps()  # says what NumPy, which it starts with, cannot run
+        NumpyProvider().check(part, view)  # what it starts with
 
         def program() -> Any:
             return assemble(steps(), part.inputs, part.outputs, view.constant, "a region")

@@ -13,6 +13,7 @@ from typing import Any
 from onnxlab import schemas
 from onnxlab.errors import RunError, UnsupportedOperatorError
 from onnxlab.execution import diagnosis, functions, gradient, reuse, sizes
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.compiler import Compiler, ScopeCompiler
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.halves import held_wide
@@ -52,8 +53,13 @@ class NumpyProvider:
             RunError: a node lacks an attribute or input that its operator requires.
         """
         scope: ScopeCompiler = view.scope
-        steps = [_large(_sized(_step(node, scope), view), view) for node in part.nodes]
+        steps = [_large(_sized(_step(node, scope), view), view) for node in paced(part.nodes)]
         return steps if view.keep else held_wide(steps, part.nodes, part, view)
+
+    def check(self, part: Part, view: PartitionView) -> None:
+        """Raise what `compile` would, in much less time where the nodes were compiled before."""
+        for node in paced(part.nodes):
+            _step(node, view.scope)
 
     def _runnable(self, node: NodeView, scope: ScopeCompiler) -> bool:
         if (node.domain, node.op_type, node.overload) in scope.compiler.snapshot.functions:

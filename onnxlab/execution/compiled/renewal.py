@@ -14,7 +14,6 @@ from typing import Any
 from onnxlab.execution.compiled.packing import Packed
 from onnxlab.execution.compiled.plan import Plan
 from onnxlab.execution.compiled.views import Array
-from onnxlab.execution.provider import Part
 
 _KEPT = 16
 """Plans remembered per provider."""
@@ -42,11 +41,6 @@ def remember(packed: Packed, key: Any, plan: Plan, constants: Mapping[str, Array
     bound[key] = Bound(plan.exchanged(()), constants, looked, packed)
     while len(bound) > _KEPT:
         bound.popitem(last=False)
-
-
-def is_known(packed: Packed, part: Part) -> bool:
-    """Whether a plan of these nodes was remembered."""
-    return any(key[0][0] == part.nodes for key in list(packed.shared.bound))
 
 
 def renewed(packed: Packed, key: Any, constants: Mapping[str, Array]) -> Plan | None:

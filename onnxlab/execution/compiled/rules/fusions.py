@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
@@ -128,22 +128,42 @@ def _nodes(term: Term) -> int:
 
 
 _known: OrderedDict[object, tuple[Part, list[NodeView | Fused]]] = OrderedDict()
-_KEPT = 4
+_KEPT = 8
 
 
 def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
     """The nodes of a part, those that are one step together in the place of one of them.
 
-    Remembered for parts of the same nodes: an edit of weights leaves them as they are.
+    Remembered for parts of the same operators on the same names: an edit of weights or attributes leaves them as
+    they are.
     """
     shapes = tuple((name, array.shape, array.dtype) for name, array in constants.items())
-    key = tuple(map(id, part.nodes)), part.outputs, shapes
-    found = _known.get(key)
+    wires = tuple((node.op_type, node.domain, node.inputs, node.outputs) for node in part.nodes)
+    key = wires, part.outputs, shapes
+    found = _known.pop(key, None)
     if found is None:
-        found = _known[key] = part, _fused(part, constants)  # the part keeps its nodes, so that none gets another's id
-        while len(_known) > _KEPT:
-            _known.popitem(last=False)
-    return found[1]
+        steps = _fused(part, constants)
+    elif found[0].nodes == part.nodes:
+        steps = found[1]
+    else:
+        others = {old: new for old, new in zip(found[0].nodes, part.nodes, strict=True) if old is not new}
+        steps = [_of_others(step, others) for step in found[1]]
+    _known[key] = part, steps
+    while len(_known) > _KEPT:
+        _known.popitem(last=False)
+    return steps
+
+
+def _of_others(step: NodeView | Fused, others: Mapping[NodeView, NodeView]) -> NodeView | Fused:
+    """A step with other nodes in the place of some."""
+    if isinstance(step, NodeView):
+        return others.get(step, step)
+    return step if others.keys().isdisjoint(step.match.nodes) else Fused(step.fusion, _match_of(step.match, others))
+
+
+def _match_of(match: Match, others: Mapping[NodeView, NodeView]) -> Match:
+    nodes = tuple(others.get(node, node) for node in match.nodes)
+    return replace(match, nodes=nodes, members=tuple(_match_of(member, others) for member in match.members))
 
 
 def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
@@ -171,8 +191,10 @@ def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: 
             alike.setdefault(matcher.origin(node.inputs[0]), []).append(node)
     made = []
     for nodes in alike.values():
+        if len(nodes) < 2:
+            continue
         group = [match for node in nodes if (match := _largest(matcher, node, constants, gone)) is not None]
-        if len(nodes) > 1 and len(group) > 1:
+        if len(group) > 1:
             made.append(Match(tuple(node for one in group for node in one.nodes), members=tuple(group)))
     return made
 
