@@ -29,7 +29,7 @@ from onnxlab.shapes import Fact, TensorFact
 _FAMILIES = (
     "convolution", "elementwise", "linear", "pooling", "rows", "shapes", "quantised", "integer_matrices",
     "integer_convolution", "dequantised", "recurrent", "learning", "low_bits", "transposed", "attention",
-    "contrib_attention", "rotary", "picking", "quantised_pools", "spectra", "einsum",
+    "contrib_attention", "rotary", "picking", "quantised_pools", "spectra", "einsum", "fused",
 )  # fmt: skip
 _KNOWN = frozenset((
     "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal",
