@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from onnxlab.errors import OnnxlabError, RunError
@@ -21,6 +22,7 @@ from onnxlab.execution.ordering import by_liveness
 from onnxlab.execution.partition import Partition, partition
 from onnxlab.execution.program import Program, assemble
 from onnxlab.execution.provider import CompiledPart, Part, PartitionView, Provider, Step
+from onnxlab.execution.steady import steady_inputs
 from onnxlab.graph.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
@@ -132,6 +134,7 @@ class ScopeCompiler:
         scope: a graph, body or function.
         bindings: values of the attributes of the function that the scope is in.
         lasting: of a body: ids of outer initializers that nobody feeds, so that they are its constants too.
+        steady: of a body: such ids by the inputs that always hold them.
     """
 
     def __init__(
@@ -140,12 +143,14 @@ class ScopeCompiler:
         scope: ScopeView,
         bindings: Mapping[str, Any],
         lasting: frozenset[int] = frozenset(),
+        steady: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.compiler = compiler
         self.scope = scope
         self.bindings = bindings
         self.lasting = lasting
-        self._captured = {name: value for name, value in scope.captures if value in lasting}
+        self.steady = steady
+        self._captured = {name: value for name, value in scope.captures if value in lasting} | {**steady}
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -215,7 +220,7 @@ class ScopeCompiler:
         nodes: tuple[NodeView, ...] | None = None,
     ) -> PartitionView:
         """What providers see of the nodes that a run needs, or of `nodes`."""
-        given = frozenset(feeds)
+        given = frozenset(feeds).difference(self.steady)
         fact = self.fact
         constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
         if nodes is None:
@@ -275,7 +280,7 @@ class ScopeCompiler:
         """This scope for one program: bodies may hold on to the initializers that are not fed."""
         given = set(feeds)
         own = {value for name, value in self.scope.initializers.items() if name not in given}
-        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.lasting | own)
+        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.lasting | own, self.steady)
 
     def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart:
         """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
@@ -298,9 +303,18 @@ class ScopeCompiler:
     def inner(self, ref: BodyRef) -> ProgramBody:
         """The body of a node of this scope."""
         scope = self.compiler.snapshot.scopes[ref.scope]
-        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.lasting)
+        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.lasting, self._steady(ref))
         inputs = tuple(name for name in scope.inputs if name not in scope.initializers)
         return inner.body(inputs, tuple(name for name, value in scope.captures if value not in self.lasting))
+
+    def _steady(self, ref: BodyRef) -> dict[str, int]:
+        """Inputs of a body that hold the same initializer whenever it runs."""
+        owner = next((node for node in self.scope.nodes if ref in node.attributes.bodies), None)
+        if owner is None:  # of a function that was written out
+            return {}
+        pairs = steady_inputs(owner, self.compiler.snapshot.scopes[ref.scope])
+        values = {carried: self.steady.get(given, self.ids[given]) for carried, given in pairs}
+        return {carried: value for carried, value in values.items() if value in self.lasting}
 
     def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:
         """This scope as a body that reads `captures` from outside."""

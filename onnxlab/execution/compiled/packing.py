@@ -72,17 +72,18 @@ class Packed:
         Returns:
             [(the view of before, the view now)] of what had to be packed again.
         """
-        again: dict[object, object] = {id(array): id(arrays[name]) for name, array in old.items()}
+        again: dict[Any, Any] = {id(array): id(arrays[name]) for name, array in old.items()}
+        sources = before._sources | {id(array): arrays[name] for name, array in old.items()}
         self._sources.update((ident, array) for ident, array in before._sources.items() if ident not in again)
         self._sources.update((id(arrays[name]), arrays[name]) for name in old)
         pairs = []
         for key, view in before._own.items():
             way = self.shared.ways.get(view)
-            if way is None or way.names.isdisjoint(old):
+            if way is None or way.sources.isdisjoint(again):
                 self.put(key, view)
                 continue
             turned = tuple(again.get(part, part) if key[at - 1] == "array" else part for at, part in enumerate(key))
-            found = self.get(turned) or self.put(turned, constant_view(way.of(arrays)), way)
+            found = self.get(turned) or self.put(turned, constant_view(way.of(sources)), way.turned(again))
             pairs.append((view, found))
         return pairs
 
@@ -96,17 +97,21 @@ class Late:
 
     Attributes:
         names: of the constants that it is made of.
+        sources: their ids: what has one name in a region may have another where the same is packed.
     """
 
     def __init__(
-        self, make: Callable[..., Array], shape: tuple[int, ...] = (), parts: Sequence[Late] = (), name: str = ""
-    ) -> None:
+        self, make: Callable[..., Array], shape: tuple[int, ...] = (), parts: Sequence[Late] = (), name: str = "",
+        source: int = 0,
+    ) -> None:  # fmt: skip
         self._make = make
         self._made: Array | None = None
         self._parts = parts
         self._name = name
         self.shape = shape
+        self._source = source or (id(make()) if name else 0)
         self.names: frozenset[str] = frozenset((name,) if name else ()).union(*(part.names for part in parts))
+        self.sources: frozenset[int] = frozenset((self._source,) if name else ()).union(*(p.sources for p in parts))
 
     def __array__(self, dtype: object = None, copy: object = None) -> Array:
         if self._made is None:
@@ -120,13 +125,19 @@ class Late:
         """What is made of it."""
         return Late(make, shape, (self,))
 
-    def of(self, arrays: Mapping[str, Array]) -> Array:
-        """What it would be of these constants."""
-        return arrays[self._name] if self._name else self._make(*(part.of(arrays) for part in self._parts))
+    def of(self, arrays: Mapping[int, Array]) -> Array:
+        """What it would be of these constants, by the ids of its sources."""
+        return arrays[self._source] if self._name else self._make(*(part.of(arrays) for part in self._parts))
 
     def bare(self) -> Late:
         """How it is made, without any array."""
-        return Late(_lost if self._name else self._make, self.shape, [part.bare() for part in self._parts], self._name)
+        return self.turned({})
+
+    def turned(self, again: Mapping[int, int]) -> Late:
+        """The same of other sources, without any array."""
+        parts = [part.turned(again) for part in self._parts]
+        make, source = _lost if self._name else self._make, again.get(self._source, self._source)
+        return Late(make, self.shape, parts, self._name, source)
 
 
 def _lost() -> Array:
