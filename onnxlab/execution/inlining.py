@@ -13,6 +13,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Part, PartitionView
 from onnxlab.graph.snapshot import AttributeRef, Attributes, NodeView, ScopeView
 from onnxlab.shapes import Fact, TensorFact
@@ -77,7 +78,7 @@ class Flattened:
         self._initializers: dict[str, int] = {}  # of branches
         self._taken: set[str] | None = None  # names that mean something in the scope or in a branch
         self.nodes: list[NodeView] = []
-        for node in nodes:
+        for node in paced(nodes):
             self._add(node, scope.bindings, 0)
 
     def constant(self, name: str) -> Any:
@@ -123,7 +124,7 @@ class Flattened:
         """Those nodes that `outputs` need where `given` is fed."""
         wanted = {name for name in outputs if name not in given}
         picked = []
-        for node in reversed(self.nodes):
+        for node in paced(reversed(self.nodes)):
             if not wanted.isdisjoint(node.outputs):
                 picked.append(node)
                 wanted.update(name for name in self._scope.reads(node) if name not in given)

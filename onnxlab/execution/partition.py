@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Part, PartitionView, Provider, SubgraphClaim
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.limits import format_bytes
@@ -116,7 +117,8 @@ class _Graph:
     def __init__(self, view: PartitionView) -> None:
         self.index = {node.id: index for index, node in enumerate(view.nodes)}
         maker = {name: index for index, node in enumerate(view.nodes) for name in node.outputs if name}
-        self.sources = [sorted({maker[name] for name in view.reads(node) if name in maker}) for node in view.nodes]
+        nodes = paced(view.nodes)
+        self.sources = [sorted({maker[name] for name in view.reads(node) if name in maker}) for node in nodes]
         self.provider = [-1] * len(view.nodes)
         self.cluster = list(range(len(view.nodes)))  # nodes of an all-or-nothing claim share a number
         self.closed: set[int] = set()  # clusters of such claims
@@ -168,7 +170,7 @@ class _Graph:
             members.setdefault(cluster, []).append(index)
         level: dict[int, int] = {}
         grouped: dict[tuple[int, int, int], list[int]] = {}
-        for cluster in self._order() or []:
+        for cluster in paced(self._order() or []):
             kind = self._kind(cluster)
             sources = {self.cluster[s] for index in members[cluster] for s in self.sources[index]} - {cluster}
             level[cluster] = max((level[s] + (self._kind(s) != kind) for s in sources), default=0)
@@ -246,14 +248,14 @@ def _parts(view: PartitionView, groups: Sequence[tuple[str, list[NodeView]]]) ->
     """The groups with the values that cross their borders."""
     readers: dict[str, set[int]] = {}
     for number, (_, nodes) in enumerate(groups):
-        for node in nodes:
+        for node in paced(nodes):
             for name in view.reads(node):
                 readers.setdefault(name, set()).add(number)
     parts = []
     for number, (provider, nodes) in enumerate(groups):
         made = dict.fromkeys(name for node in nodes for name in node.outputs if name)
-        read = dict.fromkeys(name for node in nodes for name in view.reads(node) if name not in made)
-        inputs = tuple(name for name in read if view.constant(name) is None)
+        read = dict.fromkeys(name for node in paced(nodes) for name in view.reads(node) if name not in made)
+        inputs = tuple(name for name in paced(read) if view.constant(name) is None)
         outputs = tuple(name for name in made if name in view.visible or readers.get(name, set()) - {number})
         parts.append(Part(provider, tuple(nodes), inputs, outputs))
     return tuple(parts)

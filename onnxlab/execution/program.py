@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onnxlab.errors import FeedError
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Step
 from onnxlab.execution.reuse import slots_to_reuse
 from onnxlab.ops.prepared import mark_constant
@@ -148,7 +149,7 @@ def assemble(
     for name in feeds:
         define(name)
     rows: list[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]] = []
-    for step in steps:
+    for step in paced(steps):
         if step.constants is not None:
             for name, array in zip(step.outputs, step.constants, strict=False):
                 if name:
@@ -178,7 +179,7 @@ def _with_lifetimes(
     alive = constants | wanted
     fixed, barred = _constant_steps(rows, set(constants)), constants.union(fed)
     instructions = []
-    for number in range(len(rows) - 1, -1, -1):
+    for number in paced(range(len(rows) - 1, -1, -1)):
         step, inputs, captures, results = rows[number]
         reads = (*inputs, *(slot for _, slot in captures))
         touched = dict.fromkeys((*reads, *(slot for slot in results if slot > 0)))

@@ -18,6 +18,7 @@ from onnxlab.execution.compiled import background
 from onnxlab.execution.compiler import Compiler
 from onnxlab.execution.program import Program
 from onnxlab.execution.provider import Provider
+from onnxlab.graph.collecting import no_collection
 
 Key = tuple[tuple[str, ...], tuple[str, ...], bool]
 """(names of feeds, names of outputs, whether every value stays readable)."""
@@ -77,7 +78,8 @@ class StandIns:
         """
         if self._slow.isdisjoint(compiler.providers) or self._times.get(key, inf) <= _QUICKLY:
             return self._timed(compiler, key)
-        program = self.compiler(compiler).program(*key)
+        with no_collection():
+            program = self.compiler(compiler).program(*key)
 
         def make() -> None:
             if current():
@@ -128,7 +130,8 @@ class StandIns:
 
     def _timed(self, compiler: Compiler, key: Key) -> Program:
         began = thread_time()
-        program = compiler.program(*key)
+        with no_collection():  # a whole one, for which all wait, takes 100 ms where 8,000 nodes are held
+            program = compiler.program(*key)
         if self._slow:
             self._times[key] = thread_time() - began
             while len(self._times) > _TIMES:

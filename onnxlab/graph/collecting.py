@@ -32,11 +32,17 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if enabled:
-            if gc.get_freeze_count() == 0:  # else somebody keeps objects out of all collections, and unfreezing ends it
-                _aged += gc.get_count()[0]
-                gc.freeze()
-                gc.unfreeze()
+            count_as_old()
             gc.enable()
+
+
+def count_as_old() -> None:
+    """Put all that was made since the last collection among the old objects: it counts for no whole collection."""
+    global _aged
+    if gc.get_freeze_count() == 0:  # else somebody keeps objects out of all collections, and unfreezing ends it
+        _aged += gc.get_count()[0]
+        gc.freeze()
+        gc.unfreeze()
 
 
 def about_to_hold(nbytes: int) -> None:

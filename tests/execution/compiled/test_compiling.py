@@ -89,6 +89,33 @@ def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
     assert len(seen) == before  # others do not rest
 
 
+def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_garbage_to_look_through(monkeypatch):
+    rests, ages = [], []
+
+    def spin(seconds):
+        began = time.thread_time()
+        while time.thread_time() - began < seconds:
+            pass
+
+    monkeypatch.setattr(background, "_SEES", True)
+    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)  # nobody else gets a processor
+    monkeypatch.setattr(background.time, "sleep", rests.append)
+    monkeypatch.setattr(background, "count_as_old", lambda: ages.append(0))
+    loop = lambda: [spin(2e-4) for _ in background.paced(range(64))]  # noqa: E731
+    background.do(loop)
+    assert background.wait(60)
+    assert len(ages) == len(rests) >= 3  # it looks, and goes on
+    rests.clear()
+    with background.run():
+        background.do(loop)
+        assert background.wait(60)
+    assert len([rest for rest in rests if rest != background._LOOK]) >= 3
+    rests.clear()
+    items = range(64)
+    assert background.paced(items) is items  # others do not rest
+    assert rests == []
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel what is mapped")
 def test_the_library_of_llvm_is_open_before_python_opens_it():
     script = """
