@@ -137,16 +137,21 @@ def test_convolutions(rng, channels, kernel):
         check(recipe.model(sums, y, z), {"x": x})
 
 
-@pytest.mark.parametrize(("channels", "group", "made"), [(17, 17, 17), (6, 3, 9), (40, 40, 40), (4, 2, 34)])
-def test_grouped_convolutions_as_onnxruntime(rng, channels, group, made):
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize(("channels", "group", "made"), [(17, 17, 17), (6, 3, 9), (40, 40, 40), (4, 2, 34), (3, 1, 18)])
+def test_grouped_convolutions_as_onnxruntime(rng, channels, group, made, last):
     x, w = integers(rng, np.uint8, 2, channels, 7, 6), integers(rng, np.int8, made, channels // group, 3, 3, bits=7)
     recipe = Recipe()
     parameters = [np.float32(0.02), np.uint8(9), w, np.abs(normal(rng, made)) / 90, np.zeros(made, np.int8),
                   np.float32(0.05), np.uint8(7), rng.integers(-900, 900, made).astype(np.int32)]  # fmt: skip
     constants = [recipe.constant(array) for array in parameters]
-    both(
-        recipe.model(recipe.node("QLinearConv", recipe.input("x", x), *constants, group=group, pads=[1] * 4)), {"x": x}
-    )
+    options = {"group": group, "pads": [1] * 4}
+    if last:
+        x = np.ascontiguousarray(np.moveaxis(x, 1, -1))
+        options |= {"channels_last": 1, "domain": "com.microsoft"}
+    first = recipe.node("QLinearConv", recipe.input("x", x), *constants, **options)
+    floats = recipe.node("DequantizeLinear", first, *constants[-3:-1])
+    both(recipe.model(first, recipe.node("ReduceMean", floats, recipe.constant(np.array([1])), keepdims=0)), {"x": x})
 
 
 @pytest.mark.parametrize("dtype", BYTES)

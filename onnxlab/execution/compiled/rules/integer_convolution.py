@@ -29,17 +29,23 @@ _FLOAT, _SUM = np.dtype(np.float32), np.dtype(np.int32)
 
 
 def convolved(
-    binder: Binder, node: NodeView, x: View, weights: Array, key: tuple[object, ...], dtype: Any
+    binder: Binder, node: NodeView, x: View, weights: Array, key: tuple[object, ...], dtype: Any, last: bool = False
 ) -> IntegerProduct:
-    """Levels [N, C, D1, …] convolved with constant levels [M, C / group, …] by the attributes of a node."""
+    """Levels [N, C, D1, …] convolved with constant levels [M, C / group, …] by the attributes of a node.
+
+    The result is [N, M, D1, …], or [N, D1, …, M] with `last`.
+    """
     group = node.attributes.get("group", 1)
     if len(x.shape) != weights.ndim or weights.shape[1] * group != x.shape[1] or weights.shape[0] % group:
         raise UnbindableError("X and W do not fit")
     found = window_of(node, x.shape, weights.shape[2:])
-    target = image(binder, (x.shape[0], len(weights), *found.output), dtype)
+    target, axis = image(binder, (x.shape[0], len(weights), *found.output), dtype), 1
+    places = pixels(target).offsets(len(target.shape) - 1)
+    if last:
+        target, axis = pixels(target), len(target.shape) - 1
     channels, columns = weights.shape[1], len(weights) // group
     if group > 1 and channels == 1 and columns == 1:
-        return _depthwise(binder, x, found, weights, key, target)
+        return _depthwise(binder, x, found, weights, key, target, axis, places)
     x, offsets, length = rows_of(binder, x, found, channels, group)
     batches = np.zeros((group, 5), np.int64)
     numbers = np.arange(group, dtype=np.int64)
@@ -47,7 +53,7 @@ def convolved(
     batches[:, 0] = numbers * channels * 2
     batches[:, 3] = batches[:, 4] = numbers * columns * 4
     return IntegerProduct(
-        x, offsets, length, columns, target, 1, pixels(target).offsets(len(target.shape) - 1), batches,
+        x, offsets, length, columns, target, axis, places, batches,
         constant=matrix, key=("convolution", *key, group), groups=group,
     )  # fmt: skip
 
@@ -73,8 +79,6 @@ def conv_integer(binder: Binder, node: NodeView) -> None:
 
 
 def _qlinear_conv_accept(node: NodeView, view: Outlook) -> str:
-    if node.attributes.get("channels_last", 0):
-        return "channels last"
     return bytes_reason(node, view, 0, 3) or parameters(node, view, 1, 2, 3, 4, 5, 6, 7, 8)
 
 
@@ -82,7 +86,10 @@ def _qlinear_conv_accept(node: NodeView, view: Outlook) -> str:
 def qlinear_conv(binder: Binder, node: NodeView) -> None:
     weights, key = kernels(binder, node.inputs[3], node.inputs[5])
     x = levels_of(binder, node.inputs[0], node.inputs[2])
-    made = convolved(binder, node, x, weights, key, _FLOAT)
+    last = bool(node.domain and node.attributes.get("channels_last", 0))
+    if last:
+        x = x.transposed([0, len(x.shape) - 1, *range(1, len(x.shape) - 1)])
+    made = convolved(binder, node, x, weights, key, _FLOAT, last)
     made.scale = np.float32(number(binder, node.inputs[1])) * columns_of(made, fixed(binder, node.inputs[4]))
     if given(node, 8):
         bias = fixed(binder, node.inputs[8])
@@ -95,12 +102,12 @@ rule("QLinearConv", domain=DOMAIN, accept=_qlinear_conv_accept, weight=4)(qlinea
 
 
 def _depthwise(
-    binder: Binder, x: View, found: Window, weights: Array, key: tuple[object, ...], target: View
-) -> IntegerProduct:
+    binder: Binder, x: View, found: Window, weights: Array, key: tuple[object, ...], target: View, axis: int,
+    places: Array,
+) -> IntegerProduct:  # fmt: skip
     """Each channel by itself; what lies behind the last channel is read, but not written."""
     x, offsets, _ = rows_of(binder, x, found, len(weights), len(weights))
-    places = pixels(target).offsets(len(target.shape) - 1)
     return IntegerProduct(
-        x, offsets, 1, len(weights), target, 1, places, np.zeros((1, 5), np.int64),
+        x, offsets, 1, len(weights), target, axis, places, np.zeros((1, 5), np.int64),
         constant=weights.reshape(len(weights), -1).T, key=("channels", *key), depthwise=True,
     )  # fmt: skip
