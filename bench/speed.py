@@ -13,22 +13,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from math import exp, log
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 import onnxruntime
 
 import onnxlab
-from bench import networks, regions
+from bench import edits, networks, regions
 from bench.measure import Figure, Line, Row, timed
 from onnxlab.execution.numba_provider import NumbaProvider
 from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
-from onnxlab.graph.edits import set_initializer
 from tests.corpus import NAMES, inputs, path
 
 Feeds = dict[str, Any]
@@ -50,7 +47,7 @@ def rows() -> Iterator[Line]:
     yield against("ResNet-50, full width, 2 threads", networks.resnet50(), networks.picture(), 2, 1.15)
     yield against("BERT-base, 128 words, 2 threads", networks.bert_base(), networks.words(), 2, 1.15)
     yield from two_threads(found)
-    yield from edits()
+    yield from edits.rows(session)
     yield from cold_start()
     yield from regions.rows()
 
@@ -137,42 +134,6 @@ def session(data: Any, level: str, threads: int) -> Any:
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.log_severity_level = 4
     return onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
-
-
-def edits() -> Iterator[Line]:
-    """Other weights for the product in the middle, then new outputs by regions; against a new session's."""
-    yield edited("ResNet-50", networks.resnet50(), networks.picture(), 4.0)
-    yield edited("BERT-base", networks.bert_base(), networks.words(), 6.0)
-
-
-def edited(what: str, proto: onnx.ModelProto, feeds: Feeds, promise: float) -> Line:
-    """How many times faster, and what an edit takes beyond a run."""
-    model = onnxlab.load(onnx.ModelProto.FromString(proto.SerializeToString()))
-    graph = model.graph
-    runner = Runner(graph, model.inference.fact, named([NumbaProvider(1, background=False), "numpy"]))
-    products = [node for node in graph.nodes.values() if node.op_type in ("Conv", "MatMul")]
-    weights = [node.inputs[1] for node in products if graph.array(node.inputs[1]) is not None]
-    middle = graph.values[weights[len(weights) // 2]]
-    others: Any = graph.array(middle.id)
-    on_one = partial(timed, clock=time.process_time)
-
-    def run() -> Any:
-        return runner.run(feeds, keep=False)
-
-    def edit() -> Any:
-        nonlocal others
-        others = others * np.float32(1.001)
-        set_initializer(graph, middle, others)
-        return run()
-
-    def fresh(level: str) -> float:
-        return on_one(lambda: session(proto.SerializeToString(), level, 1).run(None, feeds))
-
-    run()
-    runs, spent = zip(*((on_one(run), on_one(edit)) for _ in range(_REPEATS)), strict=True)
-    theirs = min(map(fresh, ("ORT_ENABLE_ALL", "ORT_DISABLE_ALL", "ORT_DISABLE_ALL")))
-    note = f"against a new session; {(min(spent) - min(runs)) * 1e3:.0f} ms beyond a run"
-    return Figure(f"edit the middle of {what}: times faster", theirs / min(spent), "×", at_least=promise, note=note)
 
 
 _INSTALLED = """
