@@ -45,14 +45,19 @@ def conv(
     """Correlation of X [N, C, D1, …] with W [M, C/group, k1, …], plus the bias B [M]."""
     if x.ndim < 3 or w.ndim != x.ndim:
         raise ValueError(f"X has shape {x.shape}, W {w.shape}: expected equal ranks of at least 3")
-    if kernel_shape and tuple(kernel_shape) != w.shape[2:]:
-        raise ValueError(f"kernel_shape is {list(kernel_shape)}: W has shape {w.shape}")
+    check_kernel(w, kernel_shape)
     if w.shape[1] * group != x.shape[1] or w.shape[0] % group:
         raise ValueError(f"X has {x.shape[1]} channels; W of shape {w.shape} in {group} groups takes "
                          f"{w.shape[1] * group}")  # fmt: skip
     shape = window(x, w.shape[2:], strides, pads, dilations, auto_pad)
     y = convolve(ctx, widen(x), widen(w), None if b is None else widen(b), shape, group)
     return narrow(y, x.dtype)
+
+
+def check_kernel(w: Array, kernel_shape: Sequence[int] | None) -> None:
+    """Raises ValueError where the attribute says otherwise than W [M, C, k1, …]."""
+    if kernel_shape and tuple(kernel_shape) != w.shape[2:]:
+        raise ValueError(f"kernel_shape is {list(kernel_shape)}: W has shape {w.shape}")
 
 
 def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
@@ -203,6 +208,7 @@ def conv_transpose(
     strides: Sequence[int] | None = None,
 ) -> Array:
     """The transpose of a convolution: X [N, C, D1, …], W [C, M/group, k1, …], bias B [M]."""
+    check_kernel(w, kernel_shape)
     if w.shape[0] != x.shape[1] or x.shape[1] % group:
         raise ValueError(f"X has {x.shape[1]} channels, W of shape {w.shape} in {group} groups takes {w.shape[0]}")
     rank = x.ndim - 2

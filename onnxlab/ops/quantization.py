@@ -16,7 +16,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.limits import RunContext
 from onnxlab.ops.cast import convert
-from onnxlab.ops.conv import convolve
+from onnxlab.ops.conv import check_kernel, convolve
 from onnxlab.ops.matmul import product
 from onnxlab.ops.numeric import Array, normal_axis, widen
 from onnxlab.ops.prepared import prepared
@@ -314,6 +314,7 @@ def conv_integer(
     strides: Sequence[int] | None = None,
 ) -> Array:
     """The convolution of (X − zero point) with (W − zero point) as int32; the padding is the zero point."""
+    check_kernel(w, kernel_shape)
     geometry = {"strides": strides, "pads": pads, "dilations": dilations, "auto_pad": auto_pad}
     y = _integer_convolution(ctx, x, w, x_zero_point, w_zero_point, group, geometry)
     return y.astype(np.int64).astype(np.int32)
@@ -342,6 +343,7 @@ def q_linear_conv(
 
     The bias is int32 in units of x_scale · w_scale.
     """
+    check_kernel(w, kernel_shape)
     geometry = {"strides": strides, "pads": pads, "dilations": dilations, "auto_pad": auto_pad}
     sums = _integer_convolution(ctx, x, w, x_zero_point, w_zero_point, group, geometry)
     ones = (1,) * (x.ndim - 2)

@@ -9,6 +9,7 @@ from onnxlab.errors import RunError
 from onnxlab.execution.compiled.binder import UnbindableError
 from onnxlab.execution.compiled.rules import elementwise, registry
 from tests.execution.compiled.regions import Both, Recipe, assert_close
+from tests.oracle import oracle
 
 
 def chain():
@@ -58,3 +59,32 @@ def test_a_wrong_model_gives_its_own_error():
     assert len(both.hot.partition().parts) == 1, "the feed was wrong, not the rule"
     found = both.hot.run({"x": np.ones((2, 4), np.float32)}, keep=False)
     assert [array.shape for array in found.values()] == [(2, 5)]
+
+
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose", "ConvInteger", "QLinearConv"])
+def test_a_kernel_shape_that_the_weights_do_not_have_is_refused_as_by_onnxruntime(op_type):
+    integers = op_type not in ("Conv", "ConvTranspose")
+    recipe, rng = Recipe(), np.random.default_rng(0)
+    x = rng.integers(0, 9, (1, 16, 12, 12)).astype(np.uint8 if integers else np.float32)
+    w = recipe.constant(rng.integers(0, 9, (16, 16, 3, 3)).astype(x.dtype))
+    scale, zero = recipe.constant(np.float32(0.5)), recipe.constant(np.uint8(3))
+    source = recipe.input("x", x)
+    inputs = (source, scale, zero, w, scale, zero, scale, zero) if op_type == "QLinearConv" else (source, w)
+    model = recipe.model(recipe.node(op_type, *inputs, kernel_shape=[3, 2]))
+    with pytest.raises(Exception, match="kernel_shape"):
+        oracle()(model.SerializeToString(), {"x": x})
+    both = Both(model)
+    for runner in (both.hot, both.cold):
+        with pytest.raises(RunError, match=r"kernel_shape is \[3, 2\]: W has shape \(16, 16, 3, 3\)"):
+            runner.run({"x": x}, keep=False)
+
+
+def test_a_gemm_of_a_vector_is_refused():
+    recipe = Recipe()
+    x = np.ones(8, np.float32)
+    weights = recipe.constant(np.ones((8, 5), np.float32))
+    model = recipe.model(recipe.node("Tanh", recipe.node("Gemm", recipe.input("x", x), weights)))
+    both = Both(model)
+    for runner in (both.hot, both.cold):
+        with pytest.raises(RunError, match="Gemm"):
+            runner.run({"x": x}, keep=False)

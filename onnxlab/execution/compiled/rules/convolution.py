@@ -41,6 +41,13 @@ class Shaped:
         self.ndim = len(shape)
 
 
+def check_kernel(node: NodeView, kernel: tuple[int, ...]) -> None:
+    """Raises UnbindableError where the attribute says otherwise than the weights, which NumPy's kernel explains."""
+    given = node.attributes.get("kernel_shape")
+    if given and tuple(given) != kernel:
+        raise UnbindableError(f"kernel_shape is {given}, the weights have {kernel}")
+
+
 def window_of(node: NodeView, shape: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     """The window of a Conv or pool.
 
@@ -48,6 +55,7 @@ def window_of(node: NodeView, shape: tuple[int, ...], kernel: tuple[int, ...]) -
         UnbindableError: it does not fit, which NumPy's kernel explains better.
     """
     found = node.attributes
+    check_kernel(node, kernel)
     try:
         return window(
             Shaped(shape), kernel, found.get("strides"), found.get("pads"),  # type: ignore[arg-type]

@@ -87,6 +87,8 @@ def stacked(left: View, right: View, target: View, packed: View) -> tuple[Array,
 def gemm(binder: Binder, node: NodeView) -> None:
     alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
     a = binder.floats(node.inputs[0])
+    if len(a.shape) != 2:
+        raise UnbindableError(f"A has shape {a.shape}")
     if node.attributes.get("transA", 0):
         a = a.transposed([1, 0])
     weights, key = binder.weights(node.inputs[1])

@@ -9,7 +9,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.products import Product
-from onnxlab.execution.compiled.rules.convolution import convolution_reason, image, pixels
+from onnxlab.execution.compiled.rules.convolution import check_kernel, convolution_reason, image, pixels
 from onnxlab.execution.compiled.rules.registry import rule
 from onnxlab.execution.compiled.views import Array, View
 from onnxlab.graph.snapshot import NodeView
@@ -27,6 +27,7 @@ def conv_transpose(binder: Binder, node: NodeView) -> None:
     rank = len(shape) - 2
     if len(shape) != weights.ndim or weights.shape[0] != shape[1] or shape[1] % group:
         raise UnbindableError("X and W do not fit")
+    check_kernel(node, weights.shape[2:])
     strides, dilations = (tuple(found.get(name) or (1,) * rank) for name in ("strides", "dilations"))
     extra = found.get("output_padding") or (0,) * rank
     geometry = zip(shape[2:], strides, weights.shape[2:], dilations, extra, strict=True)
