@@ -60,9 +60,9 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
         if spec is None or value is schema.defaults.get(name) or (kinds := _KINDS.get(spec.type)) is None:
             continue
         plural = spec.type.endswith("s")
-        if isinstance(value, tuple) != plural or not all(
-            isinstance(item, kinds) for item in (value if plural else [value])
-        ):
+        # a list is of one kind, and one of a large forest has millions of items
+        some = value[:1] if plural and isinstance(value, tuple) else (value,)
+        if isinstance(value, tuple) != plural or not all(isinstance(item, kinds) for item in some):
             message = f"its attribute {name!r} is {value!r}"
             hint = f"set {name!r} to a value of type {spec.type}"
             problems.append(Problem("error", "attribute-type", message, spec.type, _kind_of(value), hint))
