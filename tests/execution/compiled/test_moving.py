@@ -1,11 +1,11 @@
-"""Concat whose inputs are made in their place, and copies that threads share."""
+"""Concat whose inputs are made in their place, tiles, blocks and groups, and copies that threads share."""
 
 import numpy as np
 import pytest
 
 from onnxlab.errors import RunError
 from onnxlab.execution.compiled.moving import _split
-from tests.execution.compiled.regions import Both, Recipe, check
+from tests.execution.compiled.regions import Both, Recipe, assert_close, check
 
 
 def normal(rng, *shape):
@@ -88,3 +88,46 @@ def test_parts_that_do_not_fit_are_refused_before_a_kernel_goes_beyond_them(op_t
     for runner in (both.hot, both.cold):
         with pytest.raises(RunError, match=r"add up|differ"):
             runner.run({"x": x, "y": normal(np.random.default_rng(5), 3, 6)}, keep=False)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.uint8])
+def test_tiles_and_blocks(dtype):
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 99, (2, 12, 4, 6)).astype(dtype)
+    recipe = Recipe()
+    source = recipe.input("x", x)
+    turned = recipe.node("Transpose", source, perm=[0, 1, 3, 2])  # a view
+    outputs = []
+    for each in (source, turned):
+        spread = [recipe.node("DepthToSpace", each, blocksize=2, mode=mode) for mode in ("DCR", "CRD")]
+        outputs += [
+            recipe.node("Tile", each, recipe.constant(np.array([1, 2, 3, 1]))),
+            *spread,
+            *(recipe.node("SpaceToDepth", image, blocksize=2) for image in (each, spread[0])),
+        ]
+    check(recipe.model(*outputs), {"x": x}, 0)
+
+
+@pytest.mark.parametrize("opset", [18, 21])
+@pytest.mark.parametrize(("shape", "groups"), [((2, 12, 5, 3), 3), ((1, 17, 9), 17), ((3, 6, 1, 1), 1)])
+def test_normalised_groups(opset, shape, groups, ort_run):
+    rng = np.random.default_rng(8)
+    x = rng.standard_normal(shape, np.float32)
+    recipe = Recipe(opset)
+    parameters = [rng.standard_normal(groups if opset < 21 else shape[1], np.float32) for _ in range(2)]
+    given = [recipe.input("x", x), *map(recipe.constant, parameters)]
+    y = recipe.node("GroupNormalization", *given, num_groups=groups, epsilon=0.01)
+    model = recipe.model(y, recipe.node("Relu", y))
+    ours = check(model, {"x": x}, 3e-6)
+    for name, expected in ort_run(model.SerializeToString(), {"x": x}).items():
+        assert_close(ours[name], expected, 3e-6, name)
+
+
+def test_normalisations_with_too_few_parameters_are_refused_as_numpy_does():
+    x = np.ones((1, 6, 4), np.float32)
+    recipe = Recipe()
+    given = [recipe.input("x", x), *(recipe.constant(np.ones(5, np.float32)) for _ in range(2))]
+    both = Both(recipe.model(recipe.node("InstanceNormalization", *given)))
+    for runner in (both.cold, both.hot):
+        with pytest.raises(RunError):
+            runner.run({"x": x}, keep=False)

@@ -161,18 +161,39 @@ def _reduced_axes(binder: Binder, node: NodeView) -> list[int] | None:
     return None if axes is None else list(axes)
 
 
-@rule("InstanceNormalization", weight=2)
-def instance_normalization(binder: Binder, node: NodeView) -> None:
+@rule("InstanceNormalization", "GroupNormalization", weight=2)
+def group_normalization(binder: Binder, node: NodeView) -> None:
+    """Groups of channels standardised, one of each as InstanceNormalization has it; then a scale and bias."""
     x = binder.contiguous(node.inputs[0])
-    length = prod(x.shape[2:])
-    made = _standardised(binder, "", x, length, node.attributes.get("epsilon", 1e-5), 0, None, None)
-    shape = (x.shape[1], *[1] * (len(x.shape) - 2))
-    scale, bias = (_column(binder, name, shape) for name in node.inputs[1:3])
-    binder.combine(node.outputs[0], "fma", [made, scale, bias])
+    channels, old = x.shape[1], node.since_version < _PER_CHANNEL
+    groups = node.attributes.get("num_groups", channels)
+    if groups < 1 or channels % groups:
+        raise UnbindableError(f"{channels} channels do not split into {groups} groups")
+    each, space = channels // groups, x.shape[2:]
+    made = _standardised(binder, "", x, each * prod(space), node.attributes.get("epsilon", 1e-5), 0, None, None)
+    apart = node.op_type == "GroupNormalization" and old
+    shape = (groups, each, *space) if apart else (channels, *space)
+    split = made.reshaped((x.shape[0], *shape))
+    assert split is not None
+    ones = [1] * (len(shape) - 1)
+    scale, bias = (_column(binder, name, (shape[0], *ones)) for name in node.inputs[1:3])
+    if not apart:
+        binder.combine(node.outputs[0], "fma", [split, scale, bias])
+        return
+    whole = binder.settle(binder.chain("fma", [split, scale, bias])).reshaped(x.shape)
+    assert whole is not None
+    binder.put(node.outputs[0], whole)
+
+
+_PER_CHANNEL = 21
+"""Version of GroupNormalization from which on scale and bias are per channel; before, they were per group."""
 
 
 def _column(binder: Binder, name: str, shape: tuple[int, ...]) -> View:
-    made = binder.contiguous(name).reshaped(shape)
+    view = binder.contiguous(name)
+    if view.size != prod(shape):
+        raise UnbindableError(f"{name!r} does not have {prod(shape)} elements")
+    made = view.reshaped(shape)
     assert made is not None
     return made
 

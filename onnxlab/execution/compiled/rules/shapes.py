@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from math import prod
+from operator import mul
 
 import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
-from onnxlab.execution.compiled.moving import contiguous
+from onnxlab.execution.compiled.moving import contiguous, emit_copy
 from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, numbers, rule
-from onnxlab.execution.compiled.views import View
+from onnxlab.execution.compiled.views import View, channels_last
 from onnxlab.graph.snapshot import NodeView
 
 
@@ -108,6 +109,54 @@ def expand(binder: Binder, node: NodeView) -> None:
     x = binder.view(node.inputs[0])
     shape = np.broadcast_shapes(x.shape, tuple(binder.integers(node.inputs[1])))
     binder.put(node.outputs[0], x.broadcast(shape))
+
+
+@rule("Tile", since=6, accept=numbers)
+def tile(binder: Binder, node: NodeView) -> None:
+    """Each axis behind one along which nothing moves."""
+    x = binder.view(node.inputs[0])
+    repeats = binder.integers(node.inputs[1])
+    if len(repeats) != len(x.shape) or any(count < 1 for count in repeats):
+        raise UnbindableError(f"{x.shape} is not repeated {repeats} times")
+    shape = [size for pair in zip(repeats, x.shape, strict=True) for size in pair]
+    strides = [step for stride in x.strides for step in (0, stride)]
+    reshape_to(binder, node.outputs[0], x.at(0, shape, strides), list(map(mul, x.shape, repeats)))
+
+
+@rule("DepthToSpace", "SpaceToDepth", accept=numbers)
+def blocks(binder: Binder, node: NodeView) -> None:
+    """Between [N, C·b², H, W] and [N, C, H·b, W·b]: a copy between two views of [N, C, H, b, W, b]."""
+    x = binder.view(node.inputs[0])
+    size, deep = int(node.attributes["blocksize"]), node.op_type == "DepthToSpace"
+    n, c, h, w = x.shape
+    whole = c % (size * size) == 0 if deep else h % size == w % size == 0
+    if size < 1 or not whole:
+        raise UnbindableError(f"{x.shape} has no whole blocks of {size}")
+    shape = (n, c // size**2, h * size, w * size) if deep else (n, c * size**2, h // size, w // size)
+    target = binder.builder.allocate(shape, x.dtype, channels_last(shape, x.dtype.itemsize))
+    by_column = node.attributes.get("mode", "DCR") == "DCR"
+    if deep:
+        emit_copy(binder.builder, _apart(x, size, by_column), _together(target, size))
+    else:
+        emit_copy(binder.builder, _together(x, size), _apart(target, size, by_column))
+    binder.put(node.outputs[0], target)
+
+
+def _apart(x: View, size: int, by_column: bool) -> View:
+    """[N, C, H, b, W, b] of channels that hold blocks, which come before the depth (DCR) or after it."""
+    n, c, h, w = x.shape
+    depth = c // size**2
+    split = x.reshaped([n, size, size, depth, h, w] if by_column else [n, depth, size, size, h, w])
+    assert split is not None  # no axes are joined
+    return split.transposed([0, 3, 4, 1, 5, 2] if by_column else [0, 1, 4, 2, 5, 3])
+
+
+def _together(x: View, size: int) -> View:
+    """[N, C, H, b, W, b] of an image."""
+    n, c, h, w = x.shape
+    split = x.reshaped([n, c, h // size, size, w // size, size])
+    assert split is not None
+    return split
 
 
 @rule("Slice", since=10, accept=numbers)
