@@ -143,6 +143,7 @@ class _Claims:
         self._view = view
         self._find = _rules()
         self._reads = view.visible.union(*map(view.reads, view.nodes))
+        self._constants: dict[str, np.ndarray[Any, Any] | None] = {}  # asked for several times each
         self.names: set[str] = set()
         self._makers: dict[str, NodeView] = {}
         self._made: set[str] = set()  # names that the region computes
@@ -161,8 +162,9 @@ class _Claims:
 
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
         """Array of an initializer."""
-        found: np.ndarray[Any, Any] | None = self._view.constant(name)
-        return found
+        if name not in self._constants:
+            self._constants[name] = self._view.constant(name)
+        return self._constants[name]
 
     def fact(self, name: str) -> Fact:
         """What inference says of a value."""
@@ -174,7 +176,7 @@ class _Claims:
 
     def known(self, name: str) -> bool:
         """Whether a value is a constant or follows from shapes."""
-        return name in self.names or self._view.constant(name) is not None
+        return name in self.names or self.constant(name) is not None
 
     def _takes(self, node: NodeView) -> bool:
         """Whether a node is to be compiled; notes those that are known."""
@@ -194,7 +196,7 @@ class _Claims:
 
     def _is_known(self, node: NodeView) -> bool:
         if node.op_type in ("Shape", "Size"):
-            fact = view_fact(self._view, node.inputs[0])
+            fact = view_fact(self, node.inputs[0])
             return fact is not None
         return node.op_type in _KNOWN and all(self.known(name) for name in node.inputs if name)
 
@@ -218,7 +220,7 @@ class _Claims:
         for slot, name in enumerate(node.inputs):
             if not name or self.known(name) or slot in rule.reads:
                 continue
-            fact = view_fact(self._view, name)
+            fact = view_fact(self, name)
             if fact is not None and fact.dtype is not None and fact.dtype.kind in "iu" and fact.dtype.itemsize == 8:
                 small = fact.shape is not None and len(fact.shape) <= 1
                 if name in self._made or not small:
@@ -226,7 +228,7 @@ class _Claims:
         return ""
 
 
-def view_fact(view: PartitionView, name: str) -> TensorFact | None:
+def view_fact(view: PartitionView | _Claims, name: str) -> TensorFact | None:
     """What is known of a tensor whose rank is known."""
     constant = view.constant(name)
     if constant is not None:
