@@ -120,7 +120,8 @@ class Programs:
         if program is None:
             self._check(compiler, feeds, outputs)
             version, graph = compiler.notes.get(_VERSION), self.graph
-            program = made[key] = self.standins.program(compiler, made, key, lambda: graph.version == version)
+            program = self.standins.program(compiler, made, key, lambda: graph.version == version)
+            made.setdefault(key, program)  # it may have been made meanwhile, where another runs too
             while len(made) > _PROGRAMS:
                 made.popitem(last=False)
         return program

@@ -2,7 +2,7 @@
 
 A provider whose `background` is true takes a while to claim and compile. A program with it is asked for like any other;
 the program of the other providers runs in its place until it is there. What the model was changed under is thrown away.
-After an edit a program that was made quickly the last time is made at once.
+After an edit a program is made at once that was made quickly the last time, or not slower than its stand-in.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Made = OrderedDict[Key, Program]
 
 _NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own
 _QUICKLY = 20e-3
-"""Seconds of the processor that a program may take to be made while somebody waits for it."""
+"""Seconds of the processor that a program may always take to be made while somebody waits for it."""
 _TIMES = 64  # programs whose making was timed
 
 
@@ -49,7 +49,7 @@ class StandIns:
         self._jobs: deque[Callable[[], None]] = deque()
         self._asked = 0  # the process in which they are to be done; a forked child has no background thread
         self._hopeless = False
-        self._times: OrderedDict[Key, float] = OrderedDict()
+        self._times: OrderedDict[tuple[tuple[Provider, ...], Key], float] = OrderedDict()
 
     @property
     def wanted(self) -> bool:
@@ -76,10 +76,9 @@ class StandIns:
         Raises:
             as `Compiler.program`.
         """
-        if self._slow.isdisjoint(compiler.providers) or self._times.get(key, inf) <= _QUICKLY:
+        if self._at_once(compiler, key):
             return self._timed(compiler, key)
-        with no_collection():
-            program = self.compiler(compiler).program(*key)
+        program = self._timed(self.compiler(compiler), key)
 
         def make() -> None:
             if current():
@@ -90,6 +89,13 @@ class StandIns:
         made[key] = program  # before the job, which replaces it
         self.later(make)
         return program
+
+    def _at_once(self, compiler: Compiler, key: Key) -> bool:
+        """Whether nobody waits long for a program: as it was the last time, alone or beside its stand-in."""
+        if self._slow.isdisjoint(compiler.providers):
+            return True
+        instead = self._times.get((self._others, key), 0.0)
+        return self._times.get((compiler.providers, key), inf) <= max(_QUICKLY, instead)
 
     def later(self, job: Callable[[], None]) -> None:
         """Have something done in the background, after the run."""
@@ -133,7 +139,7 @@ class StandIns:
         with no_collection():  # a whole one, for which all wait, takes 100 ms where 8,000 nodes are held
             program = compiler.program(*key)
         if self._slow:
-            self._times[key] = thread_time() - began
+            self._times[compiler.providers, key] = thread_time() - began
             while len(self._times) > _TIMES:
                 self._times.popitem(last=False)
         return program

@@ -13,6 +13,7 @@ from onnxlab.execution.compiled import background
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.provider import SubgraphClaim
 from onnxlab.execution.runner import Runner
+from onnxlab.execution.standins import StandIns
 from onnxlab.graph import edits
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer.engine import Inference
@@ -123,22 +124,36 @@ def test_edits_while_a_program_is_made_are_seen_and_it_is_thrown_away(keep):
 
 
 @pytest.mark.parametrize("keep", [False, True])
-def test_after_an_edit_what_was_made_quickly_is_made_at_once(keep, monkeypatch):
+def test_after_an_edit_what_was_made_quickly_is_made_at_once(keep):
     graph, runner, slow = made()
     run(runner, keep)
     assert background.wait(60)
-    monkeypatch.setattr("onnxlab.execution.standins._QUICKLY", 60.0)
+    times = runner._programs.standins._times
     run(runner, keep)
-    weigh(graph)
-    run(runner, keep)
-    assert slow.parts == 2
-    monkeypatch.setattr("onnxlab.execution.standins._QUICKLY", -1.0)
-    weigh(graph)
-    run(runner, keep)
-    assert slow.parts == 2
+    for whole, instead, ran in ((0.01, 0.0, 2), (0.5, 0.6, 3), (0.5, 0.1, 3)):
+        weigh(graph)
+        times.update({who: whole if len(who[0]) > 1 else instead for who in times})
+        run(runner, keep)
+        assert slow.parts == ran
     assert background.wait(60)
     run(runner, keep)
-    assert slow.parts == 3
+    assert slow.parts == 4
+
+
+def test_nobody_is_answered_by_a_stand_in_for_good(monkeypatch):
+    _, runner, slow = made()
+    original = StandIns.program
+
+    def overtaken(self, *args):
+        program = original(self, *args)
+        self.begin()  # another thread's run ends here
+        assert background.wait(60)
+        return program
+
+    monkeypatch.setattr(StandIns, "program", overtaken)
+    run(runner)
+    run(runner)
+    assert slow.parts == 1
 
 
 def test_what_cannot_be_prepared_is_told_once_and_done_without():
