@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.dependents import Dependents
+from onnxlab.graph.collecting import about_to_hold
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.limits import available_memory
@@ -207,6 +208,8 @@ class ValueStore:
 
     def merge(self, began: State, made: State) -> bool:
         """Take over what a run made, unless the model or the state moved on since it began; tells whether it did."""
+        if not began.arrays:
+            about_to_hold(made.held)
         with self._graph.lock, self._lock:
             if self._edited or self._changed or self._state.generation != began.generation:
                 return False

@@ -1,10 +1,13 @@
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
 from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution import kept as kept_module
 from onnxlab.execution.store import State, same
-from onnxlab.graph import edits
+from onnxlab.graph import collecting, edits
 from onnxlab.graph.changes import SetAttribute, SetField
 from tests.execution.models import CHAIN, node, runner, value
 
@@ -280,3 +283,15 @@ def test_zeros_of_either_sign_differ_and_no_number_equals_itself():
     zeros, nothing = np.zeros(1000, np.float32), np.full(1000, np.nan, np.float32)
     assert not same(zeros, -zeros)
     assert same(nothing, nothing.copy())
+
+
+def test_what_dropped_models_kept_goes_before_others_keep_as_much(monkeypatch):
+    monkeypatch.setattr(collecting, "HELD", 40 * X.nbytes)
+    monkeypatch.setattr(collecting, "_held", 0)
+    seen = []
+    for _ in range(30):
+        made = runner(CHAIN)
+        made.run({"x": X})
+        seen.append(weakref.ref(made.store))
+    assert sum(store() is not None for store in seen) < 25
+    gc.collect()
