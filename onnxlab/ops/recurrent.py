@@ -94,7 +94,7 @@ def prepare(
     """Check what the three layers share, and bring it into time-first order.
 
     Raises:
-        ValueError: a direction that is none, or one that does not fit W; a sequence longer than X.
+        ValueError: a direction that is none, or one that does not fit W; a sequence longer than X; another state.
     """
     directions = 2 if direction == "bidirectional" else 1
     if direction not in ("forward", "reverse", "bidirectional"):
@@ -112,7 +112,13 @@ def prepare(
         if state is None:
             start.append(np.zeros((directions, batch, hidden), data.dtype))
         else:
-            start.append(widen(state).swapaxes(0, 1) if layout else widen(state))
+            first = widen(state).swapaxes(0, 1) if layout else widen(state)
+            if first.shape != (directions, batch, hidden):
+                raise ValueError(
+                    f"an initial state has shape {state.shape}: expected {directions} directions, {batch} sequences, "
+                    f"{hidden} hidden units"
+                )
+            start.append(first)
     return Layer(data, widen(w), widen(r), None if b is None else widen(b), lengths, tuple(start), hidden, direction)
 
 

@@ -1,6 +1,7 @@
 """What cannot be bound goes to NumPy, one node at a time, and never fails a run that NumPy makes."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -88,3 +89,49 @@ def test_a_gemm_of_a_vector_is_refused():
     for runner in (both.hot, both.cold):
         with pytest.raises(RunError, match="Gemm"):
             runner.run({"x": x}, keep=False)
+
+
+def wrong_gemm(recipe, x):
+    return recipe.node("Gemm", x, recipe.constant(np.ones((9, 5), np.float32)))
+
+
+def wrong_transpose(recipe, x):
+    return recipe.node("Transpose", x, perm=[1, 1])
+
+
+def wrong_bias(recipe, x):
+    image = recipe.node("Reshape", x, recipe.constant(np.array([1, 4, 4, 4], np.int64)))
+    weights = recipe.constant(np.ones((6, 4, 3, 3), np.float32)), recipe.constant(np.ones(3, np.float32))
+    return recipe.node("Conv", image, *weights)
+
+
+def wrong_layer(recipe, x, depth=8, hidden=4, state=(1, 8, 4), kind="GRU"):
+    gates = {"GRU": 3, "LSTM": 4, "RNN": 1}[kind]
+    steps = recipe.node("Reshape", x, recipe.constant(np.array([1, 8, 8], np.int64)))
+    w, r = ((1, gates * 4, depth), (1, gates * 4, hidden))
+    weights = (recipe.constant(np.ones(shape, np.float32)) for shape in (w, r))
+    nothing = recipe.constant(np.zeros((1, 2 * gates * 4), np.float32))
+    first = recipe.constant(np.zeros(state, np.float32))
+    return recipe.node(kind, steps, *weights, nothing, "", first, hidden_size=4)
+
+
+WRONG = {
+    "gemm": wrong_gemm, "transpose": wrong_transpose, "bias": wrong_bias,
+    "w": partial(wrong_layer, depth=4), "r": partial(wrong_layer, hidden=2),
+    "state": partial(wrong_layer, kind="LSTM", state=(1, 2, 4)),
+    "directions": partial(wrong_layer, kind="RNN", state=(2, 8, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", WRONG.values(), ids=WRONG)
+def test_shapes_that_do_not_fit_read_no_memory_that_is_not_theirs(make):
+    """Each is refused in NumPy's words, which is nothing that a compiled kernel could say afterwards."""
+    recipe = Recipe()
+    x = np.ones((8, 8), np.float32)
+    y = make(recipe, recipe.node("Tanh", recipe.input("x", x)))
+    both = Both(recipe.model(recipe.node("Exp", y)))
+    with pytest.raises(RunError) as theirs:
+        both.cold.run({"x": x}, keep=False)
+    with pytest.raises(RunError) as ours:
+        both.hot.run({"x": x}, keep=False)
+    assert str(ours.value).split(";")[0] == str(theirs.value).split(";")[0]

@@ -115,6 +115,8 @@ def conv(binder: Binder, node: NodeView) -> None:
         raise UnbindableError("X and W do not fit")
     found = window_of(node, shape, weights.shape[2:])
     made = weights.shape[0]
+    if bias is not None and bias.shape != (made,):
+        raise UnbindableError(f"B has shape {bias.shape}, W {weights.shape}")
     target = image(binder, (shape[0], made, *found.output))
     if weights.shape[1] == 1 and made == shape[1] and group > 1:
         array = binder.known(node.inputs[1])

@@ -94,7 +94,9 @@ def gemm(binder: Binder, node: NodeView) -> None:
     weights, key = binder.weights(node.inputs[1])
     b = binder.value(node.inputs[1]) if weights is None else weights
     turned = bool(node.attributes.get("transB", 0))
-    columns = b.shape[0] if turned else b.shape[1]
+    depth, columns = tuple(b.shape)[::-1] if turned else b.shape
+    if a.shape[1] != depth:
+        raise UnbindableError(f"{a.shape} and {(depth, columns)} do not multiply")
     target = binder.builder.allocate((a.shape[0], columns), np.float32)
     if weights is not None:
         if turned:

@@ -22,6 +22,7 @@ from onnxlab.graph.snapshot import NodeView
 
 _KINDS = {"LSTM": LSTM, "DynamicQuantizeLSTM": LSTM, "GRU": GRU, "RNN": RNN}
 _DEFAULTS = {LSTM: ("Sigmoid", "Tanh", "Tanh"), GRU: ("Sigmoid", "Tanh"), RNN: ("Tanh",)}
+Shape = tuple[int, ...]
 _DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
@@ -50,6 +51,7 @@ def recurrent(binder: Binder, node: NodeView) -> None:
         bias = spread(recurring[:, 2 * hidden :], 1)
         recurring = np.concatenate([recurring[:, : 2 * hidden], np.zeros_like(recurring[:, 2 * hidden :])], axis=1)
     x = _time_first(binder, node)
+    _check_weights(node, gates, x.shape[2], w.shape, r.shape)
     keys = binder.key_of(node.inputs[1]), binder.key_of(node.inputs[2])
     matrix = spread(w.astype(np.float32).transpose(0, 2, 1), gates)  # [directions, input, gates * padded]
     flat = matrix.transpose(1, 0, 2).reshape(x.shape[2], -1)
@@ -60,11 +62,26 @@ def recurrent(binder: Binder, node: NodeView) -> None:
     _emit(binder, node, kind, flag, made, spread(inner + recurring, gates), weights, hidden, bias=bias)
 
 
+def _check_weights(node: NodeView, gates: int, depth: int, w: Shape, r: Shape) -> None:
+    """Raises UnbindableError where W [D, gates * hidden, depth] and R [D, gates * hidden, hidden] do not fit."""
+    directions = 2 if node.attributes.get("direction") == "bidirectional" else 1
+    _expect("R", r, (directions, gates * r[2], r[2]))
+    _expect("W", w, (directions, gates * r[2], depth))
+    if node.attributes.get("hidden_size", r[2]) != r[2]:
+        raise UnbindableError(f"hidden_size is {node.attributes['hidden_size']}, R has {r[2]}")
+
+
+def _expect(what: str, found: Shape, wanted: Shape) -> None:
+    if found != wanted:
+        raise UnbindableError(f"{what} has shape {found}, expected {wanted}")
+
+
 def _biases(binder: Binder, node: NodeView, directions: int, width: int) -> tuple[Array, Array]:
     """Input and recurrent biases, [directions, gates * hidden] each."""
     found = fixed(binder, given(node, 3)) if given(node, 3) else None
     if found is None:
         return np.zeros((directions, width), np.float32), np.zeros((directions, width), np.float32)
+    _expect("B", found.shape, (directions, 2 * width))
     return found[:, :width].astype(np.float32), found[:, width:].astype(np.float32)
 
 
@@ -102,7 +119,9 @@ def _emit(
         found.get("activation_beta", ()), directions, each,
     )  # fmt: skip
     lengths = contiguous(builder, binder.view(given(node, 4))) if given(node, 4) else None
-    states = [_state(binder, given(node, slot), swapped) for slot in (5, 6)[:count]]
+    if lengths is not None:
+        _expect("sequence_lens", lengths.shape, (batch,))
+    states = [_state(binder, given(node, slot), swapped, (directions, batch, hidden)) for slot in (5, 6)[:count]]
     layer = Layer(
         kind, flag, projected, weights, y.transposed(order), states, lasts, lengths,
         _DIRECTIONS.index(found.get("direction", "forward")), table, found.get("clip") or inf, scales,
@@ -114,11 +133,13 @@ def _emit(
         binder.put(name, last.transposed([1, 0, 2]) if swapped else last)
 
 
-def _state(binder: Binder, name: str, swapped: bool) -> View | None:
+def _state(binder: Binder, name: str, swapped: bool, shape: Shape) -> View | None:
     if not name:
         return None
     view = binder.floats(name)
-    return contiguous(binder.builder, view.transposed([1, 0, 2]) if swapped else view)
+    view = view.transposed([1, 0, 2]) if swapped else view
+    _expect("an initial state", view.shape, shape)
+    return contiguous(binder.builder, view)
 
 
 def _peepholes(binder: Binder, node: NodeView, directions: int, hidden: int) -> Array | None:
@@ -136,6 +157,8 @@ def dynamic_quantize_lstm(binder: Binder, node: NodeView) -> None:
     """X and every state are quantised by their range; scales of weights are for directions, or their columns."""
     (w, w_scale), (r, r_scale) = (_levels(binder, node, slot) for slot in (1, 2))
     directions, hidden, width = r.shape
+    x = binder.shape(node.inputs[0])
+    _check_weights(node, 4, x[-1], _swapped(w.shape), _swapped(r.shape))
     a, scale, _ = dynamic_levels(binder, binder.floats(node.inputs[0]))
     keys = binder.key_of(node.inputs[1]), binder.key_of(node.inputs[2])
     matrix = spread(w, 4).transpose(1, 0, 2).reshape(w.shape[1], -1)
@@ -145,6 +168,10 @@ def dynamic_quantize_lstm(binder: Binder, node: NodeView) -> None:
     weights, side = recurrent_levels(binder.packed, ("recurrent levels", *keys[1]), r)
     flag = node.attributes.get("input_forget", 0)
     _emit(binder, node, LSTM, flag, made, spread(inner + recurring, 4), weights, hidden, spread(r_scale, 4), side=side)
+
+
+def _swapped(shape: Shape) -> Shape:
+    return shape[0], shape[2], shape[1]
 
 
 def _levels(binder: Binder, node: NodeView, slot: int) -> tuple[Array, Array]:

@@ -28,6 +28,8 @@ def conv_transpose(binder: Binder, node: NodeView) -> None:
     if len(shape) != weights.ndim or weights.shape[0] != shape[1] or shape[1] % group:
         raise UnbindableError("X and W do not fit")
     check_kernel(node, weights.shape[2:])
+    if bias is not None and bias.shape != (weights.shape[1] * group,):
+        raise UnbindableError(f"B has shape {bias.shape}, W {weights.shape}")
     strides, dilations = (tuple(found.get(name) or (1,) * rank) for name in ("strides", "dilations"))
     extra = found.get("output_padding") or (0,) * rank
     geometry = zip(shape[2:], strides, weights.shape[2:], dilations, extra, strict=True)
