@@ -31,13 +31,14 @@ def mixed(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
             return function(exact(a), exact(b))
         return function(a, b)
 
+    apply.on_numbers = function  # type: ignore[attr-defined]
     return apply
 
 
 def divide(a: Any, b: Any) -> Any:
     """ONNX Div: integers truncate towards zero, which is floor where both are known not to be negative."""
     if isinstance(a, float) or isinstance(b, float):
-        return _divide_floats(a, b)
+        return a / b if isinstance(a, float) and isinstance(b, float) else _divide_floats(a, b)
     if isinstance(a, Expr) or isinstance(b, Expr):
         if not (at_least(a, 0) and at_least(b, 0)):
             raise ArithmeticError("the signs are not known")

@@ -191,9 +191,9 @@ def computed(
     if not kind:
         return fact
     columns = [_spread(known, shape) for known in knowns if known is not None]
-    found = [_element(function, row) for row in zip(*columns, strict=True)]
-    elements = [fits(item, fact.elem_type) for item in found]
-    if ctx is not None and kind == "i":
+    found = _elements(function, columns)
+    elements = _all_fit(found, fact.elem_type)
+    if ctx is not None and kind == "i" and elements is not found:
         _tell_overflow(ctx, fact.elem_type, found, elements)
     return TensorFact(fact.elem_type, shape, from_items(shape, elements, kind))
 
@@ -206,6 +206,33 @@ def _spread(known: KnownValue, shape: tuple[int, ...]) -> Sequence[Any]:
     if len(known.items) == 1:
         return known.items * count
     return np.broadcast_to(known.objects(), shape).ravel().tolist()
+
+
+_NUMBERS = {int, float, bool}
+
+
+def _elements(function: Callable[..., Any], columns: Sequence[Sequence[Any]]) -> list[Any]:
+    """`function` of each row; of numbers alone by what it says of them, `on_numbers`, at once."""
+    if all(_NUMBERS.issuperset(map(type, column)) for column in columns):
+        try:
+            return list(map(getattr(function, "on_numbers", function), *columns))
+        except (ArithmeticError, ValueError, TypeError):  # of one of them
+            pass
+    return [_element(function, row) for row in zip(*columns, strict=True)]
+
+
+def _all_fit(items: list[Any], elem: int) -> list[Any]:
+    """`fits` of each, of many at once."""
+    kinds = set(map(type, items))
+    if kinds <= {int, float} and elem == dtypes.FLOAT and len(items) > 4:
+        try:
+            with np.errstate(over="ignore"):
+                return cast("list[Any]", np.array(items, np.float64).astype(np.float32).tolist())
+        except OverflowError:  # of an integer
+            pass
+    if kinds == {int} and elem in _RANGES and _RANGES[elem][0] <= min(items) and max(items) <= _RANGES[elem][1]:
+        return items
+    return [fits(item, elem) for item in items]
 
 
 def _element(function: Callable[..., Any], row: tuple[Any, ...]) -> Any:
