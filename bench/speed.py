@@ -143,17 +143,18 @@ from onnxlab.execution.compiled import cache
 cache.version("copy")  # imports what others have installed
 """
 _FIRST = """
-import time
+import sys, time
 import onnxlab
 from onnxlab.execution.compiled import background
 from tests.corpus import inputs, path
-feeds = inputs("resnet50", path("resnet50"))
+name = sys.argv[1]
+feeds = inputs(name, path(name))
 def timed(model, provider):
     start = time.perf_counter()
     model.run(feeds, providers=[provider])
     return time.perf_counter() - start
-timed(onnxlab.load(path("resnet50")), "numpy")  # what is imported on the way
-models = [onnxlab.load(path("resnet50")) for _ in range(4)]
+timed(onnxlab.load(path(name)), "numpy")  # what is imported on the way
+models = [onnxlab.load(path(name)) for _ in range(4)]
 first_plain = min(timed(model, "numpy") for model in models[:3])
 plain = max(timed(models[0], "numpy") for _ in range(10))
 model = models[3]
@@ -170,11 +171,11 @@ alone = [timed(models[0], "numpy") for _ in waits]  # what a busy machine does t
 print(first_plain, first, settled - begun, max(waits) - plain, max(alone) - plain)
 """
 _HELD = """
-import threading, time
+import sys, threading, time
 import onnxlab
 from onnxlab.execution.compiled import background
 from tests.corpus import inputs, path
-feeds, model = inputs("resnet50", path("resnet50")), onnxlab.load(path("resnet50"))
+feeds, model = inputs(sys.argv[1], path(sys.argv[1])), onnxlab.load(path(sys.argv[1]))
 def spent():  # by the background thread
     thread = background._thread
     return time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) if thread is not None else 0.0
@@ -195,11 +196,12 @@ ended.set()
 print(max(held))
 """
 _WARM = """
+import sys
 from tests.corpus import inputs, path
-feeds = inputs("resnet50", path("resnet50"))
+feeds = inputs(sys.argv[1], path(sys.argv[1]))
 import time; start = time.perf_counter()
 import onnxlab
-model = onnxlab.load(path("resnet50"))
+model = onnxlab.load(path(sys.argv[1]))
 model.run(feeds, providers=["numba"])
 print(time.perf_counter() - start)
 """
@@ -208,24 +210,33 @@ print(time.perf_counter() - start)
 def cold_start() -> Iterator[Line]:
     """The first call without a cache, the longest wait while kernels compile, and a process with a warm cache.
 
-    A wait is what a run takes beyond the slowest of ten on NumPy alone; the first calls are of models just loaded.
+    A wait is what a run takes beyond the slowest of ten on NumPy alone; the first calls are of models just loaded. The
+    second model is the corpus's largest by nodes.
     """
     with tempfile.TemporaryDirectory() as folder:
         _fresh(_INSTALLED, folder)
-        plain, first, compiling, stall, alone = map(float, _fresh(_FIRST, folder).split())
-        yield Row("resnet50, first call on a cold cache", first, plain, "NumPy's", 1.3)
-        note = f"beyond NumPy's run; {alone * 1e3:.0f} in as many runs where nothing compiles"
-        yield Figure("longest wait while kernels compile", stall * 1e3, "ms", at_most=50, note=note)
-        if hasattr(time, "pthread_getcpuclockid"):
-            held = float(_fresh(_HELD, folder, "others")) * 1e3
-            yield Figure("longest that the background thread holds the interpreter", held, "ms", at_most=50, note="CPU")
-        yield Figure("kernels compile", compiling, "s", note="in the background, once per machine")
-        yield Figure("import and first run of resnet50, warm cache", float(_fresh(_WARM, folder)), "s", at_most=1.5)
+        for name in ("resnet50", "swin_s"):
+            yield from first_runs(name, folder)
+        warm = float(_fresh(_WARM, folder, "resnet50", "resnet50"))
+        yield Figure("import and first run of resnet50, warm cache", warm, "s", at_most=1.5)
 
 
-def _fresh(script: str, folder: str, cache: str = "kernels") -> str:
+def first_runs(name: str, folder: str) -> Iterator[Line]:
+    """From the first call of a model of the corpus until kernels run, with a cache of its own."""
+    plain, first, compiling, stall, alone = map(float, _fresh(_FIRST, folder, name, name).split())
+    yield Row(f"{name}, first call on a cold cache", first, plain, "NumPy's", 1.3)
+    note = f"beyond NumPy's run; {alone * 1e3:.0f} in as many runs where nothing compiles"
+    yield Figure(f"{name}, longest wait while kernels compile", stall * 1e3, "ms", at_most=50, note=note)
+    if hasattr(time, "pthread_getcpuclockid"):
+        held = float(_fresh(_HELD, folder, "others", name)) * 1e3
+        what = f"{name}, longest that the background thread holds the interpreter"
+        yield Figure(what, held, "ms", at_most=50, note="CPU")
+    yield Figure(f"{name}, kernels compile", compiling, "s", note="in the background, once per machine")
+
+
+def _fresh(script: str, folder: str, cache: str = "", *arguments: str) -> str:
     """What a script prints in an interpreter of its own, with that cache of kernels in the folder."""
     environment = os.environ | {"ONNXLAB_CACHE": f"{folder}/{cache}", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its bytecode
-    command = [sys.executable, "-c", script]
+    command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
