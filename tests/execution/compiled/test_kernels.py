@@ -168,7 +168,8 @@ SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 1e-40, -1e-3, 20.0, -20.0, 88.5, 
 @pytest.mark.parametrize(
     "op_type",
     ["Neg", "Abs", "Exp", "Log", "Sqrt", "Reciprocal", "Tanh", "Sigmoid", "Erf", "Floor", "Ceil", "Round", "Relu",
-     "Softplus", "Sign", "HardSwish", "HardSigmoid", "LeakyRelu", "Elu", "Selu", "Softsign", "Mish", "Gelu"],
+     "Softplus", "Sign", "HardSwish", "HardSigmoid", "LeakyRelu", "Elu", "Celu", "ThresholdedRelu", "Selu", "Softsign",
+     "Mish", "Gelu"],
 )  # fmt: skip
 def test_functions_of_one_operand(rng, op_type):
     """Over their range and at NaN, infinities, subnormal and huge numbers."""

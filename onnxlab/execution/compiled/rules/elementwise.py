@@ -189,6 +189,23 @@ def elu(binder: Binder, node: NodeView) -> None:
     binder.combine(node.outputs[0], "where", [binder.chain("less", [x, 0.0]), below, x])
 
 
+@rule("Celu", since=12)
+def celu(binder: Binder, node: NodeView) -> None:
+    x, alpha = binder.view(node.inputs[0]), _parameter(node, "alpha", 1.0)
+    if not alpha:
+        raise UnbindableError("an alpha of 0")
+    curve = binder.chain("expm1", [binder.chain("div", [binder.chain("min", [x, 0.0]), alpha])])
+    below = binder.chain("mul", [curve, alpha])
+    binder.combine(node.outputs[0], "where", [binder.chain("less", [x, 0.0]), below, x])
+
+
+@rule("ThresholdedRelu", since=10)
+def thresholded_relu(binder: Binder, node: NodeView) -> None:
+    x = binder.view(node.inputs[0])
+    above = binder.chain("greater", [x, _parameter(node, "alpha", 1.0)])
+    binder.combine(node.outputs[0], "where", [above, x, 0.0])
+
+
 @rule("Selu", since=6)
 def selu(binder: Binder, node: NodeView) -> None:
     alpha, gamma = _parameter(node, "alpha", 1.6732632423543772), _parameter(node, "gamma", 1.0507009873554805)
