@@ -70,7 +70,10 @@ class Memory:
 
     def hold(self, frame: int, slot: int, value: Any) -> None:
         """Count what a slot now shows. Raises LimitError when that is more than the budget."""
-        buffers = [buffer for buffer in _buffers(value) if buffer[1] > SMALL]
+        if type(value) is np.ndarray and value.base is None:
+            buffers = [(id(value), value.nbytes)] if value.nbytes > SMALL else []
+        else:
+            buffers = [buffer for buffer in _buffers(value) if buffer[1] > SMALL]
         if buffers:
             self.held[frame, slot] = buffers
             for key, nbytes in buffers:

@@ -12,6 +12,7 @@ from onnxlab.execution.executor import SMALL, Run, ask, call_step, spread
 from onnxlab.execution.program import Instruction
 from onnxlab.execution.recording import Position, Steps
 from onnxlab.execution.reporting import failure
+from onnxlab.execution.sizes import fits
 from onnxlab.execution.store import State, buffers, differs, new_stamp, same
 
 _GONE = object()  # in the place of an array that is not kept
@@ -47,6 +48,8 @@ class Recorder:
         self.stamps = dict(state.stamps)
         self.sources: dict[int, Any] = {}  # of what this run made
         self.seconds: dict[int, float] = {}
+        self.glances: dict[int, Any] = {}
+        self._glance = state.glances.get
         self.given: list[int] = []
         self._nbytes = 0  # of what is kept; views count like arrays until that might be too much
         self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
@@ -73,6 +76,7 @@ class Recorder:
         flagged, timed = limits.stop.is_set, limits.deadline is not None
         stamps, known, made = self._stamp_at, self._known.get, self.made
         sources, dirty = self._state.sources.get, self._state.dirty
+        budget = 0 if limits.bytes is None else limits.bytes
         position.instructions = steps.instructions
         try:
             # As in the executor's loop: local names, no call that can be spared, and nothing looked at that is not
@@ -95,7 +99,8 @@ class Recorder:
                         result = call(take(frame)) if single else call(*take(frame))
                     elif size:
                         inputs = (take(frame),) if single else take(frame)
-                        ask(size, inputs, run)
+                        if single is not None or not fits(inputs, budget - limits.held):
+                            ask(size, inputs, run)
                         result = call(*inputs)
                     else:
                         result = call_step(steps.instructions[position.done], frame, run)
@@ -136,11 +141,23 @@ class Recorder:
     def made(self, value: int, slot: int, array: Any, read: Any, seconds: float) -> None:
         """Note what a step made: with a new stamp, unless it is what it was."""
         self.seconds[value] = seconds
-        old = self._known.get(value, _GONE)
-        another = differs(old, array) or not same(old, array)
-        if another and (old is not _GONE or not self._again(value, read)):
+        before = self._glance(value)
+        if type(array) is np.ndarray and array.size:
+            self.glances[value] = glance = array.item(0)
+        else:
+            glance = before = None
+        if (
+            before is not None and before != glance and (before == before or glance == glance)  # a NaN is no other
+        ) or self._is_another(value, array, read):
             self.stamps[value] = self._stamp_at[slot] = new_stamp()
         self._keep(value, array, read)
+
+    def _is_another(self, value: int, array: Any, read: Any) -> bool:
+        """Whether an array is not what a value was, as far as anybody can know."""
+        old = self._known.get(value, _GONE)
+        if old is _GONE:
+            return not self._again(value, read)
+        return differs(old, array) or not same(old, array)
 
     def _again(self, value: int, read: Any) -> bool:
         """Whether a value whose array is gone was made of the same things."""
@@ -209,6 +226,7 @@ class Recorder:
             stale - made,
             old.generation + 1,
             held,
+            {**old.glances, **self.glances},
         )
 
 

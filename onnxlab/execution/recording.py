@@ -7,18 +7,23 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from onnxlab.execution.program import Instruction, Taker
+from onnxlab.execution.sizes import is_of_pairs
 
-StepRow: TypeAlias = tuple[Any, bool, Taker, Callable[..., Any], int, int]
+StepRow: TypeAlias = tuple[Any, bool | None, Taker, Callable[..., Any], int, int]
 """(size to ask, one input, take, call, slot, value id) of an instruction; 0 for the value where it makes several, none,
-or has bodies; False for the size where it is called with a context."""
+or has bodies; False for the size where it is called with a context; None instead of False for one input where `fits`
+may be asked first."""
 
 
 def step_row(instruction: Instruction, value: int) -> StepRow:
     """What is needed to run an instruction that makes a value."""
     step, slot = instruction.step, instruction.result
     size = False if step.context or hasattr(instruction.call, "quick") else step.size
-    single = slot > 0 and not instruction.captures
-    return size, instruction.arity == 1, instruction.take, instruction.call, slot, value if single else 0
+    single: bool | None = instruction.arity == 1
+    if instruction.arity == 2 and is_of_pairs(step.size):
+        single = None
+    usual = slot > 0 and not instruction.captures
+    return size, single, instruction.take, instruction.call, slot, value if usual else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

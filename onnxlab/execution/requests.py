@@ -28,6 +28,8 @@ class Requests:
         self._graph = graph
         self._store = store
         self._fact = fact or self.declared
+        self._inputs: tuple[Any, dict[str, Fact]] = None, {}  # the graph's view and what it declares
+        self._fine: tuple[dict[str, Fact], dict[str, Any]] | None = None  # facts, and kept inputs that fit them
 
     def declared(self, value: int) -> Fact:
         """The type that the file declares for a value; UNKNOWN where it declares none."""
@@ -74,15 +76,16 @@ class Requests:
         checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
 
     def input_facts(self, compiler: Compiler) -> dict[str, Fact]:
-        """What is declared of the graph's inputs; found out once for each version of the model."""
-        facts: dict[str, Fact] | None = compiler.notes.get("inputs")
-        if facts is None:
-            main = compiler.snapshot.main
-            facts = compiler.notes["inputs"] = {
+        """What is declared of the graph's inputs; found out once while no more than data and nodes change."""
+        main = compiler.snapshot.main
+        view, facts = self._inputs
+        if view is not main:
+            facts = {
                 name: self.declared(value)
                 for name, value in zip(main.inputs, main.input_ids, strict=True)
                 if name not in main.initializers
             }
+            self._inputs = main, facts
         return facts
 
     def checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,6 +96,23 @@ class Requests:
             checks.check_names(given, inputs, ids)
         facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in given}
         return checks.convert(given, facts)
+
+    def again(self, compiler: Compiler, state: State) -> dict[str, Any]:
+        """The inputs that are kept, checked against what is declared by now.
+
+        Raises:
+            as `checked`.
+        """
+        given, facts = self.last_inputs(compiler, state), self.input_facts(compiler)
+        fine = self._fine
+        if (
+            fine is None
+            or fine[0] is not facts
+            or given.keys() != fine[1].keys()
+            or any(fine[1][name] is not array for name, array in given.items())
+        ):
+            fine = self._fine = facts, self.checked(compiler, given)
+        return dict(fine[1])
 
     def with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:
         """The feeds and the pinned values that are not fed."""

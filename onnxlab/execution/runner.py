@@ -173,8 +173,11 @@ class Runner:
             state = self.store.settled()
         inner = self._requests.watched(compiler, outputs)
         names = self._requests.outputs(compiler, outputs, inner)
-        given = self._requests.last_inputs(compiler, state) if feeds is None else dict(feeds)
-        arrays = self._requests.checked(compiler, given)
+        if feeds is None:
+            given = arrays = self._requests.again(compiler, state)
+        else:
+            given = dict(feeds)
+            arrays = self._requests.checked(compiler, given)
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
         main = compiler.snapshot.main
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)

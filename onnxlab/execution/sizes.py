@@ -72,6 +72,23 @@ def _matmul(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> int:
     return int(prod(np.broadcast_shapes(a.shape[:-2], b.shape[:-2])) * rows * columns * max(a.itemsize, 4))
 
 
+_WIDEST: Final = 16  # bytes of an element
+
+
+def is_of_pairs(estimate: Estimate | None) -> bool:
+    """Whether no output has more elements than two inputs have pairs, so that `fits` may be asked first."""
+    return estimate is broadcast or getattr(estimate, "func", None) is _matmul
+
+
+def fits(inputs: tuple[Any, ...], room: int) -> bool:
+    """Whether so many bytes are enough for whatever is made of pairs of elements of two inputs."""
+    try:
+        a, b = inputs
+        return bool(a.size * b.size * _WIDEST <= room)
+    except AttributeError:  # no arrays: the kernel says what is wrong with them
+        return False
+
+
 def _gemm(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> int:
     rows = a.shape[1 if attributes.get("transA") else 0]
     columns = b.shape[0 if attributes.get("transB") else 1]

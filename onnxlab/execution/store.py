@@ -42,6 +42,8 @@ class State:
         stale: values that depend on something dirty or changed; `dirty` is part of it.
         generation: counts changes of state.
         held: no less than the bytes of `arrays`; counting them takes longer than many an edit.
+        glances: first element of what nodes made, with which the stamp came: to look into an array that was made in
+            the last run takes longer, since it is no longer in the cache.
     """
 
     arrays: Mapping[int, Any] = field(default_factory=dict)
@@ -52,6 +54,7 @@ class State:
     stale: frozenset[int] = frozenset()
     generation: int = 0
     held: int = 0
+    glances: Mapping[int, Any] = field(default_factory=dict)
 
     def fresh(self, value: int) -> bool:
         """Whether the value's array is there and up to date."""
@@ -169,6 +172,7 @@ class ValueStore:
             state.stale | stale if state.stale else stale,
             state.generation + 1,
             state.held,
+            state.glances,
         )
 
     def _is_replaced(self, value: int, state: State) -> bool:

@@ -6,6 +6,7 @@ anything is allocated, so that a tensor can claim any shape without harm.
 """
 
 import math
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +230,7 @@ def _pack(each: Bytes, bits: int) -> bytes:
     return joined.tobytes()
 
 
+@lru_cache(maxsize=64)
 def _little_endian(dtype: np.dtype[Any]) -> np.dtype[Any]:
     # ml_dtypes know no byte order, and neither do single bytes
     return dtype.newbyteorder("<") if dtype.kind in "iufc" and dtype.itemsize > 1 else dtype

@@ -284,8 +284,8 @@ def clip_1(
     return clip(x, low, high)
 
 
-_LEAST = exp(-60)
-"""Sum of a row of exponentials that is far from underflow in float32: what it lost does not count."""
+_LEAST, _MOST = exp(-60), exp(60)
+"""Sums of a row of exponentials that are far from underflow and overflow in float32: what it lost does not count."""
 
 
 @lru_cache(maxsize=64)
@@ -293,24 +293,23 @@ def _ones(width: int, dtype: np.dtype[Any]) -> Array:
     return np.ones(width, dtype)
 
 
-def softmax_rows(x: Array, y: Array) -> None:
-    """Softmax of the rows of a float matrix into a C-contiguous one, which may be x itself.
+def softmax_rows(x: Array, y: Array, apart: bool = False) -> None:
+    """Softmax of the rows of a float matrix into a C-contiguous one, which may be x itself unless they are `apart`.
 
-    By blocks of rows that stay in the cache. The largest element of a block is found sooner than that of every row,
-    and does as well unless a row is far below it.
+    By blocks of rows that stay in the cache. Most rows are of numbers near 0, whose exponentials need no largest
+    element to be taken off before; the sums tell where that does not do.
     """
     width = x.shape[-1]
     rows = max(1, 2 * BLOCK // max(1, width))
-    ones, powers = _ones(width, x.dtype), scratch((min(rows, len(x)), width), x.dtype)
+    ones, powers = _ones(width, x.dtype), None if apart else scratch((min(rows, len(x)), width), x.dtype)
     for start in range(0, len(x), rows):
-        source = x[start : start + rows]
-        block = powers[: len(source)]
-        np.exp(np.subtract(source, np.maximum.reduce(source, axis=None), out=block), out=block)
-        scale = block @ ones
-        if not np.minimum.reduce(scale) > _LEAST:  # nor where there are infinities, or what is no number
+        source, result = x[start : start + rows], y[start : start + rows]
+        block = result if powers is None else powers[: len(source)]
+        scale = np.dot(np.exp(source, out=block), ones)
+        if not (np.minimum.reduce(scale) > _LEAST and np.maximum.reduce(scale) < _MOST):  # nor where there is a NaN
             np.subtract(source, np.maximum.reduce(source, axis=-1, keepdims=True), out=block)
             scale = np.exp(block, out=block) @ ones
-        np.multiply(block, np.reciprocal(scale, out=scale)[:, None], out=y[start : start + rows])
+        np.multiply(block, np.reciprocal(scale, out=scale)[:, None], out=result)
 
 
 @kernel("Softmax", since=13)
@@ -321,14 +320,14 @@ def softmax(x: Array, axis: int = -1) -> Array:
     if not x.size:
         return x
     if axis == x.ndim - 1:
-        return _softmax_last(np.empty(x.shape, x.dtype), x)
+        return _softmax_last(np.empty(x.shape, x.dtype), x, apart=True)
     y = np.subtract(x, x.max(axis=axis, keepdims=True))
     np.exp(y, out=y)
     return np.divide(y, y.sum(axis=axis, keepdims=True), out=y)
 
 
-def _softmax_last(out: Array, x: Array) -> Array:
-    softmax_rows(x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]))
+def _softmax_last(out: Array, x: Array, apart: bool = False) -> Array:
+    softmax_rows(x.reshape(-1, x.shape[-1]), out.reshape(-1, x.shape[-1]), apart)
     return out
 
 

@@ -121,7 +121,8 @@ class OddQuotient:
     def __call__(self, x: Array, temporaries: Array) -> Array:
         """The values at a vector x, in one of three rows of its length."""
         near, square, y = temporaries
-        np.clip(x, *self._ends, out=near)
+        low, high = self._ends
+        x.clip(low, high, near)  # the function of that name takes a microsecond more
         np.multiply(near, near, square)
         first, *between, last = self._p
         np.multiply(square, first, y)

@@ -178,7 +178,7 @@ def _standardise_rows(
     """As `standardise`, of rows that fit the cache, into y, mean and scale."""
     small, root = _constants(source.shape[1], epsilon, source.dtype)
     if centre:
-        np.matmul(source, averaging(source.shape[1], source.dtype), out=mean)
+        np.dot(source, averaging(source.shape[1], source.dtype), mean)
         source = np.subtract(source, mean[:, None], out=y)
     np.vecdot(source, source, out=scale)
     np.add(scale, small, out=scale)
@@ -205,8 +205,8 @@ def layer_norm(
     """Standardise over the axes from `axis` on, then scale and shift: (Y, means, inverse deviations)."""
     axis = normal_axis(axis, x.ndim)
     lead, columns = x.shape[:axis], x.shape[axis:]
-    whole = [None if p is None or p.shape != columns or p.dtype != x.dtype else p.reshape(-1) for p in (scale, bias)]
-    factors, terms = whole if whole[0] is not None or scale is None else (None, None)
+    factors = None if scale is None else _whole(scale, columns, x.dtype)
+    terms = None if bias is None or (factors is None and scale is not None) else _whole(bias, columns, x.dtype)
     y, means, inverse = standardise(x.reshape(prod(lead), prod(columns)), epsilon, centre, factors, terms)
     y = y.reshape(x.shape)
     if scale is not None and factors is None:
@@ -215,6 +215,13 @@ def layer_norm(
         np.add(y, bias, out=y)
     kept = (*lead, *(1,) * (x.ndim - axis))
     return y, means.reshape(kept), inverse.reshape(kept)
+
+
+def _whole(parameter: Array, columns: tuple[int, ...], dtype: np.dtype[Any]) -> Array | None:
+    """A parameter that has an element for each column, as a vector."""
+    if parameter.shape != columns or parameter.dtype != dtype:
+        return None
+    return parameter if parameter.ndim == 1 else parameter.reshape(-1)
 
 
 @kernel("LayerNormalization", since=1)

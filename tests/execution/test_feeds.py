@@ -5,7 +5,9 @@ import pytest
 from onnxlab import dtypes
 from onnxlab.errors import FeedError
 from onnxlab.execution.feeds import check_names, convert
+from onnxlab.graph import edits
 from onnxlab.shapes import UNKNOWN, OptionalFact, SequenceFact, symbol, tensor
+from tests.execution.models import runner
 
 N, M = symbol("n"), symbol("m")
 IMAGE = tensor(dtypes.FLOAT, N, 3)
@@ -74,3 +76,14 @@ def test_an_unknown_name_lists_the_inputs():
         FeedError, match=r"no value is called 'imag'; the inputs are 'image' float32\[n,3\]; did you mean 'image'"
     ):
         check_names(["imag"], {"image": IMAGE}, ["image", "features"])
+
+
+def test_kept_inputs_are_checked_again_where_the_model_declares_others():
+    run = runner("g (float[n, 4] x) => (float[n, 4] y) { y = Neg (x) }")
+    run.run({"x": np.ones((2, 4), np.float32)})
+    assert run.run()["y"].shape == (2, 4)
+    edits.set_shape(run.graph, run.graph.values[run.graph.main.names["x"]], [3, 4])
+    with pytest.raises(FeedError, match="axis 0 must be 3, not 2"):
+        run.run()
+    run.graph.undo()
+    assert run.run()["y"].tolist() == [[-1] * 4] * 2
