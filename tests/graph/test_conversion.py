@@ -1,6 +1,7 @@
 """Opset conversion: what did not change stays to the byte, what did computes the same, what cannot be is refused."""
 
 import os
+import re
 
 import numpy as np
 import onnx
@@ -88,6 +89,61 @@ def test_an_operator_that_is_too_new_becomes_its_body() -> None:
     x = np.linspace(-4, 4, 12, dtype=np.float32).reshape(2, 6)
     expected = oracle()(onnx.parser.parse_model(text).SerializeToString(), {"x": x})["y"]
     np.testing.assert_allclose(oracle()(model.to_bytes(), {"x": x})["y"], expected, atol=1e-6)
+
+
+GIVEN = {
+    "low": "float {-0.5}", "high": "float {0.75}",
+    "one": "int64[1] {1}", "two": "int64[1] {2}", "last": "int64[1] {-1}",
+    "pads": "int64[4] {0, 1, 0, 2}", "no": "bool {0}", "third": "double {0.333}",
+}  # fmt: skip
+
+
+def with_constants(line: str, old: int) -> Model:
+    """A model of one node, y of x, and the constants that it reads."""
+    read = re.findall(r"\w+", line)
+    named = " ".join(f"{name} = Constant<value = {value}>()" for name, value in GIVEN.items() if name in read)
+    kind = "double" if "third" in line else "float"
+    values = f"({kind}[2, 4] x) => ({kind}[N, M] y)"
+    text = f'<ir_version: 8, opset_import: ["" : {old}]> g {values} {{ {named} {line} }}'
+    return Model(onnx.parser.parse_model(text))
+
+
+@pytest.mark.parametrize(
+    ("line", "old", "new"),
+    [
+        ("y = Clip(x, low, high)", 13, 6),
+        ("y = Clip(x, low)", 11, 9),
+        ("y = Clip(x, , high)", 12, 10),
+        ("y = Pad(x, pads, high)", 11, 9),
+        ("y = Pad<mode = \"reflect\">(x, pads)", 13, 10),
+        ("y = Slice(x, one, two, last)", 11, 9),
+        ("y = Slice(x, one, two, last, one)", 10, 9),
+        ("y, indices = TopK(x, two)", 11, 9),
+        ("y = Dropout(x, high, no)", 13, 10),
+    ],
+)
+def test_constant_inputs_become_the_attributes_that_they_were(line: str, old: int, new: int) -> None:
+    model = with_constants(line, old)
+    before = model.to_bytes()
+    x = np.linspace(-1, 1, 8, dtype=np.float32).reshape(2, 4)
+    expected = oracle()(before, {"x": x})["y"]
+    model.convert_opset(new)
+    onnx.checker.check_model(model.proto, full_check=True)
+    assert len(model.nodes[-1].inputs) == 1
+    np.testing.assert_array_equal(oracle()(model.to_bytes(), {"x": x})["y"], expected)
+    model.convert_opset(old)
+    np.testing.assert_array_equal(oracle()(model.to_bytes(), {"x": x})["y"], expected)
+    model.undo(to=0)
+    assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "line", ["y = Clip(x, x)", "y = Slice(x, one, two, one, two)", "y = Clip(x, third)", "y = TopK(x, x)"]
+)
+def test_inputs_that_are_no_such_attributes_are_refused(line: str) -> None:
+    model = with_constants(line, 11)
+    with pytest.raises(EditError, match="does not have"):
+        model.convert_opset(9)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from onnxlab.graph.attributes import encode
 from onnxlab.graph.opsets.bodies import written_out
 from onnxlab.graph.opsets.fitting import KEPT, Types, constant_tensor, misfit, same, same_with, since, without_new
 from onnxlab.graph.opsets.references import SAMPLES, refers, sample
-from onnxlab.graph.opsets.rewriting import REWRITTEN, crossing_problem, non_negative, with_last_axis
+from onnxlab.graph.opsets.rewriting import REWRITTEN, as_attributes, crossing_problem, non_negative, with_last_axis
 from onnxlab.graph.renaming import graphs_of
 
 _IR_VERSION = 10  # any in which an initializer need not be an input
@@ -157,6 +157,8 @@ class _Batch:
 
     def _written_out(self, node: onnx.NodeProto, version: int) -> Nodes:
         """What a node stands for, in the version before: rewritten, or its operator's body; [] where none is known."""
+        if attributes := as_attributes(node, version, self._types, self._constants):
+            return attributes
         if (rewritten := REWRITTEN.get((node.op_type, version))) is not None:
             return rewritten(node, self._types)
         nodes, of = written_out(node, version, self._types) or ([], version)

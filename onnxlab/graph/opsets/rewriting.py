@@ -1,12 +1,13 @@
 """What onnx's adapters do not know: ways down, an operator that means something else, axes counted from the end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from onnxlab.graph.attributes import decode, encode
-from onnxlab.graph.opsets.fitting import Types
+from onnxlab.graph.opsets.fitting import Types, misfit
 
 Nodes = list[onnx.NodeProto]
 
@@ -64,6 +65,44 @@ REWRITTEN: dict[tuple[str, int], Callable[[onnx.NodeProto, Types], Nodes]] = {
     ("Shape", 15): _shape, ("Split", 18): _split,
 }  # fmt: skip
 """(operator, version since which it is too new): what it is in the version before, [] where that is not known."""
+
+
+_WAS_ATTRIBUTE: dict[tuple[str, int], dict[int, tuple[str, str]]] = {
+    ("Clip", 11): {1: ("min", "float"), 2: ("max", "float")},
+    ("Dropout", 12): {1: ("ratio", "float")},
+    ("Pad", 11): {1: ("pads", "ints"), 2: ("value", "float")},
+    ("Slice", 10): {1: ("starts", "ints"), 2: ("ends", "ints"), 3: ("axes", "ints")},
+    ("TopK", 10): {1: ("k", "int")},
+}
+"""(operator, version since which they are inputs): by slot what was an attribute before, of which onnx knows no way."""
+
+_NOTHING = {("Slice", 4): 1, ("Dropout", 2): 0}
+"""What inputs that did not exist before hold where they change nothing."""
+
+
+def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: Mapping[str, onnx.TensorProto]) -> Nodes:
+    """A node with attributes for inputs that are constants, as in the version before; [] where it cannot be said."""
+    if (names := _WAS_ATTRIBUTE.get((node.op_type, version))) is None:
+        return []
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.input[:] = node.input[:1]
+    for slot, name in enumerate(node.input):
+        if not slot or not name:
+            continue
+        if (tensor := constants.get(name)) is None:
+            return []
+        array = numpy_helper.to_array(tensor)
+        if slot not in names:
+            if (nothing := _NOTHING.get((node.op_type, slot))) is None or (array != nothing).any():
+                return []
+            continue
+        attribute, kind = names[slot]
+        if kind == "float" and array.size and float(np.float32(array.item())) != array.item():
+            return []
+        copy.attribute.append(encode(attribute, array.tolist() if kind == "ints" else array.item(), kind))
+    copy = non_negative(copy, types)
+    return [] if misfit(copy, version - 1, types) else [copy]
 
 
 _OVER_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
