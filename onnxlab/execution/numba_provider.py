@@ -10,7 +10,8 @@ background thread. Numba itself is imported only by the process that compiles.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, MutableMapping
 from functools import cache
 from typing import Any
 
@@ -98,16 +99,16 @@ class NumbaProvider:
         from onnxlab.execution.compiled.region import Region
 
         packed = self._constants.region()
-        constants = _Constants(view).of(part)
+        constants = _Constants(view, self._constants.derived).of(part)
 
         @cache
-        def steps() -> list[Step]:
-            return NumpyProvider().compile(part, view)
+        def step(node: NodeView) -> Step:
+            return NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)[0]
 
         NumpyProvider().check(part, view)  # what it starts with
 
         def program() -> Any:
-            return assemble(steps(), part.inputs, part.outputs, view.constant, "a region")
+            return assemble(NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region")
 
         fallback = ProgramBody(part.inputs, part.outputs, (), (), program, view.scope.compiler.folder)
         if background.is_here():
@@ -117,7 +118,7 @@ class NumbaProvider:
         return Region(
             part,
             constants,
-            steps,
+            step,
             view.opsets,
             fallback,
             halves,
@@ -238,10 +239,15 @@ def view_fact(view: PartitionView | _Claims, name: str) -> TensorFact | None:
 
 
 class _Constants:
-    """Initializers, and what nodes of any part make of them alone."""
+    """Initializers, and what nodes of any part make of them alone.
 
-    def __init__(self, view: PartitionView) -> None:
+    Args:
+        derived: {node: (what it read, what it made)}, so that the same is not made again, and is the same array.
+    """
+
+    def __init__(self, view: PartitionView, derived: MutableMapping[NodeView, tuple[list[Any], Any]]) -> None:
         self._view = view
+        self._derived = derived
         self._makers = {name: node for node in view.nodes if node.op_type in _KNOWN for name in node.outputs}
 
     def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
@@ -259,6 +265,12 @@ class _Constants:
         inputs = [self._made(source) if source else None for source in node.inputs]
         if any(source and array is None for source, array in zip(node.inputs, inputs, strict=True)):
             return None
+        known = self._derived.get(node)
+        if known is None or not all(map(operator.is_, known[0], inputs)):
+            known = self._derived[node] = inputs, self._computed(node, inputs)
+        return known[1]
+
+    def _computed(self, node: NodeView, inputs: list[Any]) -> Any:
         (step,) = NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), self._view)
         if step.constants is not None:
             return step.constants[0]

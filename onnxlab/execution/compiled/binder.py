@@ -53,7 +53,7 @@ class Binder:
         part: what to run.
         inputs: the arrays of the call; their shapes count, and the elements of small integer ones that are asked for.
         constants: {name: array} of initializers.
-        steps: gives {node id: step} of NumPy's kernels, for what is computed while binding.
+        step: gives NumPy's step of a node, for what is computed while binding.
         packed: constants in the kernels' layouts, kept between plans.
         halves: {name: dtype} of outputs that are float16 or bfloat16. Inside, all floats are float32.
         context: the RunContext for kernels that ask for one.
@@ -74,7 +74,7 @@ class Binder:
         part: Part,
         inputs: Sequence[Array],
         constants: Mapping[str, Array],
-        steps: Callable[[], Mapping[int, Step]],
+        step: Callable[[NodeView], Step],
         packed: Packed,
         halves: Mapping[str, np.dtype[Any]],
         context: Any,
@@ -98,7 +98,7 @@ class Binder:
         self._measuring = measuring
         self._number = Table(self.tapes, ((name, number) for number, name in enumerate(part.inputs)))
         self._constants = Table(self.tapes, constants.items())
-        self._steps = steps
+        self._step = step
         self._values: Table[str, Value] = Table(self.tapes)
         self._settled: Table[Chain, View] = Table(self.tapes)
         self._makers = Table(self.tapes, ((output, node) for node in part.nodes for output in node.outputs))
@@ -372,7 +372,7 @@ class Binder:
         values = [self._followed(name) if name else None for name in node.inputs]
         if not all(value is None or isinstance(value, np.ndarray) for value in values):
             return False
-        step = self._steps()[node.id]
+        step = self._step(node)
         if step.constants is not None:
             results: Sequence[Any] = step.constants
         else:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 import numpy as np
 
 from onnxlab.execution.compiled.views import Array, View, constant_view
+from onnxlab.graph.snapshot import NodeView
 
 Key = tuple[object, ...]
 _RECENT = 32
@@ -177,6 +178,7 @@ class SharedConstants:
     def __init__(self) -> None:
         self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()
         self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
+        self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
         self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
         self.shelf = Shelf()
         self._recent: deque[Packed] = deque(maxlen=_RECENT)

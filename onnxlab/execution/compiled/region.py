@@ -42,7 +42,7 @@ class Region:
     Args:
         part: nodes that all have rules, or are known while binding.
         constants: {name: array} of the initializers that they read.
-        steps: gives NumPy's, one per node.
+        step: gives NumPy's of a node.
         opsets: versions by domain.
         fallback: the whole part with NumPy.
         halves: {name: dtype} of outputs that are float16 or bfloat16.
@@ -61,7 +61,7 @@ class Region:
     """BLAS is not needed, but where NumPy answers."""
 
     def __init__(
-        self, part: Part, constants: Mapping[str, Array], steps: Callable[[], Sequence[Step]],
+        self, part: Part, constants: Mapping[str, Array], step: Callable[[NodeView], Step],
         opsets: Mapping[str, int], fallback: ProgramBody, halves: Mapping[str, np.dtype[Any]],
         threads: Callable[[], int], in_background: bool, precise: bool, packed: Packed,
         around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
@@ -70,7 +70,7 @@ class Region:
         self.reason = ""
         self._constants = constants
         self._fused: list[NodeView | Fused] | None = None
-        self._steps = steps
+        self._step = step
         self._fallback = fallback
         self._opsets = opsets
         self._halves = halves
@@ -83,7 +83,6 @@ class Region:
         about = (*halves.items(), *self._opsets.items())
         self._settled = (part.nodes, part.inputs, part.outputs, follows, precise, about)
         self._about = (precise, *self._opsets.items())
-        self._by_node: Mapping[int, Step] | None = None
         self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
         self._plans: OrderedDict[Any, Plan | Detour] = OrderedDict()
         self._valued: tuple[int, ...] = ()
@@ -215,7 +214,7 @@ class Region:
             self.part,
             arrays,
             self._constants,
-            self._numpy,
+            self._step,
             self._packed,
             self._halves,
             _Context(self._opsets),
@@ -236,12 +235,6 @@ class Region:
         if self._fused is None:
             self._fused = fused(self.part, self._constants)
         return self._fused
-
-    def _numpy(self) -> Mapping[int, Step]:
-        """NumPy's steps by their nodes."""
-        if self._by_node is None:
-            self._by_node = {step.node: step for step in self._steps()}
-        return self._by_node
 
     def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | Detour:
         """The plan of all nodes, remembered by its key where no values are part of it; or the way around one."""
