@@ -48,7 +48,7 @@ class Call:
         self.progress = progress
         self.threads = threads
         self.position = Position(0)
-        self.limits = (limits or Limits()).begin()
+        self.limits = limits.begin() if limits is not None else Limits.usual()
         self.run = Run(self.limits, seed)
 
     def __call__(self, program: Program, feeds: Sequence[Any], folder: Folder) -> list[Any]:

@@ -65,6 +65,7 @@ class Recorder:
     def _give(self, value: int, array: Any, stamp: int) -> None:
         self.stamps[value] = stamp
         self.given.append(value)
+        freeze((array,))
         self.arrays[value] = array
         self._nbytes += sum(buffers((array,)).values())
 
@@ -165,6 +166,11 @@ class Recorder:
         return value in state.stamps and state.sources.get(value) == read and value not in state.dirty
 
     def _keep(self, value: int, array: Any, read: Any) -> None:
+        """Keep a value, read-only from now on: while it is in the cache that takes next to nothing."""
+        if type(array) is np.ndarray:
+            array.setflags(write=False)
+        else:
+            freeze((array,))
         self.sources[value] = read
         self.arrays[value] = array
         if self._held is not None:
@@ -208,7 +214,6 @@ class Recorder:
         """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
         old = self._state
         made = {*self.sources, *self.given}
-        freeze(self.arrays.values())
         arrays = {**old.arrays, **self.arrays}
         for value in made.difference(self.arrays):  # given up
             arrays.pop(value, None)
