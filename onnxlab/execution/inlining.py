@@ -71,6 +71,7 @@ class Flattened:
         self._scope = scope
         self._given = given
         self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
+        self._arrays: dict[NodeView, Any] = {}  # of Constant nodes, each asked for several times
         self._functions = scope.compiler.snapshot.functions
         self._ids = count(-1, -1)
         self._calls = count(1)
@@ -88,9 +89,11 @@ class Flattened:
         held = self._held.get(name)
         if not isinstance(held, NodeView):
             return self._initializer(name if held is None else held)
-        last = self._scope.compiler.providers[-1]
-        made: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
-        return made[0].constants[0]
+        if held not in self._arrays:
+            last = self._scope.compiler.providers[-1]
+            made: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
+            self._arrays[held] = made[0].constants[0]
+        return self._arrays[held]
 
     def _initializer(self, name: str) -> Any:
         value = self._initializers.get(name)
