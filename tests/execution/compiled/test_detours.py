@@ -135,3 +135,15 @@ def test_shapes_that_do_not_fit_read_no_memory_that_is_not_theirs(make):
     with pytest.raises(RunError) as ours:
         both.hot.run({"x": x}, keep=False)
     assert str(ours.value).split(";")[0] == str(theirs.value).split(";")[0]
+
+
+def test_a_constant_that_cannot_be_made_is_told_by_its_own_node():
+    recipe = Recipe()
+    x = np.ones((8, 8), np.float32)
+    vector, place = recipe.constant(np.ones(8, np.float32)), recipe.constant(np.array([3], np.int64))
+    product = recipe.node("MatMul", recipe.input("x", x), recipe.constant(np.ones((8, 8), np.float32)))
+    model = recipe.model(recipe.node("Add", product, recipe.node("Unsqueeze", vector, place)))
+    both = Both(model)
+    for runner in (both.hot, both.cold):
+        with pytest.raises(RunError, match=r"Unsqueeze.*axis 3 is out of range for rank 2"):
+            runner.run({"x": x}, keep=False)
