@@ -30,12 +30,16 @@ class Selection:
         steps: to run.
         values: id of a value that each of them makes; 0 for none.
         border: (slot, value id) of what they, or those who asked, read of what is kept.
+        made: the same as a set.
+        took: seconds of the last time that all of them ran, if they did.
     """
 
     stale: frozenset[int]
     steps: Steps
     values: tuple[int, ...]
     border: tuple[tuple[int, int], ...]
+    made: frozenset[int]
+    took: list[float] = field(default_factory=list)
 
     def fill(self, frame: list[Any], arrays: Mapping[int, Any]) -> bool:
         """Put what is kept into a frame; False where something is not there any more."""
@@ -48,7 +52,12 @@ class Selection:
 
     def expected(self, seconds: Mapping[int, float]) -> float:
         """Seconds that the steps took when they last ran; infinite where one never did."""
-        return sum(map(seconds.get, self.values, repeat(inf)))
+        return self.took[0] if self.took else sum(map(seconds.get, self.values, repeat(inf)))
+
+    def ran(self, seconds: Mapping[int, float]) -> None:
+        """Note how long the steps took that were run."""
+        if seconds.keys() == self.made:  # else some were spared, or make several values
+            self.took[:] = [sum(seconds.values())]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +125,8 @@ class Plan:
                     waiting.append(read)
         numbers = sorted(chosen)
         steps = Steps([program.instructions[number] for number in numbers], [self.rows[number] for number in numbers])
-        return Selection(stale, steps, tuple([self.made[number] for number in numbers]), tuple(border))
+        made = tuple([self.made[number] for number in numbers])
+        return Selection(stale, steps, made, tuple(border), frozenset(made))
 
 
 def plan_of(compiler: Compiler, program: Program) -> Plan:

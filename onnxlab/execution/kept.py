@@ -72,6 +72,7 @@ class KeptRuns:
         recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
         expected = selection.expected(state.seconds)
         call.part(lambda: recorder.execute(frame, call.run, steps), len(steps.rows), expected)
+        selection.ran(recorder.seconds)
         self._store.merge(state, recorder.state(stale))
         return {name: copied(array) for name, array in zip(names, program.results(frame), strict=True)}
 

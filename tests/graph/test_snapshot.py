@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from onnxlab.graph import tensors
 from onnxlab.graph.attributes import AttributeRef, BodyRef
 from onnxlab.graph.handles import Nodes, Value
 from onnxlab.graph.modelgraph import ModelGraph
@@ -115,3 +116,32 @@ def test_sparse_initializers_are_read_dense() -> None:
     assert array.tolist() == [[0, 5, 0], [0, 0, 7]]
     with pytest.raises(ValueError, match="read-only"):
         array[0, 0] = 1
+
+
+GIVEN = {
+    "fortran": np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4)),
+    "strided": np.arange(24, dtype=np.int64)[::-2],
+    "swapped": np.arange(4, dtype=">f4"),
+    "scalar": np.array(-0.0),
+    "half": np.array([np.nan, 1, -np.inf], np.float16),
+    "empty": np.zeros((0, 3), np.uint8),
+    "flags": np.array([True, False]),
+    "large": np.zeros(1 << 19, np.float32),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN.values(), ids=GIVEN)
+def test_an_array_that_was_given_is_known_as_it_is_stored(given: np.ndarray) -> None:
+    graph, mine = ModelGraph(chain()), given.copy("K")
+    weight = Value(graph, graph.resolve_value("w"))
+    old = graph.array(weight.id)
+    weight.array = mine
+    if mine.size:
+        mine[...] = 1
+    known, stored = graph.array(weight.id), tensors.to_array(graph.values[weight.id].initializer)
+    assert known is not None
+    assert (known.dtype, known.shape, known.tobytes()) == (stored.dtype, stored.shape, stored.tobytes())
+    assert known.dtype.isnative
+    assert not known.flags.writeable
+    graph.undo()
+    np.testing.assert_array_equal(graph.array(weight.id), old)

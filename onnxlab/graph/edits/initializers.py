@@ -40,6 +40,8 @@ def set_initializer(graph: "ModelGraph", value: ValueRecord, array: Any) -> None
         if sparse:
             edit.apply(SetInitializer(value.scope, value.name, None, sparse=True))
         edit.apply(SetInitializer(value.scope, value.name, tensor))
+        if type(array) is np.ndarray and not sparse:
+            graph.keep_array(value.id, array)
 
 
 def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
