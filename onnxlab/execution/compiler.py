@@ -23,6 +23,7 @@ from onnxlab.execution.partition import Partition, partition
 from onnxlab.execution.program import Program, assemble
 from onnxlab.execution.provider import CompiledPart, Part, PartitionView, Provider, Step
 from onnxlab.execution.steady import steady_inputs
+from onnxlab.execution.unblocking import unblocked
 from onnxlab.graph.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
@@ -221,13 +222,15 @@ class ScopeCompiler:
     ) -> PartitionView:
         """What providers see of the nodes that a run needs, or of `nodes`."""
         given = frozenset(feeds).difference(self.steady)
-        fact = self.fact
+        fact: Callable[[str], Fact] = self.fact
         constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
         if nodes is None:
             nodes = tuple(self.cone(given, outputs))
             if self.compiler.inlines and not keep:
                 flat = Flattened(self, nodes, given)
-                nodes, fact, constant = flat.needed(outputs, given), flat.fact, flat.constant
+                nodes, seen = flat.needed(outputs, given), given.union(outputs)
+                opset = self.scope.opsets.get("", 0)
+                nodes, constant, fact = unblocked(nodes, seen, flat.constant, flat.fact, self.reads, opset)
         visible = frozenset(outputs)
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}

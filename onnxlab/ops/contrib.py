@@ -11,7 +11,17 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
-from onnxlab.ops.activation import gelu, gelu_tanh, hard_sigmoid, leaky_relu, log_softmax, sigmoid, softmax, swish
+from onnxlab.ops.activation import (
+    gelu,
+    gelu_tanh,
+    hard_sigmoid,
+    hard_swish,
+    leaky_relu,
+    log_softmax,
+    sigmoid,
+    softmax,
+    swish,
+)
 from onnxlab.ops.conv import conv
 from onnxlab.ops.matmul import gemm, mat_mul
 from onnxlab.ops.norm import layer_norm, rms_normalization
@@ -89,6 +99,7 @@ def activated(y: Array, activation: str, parameters: Sequence[float]) -> Array:
         "LeakyRelu": lambda: leaky_relu(y, *values[:1]),
         "Clip": lambda: np.clip(y, values[0], values[1]),
         "HardSigmoid": lambda: hard_sigmoid(y, *values[:2]),
+        "HardSwish": lambda: hard_swish(y),
         "Softmax": lambda: softmax(y),
         "LogSoftmax": lambda: log_softmax(y),
     }

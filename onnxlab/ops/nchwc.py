@@ -36,7 +36,7 @@ def block_size() -> int:
     return 8 if x86 and not features.get("AVX512F") else 16
 
 
-def _block_of(channels: int) -> int:
+def block_of(channels: int) -> int:
     """The size of the blocks of so many channels: a file made on another processor may have blocks of 8."""
     size = block_size()
     return size if channels % size == 0 else 8
@@ -48,7 +48,7 @@ def unblocked(x: Array) -> Array:
     Raises:
         ValueError: the channels are not whole blocks.
     """
-    size = _block_of(x.shape[1])
+    size = block_of(x.shape[1])
     if x.shape[1] % size:
         raise ValueError(f"X has {x.shape[1]} channels: expected whole blocks of {size}")
     blocks = x.reshape(len(x), -1, *x.shape[2:], size)
@@ -65,10 +65,15 @@ def blocked(x: Array) -> Array:
     return np.ascontiguousarray(np.moveaxis(split, 2, -1)).reshape(x.shape)
 
 
+def unblocked_filters(w: Array) -> Array:
+    """Filters out of their blocks; of a constant, once for as long as it is there."""
+    return prepared("unblocked filters", _filters, w)
+
+
 def _filters(w: Array) -> Array:
     """Filters [M, C, kH, kW] stored as [M/b, C/b, kH, kW, b (of C), b (of M)] or [M/b, C, kH, kW, b], as dims say."""
     m, c, *k = w.shape
-    size = _block_of(m)
+    size = block_of(m)
     if c % size:
         return w.reshape(m // size, c, *k, size).transpose(0, 4, 1, 2, 3).reshape(w.shape)
     stored = w.reshape(m // size, c // size, *k, size, size)
@@ -89,10 +94,10 @@ def blocked_conv(
     """activation(Conv(X, W, B) + total) of a blocked image, or of a plain one with fewer channels than a block."""
     if x.ndim != 4 or w.ndim != 4:
         raise ValueError(f"X has shape {x.shape}, W {w.shape}: expected 4 axes each, those of images in blocks")
-    image = x if x.shape[1] % _block_of(x.shape[1]) else unblocked(x)
+    image = x if x.shape[1] % block_of(x.shape[1]) else unblocked(x)
     added = None if total is None else unblocked(total)
-    filters = prepared("unblocked filters", _filters, w)
-    return blocked(fused_conv(ctx, image, filters, b, added, activation, activation_params, **geometry))
+    plain = unblocked_filters(w)
+    return blocked(fused_conv(ctx, image, plain, b, added, activation, activation_params, **geometry))
 
 
 def _on_blocks(function: Callable[..., Array]) -> Callable[..., Array]:

@@ -48,6 +48,7 @@ _ACTIVATIONS: dict[str, Callable[[Sequence[float]], tuple[Stage, ...]]] = {
     "Tanh": lambda _: (Stage("Tanh"),),
     "Sigmoid": lambda _: (Stage("Sigmoid"),),
     "LeakyRelu": lambda given: (Stage("LeakyRelu", (), _named(given, "alpha")),),
+    "HardSwish": lambda _: (Stage("HardSwish"),),
     "HardSigmoid": lambda given: (Stage("HardSigmoid", (), _named(given, "alpha", "beta")),),
     "Clip": lambda given: (Stage("Clip", (), _named(given, "min", "max"), version=6),),
 }

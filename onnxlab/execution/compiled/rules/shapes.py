@@ -159,11 +159,19 @@ def _together(x: View, size: int) -> View:
     return split
 
 
-@rule("Slice", since=10, accept=numbers)
+_SLICE_BY_INPUTS = 10
+"""Version of Slice from which on its bounds are inputs."""
+
+
+@rule("Slice", accept=numbers)
 def slice_(binder: Binder, node: NodeView) -> None:
     x = binder.view(node.inputs[0])
-    starts, ends = map(binder.integers, node.inputs[1:3])
-    axes, steps = (binder.integers(name) if name else None for name in (*node.inputs[3:], "", "")[:2])
+    if node.since_version < _SLICE_BY_INPUTS:
+        starts, ends = (list(node.attributes[name]) for name in ("starts", "ends"))
+        axes, steps = node.attributes.get("axes"), None
+    else:
+        starts, ends = map(binder.integers, node.inputs[1:3])
+        axes, steps = (binder.integers(name) if name else None for name in (*node.inputs[3:], "", "")[:2])
     axes = list(range(len(starts))) if axes is None else axes
     offset, shape, strides = 0, list(x.shape), list(x.strides)
     for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts), strict=True):
