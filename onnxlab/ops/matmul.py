@@ -60,6 +60,8 @@ def mat_mul(a: Array, b: Array) -> Array:
         *lead, width = a.shape  # most of all, and the one in which a microsecond counts
         if width == len(b) and a.size:
             return np.dot(a.reshape(-1, width), b).reshape(*lead, b.shape[1])
+    if a.dtype is b.dtype is _SINGLE and a.ndim > 2 < b.ndim and a.shape[-1] == b.shape[-2]:
+        return np.matmul(for_blas(a), for_blas(b))
     if not a.ndim or not b.ndim:
         raise ValueError(f"A has shape {a.shape}, B {b.shape}: expected rank 1 or more")
     inner = b.shape[-2] if b.ndim > 1 else b.shape[0]

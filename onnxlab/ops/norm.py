@@ -176,9 +176,9 @@ def _standardise_rows(
     terms: Array | None,
 ) -> None:  # fmt: skip
     """As `standardise`, of rows that fit the cache, into y, mean and scale."""
-    small, root = _constants(source.shape[1], epsilon, source.dtype)
+    small, root, average = _constants(source.shape[1], epsilon, source.dtype)
     if centre:
-        np.dot(source, averaging(source.shape[1], source.dtype), mean)
+        np.dot(source, average, mean)
         source = np.subtract(source, mean[:, None], out=y)
     np.vecdot(source, source, out=scale)
     np.add(scale, small, out=scale)
@@ -191,12 +191,13 @@ def _standardise_rows(
 
 
 @lru_cache(maxsize=64)
-def _constants(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array, Array]:
-    """width·epsilon and √width: 1/√(Σx²/width + epsilon) = √width/√(Σx² + width·epsilon) in a pass less.
+def _constants(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
+    """width·epsilon and √width: 1/√(Σx²/width + epsilon) = √width/√(Σx² + width·epsilon) in a pass less; and what a
+    row is multiplied by for its mean.
 
     Arrays of rank 0: ufuncs take them faster than numbers.
     """
-    return np.asarray(width * epsilon, dtype), np.asarray(np.sqrt(width), dtype)
+    return np.asarray(width * epsilon, dtype), np.asarray(np.sqrt(width), dtype), averaging(width, dtype)
 
 
 def layer_norm(
