@@ -1,4 +1,4 @@
-"""The Numba provider's promises besides speed: right on everything, edits at once, many threads, no memory lost.
+"""The Numba provider's promises besides speed: right on everything, many threads, no memory lost.
 
 Printed with `python -m bench speed`; alone by `python -m bench regions`, which takes some minutes. The random regions
 alone, in portions: `python -m bench.regions FIRST LAST`.
@@ -9,15 +9,13 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 
 import onnxlab
 from bench import networks
@@ -25,23 +23,18 @@ from bench.measure import Figure, Line, scratch_state, table
 from onnxlab.execution.numba_provider import NumbaProvider
 from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
-from onnxlab.graph import edits
 from tests.corpus import inputs, path
 from tests.execution.compiled.backend import REACHED, failures
 from tests.execution.compiled.test_random_regions import check_drawing
 
 Feeds = dict[str, Any]
 _DRAWN = 5000
-_EDITS = 4
 
 
 def rows() -> Iterator[Line]:
     """Every figure."""
     warnings.simplefilter("ignore")
-    picture, words = networks.picture(), networks.words()
-    yield from after_edits("ResNet-50", networks.resnet50(), picture, 4, 30)
-    yield from after_edits("BERT-base", networks.bert_base(), words, 6, 30)
-    yield winograds_error(networks.resnet50(), picture)
+    yield winograds_error(networks.resnet50(), networks.picture())
     yield many_threads()
     yield cycles()
     yield backend_cases()
@@ -52,60 +45,6 @@ def hot(model: onnxlab.Model, threads: int = 1, precise: bool = False) -> Runner
     """A runner whose regions are compiled before the first answer."""
     provider = NumbaProvider(threads, background=False, precise=precise)
     return Runner(model.graph, model.inference.fact, named([provider, "numpy"]), threads=threads)
-
-
-def after_edits(name: str, proto: onnx.ModelProto, feeds: Feeds, middle: float, end: float) -> Iterator[Line]:
-    """New weights for one node, then new outputs; against serialising, creating a session and running that.
-
-    Ours is the quicker of two ways: values that were kept and NumPy for what the edit changed, or the whole model
-    by regions, of which only what the edit touched is packed again.
-    """
-    model = onnxlab.load(onnx.ModelProto.FromString(proto.SerializeToString()))
-    weights = _weights(model)
-    runner = hot(model)
-    model.run(feeds)
-    runner.run(feeds, keep=False)
-    for where, weight, promise in (("middle", weights[len(weights) // 2], middle), ("end", weights[-1], end)):
-        ways: dict[str, Callable[[], Any]] = {"values kept": model.run}
-        ways["regions"] = lambda: runner.run(feeds, keep=False)
-        best = {way: min(_timed_edit(model, weight, run) for _ in range(_EDITS)) for way, run in ways.items()}
-        way = min(best, key=lambda item: best[item])
-        theirs = min(_fresh_sessions(model, feeds))
-        note = f"{way}, {best[way] * 1e3:.1f} ms against {theirs * 1e3:.0f} ms of a new session"
-        yield Figure(f"edit the {where} of {name}: times faster", theirs / best[way], "×", at_least=promise, note=note)
-        kept, whole = model.run(), runner.run(feeds, keep=False)
-        wrong = sum(not np.allclose(kept[key], whole[key], rtol=1e-3, atol=1e-4) for key in kept)
-        yield Figure("outputs that the two ways do not agree on", wrong, at_most=0)
-
-
-def _weights(model: onnxlab.Model) -> list[int]:
-    """Value ids of the initializers that products multiply with, in the order of their nodes."""
-    graph = model.graph
-    products = [graph.nodes[node] for node in graph.index.topological(graph.main)]
-    second = [node.inputs[1] for node in products if node.op_type in ("Conv", "Gemm", "MatMul")]
-    return [value for value in second if graph.values[value].initializer is not None]
-
-
-def _timed_edit(model: onnxlab.Model, weight: int, run: Callable[[], Any]) -> float:
-    array = model.graph.array(weight)
-    assert array is not None
-    changed = array * np.float32(1.001)
-    gc.collect()
-    start = time.perf_counter()
-    edits.set_initializer(model.graph, model.graph.values[weight], changed)
-    run()
-    return time.perf_counter() - start
-
-
-def _fresh_sessions(model: onnxlab.Model, feeds: Feeds) -> Iterator[float]:
-    for level in ("ORT_DISABLE_ALL", "ORT_ENABLE_ALL", "ORT_DISABLE_ALL"):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, level)
-        options.intra_op_num_threads = 1
-        start = time.perf_counter()
-        data = model.proto.SerializeToString()
-        onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"]).run(None, feeds)
-        yield time.perf_counter() - start
 
 
 def winograds_error(proto: onnx.ModelProto, feeds: Feeds) -> Line:
