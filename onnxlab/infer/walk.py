@@ -86,6 +86,8 @@ class Walker:
         return {vid for vid in scope.names.values() if everything or values[vid].info is not None}
 
     def _walk_initializers(self, frame: Frame, scope: Scope) -> None:
+        if not scope.proto.initializer and not scope.proto.sparse_initializer:  # as where all constants are nodes
+            return
         values, facts, known = self.graph.values, frame.facts, self.sources.fact
         for vid in scope.names.values():
             value = values[vid]
