@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from onnxlab.execution.compiled.background import paced, rest
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.rules import attention, rows
 from onnxlab.execution.compiled.rules.elementwise import activation
@@ -117,6 +118,7 @@ def _table() -> dict[str, list[tuple[Fusion, Term]]]:
     """The rows by the operator of the last node, the patterns of each with most nodes first."""
     found: dict[str, list[tuple[Fusion, Term]]] = {}
     for fusion in FUSIONS:
+        rest()
         terms = [term for text in fusion.patterns for term in parse(text)]
         for term in sorted(terms, key=lambda term: -_nodes(term)):
             found.setdefault(term.op_type, []).append((fusion, term))
@@ -170,7 +172,7 @@ def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]
     matcher = Matcher(part)
     steps: dict[int, Fused] = {}  # by the node whose place they take
     gone: set[int] = set()
-    for node in reversed(part.nodes):
+    for node in paced(reversed(part.nodes)):
         for fusion, term in _table().get(node.op_type, ()) if not node.domain and node.id not in gone else ():
             match = matcher.find(term, node)
             if match is not None and gone.isdisjoint(member.id for member in match.nodes):
@@ -186,7 +188,7 @@ def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]
 def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: set[int]) -> list[Match]:
     """Products of one value with several constants, in the place of the first: nothing else is needed for any."""
     alike: dict[str, list[NodeView]] = {}
-    for node in part.nodes:
+    for node in paced(part.nodes):
         if node.op_type == "MatMul" and not node.domain and node.inputs[1] in constants and node.id not in gone:
             alike.setdefault(matcher.origin(node.inputs[0]), []).append(node)
     made = []

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Part
 from onnxlab.graph.snapshot import NodeView
 
@@ -117,11 +118,11 @@ class Matcher:
 
     def __init__(self, part: Part) -> None:
         self._place = {node.id: place for place, node in enumerate(part.nodes)}
-        self._makers = {name: node for node in part.nodes for name in node.outputs if name}
+        self._makers = {name: node for node in paced(part.nodes) for name in node.outputs if name}
         self._outputs = frozenset(part.outputs)
         self._before: dict[int, frozenset[str]] = {}
         self._readers: dict[str, list[NodeView]] = defaultdict(list)
-        for node in part.nodes:
+        for node in paced(part.nodes):
             for name in node.inputs:
                 self._readers[name].append(node)
 
