@@ -23,7 +23,7 @@ from onnxlab.execution.partition import Partition, partition
 from onnxlab.execution.program import Program, assemble
 from onnxlab.execution.provider import CompiledPart, Part, PartitionView, Provider, Step
 from onnxlab.execution.steady import steady_inputs
-from onnxlab.execution.unblocking import unblocked
+from onnxlab.execution.unblocking import Unblocking
 from onnxlab.graph.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
@@ -230,7 +230,8 @@ class ScopeCompiler:
                 flat = Flattened(self, nodes, given)
                 nodes, seen = flat.needed(outputs, given), given.union(outputs)
                 opset = self.scope.opsets.get("", 0)
-                nodes, constant, fact = unblocked(nodes, seen, flat.constant, flat.fact, self.reads, opset)
+                plain = Unblocking(nodes, seen, flat.constant, flat.fact, self.reads, opset)
+                nodes, constant, fact = plain.nodes(), plain.constant, plain.fact
         visible = frozenset(outputs)
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}

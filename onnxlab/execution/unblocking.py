@@ -9,8 +9,8 @@ as it is. The model is never changed.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import count
 from typing import Any, cast
@@ -51,73 +51,55 @@ class _KeptError(Exception):
     """The blocks have to stay."""
 
 
-def unblocked(
-    nodes: Sequence[NodeView],
-    seen: Collection[str],
-    constant: Constants,
-    fact: FactOf,
-    reads: Callable[[NodeView], Iterable[str]],
-    opset: int,
-) -> tuple[tuple[NodeView, ...], Constants, FactOf]:
-    """The nodes without blocks, and what gives the constants that they read, and the facts of values.
+@dataclass(slots=True)
+class Unblocking:
+    """Nodes without blocks, the constants that they read and the facts of their values.
+
+    One pass over all, and one that takes what it found where all of an island is known.
 
     Args:
-        nodes: in topological order.
+        given: nodes in topological order.
         seen: names that are fed or asked for.
-        constant: gives an initializer's array by its name, None for other names.
-        fact: gives what is known of a value by its name.
+        constant_of: gives an initializer's array by its name, None for other names.
+        fact_of: gives what is known of a value by its name.
         reads: gives names that a node reads, in its bodies too.
         opset: version of ai.onnx that the nodes are of.
     """
-    if not any(node.domain == BLOCKED for node in nodes):
-        return tuple(nodes), constant, fact
-    made = _Unblocking(nodes, seen, constant, fact, reads, opset)
-    return made.nodes(), made.constant, made.fact
 
-
-class _Unblocking:
-    """One pass over nodes in topological order, and one that takes what it found where all of an island is known."""
-
-    def __init__(
-        self,
-        nodes: Sequence[NodeView],
-        seen: Collection[str],
-        constant: Constants,
-        fact: FactOf,
-        reads: Callable[[NodeView], Iterable[str]],
-        opset: int,
-    ) -> None:
-        self._nodes = nodes
-        self._seen = frozenset(seen)
-        self._given = constant
-        self._fact = fact
-        self._reads = reads
-        self._opset = opset
-        self._next: dict[str, str] = {}  # blocked values, each with another one of its island, or itself
-        self._kept: list[str] = []  # one value of each island that has to stay
-        self._apart: set[str] = set()  # blocked values with the elements of a block along an axis of their own
-        self._facts: dict[str, Fact] = {}  # of what is not as inference found it
-        self._arrays: dict[str, Any] = {}
-        self._names = {name for node in nodes for name in (*node.inputs, *node.outputs)}
-        self._number = count(1)
+    given: Sequence[NodeView]
+    seen: Collection[str]
+    constant_of: Constants
+    fact_of: FactOf
+    reads: Callable[[NodeView], Iterable[str]]
+    opset: int
+    _next: dict[str, str] = field(default_factory=dict)  # blocked values, each with another of its island, or itself
+    _kept: list[str] = field(default_factory=list)  # one value of each island that has to stay
+    _apart: set[str] = field(default_factory=set)  # blocked values with a block's elements along an axis of their own
+    _facts: dict[str, Fact] = field(default_factory=dict)  # of what is not as inference found it
+    _arrays: dict[str, Any] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+    _number: Iterator[int] = field(default_factory=lambda: count(1))
 
     def constant(self, name: str) -> Any:
         """The array of an initializer, or of what takes its place."""
-        return self._arrays[name] if name in self._arrays else self._given(name)
+        return self._arrays[name] if name in self._arrays else self.constant_of(name)
 
     def fact(self, name: str) -> Fact:
         """What is known of a value; it may be no value of the model."""
         found = self._facts.get(name)
-        return self._fact(name) if found is None else found
+        return self.fact_of(name) if found is None else found
 
     def nodes(self) -> tuple[NodeView, ...]:
         """All nodes, those on blocks written without where that can be."""
-        plain = [self._plain(node) for node in self._nodes]
+        if not any(node.domain == BLOCKED for node in self.given):
+            return tuple(self.given)
+        self._names.update(name for node in self.given for name in (*node.inputs, *node.outputs))
+        plain = [self._plain(node) for node in self.given]
         kept = set(map(self._island, self._kept))
         for name in [name for name in self._facts if name in self._next and self._island(name) in kept]:
             del self._facts[name]
         found: list[NodeView] = []
-        for node, new in zip(self._nodes, plain, strict=True):
+        for node, new in zip(self.given, plain, strict=True):
             first = next((name for name in (*node.outputs, *node.inputs) if name in self._next), None)
             found += [node] if first is None or self._island(first) in kept else new
         return tuple(found)
@@ -128,14 +110,14 @@ class _Unblocking:
         try:
             if node.domain == BLOCKED:
                 made = self._without_blocks(node)
-            elif not self._next.keys().isdisjoint(self._reads(node)):
+            elif not self._next.keys().isdisjoint(self.reads(node)):
                 made = self._among_blocks(node)
         except _KeptError:
             stays = True
-        names = [name for name in (*self._reads(node), *node.outputs) if name in self._next]
+        names = [name for name in (*self.reads(node), *node.outputs) if name in self._next]
         for name in names[1:]:
             self._next[self._island(name)] = self._island(names[0])
-        if names and (stays or not self._seen.isdisjoint(names)):
+        if names and (stays or not {*names}.isdisjoint(self.seen)):
             self._kept.append(names[0])
         return made
 
@@ -176,7 +158,7 @@ class _Unblocking:
         missing = -channels % nchwc().block_size()
         if not missing:
             return [made]
-        if self._opset < _PAD_BY_INPUTS:
+        if self.opset < _PAD_BY_INPUTS:
             raise _KeptError
         between = (self._name(f"{first} to fill"),)
         self._note_part(between[0], first, -1 if last else 1, channels)
@@ -186,7 +168,7 @@ class _Unblocking:
 
     def _enlarged(self, node: NodeView) -> NodeView:
         """A Resize; before there was one, an Upsample."""
-        if self._opset < _RESIZE_BY_SIZES:
+        if self.opset < _RESIZE_BY_SIZES:
             raise _KeptError
         found, place = node.attributes, "asymmetric"
         mode, factors = found.get("mode", "nearest"), np.array(found["scales"], np.float32)
@@ -199,9 +181,9 @@ class _Unblocking:
     def _convolution(self, node: NodeView) -> NodeView:
         """A FusedConv, its filters taken out of their blocks."""
         x, w, *others = node.inputs
-        weights = self._given(w)
+        weights = self.constant_of(w)
         added = others[1] if len(others) > 1 else ""
-        if weights is None or weights.ndim != 4 or w in self._seen or (added and added not in self._next):
+        if weights is None or weights.ndim != 4 or w in self.seen or (added and added not in self._next):
             raise _KeptError
         if x not in self._next and weights.shape[1] * node.attributes.get("group", 1) % min(BLOCKS) == 0:
             raise _KeptError  # it may hold blocks that were made elsewhere
@@ -227,7 +209,7 @@ class _Unblocking:
 
     def _first_channels(self, node: NodeView, source: str, count: int) -> NodeView:
         places = {"starts": 0, "ends": count, "axes": 1}
-        if self._opset < _SLICE_BY_INPUTS:
+        if self.opset < _SLICE_BY_INPUTS:
             return self._as(node, "Slice", {name: [place] for name, place in places.items()})
         names = [self._new(f"{source} {name}", np.array([place])) for name, place in places.items()]
         return self._as(node, "Slice", inputs=(source, *names))
@@ -235,7 +217,7 @@ class _Unblocking:
     def _among_blocks(self, node: NodeView) -> list[NodeView]:
         """A node of another domain that does the same to blocked values as to plain ones."""
         given = [name for name in node.inputs if name]
-        values = [name for name in given if self._given(name) is None]
+        values = [name for name in given if self.constant_of(name) is None]
         if not self._next.keys() >= {*values}:
             raise _KeptError
         if not node.domain and node.op_type == "Reshape" and values == given[:1]:
@@ -245,7 +227,7 @@ class _Unblocking:
             if apart or node.attributes.get("axis") != 1 or len(values) < len(given):
                 raise _KeptError
         else:
-            numbers = all(np.size(self._given(name)) == 1 for name in given if name not in values)
+            numbers = all(np.size(self.constant_of(name)) == 1 for name in given if name not in values)
             known = node.op_type in _ELEMENTWISE.get(node.domain, ())
             if not known or not numbers or not self._alike(values, apart):
                 raise _KeptError
@@ -256,7 +238,7 @@ class _Unblocking:
 
     def _alike(self, values: Sequence[str], apart: bool) -> bool:
         """Whether nothing is broadcast in blocks: along axes of their own, blocks and their elements are as many."""
-        facts = {self._fact(name) for name in values}
+        facts = {self.fact_of(name) for name in values}
         shapes = {fact.shape for fact in facts if isinstance(fact, TensorFact) and fact.shape is not None}
         if len(shapes) < len(facts) or (apart and not self._apart.issuperset(values)):
             return False
@@ -264,7 +246,7 @@ class _Unblocking:
 
     def _reshaped(self, node: NodeView) -> NodeView:
         """[N, C, H, W] as [N, C/b, H, W, b], for something that is broadcast, or back; a plain value stays as it is."""
-        source, shape = node.inputs[0], self._given(node.inputs[1]).tolist()
+        source, shape = node.inputs[0], self.constant_of(node.inputs[1]).tolist()
         if node.attributes.get("allowzero", 0):
             raise _KeptError
         if source in self._apart:
@@ -282,7 +264,7 @@ class _Unblocking:
     def _note_apart(self, name: str) -> None:
         """Note that a value of [N, C/b, H, W, b] is plain one of [N, C, H, W]."""
         self._apart.add(name)
-        found = self._fact(name)
+        found = self.fact_of(name)
         if not isinstance(found, TensorFact) or found.shape is None or len(found.shape) != 5:
             raise _KeptError
         n, blocks, h, w, size = found.shape
@@ -296,7 +278,7 @@ class _Unblocking:
         inputs: tuple[str, ...] | None = None,
     ) -> NodeView:
         """A node of ai.onnx in the place of one on blocks; attributes that say nothing may be left out."""
-        schema = schemas.find("", op_type, self._opset)
+        schema = schemas.find("", op_type, self.opset)
         given = attributes or {}
         if schema is None or any(given[name] not in _NOTHING for name in given if name not in schema.attributes):
             raise _KeptError
@@ -311,7 +293,7 @@ class _Unblocking:
 
     def _channels(self, name: str, axis: int) -> int | None:
         """The size of that axis of an image, None where it is not known."""
-        found = self._fact(name)
+        found = self.fact_of(name)
         dims = found.shape if isinstance(found, TensorFact) else None
         if dims is None or len(dims) != 4:
             raise _KeptError
@@ -320,7 +302,7 @@ class _Unblocking:
 
     def _note_part(self, name: str, source: str, axis: int, channels: int) -> None:
         """Note what is known of a new value: [N, C, H, W] with so many of a value's channels."""
-        found = self._fact(source)
+        found = self.fact_of(source)
         assert isinstance(found, TensorFact)
         dims = [dim for each, dim in enumerate(found.shape or ()) if each != axis % 4]
         self._facts[name] = TensorFact(found.elem_type, (dims[0], channels, *dims[1:]))
@@ -333,7 +315,7 @@ class _Unblocking:
     def _name(self, wanted: str) -> str:
         """A name that no value has."""
         name = wanted
-        while name in self._names or self._given(name) is not None or name in self._seen:
+        while name in self._names or self.constant_of(name) is not None or name in self.seen:
             name = f"{wanted} {next(self._number)}"
         self._names.add(name)
         return name

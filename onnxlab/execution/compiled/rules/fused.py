@@ -11,7 +11,7 @@ import numpy as np
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous
 from onnxlab.execution.compiled.rules.convolution import convolution_reason
-from onnxlab.execution.compiled.rules.linear import batched, by_constant
+from onnxlab.execution.compiled.rules.linear import batched, by_constant, check_depths
 from onnxlab.execution.compiled.rules.registry import RULES, Outlook, floats, rule
 from onnxlab.execution.compiled.views import View
 from onnxlab.graph.snapshot import Attributes, NodeView
@@ -133,13 +133,13 @@ def fused_matmul(binder: Binder, node: NodeView) -> None:
         if turned:
             weights = weights.then(np.transpose, weights.shape[::-1])
         target = binder.builder.allocate((*a.shape[:-1], weights.shape[1]), np.float32)
-        _check(a.shape, weights.shape)
+        check_depths(a.shape, weights.shape)
         product = by_constant(binder, a, weights, target, ("fused matmul", *key, turned))
         if alpha != 1.0:
             product.scale_columns(np.full((1, weights.shape[1]), alpha, np.float32))
     else:
         b = _turned(binder.floats(node.inputs[1]), node, "B")
-        _check(a.shape, b.shape)
+        check_depths(a.shape, b.shape)
         if alpha != 1.0:  # of what is smaller, as a rule, than the product
             a = contiguous(binder.builder, binder.settle(binder.chain("mul", [a, alpha])))
         shape = (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1])
@@ -157,8 +157,3 @@ def _turned(x: View, node: NodeView, which: str) -> View:
     if node.attributes.get(f"trans{which}", 0):
         axes[-2:] = axes[:-3:-1]
     return x.transposed(axes)
-
-
-def _check(left: Sequence[int], right: Sequence[int]) -> None:
-    if left[-1] != right[-2]:
-        raise UnbindableError(f"{tuple(left)} and {tuple(right)} do not multiply")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -21,8 +22,7 @@ def matmul(binder: Binder, node: NodeView) -> None:
     weights, key = binder.weights(node.inputs[1])
     b = binder.value(node.inputs[1]) if weights is None else weights
     output = node.outputs[0]
-    if len(a.shape) < 1 or len(b.shape) < 1 or a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else 0]:
-        raise UnbindableError(f"{a.shape} and {tuple(b.shape)} do not multiply")
+    check_depths(a.shape, b.shape)
     if weights is not None and len(b.shape) == 2 and len(a.shape) > 1:
         shape = (*a.shape[:-1], b.shape[1])
         target = binder.builder.allocate(shape, np.float32)
@@ -42,6 +42,12 @@ def matmul(binder: Binder, node: NodeView) -> None:
         binder.put(output, view.at(0, kept, dense(kept, 4)))
     else:
         binder.put(output, made)
+
+
+def check_depths(left: Sequence[int], right: Sequence[int]) -> None:
+    """Raise UnbindableError where matrices, stacks of them or vectors do not multiply."""
+    if not left or not right or left[-1] != right[-2 if len(right) > 1 else 0]:
+        raise UnbindableError(f"{tuple(left)} and {tuple(right)} do not multiply")
 
 
 def by_constant(binder: Binder, a: View, b: Array | Late, target: View, key: Key) -> Product:
@@ -95,8 +101,7 @@ def gemm(binder: Binder, node: NodeView) -> None:
     b = binder.value(node.inputs[1]) if weights is None else weights
     turned = bool(node.attributes.get("transB", 0))
     depth, columns = tuple(b.shape)[::-1] if turned else b.shape
-    if a.shape[1] != depth:
-        raise UnbindableError(f"{a.shape} and {(depth, columns)} do not multiply")
+    check_depths(a.shape, (depth, columns))
     target = binder.builder.allocate((a.shape[0], columns), np.float32)
     if weights is not None:
         if turned:
