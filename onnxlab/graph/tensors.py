@@ -232,8 +232,9 @@ def _pack(each: Bytes, bits: int) -> bytes:
 
 @lru_cache(maxsize=64)
 def _little_endian(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    # ml_dtypes know no byte order, and neither do single bytes
-    return dtype.newbyteorder("<") if dtype.kind in "iufc" and dtype.itemsize > 1 else dtype
+    # ml_dtypes know no byte order, and neither do single bytes; `newbyteorder` would make an equal dtype that is not
+    # NumPy's own one, which is what kernels ask for, and every ufunc would hand it on
+    return np.dtype("<" + dtype.str[1:]) if dtype.kind in "iufc" and dtype.itemsize > 1 else dtype
 
 
 def _dense(tensor: onnx.SparseTensorProto, base_dir: Path | None) -> Array:

@@ -26,7 +26,7 @@ _HALF = np.full((), 0.5, _SINGLE)
 @kernel("Relu", since=6)
 def relu(x: Array) -> Array:
     """max(x, 0)."""
-    if x.dtype is _SINGLE:
+    if x.dtype == _SINGLE:
         # with a number, clip is three times as fast as maximum, but takes longer to begin
         return np.maximum(x, _ZERO) if x.size < 4096 else np.clip(x, _ZERO, _INFINITY)
     return np.maximum(x, np.zeros((), x.dtype))
@@ -34,7 +34,7 @@ def relu(x: Array) -> Array:
 
 @in_place("Relu", 6)
 def _relu_into(out: Array, x: Array) -> Array:
-    return np.clip(x, _ZERO, _INFINITY, out=out) if x.dtype is _SINGLE else relu(x)
+    return np.clip(x, _ZERO, _INFINITY, out=out) if x.dtype == _SINGLE else relu(x)
 
 
 kernel("Relu", since=1)(consuming(relu))
@@ -43,7 +43,7 @@ kernel("Relu", since=1)(consuming(relu))
 @kernel("Sigmoid", since=6)
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(−x))."""
-    if x.dtype is not _SINGLE or not x.ndim:
+    if x.dtype != _SINGLE or not x.ndim:
         return _sigmoid(x)
     y = np.negative(x)
     np.exp(y, y)
@@ -53,7 +53,7 @@ def sigmoid(x: Array) -> Array:
 
 @in_place("Sigmoid", 6)
 def _sigmoid_into(out: Array, x: Array) -> Array:
-    if x.dtype is not _SINGLE:
+    if x.dtype != _SINGLE:
         return sigmoid(x)
     np.negative(x, out)
     np.exp(out, out)
@@ -135,7 +135,7 @@ def _hard_sigmoid(out: Array, x: Array, alpha: float, beta: float) -> Array:
 
 @in_place("HardSigmoid", 6)
 def _hard_sigmoid_into(out: Array, x: Array, alpha: float = 0.2, beta: float = 0.5) -> Array:
-    return _hard_sigmoid(out, x, alpha, beta) if x.dtype is _SINGLE else hard_sigmoid(x, alpha, beta)
+    return _hard_sigmoid(out, x, alpha, beta) if x.dtype == _SINGLE else hard_sigmoid(x, alpha, beta)
 
 
 for _name, _function in {"LeakyRelu": leaky_relu, "Elu": elu, "HardSigmoid": hard_sigmoid}.items():
@@ -205,7 +205,7 @@ def gelu(x: Array, approximate: str = "none") -> Array:
 
 @in_place("Gelu", 20)
 def _gelu_into(out: Array, x: Array, approximate: str = "none") -> Array:
-    if x.dtype is not _SINGLE:
+    if x.dtype != _SINGLE:
         return gelu(x, approximate)
     return gelu_tanh(x, out) if approximate == "tanh" else blocked(x, _gelu_block, 3, out)
 
@@ -251,7 +251,7 @@ def clip(x: Array, min: Array | None = None, max: Array | None = None) -> Array:
 
 @in_place("Clip", 11)
 def _clip_into(out: Array, x: Array, min: Array | None = None, max: Array | None = None) -> Array:
-    if x.dtype is not _SINGLE or min is None or max is None or min.size != 1 or max.size != 1:
+    if x.dtype != _SINGLE or min is None or max is None or min.size != 1 or max.size != 1:
         return clip(x, min, max)
     return np.clip(x, min.reshape(()), max.reshape(()), out=out)
 
@@ -334,7 +334,7 @@ def _softmax_last(out: Array, x: Array, apart: bool = False) -> Array:
 @in_place("Softmax", 13)
 def _softmax_into(out: Array, x: Array, axis: int = -1) -> Array:
     last = normal_axis(axis, x.ndim) == x.ndim - 1
-    return _softmax_last(out, x) if last and x.dtype is _SINGLE else softmax(x, axis)
+    return _softmax_last(out, x) if last and x.dtype == _SINGLE else softmax(x, axis)
 
 
 @kernel("LogSoftmax", since=13)

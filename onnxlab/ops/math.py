@@ -23,7 +23,7 @@ def floating(function: Callable[..., Any]) -> Unary:
     """A kernel from a ufunc: small floats are computed in float32."""
 
     def run(x: Array) -> Array:
-        if x.dtype is _SINGLE or not is_small_float(x.dtype):
+        if x.dtype == _SINGLE or not is_small_float(x.dtype):
             return function(x)
         return narrow(function(widen(x)), x.dtype)
 
@@ -78,7 +78,7 @@ def _into_dead(ufunc: Any) -> Callable[[Array, Array], Array]:
     """A ufunc of float32 written into its input; other types go to the kernel."""
 
     def run(out: Array, x: Array) -> Array:
-        return ufunc(x, out) if x.dtype is _SINGLE else floating(ufunc)(x)
+        return ufunc(x, out) if x.dtype == _SINGLE else floating(ufunc)(x)
 
     return run
 
@@ -172,7 +172,7 @@ def erf(x: Array) -> Array:
 
 @in_place("Erf", 9)
 def _erf_into(out: Array, x: Array) -> Array:
-    return blocked(x, _erf_block, 3, out) if x.dtype is _SINGLE else erf(x)
+    return blocked(x, _erf_block, 3, out) if x.dtype == _SINGLE else erf(x)
 
 
 @kernel("Det", since=11)

@@ -56,11 +56,11 @@ def product_of_integers(a: Array, b: Array) -> Array:
 @kernel("MatMul")
 def mat_mul(a: Array, b: Array) -> Array:
     """np.matmul: stacks of matrices broadcast, vectors count as a row or column."""
-    if a.dtype is b.dtype is _SINGLE and b.ndim == 2 < a.ndim and a.flags.c_contiguous and b.flags.c_contiguous:
+    if a.dtype == b.dtype == _SINGLE and b.ndim == 2 < a.ndim and a.flags.c_contiguous and b.flags.c_contiguous:
         *lead, width = a.shape  # most of all, and the one in which a microsecond counts
         if width == len(b) and a.size:
             return np.dot(a.reshape(-1, width), b).reshape(*lead, b.shape[1])
-    if a.dtype is b.dtype is _SINGLE and a.ndim > 2 < b.ndim and a.shape[-1] == b.shape[-2]:
+    if a.dtype == b.dtype == _SINGLE and a.ndim > 2 < b.ndim and a.shape[-1] == b.shape[-2]:
         return np.matmul(for_blas(a), for_blas(b))
     if not a.ndim or not b.ndim:
         raise ValueError(f"A has shape {a.shape}, B {b.shape}: expected rank 1 or more")

@@ -235,7 +235,7 @@ def layer_normalization(
     stash_type: int = 1,
 ) -> tuple[Array, Array, Array]:
     """Normalise over the axes from `axis` on; also the means and inverse deviations, in `stash_type`."""
-    singles = x.dtype is _SINGLE and scale.dtype is _SINGLE and (bias is None or bias.dtype is _SINGLE)
+    singles = x.dtype == _SINGLE and scale.dtype == _SINGLE and (bias is None or bias.dtype == _SINGLE)
     if singles and stash_type == dtypes.FLOAT:
         return layer_norm(x, scale, bias, axis, epsilon)
     y, means, inverse = layer_norm(widen(x), widen(scale), None if bias is None else widen(bias), axis, epsilon)

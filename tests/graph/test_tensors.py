@@ -61,6 +61,13 @@ def test_arrays_are_read_only() -> None:
             tensors.to_array(tensors.from_array(array))[0] = array[0]
 
 
+@pytest.mark.parametrize("elem_type", [TensorProto.FLOAT, TensorProto.INT64, TensorProto.DOUBLE, TensorProto.COMPLEX64])
+def test_dtypes_are_numpys_own(elem_type: int) -> None:
+    """An equal one that is another object goes from array to array, and NumPy takes longer with it."""
+    made = tensors.to_array(tensors.from_array(np.zeros(3, dtypes.to_numpy(elem_type))))
+    assert made.dtype is dtypes.to_numpy(elem_type)
+
+
 def test_other_layouts_and_byte_orders() -> None:
     array = np.arange(6, dtype=">i4").reshape(2, 3).T
     np.testing.assert_array_equal(tensors.to_array(tensors.from_array(array)), array)
