@@ -55,6 +55,7 @@ class Recorder:
         self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
         self._dead: list[int] = []  # slots that nobody needs any more, oldest first
         self._looked = 0  # how many steps were looked at for those
+        self._log: list[tuple[int, int, Any, Any, Any, float]] = []  # value, slot, array, what it read, glance, seconds
         for value, (array, stamp) in fed.items():
             self._give(value, array, stamp)
         for value, array in constants.items():
@@ -75,27 +76,29 @@ class Recorder:
         """
         limits, memory, position, key = run.limits, run.memory, self.position, id(frame)
         flagged, timed = limits.stop.is_set, limits.deadline is not None
-        stamps, known, made = self._stamp_at, self._known.get, self.made
+        stamps, known, glances, log = self._stamp_at, self._known.get, self._glance, self._log
         sources, dirty = self._state.sources.get, self._state.dirty
-        budget = 0 if limits.bytes is None else limits.bytes
+        budget, array = 0 if limits.bytes is None else limits.bytes, np.ndarray
         position.instructions = steps.instructions
+        used, room, began = 0, self._room(), perf_counter()
         try:
             # As in the executor's loop: local names, no call that can be spared, and nothing looked at that is not
-            # needed: what a run touched before its last kernel is no longer in the cache.
+            # needed: what a run touched before its last kernel is no longer in the cache. So what was made is written
+            # down in a list, and sorted in when all is done.
             for position.done, (size, single, take, call, slot, value) in enumerate(steps.rows):
                 if timed or limits.interrupted or flagged():
                     limits.check()
                 if not value:
-                    self._execute(steps.instructions[position.done], frame, run)
+                    used += self._execute(steps.instructions[position.done], frame, run)
+                    began = perf_counter()
                 elif (
                     sources(value) == (read := take(stamps))
                     and (old := known(value, _GONE)) is not _GONE
                     and value not in dirty
                 ):
                     frame[slot] = old
-                    self._keep(value, old, read)
+                    used += self._keep(value, old, read)
                 else:
-                    start = perf_counter()
                     if size is None:
                         result = call(take(frame)) if single else call(*take(frame))
                     elif size:
@@ -105,23 +108,36 @@ class Recorder:
                         result = call(*inputs)
                     else:
                         result = call_step(steps.instructions[position.done], frame, run)
-                    seconds = perf_counter() - start
-                    if type(result) is np.ndarray:
+                    if type(result) is array:
                         frame[slot] = result
-                        if result.nbytes > SMALL:
+                        result.setflags(write=False)
+                        used += (nbytes := result.nbytes)
+                        if nbytes > SMALL:
                             memory.hold(key, slot, result)
                     else:
                         spread(steps.instructions[position.done], frame, result, memory)
                         result = frame[slot]
-                    made(value, slot, result, read, seconds)
-                if self._nbytes > self._budget:
+                        freeze((result,))
+                        used += _nbytes(result)
+                    glance = result.item(0) if type(result) is array and result.size else None
+                    before = glances(value)
+                    if (
+                        glance is not None and before is not None and before != glance
+                        and (before == before or glance == glance)  # a NaN is no other
+                    ) or self._is_another(value, result, read):  # fmt: skip
+                        stamps[slot] = new_stamp()
+                    log.append((value, slot, result, read, glance, -began + (began := perf_counter())))
+                if used > room:
+                    self._sort_in(used)
                     self._give_up(frame, run)
+                    used, room = 0, self._room()
         except Exception as error:
             raise failure(steps.instructions[position.done], frame, error) from error
+        self._sort_in(used)
         position.done = position.total
 
-    def _execute(self, instruction: Instruction, frame: list[Any], run: Run) -> None:
-        """One step with several outputs, none, or bodies that read more than its inputs."""
+    def _execute(self, instruction: Instruction, frame: list[Any], run: Run) -> int:
+        """One step with several outputs, none, or bodies that read more than its inputs; returns bytes kept."""
         values, stamps, state = self._value, self._stamp_at, self._state
         read = tuple([stamps[slot] for slot in instruction.reads]) if instruction.captures else instruction.take(stamps)
         slots = [slot for slot in instruction.results if slot > 0]
@@ -130,28 +146,37 @@ class Recorder:
         if state.sources.get(first) == read and all(v in self._known and v not in state.dirty for v in made):
             for slot, value in zip(slots, made, strict=True):
                 frame[slot] = self._known[value]
-                self._keep(value, frame[slot], read)
-            return
+            return sum([self._keep(value, self._known[value], read) for value in made])
         start = perf_counter()
         result = call_step(instruction, frame, run)
         seconds = perf_counter() - start
         spread(instruction, frame, result, run.memory)
         for slot, value in zip(slots, made, strict=True):
-            self.made(value, slot, frame[slot], read, seconds)
+            if self._is_another(value, frame[slot], read):
+                stamps[slot] = new_stamp()
+            freeze((frame[slot],))
+            self._log.append((value, slot, frame[slot], read, None, seconds))
+        return sum([_nbytes(frame[slot]) for slot in slots])
 
-    def made(self, value: int, slot: int, array: Any, read: Any, seconds: float) -> None:
-        """Note what a step made: with a new stamp, unless it is what it was."""
-        self.seconds[value] = seconds
-        before = self._glance(value)
-        if type(array) is np.ndarray and array.size:
-            self.glances[value] = glance = array.item(0)
-        else:
-            glance = before = None
-        if (
-            before is not None and before != glance and (before == before or glance == glance)  # a NaN is no other
-        ) or self._is_another(value, array, read):
-            self.stamps[value] = self._stamp_at[slot] = new_stamp()
-        self._keep(value, array, read)
+    def _sort_in(self, used: int) -> None:
+        """Keep what was made since the last time, `used` bytes: the whole list at once, which does it fastest."""
+        if self._held is None:
+            self._nbytes += used
+        if not self._log:
+            return
+        values, slots, arrays, reads, glances, seconds = zip(*self._log, strict=True)
+        self._log.clear()
+        self.stamps.update(zip(values, [self._stamp_at[slot] for slot in slots], strict=True))
+        self.arrays.update(zip(values, arrays, strict=True))
+        self.sources.update(zip(values, reads, strict=True))
+        self.glances.update(zip(values, glances, strict=True))
+        self.seconds.update(zip(values, seconds, strict=True))
+        if self._held is not None:
+            self._count(arrays)
+
+    def _room(self) -> int:
+        """Bytes that may be kept before somebody has to look; none any more once buffers are counted."""
+        return self._budget - self._nbytes if self._held is None else 0
 
     def _is_another(self, value: int, array: Any, read: Any) -> bool:
         """Whether an array is not what a value was, as far as anybody can know."""
@@ -165,20 +190,14 @@ class Recorder:
         state = self._state
         return value in state.stamps and state.sources.get(value) == read and value not in state.dirty
 
-    def _keep(self, value: int, array: Any, read: Any) -> None:
-        """Keep a value, read-only from now on: while it is in the cache that takes next to nothing."""
-        if type(array) is np.ndarray:
-            array.setflags(write=False)
-        else:
-            freeze((array,))
+    def _keep(self, value: int, array: Any, read: Any) -> int:
+        """Keep what was there and is as it was; returns its bytes."""
         self.sources[value] = read
         self.arrays[value] = array
-        if self._held is not None:
-            self._count((array,))
-        elif type(array) is np.ndarray:
-            self._nbytes += array.nbytes
-        else:
-            self._nbytes += sum(buffers((array,)).values())
+        if self._held is None:
+            return _nbytes(array)
+        self._count((array,))
+        return 0
 
     def _count(self, arrays: Iterable[Any]) -> None:
         """Count the buffers of what is kept, each once."""
@@ -233,6 +252,11 @@ class Recorder:
             held,
             {**old.glances, **self.glances},
         )
+
+
+def _nbytes(value: Any) -> int:
+    """Bytes of a value, those of an array as if nobody shared them."""
+    return value.nbytes if type(value) is np.ndarray else sum(buffers((value,)).values())
 
 
 def freeze(values: Iterable[Any]) -> None:

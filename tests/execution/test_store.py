@@ -19,13 +19,15 @@ class Calls:
 
     def __init__(self, run, monkeypatch):
         self.made = []
-        original = kept_module.Recorder.made
+        original = kept_module.Recorder.execute
 
-        def made(recorder, *rest):
-            self.made.append(recorder.position.instruction.step.op)
-            original(recorder, *rest)
+        def execute(recorder, frame, run, steps):
+            original(recorder, frame, run, steps)
+            outputs = [row[-1] for row in steps.rows]
+            made = zip(steps.instructions, outputs, strict=True)
+            self.made += [each.step.op for each, value in made if value in recorder.seconds]
 
-        monkeypatch.setattr(kept_module.Recorder, "made", made)
+        monkeypatch.setattr(kept_module.Recorder, "execute", execute)
 
     def take(self):
         made, self.made = self.made, []
