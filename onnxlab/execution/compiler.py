@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from onnxlab.errors import OnnxlabError, RunError
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.inlining import Flattened
@@ -202,7 +203,7 @@ class ScopeCompiler:
         read = dict.fromkeys(outputs)
         needed = {name for name in read if not given(name)}
         picked = []
-        for node in reversed(self.scope.nodes):
+        for node in paced(reversed(self.scope.nodes)):
             if not needed.isdisjoint(node.outputs):
                 picked.append(node)
                 for name in self.reads(node):
@@ -269,7 +270,7 @@ class ScopeCompiler:
                 label = f"{part.provider} part from {part.nodes[0].label} to {part.nodes[-1].label}"
                 steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
         given = set(feeds)
-        steps = [_without(step, given) for step in steps]
+        steps = [_without(step, given) for step in paced(steps)]
         if not keep:
             steps = by_liveness(steps, outputs, self._nbytes)
         return assemble(steps, feeds, outputs, view.constant, self.where)
@@ -339,7 +340,7 @@ def value_ids(scope: ScopeView) -> dict[str, int]:
     ids = dict(scope.captures)
     ids.update(zip(scope.inputs, scope.input_ids, strict=True))
     ids.update(scope.initializers)
-    for node in scope.nodes:
+    for node in paced(scope.nodes):
         ids.update(zip(node.outputs, node.output_ids, strict=True))
     ids.pop("", None)
     return ids

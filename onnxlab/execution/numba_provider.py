@@ -143,7 +143,7 @@ class _Claims:
     def __init__(self, view: PartitionView) -> None:
         self._view = view
         self._find = _rules()
-        self._reads = view.visible.union(*map(view.reads, view.nodes))
+        self._reads = view.visible.union(*map(view.reads, background.paced(view.nodes)))
         self._constants: dict[str, np.ndarray[Any, Any] | None] = {}  # asked for several times each
         self.names: set[str] = set()
         self._makers: dict[str, NodeView] = {}
@@ -151,13 +151,13 @@ class _Claims:
         self.taken: dict[int, None] = {}
         self.weight = 0
         found = [node for node in background.paced(view.nodes) if self._takes(node)]
-        needed: set[str] = {name for node in found for name in node.inputs}
+        needed: set[str] = {name for node in background.paced(found) for name in node.inputs}
         chosen = {node.id for node in found}
-        for node in reversed(view.nodes):  # what is known is taken only for those that read it
+        for node in background.paced(reversed(view.nodes)):  # what is known is taken only for those that read it
             if self._makers.get(node.outputs[0]) is node and not needed.isdisjoint(node.outputs):
                 chosen.add(node.id)
                 needed.update(node.inputs)
-        for node in view.nodes:
+        for node in background.paced(view.nodes):
             if node.id in chosen:
                 self.taken[node.id] = None
 
@@ -248,12 +248,13 @@ class _Constants:
     def __init__(self, view: PartitionView, derived: MutableMapping[NodeView, tuple[list[Any], Any]]) -> None:
         self._view = view
         self._derived = derived
-        self._makers = {name: node for node in view.nodes if node.op_type in _KNOWN for name in node.outputs}
+        nodes = background.paced(view.nodes)
+        self._makers = {name: node for node in nodes if node.op_type in _KNOWN for name in node.outputs}
 
     def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
         """{name: array} of what a part reads and does not compute."""
-        names = dict.fromkeys(name for node in part.nodes for name in node.inputs if name)
-        found = {name: self._view.constant(name) for name in names}
+        names = dict.fromkeys(name for node in background.paced(part.nodes) for name in node.inputs if name)
+        found = {name: self._view.constant(name) for name in background.paced(names)}
         found.update({name: self._made(name) for name in part.inputs if found.get(name) is None})
         return {name: array for name, array in found.items() if array is not None}
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 
+from onnxlab.execution.compiled import background
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Step
 
 WORTHWHILE = 0.9
@@ -43,7 +45,7 @@ def by_liveness(steps: Sequence[Step], outputs: Iterable[str], nbytes: Sizes) ->
 def _sizes(steps: Sequence[Step], nbytes: Sizes) -> dict[str, int] | None:
     """{name: bytes} of what the steps make; None where a size is not known."""
     sizes: dict[str, int] = {}
-    for step in steps:
+    for step in paced(steps):
         for name in step.outputs:
             size = nbytes(name) if name and step.constants is None else 0
             if size is None:
@@ -55,7 +57,7 @@ def _sizes(steps: Sequence[Step], nbytes: Sizes) -> dict[str, int] | None:
 def _readers(steps: Sequence[Step], sizes: Mapping[str, int]) -> dict[str, set[int]]:
     """{name: numbers of the steps that read it}, of values that steps make."""
     readers: dict[str, set[int]] = {name: set() for name in sizes}
-    for number, step in enumerate(steps):
+    for number, step in enumerate(paced(steps)):
         for name in (*step.inputs, *step.captures):
             if name in readers:
                 readers[name].add(number)
@@ -66,7 +68,7 @@ def peak(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, int]
     """Bytes of values alive at once at most, in this order."""
     last = {name: max(found) for name, found in _readers(steps, sizes).items() if found and name not in wanted}
     alive = most = 0
-    for number, step in enumerate(steps):
+    for number, step in enumerate(paced(steps)):
         alive += sum(sizes[name] for name in step.outputs)
         most = max(most, alive)
         gone = {name for name in (*step.inputs, *step.captures) if last.get(name) == number}
@@ -79,7 +81,7 @@ def _greedy(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, i
     """Of the steps that can run, always the one that adds least; those that are not pure keep their order."""
     readers = _readers(steps, sizes)
     maker = {name: number for number, step in enumerate(steps) for name in step.outputs if name}
-    needs = [{maker[name] for name in (*step.inputs, *step.captures) if name in maker} for step in steps]
+    needs = [{maker[name] for name in (*step.inputs, *step.captures) if name in maker} for step in paced(steps)]
     impure = [number for number, step in enumerate(steps) if not step.pure]
     for earlier, later in pairwise(impure):
         needs[later].add(earlier)
@@ -89,6 +91,7 @@ def _greedy(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, i
             followers[source].append(number)
     ready, order = {number for number, found in enumerate(needs) if not found}, []
     while ready:
+        background.rest()
         number = min(ready, key=lambda one: (_added(one, steps[one], readers, wanted, sizes), one))
         ready.remove(number)
         order.append(steps[number])

@@ -102,7 +102,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
         free = set(graph.free())
         refusals += [
             Refusal(node.id, node.label, provider.name, view.refusals.get(node.id, "not claimed"))
-            for node in view.nodes
+            for node in paced(view.nodes)
             if node.id in free
         ]
     graph.assign(len(providers) - 1, SubgraphClaim(tuple(graph.free())), view)
@@ -116,9 +116,9 @@ class _Graph:
 
     def __init__(self, view: PartitionView) -> None:
         self.index = {node.id: index for index, node in enumerate(view.nodes)}
-        maker = {name: index for index, node in enumerate(view.nodes) for name in node.outputs if name}
-        nodes = paced(view.nodes)
-        self.sources = [sorted({maker[name] for name in view.reads(node) if name in maker}) for node in nodes]
+        nodes = view.nodes
+        maker = {name: index for index, node in enumerate(paced(nodes)) for name in node.outputs if name}
+        self.sources = [sorted({maker[name] for name in view.reads(node) if name in maker}) for node in paced(nodes)]
         self.provider = [-1] * len(view.nodes)
         self.cluster = list(range(len(view.nodes)))  # nodes of an all-or-nothing claim share a number
         self.closed: set[int] = set()  # clusters of such claims
@@ -253,10 +253,10 @@ def _parts(view: PartitionView, groups: Sequence[tuple[str, list[NodeView]]]) ->
                 readers.setdefault(name, set()).add(number)
     parts = []
     for number, (provider, nodes) in enumerate(groups):
-        made = dict.fromkeys(name for node in nodes for name in node.outputs if name)
+        made = dict.fromkeys(name for node in paced(nodes) for name in node.outputs if name)
         read = dict.fromkeys(name for node in paced(nodes) for name in view.reads(node) if name not in made)
         inputs = tuple(name for name in paced(read) if view.constant(name) is None)
-        outputs = tuple(name for name in made if name in view.visible or readers.get(name, set()) - {number})
+        outputs = tuple(name for name in paced(made) if name in view.visible or readers.get(name, set()) - {number})
         parts.append(Part(provider, tuple(nodes), inputs, outputs))
     return tuple(parts)
 

@@ -163,7 +163,7 @@ def assemble(
     output_slots = tuple(find(name, where) for name in outputs)
     instructions = _with_lifetimes(rows, template, set(output_slots), [slots[name] for name in feeds])
     return Program(
-        template, slots, instructions, tuple(i.row for i in instructions), tuple(feeds), tuple(outputs),
+        template, slots, instructions, tuple(i.row for i in paced(instructions)), tuple(feeds), tuple(outputs),
         tuple(slots[name] for name in feeds), output_slots, any(i.constant for i in instructions),
     )  # fmt: skip
 
@@ -207,7 +207,7 @@ def _with_lifetimes(
 def _constant_steps(rows: Sequence[Any], known: set[int]) -> set[int]:
     """Numbers of the steps that make the same in every run; `known` are the slots that hold constants."""
     found = set()
-    for number, (step, inputs, captures, results) in enumerate(rows):
+    for number, (step, inputs, captures, results) in enumerate(paced(rows)):
         if step.pure and known.issuperset(inputs) and not captures:
             found.add(number)
             known.update(slot for slot in results if slot > 0)

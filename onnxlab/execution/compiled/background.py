@@ -26,9 +26,9 @@ _SPELL = 1e-3
 """Seconds of work after which the background thread rests: it needs the interpreter that runs need."""
 _LOOK = 5e-4
 """Seconds that it rests at least, to see whether others work, who cannot while it has the interpreter."""
-_REST = 6.0
+_REST = 12.0
 """How many times as long as it worked it then rests."""
-_LONGEST_REST = 0.05
+_LONGEST_REST = 0.2
 _STRIDE = 16
 """Items of a loop between two looks at the clock."""
 _SEES = sys.platform != "win32"  # there the processor's time is told in steps of 16 ms

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.compiled.chains import (
     MAX_OPERANDS,
     MAX_STEPS,
@@ -101,8 +102,9 @@ class Binder:
         self._step = step
         self._values: Table[str, Value] = Table(self.tapes)
         self._settled: Table[Chain, View] = Table(self.tapes)
-        self._makers = Table(self.tapes, ((output, node) for node in part.nodes for output in node.outputs))
-        self._uses = Table(self.tapes, Counter(name for node in part.nodes for name in node.inputs if name).items())
+        self._makers = Table(self.tapes, ((output, node) for node in paced(part.nodes) for output in node.outputs))
+        uses = Counter(name for node in paced(part.nodes) for name in node.inputs if name)
+        self._uses = Table(self.tapes, uses.items())
         self._outputs = Table(self.tapes, ((name, number) for number, name in enumerate(part.outputs)))
         self._results: Table[int, Result] = Table(self.tapes)
         self.perform(_INPUTS, part.inputs, self._name_inputs)

@@ -7,6 +7,7 @@ at once share memory. A `Plan` is immutable; what a run writes to belongs to a `
 from __future__ import annotations
 
 import sys
+from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
@@ -17,6 +18,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from onnxlab.execution.compiled import background
+from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.compiled.records import CALL, FIELDS, WORDS
 from onnxlab.execution.compiled.views import Array, Buffer, View, dense
 
@@ -169,19 +172,19 @@ class PlanBuilder:
 
     def finish(self, inputs: int, outputs: Sequence[Result], address_of: Callable[[str], int]) -> Plan:
         """Lay out the arena and make the plan; `address_of` is asked for the code of each kernel."""
-        kernels = [kernel for piece in self._pieces for kernel in piece.kernels]
+        kernels = [kernel for piece in paced(self._pieces) for kernel in piece.kernels]
         alive = self._alive()
         fault = Buffer("arena", 8, first=0, last=len(kernels))  # alive from the first record to the last
         faults = any(piece.faults for piece in self._pieces)
         arena = _lay_out([*alive, fault] if faults else alive)
-        flat = [piece.flat() for piece in self._pieces]
-        words = [*(rows for rows, *_ in flat), *(table for _, *tables in flat for table in tables)]
-        template = np.concatenate([item.numbers for item in words])
-        template[: len(kernels) * WORDS : WORDS] = [address_of(kernel) for kernel in kernels]
+        flat = [piece.flat() for piece in paced(self._pieces)]
+        words = [*(rows for rows, *_ in paced(flat)), *(table for _, *tables in paced(flat) for table in tables)]
+        template = np.concatenate([item.numbers for item in paced(words)])
+        template[: len(kernels) * WORDS : WORDS] = [address_of(kernel) for kernel in paced(kernels)]
         linked = _Linked(template, fault)
         linked.add(words)
-        kept = [array for piece in self._pieces for array in piece.kept]
-        work = np.array([cost for piece in self._pieces for cost in piece.work])
+        kept = [array for piece in paced(self._pieces) for array in piece.kept]
+        work = np.array([cost for piece in paced(self._pieces) for cost in piece.work])
         place = fault.offset if faults else -1
         return Plan(template, linked.patches(), arena, inputs, tuple(outputs), (*kept, *linked.kept), work, place,
                     linked.constants)  # fmt: skip
@@ -190,7 +193,7 @@ class PlanBuilder:
         """The buffers of the arena, with the first and last record that uses each."""
         found: dict[int, Buffer] = {}
         number = 0
-        for piece in self._pieces:
+        for piece in paced(self._pieces):
             for touched in piece.touched:
                 for buffer in touched:
                     if id(buffer) not in found:
@@ -218,12 +221,12 @@ class _Linked:
     def add(self, words: Sequence[_Words]) -> None:
         """Link the words that follow each other in the table."""
         base = 0
-        for item in words:
+        for item in paced(words):
             if item.buffer is not None:
                 item.buffer.offset = 8 * base
             base += len(item.numbers)
         base = 0
-        for item in words:
+        for item in paced(words):
             for at, buffer, offset in item.addresses:
                 if buffer.kind == "constant":
                     self._constant(base + at, buffer, offset)
@@ -265,10 +268,11 @@ def _lay_out(buffers: list[Buffer]) -> int:
 @lru_cache(maxsize=32)
 def _places(spans: tuple[tuple[int, int, int], ...]) -> tuple[list[int], int]:
     """Places of buffers by (bytes, first and last use), the largest first, clear of those alive at the same time."""
-    buffers = [Buffer("arena", nbytes, first=first, last=last) for nbytes, first, last in spans]
+    buffers = [Buffer("arena", nbytes, first=first, last=last) for nbytes, first, last in paced(spans)]
     placed: list[Buffer] = []
     total = 0
     for buffer in sorted(buffers, key=lambda item: -item.nbytes):
+        background.rest()  # it is clear of all that were placed before
         size = -(-buffer.nbytes // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT
         offset = 0
         for other in placed:  # by offset
@@ -279,8 +283,7 @@ def _places(spans: tuple[tuple[int, int, int], ...]) -> tuple[list[int], int]:
             offset = max(offset, other.offset + -(-other.nbytes // _ALIGNMENT) * _ALIGNMENT + _ALIGNMENT)
         buffer.offset = offset
         total = max(total, offset + size)
-        at = next((i for i, other in enumerate(placed) if other.offset > offset), len(placed))
-        placed.insert(at, buffer)
+        insort(placed, buffer, key=lambda item: item.offset)
     return [buffer.offset for buffer in buffers], total
 
 
@@ -447,7 +450,7 @@ class Plan:
         for old, new in moved.items():
             made.template[self._constants.get(old, [])] += address(new) - old
         made._constants = {address(moved[at]) if at in moved else at: found for at, found in self._constants.items()}
-        made._kept = (*(array for array in self._kept if address(array) not in moved), *moved.values())
+        made._kept = (*(array for array in paced(self._kept) if address(array) not in moved), *moved.values())
         return made
 
     def _connect(self, frame: Frame, addresses: list[int]) -> None:
@@ -478,7 +481,7 @@ def _stages(work: Array) -> list[int]:
     """Ends of runs of records that take about _STAGE each."""
     ends = []
     spent = 0.0
-    for number, cost in enumerate(work):
+    for number, cost in enumerate(paced(work)):
         spent += float(cost)
         if spent > _STAGE:
             ends.append(number + 1)

@@ -9,11 +9,19 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from onnxlab.execution.compiled import background, cache, compiler_process, compiling, engine, loading
 from onnxlab.execution.compiled.compiler_process import CompilerProcess, NoCompilerError
 from onnxlab.execution.compiled.records import INTERPRETER, MODULES
+from onnxlab.execution.compiled.region import Region
+from onnxlab.execution.compiled.rules import fusions
+from onnxlab.execution.numpy_provider import NumpyProvider
+from onnxlab.execution.runner import Runner
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer.engine import Inference
+from tests.execution.compiled.regions import Eager, Recipe
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +122,48 @@ def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_g
     items = range(64)
     assert background.paced(items) is items  # others do not rest
     assert rests == []
+
+
+def test_no_piece_of_work_between_two_rests_grows_with_the_model(monkeypatch):
+    """Counted in lines of Python: what 1,000 nodes take in one piece is no more than 16 nodes do."""
+    recipe, row = Recipe(), np.ones((2, 4), np.float32)
+    name, weight, bias = recipe.input("x", row), recipe.constant(np.eye(4, dtype=np.float32)), recipe.constant(row[0])
+    for _ in range(200):
+        for op_type, *others in (("MatMul", weight), ("Add", bias), ("Relu",), ("Sigmoid",), ("Softmax",)):
+            name = recipe.node(op_type, name, *others)
+    graph = ModelGraph(recipe.model(name))
+    runner = Runner(graph, Inference(graph).fact, [Eager(background=True), NumpyProvider()])
+    jobs, pieces = [], [0]
+
+    def count(frame, event, argument):
+        pieces[-1] += 1
+        return count
+
+    def rest():
+        pieces.append(0)
+
+    engine.load()
+    fusions._table()  # made once, as these
+    fusions._joined_terms()
+    monkeypatch.setattr(background, "do", jobs.append)
+    monkeypatch.setattr(background, "is_here", lambda: True)
+    monkeypatch.setattr(background, "rest", rest)
+    made = []
+    while not made:
+        runner.run({"x": row}, keep=False)
+        while jobs:
+            job = jobs.pop(0)
+            before = sys.gettrace()
+            sys.settrace(count)
+            try:
+                job()
+            finally:
+                sys.settrace(before)
+            rest()
+        calls = [each.call for program in runner._programs.compiled[1].values() for each in program.instructions]
+        made = [call for call in calls if isinstance(call, Region) and call._plans]
+    assert len(pieces) > 1000
+    assert max(pieces) < 10_000
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel what is mapped")

@@ -140,7 +140,7 @@ def fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]:
     they are.
     """
     shapes = tuple((name, array.shape, array.dtype) for name, array in constants.items())
-    wires = tuple((node.op_type, node.domain, node.inputs, node.outputs) for node in part.nodes)
+    wires = tuple((node.op_type, node.domain, node.inputs, node.outputs) for node in paced(part.nodes))
     key = wires, part.outputs, shapes
     found = _known.pop(key, None)
     if found is None:
@@ -182,7 +182,7 @@ def _fused(part: Part, constants: Mapping[str, Array]) -> list[NodeView | Fused]
     for match in _joined(part, matcher, constants, gone):
         gone.update(member.id for member in match.nodes)
         steps[match.members[0].nodes[-1].id] = Fused(JOINED, match)
-    return [steps.get(node.id, node) for node in part.nodes if node.id in steps or node.id not in gone]
+    return [steps.get(node.id, node) for node in paced(part.nodes) if node.id in steps or node.id not in gone]
 
 
 def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: set[int]) -> list[Match]:
@@ -192,7 +192,7 @@ def _joined(part: Part, matcher: Matcher, constants: Mapping[str, Array], gone: 
         if node.op_type == "MatMul" and not node.domain and node.inputs[1] in constants and node.id not in gone:
             alike.setdefault(matcher.origin(node.inputs[0]), []).append(node)
     made = []
-    for nodes in alike.values():
+    for nodes in paced(alike.values()):
         if len(nodes) < 2:
             continue
         group = [match for node in nodes if (match := _largest(matcher, node, constants, gone)) is not None]
