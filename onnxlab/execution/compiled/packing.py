@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import numpy as np
 
+from onnxlab.execution.compiled.resuming import Pasts
 from onnxlab.execution.compiled.views import Array, View, constant_view
 from onnxlab.graph.snapshot import NodeView
 
@@ -181,6 +182,7 @@ class SharedConstants:
         self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
         self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
         self.shelf = Shelf()
+        self.pasts = Pasts()
         self._recent: deque[Packed] = deque(maxlen=_RECENT)
 
     def region(self) -> Packed:

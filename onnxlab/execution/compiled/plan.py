@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from ctypes import c_size_t
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.compiled.records import CALL, FIELDS, WORDS
+from onnxlab.execution.compiled.resuming import Course, Trace
 from onnxlab.execution.compiled.views import Array, Buffer, View, dense
 
 _ALIGNMENT = 64
@@ -43,6 +44,7 @@ class Piece:
         kernels, work, touched: of each record: what does it, nanoseconds, and the buffers of the arena that it uses.
         kept: arrays that it holds addresses of.
         faults: whether a record may tell that an index is beyond its axis.
+        token: tells it from other pieces.
     """
 
     before: Sequence[View] = ()
@@ -52,6 +54,7 @@ class Piece:
     touched: list[list[Buffer]] = field(default_factory=list)
     kept: list[Array] = field(default_factory=list)
     faults: bool = False
+    token: object = field(default_factory=object)
     _rows: list[Word] = field(default_factory=list)
     _tables: list[tuple[Buffer, Sequence[Word]]] = field(default_factory=list)
     _flat: list[_Words] | None = None
@@ -186,8 +189,31 @@ class PlanBuilder:
         kept = [array for piece in paced(self._pieces) for array in piece.kept]
         work = np.array([cost for piece in paced(self._pieces) for cost in piece.work])
         place = fault.offset if faults else -1
-        return Plan(template, linked.patches(), arena, inputs, tuple(outputs), (*kept, *linked.kept), work, place,
-                    linked.constants)  # fmt: skip
+        patches = linked.patches()
+        trace = self._trace(alive, [len(item.numbers) for item in words]).knowing(
+            {number: where for (kind, number), (where, _) in patches.items() if kind == "output"})  # fmt: skip
+        return Plan(template, patches, arena, inputs, tuple(outputs), (*kept, *linked.kept), work, place,
+                    linked.constants, trace)  # fmt: skip
+
+    def _trace(self, alive: Sequence[Buffer], sizes: Sequence[int]) -> Trace:
+        """The steps of the plan; `sizes` are of the pieces' rows, then of their tables, in the plan's table."""
+        own: list[tuple[object, int]] = []
+        numbers, first = [], 0
+        for piece in self._pieces:
+            numbers.append(len(own))  # a piece without records is the next one's
+            if piece.kernels:
+                own.append((piece.token, first))
+            first += len(piece.kernels)
+        tables = [number for number, piece in zip(numbers, self._pieces, strict=True) for _ in piece.flat()[1:]]
+        spans = [(buffer.offset, buffer.nbytes, buffer.first, buffer.last) for buffer in alive]
+        return Trace(
+            tuple(token for token, _ in own),
+            np.array([*(record for _, record in own), first]),
+            np.cumsum([0, *sizes[:-1]]),
+            np.array([*numbers, *tables]),
+            tuple(alive),
+            np.array(spans, np.int64).reshape(-1, 4).T,
+        )
 
     def _alive(self) -> list[Buffer]:
         """The buffers of the arena, with the first and last record that uses each."""
@@ -368,14 +394,18 @@ class Plan:
         inputs: how many there are; `outputs` are what is known of the others.
         few: (word, offset, array) of the addresses in the caller's arrays, inputs first; None where there are many.
         fault: place in the arena where kernels tell that an index is beyond its axis, -1 where none does.
+        trace: its steps, None where nobody told them.
+        new: whether it is the first of its region for these shapes, and has not run.
     """
 
     def __init__(
         self, template: Array, patches: Patches, arena: int, inputs: int,
         outputs: tuple[Result, ...], kept: tuple[Array, ...], work: Array, fault: int = -1,
-        constants: Mapping[int, list[int]] | None = None,
+        constants: Mapping[int, list[int]] | None = None, trace: Trace | None = None,
     ) -> None:  # fmt: skip
         self.template = template
+        self.trace = trace
+        self.new = False
         self.patches = patches
         self.arena = arena
         self.records = len(work)
@@ -403,6 +433,7 @@ class Plan:
         interpret: Callable[..., Any],
         check: Callable[[], None] | None = None,
         listening: Callable[[Callable[[], None]], AbstractContextManager[None]] | None = None,
+        course: Course | None = None,
     ) -> list[Array]:
         """Run on contiguous arrays of the shapes that it was made for; may be called from many threads at once.
 
@@ -411,6 +442,7 @@ class Plan:
             check: called every few milliseconds of work; may raise to end the run.
             listening: a context in which the callable that it is given is called when the run has to end: for
                 records that take long.
+            course: where it begins, and what it notes; default: all is run, nothing noted.
 
         Raises:
             IndexError: an index was beyond its axis.
@@ -423,20 +455,37 @@ class Plan:
         self._connect(frame, [*map(address, inputs), *map(address, outputs)])
         if self.fault >= 0:
             frame.arena[self.fault] = 0
-        if self.short:
+        if self.short and course is None:
             interpret(frame, 0, self.records, threads)
         else:
             with listening(frame.halt) if listening is not None else nullcontext():
-                first = 0
-                for last in self.stages:
-                    interpret(frame, first, last, threads)
-                    first = last
-                    if check is not None:
-                        check()
+                self._run(frame, outputs, partial(interpret, threads=threads), check, course)
         self._idle.append(frame)
         if self.fault >= 0 and frame.arena[self.fault]:
             raise IndexError("an index is beyond its axis")
         return outputs
+
+    def _run(
+        self, frame: Frame, outputs: Sequence[Array], interpret: Callable[[Frame, int, int], Any],
+        check: Callable[[], None] | None, course: Course | None,
+    ) -> None:  # fmt: skip
+        """Run stage by stage."""
+        first, stages = 0, self.stages
+        if course is not None:
+            first, stages = course.first, course.ends(stages)
+            course.begin(frame.arena, outputs)
+        for last in stages:
+            interpret(frame, first, last)
+            first = last
+            if check is not None:
+                check()
+            if course is not None:
+                course.passed(last, frame.arena, outputs)
+
+    @property
+    def constants_nbytes(self) -> int:
+        """Bytes of the arrays that it has addresses of."""
+        return sum({id(array): array.nbytes for array in self._kept}.values())
 
     def exchanged(self, pairs: Iterable[tuple[Array, Array]]) -> Plan:
         """The plan with other constants, laid out alike, in place of some: [(that of this plan, the other)].
@@ -449,6 +498,8 @@ class Plan:
         moved = {address(old): new for old, new in pairs}
         for old, new in moved.items():
             made.template[self._constants.get(old, [])] += address(new) - old
+        if self.trace is not None:
+            made.trace = self.trace.changed(word for old in moved for word in self._constants.get(old, []))
         made._constants = {address(moved[at]) if at in moved else at: found for at, found in self._constants.items()}
         made._kept = (*(array for array in paced(self._kept) if address(array) not in moved), *moved.values())
         return made

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.errors import LimitError
 from onnxlab.execution.compiled import background, engine, renewal
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.detours import Detour
@@ -96,7 +97,7 @@ class Region:
         if isinstance(plan, Plan):
             context.reserve(plan.nbytes)
             try:
-                return plan.run(plain(arrays), self._threads(), engine.interpret, context.check, context.listening)
+                return self._run(plan, plain(arrays), context)
             except IndexError:  # NumPy says at which node
                 plan = None
         with np.errstate(all="ignore"):
@@ -108,6 +109,23 @@ class Region:
         else:
             plan.proved()
         return results
+
+    def _run(self, plan: Plan, arrays: list[Array], context: NodeContext) -> list[Array]:
+        """Run a plan; for the first time, from where it does something else than that of before the last edit."""
+        course, about = None, (self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays))
+        pasts = self._packed.shared.pasts
+        if plan.new:
+            plan.new = False
+            course = pasts.course(about, plan, arrays)
+        if course is not None:
+            try:
+                context.reserve(course.nbytes)
+            except LimitError:  # no room for what only later runs need
+                course = None
+        found = plan.run(arrays, self._threads(), engine.interpret, context.check, context.listening, course)
+        if course is not None:
+            pasts.put(about, plan, course.past())
+        return found
 
     def quick(self, *arrays: Any) -> Any:
         """As a call, without a context; None where that does not do: there is no plan yet, or it takes long or much."""
@@ -188,6 +206,8 @@ class Region:
     def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | Detour:
         """Make and remember the plan of these arrays, by whoever holds the lock."""
         plan, valued = self._made_plan(arrays, address_of)
+        if isinstance(plan, Plan):
+            plan.new = self._made[tuple(array.shape for array in arrays)] == 1
         if valued - set(self._valued):
             self._valued = tuple(sorted(valued | set(self._valued)))
             self._plans.clear()
