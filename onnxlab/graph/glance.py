@@ -1,29 +1,31 @@
 """A graph for a single look, such as inference from scratch: what only edits and people ask for is made when asked for.
 
-Uses of values are noted when somebody first wants one. Each node is serialised once: what is left of it without names
-says whether it may have bodies, and serves inference (`signatures`).
+Uses of values are noted when somebody first wants one. The model is serialised once and read there (`wire.py`): what is
+left of a node without names says whether it may have bodies, and serves inference (`signatures`).
 """
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import onnx
 
+from onnxlab.graph import wire
 from onnxlab.graph.file_order import FileOrder
 from onnxlab.graph.index import Index
 from onnxlab.graph.labels import spread
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import GRAPH_KINDS, NO_BODIES, NodeRecord, Scope, ScopeImage, ValueRecord
-from onnxlab.graph.signature import signature
 from onnxlab.graph.transaction import Transaction
 
 MAX_SIGNATURE = 4096
 """Bytes up to which a signature is kept."""
 
-_LARGE = frozenset(("If", "Loop", "Scan", "Constant"))
-"""Operators not to be serialised for nothing, like all that read no inputs."""
+_GRAPH = wire.tag(onnx.ModelProto, "graph")
+_NODES = {False: wire.tag(onnx.GraphProto, "node"), True: wire.tag(onnx.FunctionProto, "node")}
+"""Where nodes stand, by whether it is a function that has them."""
 
 
 class UnreadValue(ValueRecord):
@@ -49,21 +51,31 @@ class UnreadValue(ValueRecord):
 class GlanceIndex(Index):
     """An index that notes who reads a value when somebody first wants to know.
 
+    Args:
+        data: the model as protobuf writes it, where somebody has that already.
+
     Attributes:
+        size: bytes of the serialised model.
         signatures: by node id, of nodes that read something, with notes; not of large ones.
-        attributes: by node id, of nodes that read nothing, most of them Constants; as the nodes were met, both.
+        constants: by id of a Constant that has its tensor in its one attribute `value` and nothing else: bytes, and
+            where in them the serialised tensor begins and ends.
+        attributes: by node id, of other nodes that read nothing. As the nodes were met, all three.
     """
 
     value_type: type[ValueRecord] = UnreadValue
 
-    def __init__(self, proto: onnx.ModelProto) -> None:
+    def __init__(self, proto: onnx.ModelProto, data: bytes | None = None) -> None:
+        self._model = proto.SerializeToString() if data is None else data
+        self.size = len(self._model)
         self.signatures: dict[int, bytes] = {}
+        self.constants: dict[int, tuple[bytes, int, int]] = {}
         self.attributes: dict[int, list[onnx.AttributeProto]] = {}
         self._bodiless: set[bytes] = set()
         self._left: list[tuple[NodeRecord, bool]] = []
         self._noting = threading.RLock()
         self._noted = False
         super().__init__(proto)
+        self._model = b""
 
     def note_uses(self) -> None:
         """Note every use, in the order in which reading the file meets them."""
@@ -105,12 +117,12 @@ class GlanceIndex(Index):
         protos = scope.proto.node[:]
         labels = spread(len(protos))
         values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
-        made, left, value_of, attributes = {}, [], names.get, self.attributes
-        for proto, label in zip(protos, labels, strict=True):
+        made, left, value_of, read, given = {}, [], names.get, self._read, self._serialised(scope)
+        for proto, label, (reads, makes, at, end) in zip(protos, labels, wire.heads(*given), strict=True):
             last = ident = last + 1
-            inputs: list[Any] = list(map(value_of, proto.input[:]))  # None: absent, from outside, or made later
+            inputs: list[Any] = list(map(value_of, reads))  # None: absent, from outside, or made later
             outputs: list[int] = []
-            for slot, name in enumerate(proto.output[:]):
+            for slot, name in enumerate(makes):
                 vid = value_of(name, 0) if name else 0
                 if vid:
                     values[vid].producers.append((ident, slot))
@@ -119,11 +131,7 @@ class GlanceIndex(Index):
                     values[vid] = UnreadValue(vid, name, scope_id, [(ident, slot)], self)
                 outputs.append(vid)
             node = made[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
-            if inputs:
-                may_have_bodies = not self._read(ident, proto)
-            else:
-                found = attributes[ident] = proto.attribute[:]
-                may_have_bodies = not _have_no_graphs(found)
+            may_have_bodies = read(node, given[0], at, end)
             if may_have_bodies or None in inputs:
                 left.append((node, may_have_bodies))
         self._last_id, self._left = last, left
@@ -131,19 +139,32 @@ class GlanceIndex(Index):
         self.nodes.update(made)
         return list(made.values())
 
-    def _read(self, ident: int, proto: onnx.NodeProto) -> bool:
-        """Read what a new node with inputs does; False where it may have bodies."""
-        if proto.op_type in _LARGE:
-            return False
-        given = signature(proto.SerializeToString(), False)
-        if given not in self._bodiless:
-            if not _have_no_graphs(proto.attribute[:]):
+    def _serialised(self, scope: Scope) -> tuple[bytes, int, int, int]:
+        """Bytes with the nodes of a scope, where the first one begins, where the scope ends, and the nodes' tag."""
+        tag = _NODES[scope.is_function]
+        data = self._model if scope.kind == "graph" else scope.proto.SerializeToString()
+        start, end = 0, len(data)
+        if scope.kind == "graph" and (at := wire.find(data, 0, end, _GRAPH)) < end:
+            start, end = wire.extent(data, at)
+        return data, wire.find(data, start, end, tag), end, tag
+
+    def _read(self, node: NodeRecord, data: bytes, at: int, end: int) -> bool:
+        """Read what a new node does, from its signature; True where it may have bodies."""
+        if not node.inputs:
+            if (tensor := wire.constant(data, at, end)) is not None:
+                self.constants[node.id] = (data, *tensor)
                 return False
-            if len(given) > MAX_SIGNATURE:
+            found = self.attributes[node.id] = node.proto.attribute[:]
+            return not _have_no_graphs(found)
+        if end - at > MAX_SIGNATURE:
+            return not _have_no_graphs(node.proto.attribute[:])
+        given = data[at:end]
+        if given not in self._bodiless:
+            if not _have_no_graphs(node.proto.attribute[:]):
                 return True
             self._bodiless.add(given)
-        self.signatures[ident] = given
-        return True
+        self.signatures[node.id] = given
+        return False
 
     def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:
         if self._noted or image:
@@ -174,9 +195,8 @@ def _have_no_graphs(attributes: list[onnx.AttributeProto]) -> bool:
 class Glance(ModelGraph):
     """A ModelGraph that is likely to be looked at once and dropped; all that a ModelGraph can do, it can."""
 
-    index_type = GlanceIndex
-
-    def __init__(self, proto: onnx.ModelProto) -> None:
+    def __init__(self, proto: onnx.ModelProto, data: bytes | None = None) -> None:
+        self.index_type = partial(GlanceIndex, data=data)
         super().__init__(proto)
         assert isinstance(self.index, GlanceIndex)
         self.met = self.index
@@ -185,6 +205,7 @@ class Glance(ModelGraph):
         with self.lock:
             self.met.note_uses()
             self.met.signatures.clear()
+            self.met.constants.clear()
             self.met.attributes.clear()
         return super().edit(label, origin)
 

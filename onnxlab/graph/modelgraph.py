@@ -58,7 +58,7 @@ class ModelGraph:
         journal: where every commit is written down before it is final, None where nothing is.
     """
 
-    index_type: type[Index] = Index
+    index_type: Callable[[onnx.ModelProto], Index] = Index
 
     def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None, *, shared: bool = True) -> None:
         self.header = proto

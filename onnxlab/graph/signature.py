@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import onnx
 
+from onnxlab.graph.wire import VARINT, extent, tag
 
-def _tag(field: str) -> int:
-    """First byte of a serialised field of a NodeProto."""
-    return onnx.NodeProto.DESCRIPTOR.fields_by_name[field].number << 3 | 2
-
-
-_OP_TYPE, _DOC_STRING, _DOMAIN, _METADATA = map(_tag, ("op_type", "doc_string", "domain", "metadata_props"))
-_VARINT = 128
-"""Lengths from this on take more than a byte."""
+_OP_TYPE, _DOC_STRING, _DOMAIN, _METADATA = (
+    tag(onnx.NodeProto, field) for field in ("op_type", "doc_string", "domain", "metadata_props")
+)
 
 
 def signature(data: bytes, annotated: bool) -> bytes:
@@ -29,30 +25,18 @@ def signature(data: bytes, annotated: bool) -> bytes:
     at, end = 0, len(data)
     while at < end and data[at] < _OP_TYPE:
         size = data[at + 1]
-        at = at + 2 + size if size < _VARINT else _after(data, at)
+        at = at + 2 + size if size < VARINT else extent(data, at)[1]
     return _without_notes(data, at) if annotated else data[at:]
 
 
 def _without_notes(data: bytes, start: int) -> bytes:
     at, end = start, len(data)
     while at < end and data[at] < _DOC_STRING:
-        at = _after(data, at)
+        at = extent(data, at)[1]
     parts = [data[start:at]]
     while at < end and data[at] < _METADATA:
-        after = _after(data, at)
+        after = extent(data, at)[1]
         if data[at] >= _DOMAIN:
             parts.append(data[at:after])
         at = after
     return b"".join(parts)
-
-
-def _after(data: bytes, at: int) -> int:
-    """Where the length-delimited field that begins at `at` ends."""
-    at += 1
-    size = data[at] & 127
-    shift = 0
-    while data[at] >= _VARINT:
-        at += 1
-        shift += 7
-        size |= (data[at] & 127) << shift
-    return at + 1 + size

@@ -57,27 +57,29 @@ def infer_shapes(
     data = model if isinstance(model, bytes) else model.SerializeToString()
     copy = onnx.ModelProto()
     copy.ParseFromString(data)
-    with _inferred(copy, check_type, strict_mode, data_prop, at_once=len(data) > LARGE) as (graph, inference):
+    ours = data if isinstance(model, onnx.ModelProto) else None  # others may write fields in another order
+    with _inferred(copy, check_type, strict_mode, data_prop, ours) as (graph, inference):
         Writer(graph, inference).write_scope(graph.main)
     return copy
 
 
 @contextmanager
 def _inferred(
-    model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool, *, at_once: bool = False
+    model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool, data: bytes | None = None
 ) -> Iterator[tuple[Glance, Inference]]:
     """A model inferred as onnx would, for the time of a `with`; raises what onnx raises.
 
-    Its parts refer to each other, and to the message: they go when Python collects garbage, or `at_once`.
+    `data` is the model as protobuf here writes it, None where nobody has that yet. The parts of what is inferred refer
+    to each other, and to the message: they go when Python collects garbage, those of a large model at once.
     """
     refuse_cycles(model)
-    graph = Glance(model)
+    graph = Glance(model, data)
     inference = Inference(graph, Policy(data_prop, "refine", as_onnx=True, cross_check=strict))
     try:
         refuse(graph, inference, check_type, strict)
         yield graph, inference
     finally:
-        if at_once:
+        if graph.met.size > LARGE:
             inference.take_apart()
             graph.take_apart()
 

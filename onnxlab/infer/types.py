@@ -124,13 +124,13 @@ def fact_of_tensor(tensor: onnx.TensorProto, decode: Decode) -> Fact:
     if not elem_type:
         raise ValueError("its data_type is UNDEFINED, so that nothing tells what its data means")
     count = prod(shape)
-    if count > _FOLLOWED.get(elem_type, -1) or (shape and min(shape) < 1 and not is_addressable(shape)):
+    if count > FOLLOWED.get(elem_type, -1) or (shape and min(shape) < 1 and not is_addressable(shape)):
         return TensorFact(elem_type, shape)
     if raw := tensor.raw_data:
-        if len(raw) == count * _WIDTHS[elem_type]:
-            return _of_raw(elem_type, shape, count, raw)
+        if len(raw) == count * WIDTHS[elem_type]:
+            return fact_of_raw(elem_type, shape, count, raw)
     elif len(items := getattr(tensor, _FIELDS[elem_type])[:]) == count and _are_held(items, elem_type):
-        return _of_items(elem_type, shape, tuple(items))
+        return fact_of_items(elem_type, shape, tuple(items))
     array = decode(tensor)
     if array is None:
         return TensorFact(elem_type, shape)
@@ -145,7 +145,7 @@ _FORMATS = {
 }  # fmt: skip
 """How `struct` spells the element types whose elements are followed."""
 
-_WIDTHS = {elem_type: calcsize(f"<{letter}") for elem_type, letter in _FORMATS.items()}
+WIDTHS = {elem_type: calcsize(f"<{letter}") for elem_type, letter in _FORMATS.items()}
 _FIELDS = {elem_type: field_of(elem_type) for elem_type in _FORMATS}
 _AS_STORED = frozenset((dtypes.INT64, dtypes.INT32, dtypes.UINT64, dtypes.FLOAT, dtypes.DOUBLE))
 _NARROW = {
@@ -164,12 +164,12 @@ def _are_held(items: Sequence[Any], elem_type: int) -> bool:
 
 # Axes, scales and shapes are few different ones.
 @lru_cache(4096)
-def _of_raw(elem_type: int, shape: tuple[int, ...], count: int, raw: bytes) -> Fact:
-    """A small tensor by its raw data, which is little-endian."""
-    return _of_items(elem_type, shape, unpack(f"<{count}{_FORMATS[elem_type]}", raw))
+def fact_of_raw(elem_type: int, shape: tuple[int, ...], count: int, raw: bytes) -> Fact:
+    """The fact of a small tensor by its raw data, which is little-endian."""
+    return fact_of_items(elem_type, shape, unpack(f"<{count}{_FORMATS[elem_type]}", raw))
 
 
-def _of_items(elem_type: int, shape: tuple[int, ...], items: tuple[Any, ...]) -> Fact:
+def fact_of_items(elem_type: int, shape: tuple[int, ...], items: tuple[Any, ...]) -> Fact:
     return TensorFact(elem_type, shape, KnownValue(value_kind(elem_type), shape, items))
 
 
@@ -178,7 +178,7 @@ _VALUE_KINDS = {
     dtypes.UINT16: "i", dtypes.UINT32: "i", dtypes.UINT64: "i", dtypes.BOOL: "b",
     dtypes.FLOAT: "f", dtypes.DOUBLE: "f", dtypes.FLOAT16: "f",
 }  # fmt: skip
-_FOLLOWED = {elem_type: MAX_FLOATS if kind == "f" else MAX_INTEGERS for elem_type, kind in _VALUE_KINDS.items()}
+FOLLOWED = {elem_type: MAX_FLOATS if kind == "f" else MAX_INTEGERS for elem_type, kind in _VALUE_KINDS.items()}
 """How many elements a stored tensor may have to be a known value."""
 
 

@@ -15,7 +15,9 @@ from onnxlab.shapes import UNKNOWN, Expr, Fact, text
 from onnxlab.shapes.expressions import Atom
 
 _VALUE_INFO = onnx.GraphProto.DESCRIPTOR.fields_by_name["value_info"].number
-_TAG = _VALUE_INFO << 3 | 2
+_SHORT = [bytes((_VALUE_INFO << 3 | 2, size)) for size in range(128)]
+_NAMES = [bytes((1 << 3 | 2, size)) for size in range(128)]
+"""How a value_info begins, and the name in it, by how long they are."""
 
 
 class Writer:
@@ -50,9 +52,10 @@ class Writer:
                 if name in named:
                     self._refine(name, field(1, written) + encoded, declared, outputs)
                     continue
-                size = len(written) + len(encoded) + 2
-                if size < 128:  # as most are: the two fields at once
-                    new.append(b"%c%c\n%c%b%b" % (_TAG, size, size - len(encoded) - 2, written, encoded))
+                size = len(written)
+                whole = size + len(encoded) + 2
+                if whole < 128:  # as most are
+                    new += _SHORT[whole], _NAMES[size], written, encoded
                 else:
                     new.append(field(_VALUE_INFO, field(1, written) + encoded))
         scope.proto.MergeFromString(b"".join(new))

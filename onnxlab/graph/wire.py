@@ -1,0 +1,113 @@
+"""Serialised messages, read where they stand: what inference asks of every node, without a message object for each.
+
+Fields of a message that protobuf wrote come in the order of their numbers, unknown ones last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import onnx
+from google.protobuf.message import Message
+
+Head = tuple[list[Any], list[Any], int, int]
+"""Names of a node's inputs and outputs ("" for an absent one, bytes where they are not UTF-8), where its signature
+begins, where the node ends."""
+
+
+def tag(kind: type[Message], field: str) -> int:
+    """First byte of a length-delimited field with a number below 16."""
+    number: int = kind.DESCRIPTOR.fields_by_name[field].number
+    return number << 3 | 2
+
+
+VARINT = 128
+"""Lengths and numbers from this on take more than a byte."""
+
+_OUTPUT, _NAME = tag(onnx.NodeProto, "output"), tag(onnx.NodeProto, "name")
+_FIXED = {1: 8, 5: 4}
+"""Bytes of a field by its wire type, for those that have always as many."""
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that stands at `at`, and where it ends."""
+    value = data[at]
+    if value < VARINT:
+        return value, at + 1
+    digit = data[at + 1]
+    if digit < VARINT:  # as of nearly all that are not even shorter
+        return value + (digit << 7) - VARINT, at + 2
+    value &= 127
+    shift = 0
+    while data[at] >= VARINT:
+        at += 1
+        shift += 7
+        value |= (data[at] & 127) << shift
+    return value, at + 1
+
+
+def extent(data: bytes, at: int) -> tuple[int, int]:
+    """Where the content of the length-delimited field that begins at `at`, with a tag of one byte, begins and ends."""
+    size = data[at + 1]
+    if size < VARINT:
+        at += 2
+        return at, at + size
+    size, start = varint(data, at + 1)
+    return start, start + size
+
+
+def find(data: bytes, at: int, end: int, wanted: int) -> int:
+    """Where the first field with a tag of one byte begins, among those from `at` on; `end` where there is none."""
+    while at < end and data[at] != wanted:
+        kind, at = varint(data, at)
+        if kind & 7 == 2:
+            at = extent(data, at - 1)[1]
+        else:
+            at = at + _FIXED[kind & 7] if kind & 7 in _FIXED else varint(data, at)[1]
+    return at
+
+
+def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
+    """What nodes read and make, of those that follow each other from `at` on as fields with the tag `field`."""
+    while at < end and data[at] == field:
+        at, stop = extent(data, at)
+        inputs: list[str | bytes] = []
+        outputs: list[str | bytes] = []
+        names = inputs
+        while at < stop and (kind := data[at]) < _NAME:
+            if kind == _OUTPUT:
+                names = outputs
+            size = data[at + 1]
+            if size < VARINT:
+                start = at + 2
+                at = start + size
+            else:
+                start, at = extent(data, at)
+            try:
+                names.append(data[start:at].decode())
+            except UnicodeDecodeError:
+                names.append(data[start:at])
+        if at < stop and data[at] == _NAME:
+            at = extent(data, at)[1]
+        yield inputs, outputs, at, stop
+        at = stop
+
+
+_CONSTANT = b"\x22\x08Constant\x2a"
+_VALUE = b"\x0a\x05value\x2a"
+_TENSOR = b"\xa0\x01\x04"
+
+
+def constant(data: bytes, at: int, end: int) -> tuple[int, int] | None:
+    """Where the tensor of a Constant begins and ends; None for a node that is, or has, anything else.
+
+    `at` and `end` are those of its signature: the operator, one attribute with a name, a tensor and a type.
+    """
+    if not data.startswith(_CONSTANT, at):
+        return None
+    start, stop = extent(data, at + len(_CONSTANT) - 1)
+    if stop != end or not data.startswith(_VALUE, start):
+        return None
+    start, stop = extent(data, start + len(_VALUE) - 1)
+    return (start, stop) if data[stop:end] == _TENSOR else None

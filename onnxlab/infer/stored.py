@@ -1,0 +1,72 @@
+"""Facts of stored tensors from their serialised bytes, without a message: the same as `types.fact_of_tensor` gives."""
+
+from __future__ import annotations
+
+from math import prod
+
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.graph.wire import VARINT, extent, varint
+from onnxlab.infer.types import FOLLOWED, WIDTHS, fact_of_items, fact_of_raw
+from onnxlab.shapes import Fact, TensorFact
+
+_FIELDS = {name: field.number << 3 for name, field in onnx.TensorProto.DESCRIPTOR.fields_by_name.items()}
+_DIMS, _DATA_TYPE = _FIELDS["dims"], _FIELDS["data_type"]
+_NAME, _RAW, _INT64 = (_FIELDS[name] | 2 for name in ("name", "raw_data", "int64_data"))
+_TYPED = {dtypes.FLOAT: _FIELDS["float_data"] | 2, dtypes.INT64: _INT64}
+"""The fields before the name that hold elements of a type; of floats as in raw_data."""
+
+_SIGN = 1 << 63
+
+
+def fact_of_serialised(data: bytes, at: int, end: int) -> Fact | None:
+    """The fact of the TensorProto between `at` and `end`; None for one of which the message itself has to be asked."""
+    dims = []
+    while at < end and data[at] == _DIMS:
+        dim = data[at + 1]
+        if dim < VARINT:
+            at += 2
+        else:
+            dim, at = varint(data, at + 1)
+        dims.append(dim)
+    if at + 1 >= end or data[at] != _DATA_TYPE or 0 in dims:
+        return None
+    shape, elem_type, count = tuple(dims), data[at + 1], prod(dims)
+    if count > FOLLOWED.get(elem_type, -1):
+        return TensorFact(elem_type, shape) if 0 < elem_type < VARINT and max(shape, default=0) < _SIGN else None
+    return _followed(data, at + 2, end, elem_type, shape, count)
+
+
+def _followed(data: bytes, at: int, end: int, elem_type: int, shape: tuple[int, ...], count: int) -> Fact | None:
+    """The fact with all elements, where they stand in one of the usual fields; `at` is behind the element type."""
+    before = after = (0, 0)
+    if at < end and data[at] == _TYPED.get(elem_type):
+        before = extent(data, at)
+        at = before[1]
+    if at < end and data[at] == _NAME:
+        at = extent(data, at)[1]
+    if at < end and data[at] == _RAW and not before[1]:
+        after = extent(data, at)
+    elif at < end:  # what else there may be
+        return None
+    start, stop = after if after[1] else before
+    if elem_type == dtypes.INT64 and not after[1]:
+        items = _integers(data, start, stop)
+        return fact_of_items(elem_type, shape, items) if len(items) == count else None
+    if stop - start != count * WIDTHS[elem_type]:
+        return None
+    return fact_of_raw(elem_type, shape, count, data[start:stop])
+
+
+def _integers(data: bytes, at: int, end: int) -> tuple[int, ...]:
+    """Packed numbers of 64 bits in two's complement."""
+    items = []
+    while at < end:
+        item = data[at]
+        if item < VARINT:
+            at += 1
+        else:
+            item, at = varint(data, at)
+        items.append(item if item < _SIGN else item - 2 * _SIGN)
+    return tuple(items)

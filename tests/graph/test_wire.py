@@ -1,0 +1,66 @@
+"""Serialised models read where they stand, against the messages that protobuf makes of them."""
+
+import onnx
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import helper
+
+from onnxlab.graph import wire
+from onnxlab.graph.signature import signature
+
+NODES = wire.tag(onnx.GraphProto, "node")
+names = st.lists(st.text(max_size=8) | st.text("é", min_size=60, max_size=90), max_size=4)
+values = st.sampled_from([None, 3, [1.5] * 40, "t" * 130, helper.make_tensor("v", 1, [3], [1, 2, 3])])
+nodes = st.builds(
+    lambda op_type, inputs, outputs, value, domain: helper.make_node(
+        op_type, inputs, outputs, name="n" * len(outputs) * 50, domain=domain, value=value
+    ),
+    st.sampled_from(["Constant", "Relu", ""]), names, names, values, st.sampled_from([None, "other"]),
+)  # fmt: skip
+
+
+def heads(graph: onnx.GraphProto | onnx.FunctionProto, field: int) -> list[wire.Head]:
+    data = graph.SerializeToString()
+    return list(wire.heads(data, wire.find(data, 0, len(data), field), len(data), field))
+
+
+@given(st.lists(nodes, max_size=4), st.booleans())
+def test_nodes_are_what_protobuf_reads(protos: list[onnx.NodeProto], noted: bool) -> None:
+    graph = onnx.GraphProto(node=protos, name="g", input=[onnx.ValueInfoProto(name="x")])
+    for node in graph.node if noted else ():
+        node.doc_string = "d"
+        node.MergeFromString(b"\xc8\x3e\x07")  # a field of a newer onnx
+    data = graph.SerializeToString()
+    for node, (inputs, outputs, at, end) in zip(graph.node, heads(graph, NODES), strict=True):
+        assert (inputs, outputs) == (node.input[:], node.output[:])
+        assert data[at:end] == signature(node.SerializeToString(), False)
+        place = wire.constant(data, at, end)
+        plain = node.op_type == "Constant" and not node.domain and len(node.attribute) == 1 and not noted
+        assert (place is not None) == (plain and node.attribute[0].type == onnx.AttributeProto.TENSOR)
+        assert place is None or data[slice(*place)] == node.attribute[0].t.SerializeToString()
+
+
+def test_names_need_not_be_utf_8() -> None:
+    graph = onnx.GraphProto()
+    graph.node.add().MergeFromString(b"\x0a\x02\xffa\x12\x01y")
+    assert heads(graph, NODES)[0][:2] == ([b"\xffa"], ["y"]) == (graph.node[0].input[:], graph.node[0].output[:])
+
+
+def test_the_graph_is_found_behind_fields_of_every_kind() -> None:
+    model = onnx.ModelProto(ir_version=2**40, producer_name="p" * 200, model_version=-1, doc_string="")
+    function = onnx.FunctionProto(name="f", input=["x"] * 9, node=[onnx.NodeProto(op_type="Neg", input=["x"])])
+    assert [head[0] for head in heads(function, wire.tag(onnx.FunctionProto, "node"))] == [["x"]]
+    field = wire.tag(onnx.ModelProto, "graph")
+    data = model.SerializeToString()
+    assert wire.find(data, 0, len(data), field) == len(data)
+    model.graph.name = "g"
+    ahead = b"\xfd\x7f1234\xf9\x7f12345678" + model.SerializeToString()  # fixed 32 and 64 bits, of large numbers
+    start, end = wire.extent(ahead, wire.find(ahead, 0, len(ahead), field))
+    assert ahead[start:end] == model.graph.SerializeToString()
+
+
+def test_an_attribute_with_more_than_a_tensor_is_left_to_its_message() -> None:
+    node = helper.make_node("Constant", [], ["y"], value=helper.make_tensor("v", 1, [1], [1.0]))
+    node.attribute[0].g.name = "hidden"
+    graph = onnx.GraphProto(node=[node])
+    assert wire.constant(graph.SerializeToString(), *heads(graph, NODES)[0][2:]) is None
