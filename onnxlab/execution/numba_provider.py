@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import importlib
 import operator
-from collections.abc import Callable, MutableMapping
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Collection, MutableMapping
+from functools import cache, partialmethod
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -81,7 +81,7 @@ class NumbaProvider:
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
-        claims = _Claims(view)
+        claims = _Claims(view, self._constants.judged)
         if claims.weight < self.least:
             for node in view.nodes:
                 view.refuse(node, "too little to do to be worth compiling")
@@ -134,14 +134,18 @@ class NumbaProvider:
 class _Claims:
     """Which nodes of a scope to take.
 
+    Args:
+        judged: {node: (answers when it was judged, why it is not taken)}: what an edit touched is judged again.
+
     Attributes:
         names: of values that are constant or follow from shapes.
         taken: {node id: None} in order.
         weight: how much there is to gain.
     """
 
-    def __init__(self, view: PartitionView) -> None:
+    def __init__(self, view: PartitionView, judged: MutableMapping[NodeView, tuple[_Answers, str]]) -> None:
         self._view = view
+        self._judged = judged
         self._find = _rules()
         self._reads = view.visible.union(*map(view.reads, background.paced(view.nodes)))
         self._constants: dict[str, np.ndarray[Any, Any] | None] = {}  # asked for several times each
@@ -179,6 +183,10 @@ class _Claims:
         """Whether a value is a constant or follows from shapes."""
         return name in self.names or self.constant(name) is not None
 
+    def made(self, name: str) -> bool:
+        """Whether the region computes a value."""
+        return name in self._made
+
     def _takes(self, node: NodeView) -> bool:
         """Whether a node is to be compiled; notes those that are known."""
         view = self._view
@@ -210,26 +218,50 @@ class _Claims:
             return "no rule for its operator in this version"
         if node.attributes.bodies or any(type(value).__name__ == "AttributeRef" for value in node.attributes.values()):
             return "it has bodies, or refers to an attribute of a function"
-        reason: str = rule.accept(node, self)
-        if not reason:
-            reason = self._unknown_integers(node)
-        return reason
-
-    def _unknown_integers(self, node: NodeView) -> str:
-        """Integers that say shapes must be known, or come from outside so that plans can be made for each value."""
-        rule = self._find(node)
-        for slot, name in enumerate(node.inputs):
-            if not name or self.known(name) or slot in rule.reads:
-                continue
-            fact = view_fact(self, name)
-            if fact is not None and fact.dtype is not None and fact.dtype.kind in "iu" and fact.dtype.itemsize == 8:
-                small = fact.shape is not None and len(fact.shape) <= 1
-                if name in self._made or not small:
-                    return f"{name!r} is known only when it has been computed"
-        return ""
+        before = self._judged.get(node)
+        if before is None or not all(ask(self, name) is answer for (ask, name), answer in before[0].items()):
+            asking = _Asking(self)
+            reason = rule.accept(node, asking) or _unknown_integers(node, asking, rule.reads)
+            before = self._judged[node] = asking.answers, reason
+        return before[1]
 
 
-def view_fact(view: PartitionView | _Claims, name: str) -> TensorFact | None:
+_Answers: TypeAlias = dict[tuple[Callable[[_Claims, str], Any], str], Any]
+"""By question and name of a value."""
+
+
+class _Asking:
+    """Claims as the judge of one node sees them: what it asks is written down."""
+
+    def __init__(self, claims: _Claims) -> None:
+        self._claims = claims
+        self.answers: _Answers = {}
+
+    def _ask(self, question: Callable[[_Claims, str], Any], name: str) -> Any:
+        answer = self.answers[question, name] = question(self._claims, name)
+        return answer
+
+    constant = partialmethod(_ask, _Claims.constant)
+    fact = partialmethod(_ask, _Claims.fact)
+    read = partialmethod(_ask, _Claims.read)
+    known = partialmethod(_ask, _Claims.known)
+    made = partialmethod(_ask, _Claims.made)
+
+
+def _unknown_integers(node: NodeView, claims: _Asking, reads: Collection[int]) -> str:
+    """Integers that say shapes must be known, or come from outside so that plans can be made for each value."""
+    for slot, name in enumerate(node.inputs):
+        if not name or claims.known(name) or slot in reads:
+            continue
+        fact = view_fact(claims, name)
+        if fact is not None and fact.dtype is not None and fact.dtype.kind in "iu" and fact.dtype.itemsize == 8:
+            small = fact.shape is not None and len(fact.shape) <= 1
+            if claims.made(name) or not small:
+                return f"{name!r} is known only when it has been computed"
+    return ""
+
+
+def view_fact(view: PartitionView | _Claims | _Asking, name: str) -> TensorFact | None:
     """What is known of a tensor whose rank is known."""
     constant = view.constant(name)
     if constant is not None:

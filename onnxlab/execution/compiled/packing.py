@@ -180,6 +180,7 @@ class SharedConstants:
         self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()
         self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
         self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
+        self.judged: WeakKeyDictionary[NodeView, tuple[dict[Any, Any], str]] = WeakKeyDictionary()  # the same
         self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
         self.shelf = Shelf()
         self.pasts = Pasts()

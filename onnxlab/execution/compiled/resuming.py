@@ -104,9 +104,13 @@ class State:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Past:
-    """A run: the tokens of its steps, copies of its inputs, and some states by the step that they are before."""
+    """A run: the tokens of its steps, copies of its inputs, and some states by the step that they are before.
+
+    `place` is the first step that the edit before it had changed.
+    """
 
     tokens: tuple[object, ...]
+    place: int = -1
     inputs: tuple[Array, ...] = ()
     states: Mapping[int, State] = field(default_factory=dict)
 
@@ -135,11 +139,20 @@ class Course:
         self._begin = next(filter(self._serves, sorted(self._states, reverse=True)), 0)
         self._states = {step: state for step, state in self._states.items() if step <= self._begin}
         self.first = int(trace.firsts[self._begin])
+        self._place = common
+        self.nbytes = 0 if known else sum(array.nbytes for array in inputs)
+        self._steps: dict[int, int] = {}
+        if not (self._begin and before.place == common):  # else somebody tries values at one place
+            self._choose(plan)
+        self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
+
+    def _choose(self, plan: Plan) -> None:
+        """Which states are to be noted."""
+        trace = self._trace
         sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
-        chosen = [step for step in _chosen(plan, trace, sizes, common) if step > self._begin]
+        chosen = [step for step in _chosen(plan, trace, sizes, self._place) if step > self._begin]
         self._steps = {int(trace.firsts[step]): step for step in chosen}
-        self._alive = {step: trace.alive(step) for step in (self._begin, *chosen)}
-        self.nbytes = int(sizes[chosen].sum()) + (0 if known else sum(array.nbytes for array in inputs))
+        self.nbytes += int(sizes[chosen].sum())
 
     def _serves(self, step: int) -> bool:
         """Whether a state has all that a run from its step on needs."""
@@ -169,7 +182,7 @@ class Course:
     def past(self) -> Past:
         """What is to be remembered of the run when it is over."""
         inputs = tuple([array.copy() for array in self._given]) if self._inputs is None else self._inputs
-        return Past(self._trace.tokens, inputs, self._states)
+        return Past(self._trace.tokens, self._place, inputs, self._states)
 
 
 def _nbytes(result: Any) -> int:
