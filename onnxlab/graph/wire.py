@@ -25,7 +25,7 @@ def tag(kind: type[Message], field: str) -> int:
 VARINT = 128
 """Lengths and numbers from this on take more than a byte."""
 
-_OUTPUT, _NAME = tag(onnx.NodeProto, "output"), tag(onnx.NodeProto, "name")
+_INPUT, _NAME = tag(onnx.NodeProto, "input"), tag(onnx.NodeProto, "name")
 _FIXED = {1: 8, 5: 4}
 """Bytes of a field by its wire type, for those that have always as many."""
 
@@ -71,23 +71,24 @@ def find(data: bytes, at: int, end: int, wanted: int) -> int:
 def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
     """What nodes read and make, of those that follow each other from `at` on as fields with the tag `field`."""
     while at < end and data[at] == field:
-        at, stop = extent(data, at)
+        size, at = varint(data, at + 1)
+        stop = at + size
         inputs: list[str | bytes] = []
         outputs: list[str | bytes] = []
-        names = inputs
         while at < stop and (kind := data[at]) < _NAME:
-            if kind == _OUTPUT:
-                names = outputs
             size = data[at + 1]
-            if size < VARINT:
-                start = at + 2
-                at = start + size
-            else:
-                start, at = extent(data, at)
+            start = at + 2
+            if size >= VARINT:
+                size, start = varint(data, at + 1)
+            at = start + size
             try:
-                names.append(data[start:at].decode())
+                name: str | bytes = data[start:at].decode()
             except UnicodeDecodeError:
-                names.append(data[start:at])
+                name = data[start:at]
+            if kind == _INPUT:
+                inputs.append(name)
+            else:
+                outputs.append(name)
         if at < stop and data[at] == _NAME:
             at = extent(data, at)[1]
         yield inputs, outputs, at, stop

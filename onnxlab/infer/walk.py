@@ -149,10 +149,11 @@ class Walker:
 
     def _outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for inputs that are not in the memo like this; None stands for one without a fact, or absent."""
+        given = inputs
         if None in inputs:
             inputs = tuple([frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs])
         read = relevant(inputs, operator.reads)
-        outcome = operator.memo.get(read)
+        outcome = None if read is given else operator.memo.get(read)  # where those given had been looked up
         if outcome is None:
             outcome = self._infer(frame, node, operator, read)
             operator.remember(read, outcome)
