@@ -28,7 +28,7 @@ def relu(x: Array) -> Array:
     """max(x, 0)."""
     if x.dtype == _SINGLE:
         # with a number, clip is three times as fast as maximum, but takes longer to begin
-        return np.maximum(x, _ZERO) if x.size < 4096 else np.clip(x, _ZERO, _INFINITY)
+        return np.maximum(x, _ZERO) if x.size < 4096 else x.clip(_ZERO, _INFINITY)
     return np.maximum(x, np.zeros((), x.dtype))
 
 

@@ -1,7 +1,8 @@
 """Convolutions of float tensors: Conv, ConvTranspose.
 
 A convolution is a matrix product of the weights with patches of the input. Patches are gathered for a few groups or
-output rows at a time into one bounded buffer; 1×1 kernels multiply the input itself.
+output rows at a time into one bounded buffer, in runs as long as the window allows; 1×1 kernels multiply the input
+itself.
 """
 
 # NumPy types the results of its ufuncs as Any
@@ -27,6 +28,9 @@ _IN_VAIN = 2
 
 _FEW = 256
 """Outputs of an image below which several images are multiplied at once."""
+
+_FEWEST = 32
+"""The same where patches of one image are gathered quickly."""
 
 
 @kernel("Conv", context=True)
@@ -64,6 +68,8 @@ def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window
     """Convolve float arrays, by the way that suits the kernel's shape."""
     if prod(shape.kernel) == 1 and not shape.padded:
         return _pointwise(ctx, x, w, b, shape, group)
+    if shape.keeps_size and prod(shape.output) >= _FEWEST:
+        return _shifted(ctx, x, w, b, shape, group)
     if len(x) > 1 and prod(shape.output) < _FEW:
         return _batched(ctx, x, w, b, shape, group)
     if _suit_runs(shape, len(w) // group, prod(w.shape[1:])):
@@ -143,10 +149,40 @@ def _pointwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Wind
         thinned = (slice(0, dim * step, step) for dim, step in zip(shape.output, shape.strides, strict=True))
         x = x[at(..., *thinned)]
     columns = np.ascontiguousarray(x).reshape(len(x), group, w.shape[1], prod(shape.output))
-    y = np.matmul(w.reshape(group, -1, w.shape[1]), columns)
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)  # no view of a product: its buffer may be used again
+    result = y.reshape(len(x), group, len(w) // group, columns.shape[3])
+    np.matmul(w.reshape(group, -1, w.shape[1]), columns, out=result)
     if b is not None:
-        y += b.reshape(group, -1, 1)
-    return y.reshape(len(x), len(w), *shape.output)
+        np.add(result, b.reshape(group, -1, 1), out=result)
+    return y
+
+
+def _shifted(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Windows that give as many elements as they take: what a tap reads is the image itself, some elements further.
+
+    So patches are copied in runs of whole images or many lines; what a run takes from the line before or after is
+    overwritten with zeros.
+    """
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, -1, prod(w.shape[1:]))
+    each, line, spots = weights.shape[1], prod(shape.output[1:]), prod(shape.output)
+    before, after = shape.margins
+    padded = np.empty((x.shape[1], before + spots + after), x.dtype)
+    padded[:, :before] = padded[:, before + spots :] = 0
+    taps = shape.taps_of(padded).reshape(group, w.shape[1], *shape.kernel, spots)
+    for image, result in zip(x.reshape(len(x), x.shape[1], spots), y.reshape(len(x), group, each, spots), strict=True):
+        padded[:, before : before + spots] = image
+        for chosen, part in _blocks(group, shape.output[0], weights.shape[2] * line):
+            ctx.check()
+            run = slice(part.start * line, part.stop * line)
+            columns = scratch((*taps[chosen].shape[:-1], run.stop - run.start), x.dtype)
+            np.copyto(columns, taps[chosen][..., run])
+            shape.clear_ends(columns)
+            out = result[chosen, :, run]
+            np.matmul(weights[chosen], columns.reshape(len(out), weights.shape[2], -1), out=out)
+            if b is not None:
+                np.add(out, b.reshape(group, each, 1)[chosen], out=out)
+    return y
 
 
 def _suit_runs(shape: Window, each: int, rows: int) -> bool:

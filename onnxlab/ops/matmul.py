@@ -39,8 +39,9 @@ def product(a: Array, b: Array) -> Array:
             np.matmul(row, b, out=out)
         return y
     if b.ndim == 2 and a.ndim > 2 and a.size:
-        rows = a.reshape(-1, a.shape[-1])
-        return np.matmul(rows, b).reshape(*a.shape[:-1], b.shape[-1])
+        y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))  # no view: its buffer may be used again
+        np.matmul(a.reshape(-1, a.shape[-1]), b, out=y.reshape(-1, b.shape[-1]))
+        return y
     return np.matmul(a, b)
 
 
@@ -57,9 +58,11 @@ def product_of_integers(a: Array, b: Array) -> Array:
 def mat_mul(a: Array, b: Array) -> Array:
     """np.matmul: stacks of matrices broadcast, vectors count as a row or column."""
     if a.dtype == b.dtype == _SINGLE and b.ndim == 2 < a.ndim and a.flags.c_contiguous and b.flags.c_contiguous:
-        *lead, width = a.shape  # most of all, and the one in which a microsecond counts
-        if width == len(b) and a.size:
-            return np.dot(a.reshape(-1, width), b).reshape(*lead, b.shape[1])
+        width, columns = b.shape  # most of all, and the one in which a microsecond counts
+        if a.shape[-1] == width and a.size and columns:
+            y = np.empty((*a.shape[:-1], columns), _SINGLE)  # no view of rows: its buffer may be used again
+            np.dot(a.reshape(-1, width), b, y.reshape(-1, columns))
+            return y
     if a.dtype == b.dtype == _SINGLE and a.ndim > 2 < b.ndim and a.shape[-1] == b.shape[-2]:
         return np.matmul(for_blas(a), for_blas(b))
     if not a.ndim or not b.ndim:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,40 @@ class Window:
         steps = [step * dilation for step, dilation in zip(padded.strides[1:], self.dilations, strict=True)]
         shape = (len(padded), *self.kernel, self.run(self.output[0]))
         return as_strided(padded, shape, (padded.strides[0], *steps, padded.itemsize), writeable=False)
+
+    @property
+    def keeps_size(self) -> bool:
+        """Whether there is an output for each element, without strides."""
+        return self.output == self.size and max(self.strides) == 1 and min(self.begin) >= 0 <= min(self.end)
+
+    @property
+    def margins(self) -> tuple[int, int]:
+        """How far the taps of a window that keeps its size reach before and behind an image, in elements of it."""
+        steps = [prod(self.size[axis + 1 :]) for axis in range(len(self.size))]
+        reach = [(k - 1) * dilation for k, dilation in zip(self.kernel, self.dilations, strict=True)]
+        before = sum(begin * step for begin, step in zip(self.begin, steps, strict=True))
+        return before, sum(far * step for far, step in zip(reach, steps, strict=True)) - before
+
+    def taps_of(self, padded: Array) -> Array:
+        """A strided view [C, k1, …, elements] of flat images [C, elements with `margins`]: each tap's own image.
+
+        Of a window that keeps its size. What a tap reads beyond the end of a line is the next one's: `clear_ends`.
+        """
+        item, spots = padded.itemsize, prod(self.size)
+        steps = [prod(self.size[axis + 1 :]) * dilation * item for axis, dilation in enumerate(self.dilations)]
+        shape = (len(padded), *self.kernel, spots)
+        return as_strided(padded, shape, (padded.strides[0], *steps, item), writeable=False)
+
+    def clear_ends(self, columns: Array) -> None:
+        """Zero what taps read beyond the ends of lines in columns [g, C, k1, …, elements of whole lines]."""
+        rank, every = len(self.kernel), slice(None)
+        grid = columns.reshape(*columns.shape[: 2 + rank], -1, *self.size[1:])
+        for axis in range(1, rank):
+            for position in range(self.kernel[axis]):
+                offset = position * self.dilations[axis] - self.begin[axis]
+                beyond = slice(-offset) if offset < 0 else slice(max(0, self.size[axis] - offset), None)
+                if offset:
+                    grid[(*(every,) * (2 + axis), position, *(every,) * (rank - 1), beyond)] = 0
 
     def view(self, padded: Array) -> Array:
         """A strided view [N, C, k1, …, o1, …] of a padded input: what every window sees, nothing copied."""

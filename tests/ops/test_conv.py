@@ -41,6 +41,22 @@ def test_patches_of_a_large_image_are_gathered_in_parts(monkeypatch):
     x, b = floats(1, 4, 20, 17), floats(4)
     agree("Conv", x, floats(4, 4, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1])
     agree("Conv", x, floats(4, 1, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1], group=4)
+    agree("Conv", x, floats(4, 2, 3, 3, seed=1), b, opset=11, pads=[2, 1, 2, 1], dilations=[2, 1], group=2)
+    agree("Conv", x, floats(4, 4, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1], strides=[1, 2])
+
+
+@pytest.mark.parametrize("size", [(40,), (9, 7), (5, 4, 3)])
+@pytest.mark.parametrize("dilation", [1, 2, 3])
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+def test_windows_that_keep_the_size(size, dilation, auto_pad):
+    """What a tap reads beyond the end of a line is padding, not the line behind it."""
+    rank = len(size)
+    for kernel in ((3,) * rank, (2, 5, 1)[:rank]):
+        x, w = floats(2, 4, *size), floats(4, 2, *kernel, seed=1)
+        pads = [(k - 1) * dilation for k in kernel]
+        small, large = [pad // 2 for pad in pads], [pad - pad // 2 for pad in pads]
+        chosen = small + large if auto_pad == "SAME_UPPER" else large + small
+        agree("Conv", x, w, floats(4), opset=11, group=2, dilations=[dilation] * rank, pads=chosen)
 
 
 def test_a_depthwise_convolution_of_a_transposed_image():
