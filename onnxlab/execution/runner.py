@@ -194,6 +194,7 @@ class Runner:
             compiler, programs = self._programs.for_shapes(compiler, programs, arrays)
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
+        self._programs.standins.ran((tuple(arrays), names, False), program)
         if plain and not inner and self._programs.settled(general, arrays):
             self._note(general, program, given, arrays, outputs)
         found.update((one.path, one.found(call.run.seen)) for one in inner)

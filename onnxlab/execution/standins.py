@@ -2,7 +2,8 @@
 
 A provider whose `background` is true takes a while to claim and compile. A program with it is asked for like any other;
 the program of the other providers runs in its place until it is there. What the model was changed under is thrown away.
-After an edit a program is made at once that was made quickly the last time, or not slower than its stand-in.
+After an edit a program is made at once that was made quickly the last time, or not slower than its stand-in, or in
+little of the time that its stand-in ran.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 from time import thread_time
 
+from onnxlab.execution.call import PACE
 from onnxlab.execution.compiled import background
 from onnxlab.execution.compiler import Compiler
 from onnxlab.execution.program import Program
@@ -26,9 +28,11 @@ Key = tuple[tuple[str, ...], tuple[str, ...], bool]
 Made = OrderedDict[Key, Program]
 """The programs of one compiler, stand-ins among them."""
 
-_NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own
+_NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own; of a program: that it does
 _QUICKLY = 20e-3
 """Seconds of the processor that a program may always take to be made while somebody waits for it."""
+_LITTLE = 0.25
+"""Part of its stand-in's run that the making of a program may take while somebody waits for it."""
 _TIMES = 64  # programs whose making was timed
 
 
@@ -50,6 +54,7 @@ class StandIns:
         self._asked = 0  # the process in which they are to be done; a forked child has no background thread
         self._hopeless = False
         self._times: OrderedDict[tuple[tuple[Provider, ...], Key], float] = OrderedDict()
+        self._runs: OrderedDict[Key, float] = OrderedDict()
 
     @property
     def wanted(self) -> bool:
@@ -86,6 +91,7 @@ class StandIns:
                 if current() and key in made:  # facts that it asked for may be of a later model
                     made[key] = found
 
+        program.notes[_NOTE] = True
         made[key] = program  # before the job, which replaces it
         self.later(make)
         return program
@@ -94,8 +100,16 @@ class StandIns:
         """Whether nobody waits long for a program: as it was the last time, alone or beside its stand-in."""
         if self._slow.isdisjoint(compiler.providers):
             return True
-        instead = self._times.get((self._others, key), 0.0)
+        instead = max(self._times.get((self._others, key), 0.0), _LITTLE * self._runs.get(key, 0.0))
         return self._times.get((compiler.providers, key), inf) <= max(_QUICKLY, instead)
+
+    def ran(self, key: Key, program: Program) -> None:
+        """Note how long a program ran, if it stood in for another."""
+        if _NOTE in program.notes and PACE in program.notes:
+            self._runs[key] = program.notes[PACE][1]
+            self._runs.move_to_end(key)
+            while len(self._runs) > _TIMES:
+                self._runs.popitem(last=False)
 
     def later(self, job: Callable[[], None]) -> None:
         """Have something done in the background, after the run."""

@@ -140,6 +140,21 @@ def test_after_an_edit_what_was_made_quickly_is_made_at_once(keep):
     assert slow.parts == 4
 
 
+@pytest.mark.parametrize(("seconds", "ran"), [(1.0, 1), (3.0, 2)])
+def test_after_an_edit_what_is_made_in_little_of_its_stand_ins_run_is_made_at_once(seconds, ran):
+    graph, runner, slow = made()
+    run_and_wait(runner)
+    run(runner)
+    standins = runner._programs.standins
+    (key,) = standins._runs
+    standins._runs[key] = seconds
+    standins._times.update({who: 0.5 if len(who[0]) > 1 else 0.0 for who in standins._times})
+    weigh(graph)
+    run(runner)
+    assert slow.parts == ran
+    assert background.wait(60)
+
+
 def test_nobody_is_answered_by_a_stand_in_for_good(monkeypatch):
     _, runner, slow = made()
     original = StandIns.program
