@@ -74,6 +74,11 @@ class Branches:
                 self._seen.popitem(last=False)
         return found
 
+    def forget(self) -> None:
+        """As `Compiler.forget`, for the compilers that were made here."""
+        while self._known:
+            self._known.popitem()[1][0].forget()
+
     def waits(self, arrays: Mapping[str, Any]) -> bool:
         """Whether the next run of such feeds may get a compiler of its own, that of this one was none."""
         signature = self._signature(arrays) if self._open else None
@@ -101,7 +106,7 @@ class Branches:
             return
         compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder)
         compiler.notes.update(general.notes)
-        compiler.main.ids = general.main.ids
+        compiler.ids = general.ids
         keys = [key for key in list(asked or ()) if set(key[0]) == shapes.keys()]
         self._known[signature] = compiler, OrderedDict((key, compiler.program(*key)) for key in keys)
         while len(self._known) > _KEPT:

@@ -86,10 +86,34 @@ class Compiler:
         self.watched = watched or {}
         self.notes: dict[str, Any] = {}  # of whoever runs the programs
         self.ready: dict[Any, Any] = {}  # programs by how they were called
-        self.main = ScopeCompiler(self, snapshot.main, {})
         self._functions: dict[Any, ProgramBody] = {}
         self._depth = 0
         self.inlines = any(getattr(provider, "inlines", False) for provider in self.providers)
+
+    @property
+    def main(self) -> ScopeCompiler:
+        """The main graph's, made anew: it refers to this one."""
+        return ScopeCompiler(self, self.snapshot.main, {})
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """{name: value id} of everything that can be read in the main graph."""
+        return value_ids(self.snapshot.main)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """{value id: name} of the same."""
+        return {value: name for name, value in self.ids.items()}
+
+    def forget(self) -> None:
+        """Let go of programs, whose parts refer to what they were compiled for: nobody will ask for them any more."""
+        notes = list(self.notes.values())
+        self.notes.clear()  # first, since some are notes of several
+        self.ready.clear()
+        self._functions.clear()
+        for note in notes:
+            if hasattr(note, "forget"):
+                note.forget()
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
         """The program of the main graph from `feeds` to `outputs`.
@@ -157,12 +181,7 @@ class ScopeCompiler:
     @cached_property
     def ids(self) -> dict[str, int]:
         """{name: value id} of everything that can be read in this scope."""
-        return value_ids(self.scope)
-
-    @cached_property
-    def names(self) -> dict[int, str]:
-        """{value id: name} of the same."""
-        return {value: name for name, value in self.ids.items()}
+        return self.compiler.ids if self.scope is self.compiler.snapshot.main else value_ids(self.scope)
 
     def constant(self, name: str) -> Any:
         """Array of an initializer, None for any other name."""

@@ -131,7 +131,7 @@ class Plan:
 
 def plan_of(compiler: Compiler, program: Program) -> Plan:
     """The plan of a program in which every value stays readable."""
-    ids = compiler.main.ids
+    ids = compiler.ids
     values = [0] * len(program.template)
     for name, slot in program.slots.items():
         values[slot] = ids.get(name, 0)

@@ -55,7 +55,7 @@ class KeptRuns:
         Raises:
             FeedError: the program needs a value that is not fed; and what the nodes raise.
         """
-        ids = compiler.main.ids
+        ids = compiler.ids
         fed, changed = self._stamped(state, {ids[name]: array for name, array in arrays.items()})
         stale = state.stale
         if changed and state.arrays:
@@ -80,7 +80,7 @@ class KeptRuns:
         self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...]
     ) -> dict[str, Any]:
         """The feeds of a what-if, and what `names` need besides of values that the last run made and these do not."""
-        ids, held = compiler.main.ids, compiler.main.scope.initializers
+        ids, held = compiler.ids, compiler.main.scope.initializers
         with self._graph.lock:
             changed = self._store.dependents.of([ids[name] for name in arrays])
 

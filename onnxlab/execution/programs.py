@@ -28,7 +28,8 @@ class Programs:
         providers: in order of preference.
         fact: what inference knows of a value id.
         check: may refuse a program from these feeds to these outputs.
-        doubt: called where other plans than those kept are better; with True where kept values do not hold either.
+        doubt: gives what is called where other plans than those kept are better, with True where kept values do not
+            hold either; None when nobody keeps any.
 
     Attributes:
         steps: of nodes, for all versions of the graph.
@@ -43,7 +44,7 @@ class Programs:
         providers: Sequence[Provider],
         fact: FactOf,
         check: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], None],
-        doubt: Callable[[bool], None],
+        doubt: Callable[[], Callable[[bool], None] | None],
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers)
@@ -56,6 +57,10 @@ class Programs:
         self._doubt = doubt
         self._generation = registry.generation()
 
+    def __del__(self) -> None:
+        if self.compiled is not None:
+            self.compiled[0].forget()
+
     def current(self) -> tuple[Compiler, Made]:
         """The compiler of the model as it is now, and the programs that it has made."""
         with self.graph.lock:
@@ -64,11 +69,11 @@ class Programs:
                 self._generation = registry.generation()
                 self.forget_steps()
                 self.compiled = None
-                self._doubt(True)
+                self._tell_doubt(True)
             before = self.compiled
             if self.standins.news:
                 self.standins.news = False
-                self._doubt(False)
+                self._tell_doubt(False)
                 if before is not None:
                     before[0].ready.clear()
             if before is not None and before[0].snapshot is snapshot:
@@ -78,9 +83,15 @@ class Programs:
             if before is not None:
                 self.folder.turn()
                 if same_names(before[0].snapshot, snapshot):
-                    compiler.main.ids = before[0].main.ids
+                    compiler.ids = before[0].ids
+                before[0].forget()
             self.compiled = compiler, OrderedDict()
             return self.compiled
+
+    def _tell_doubt(self, values: bool) -> None:
+        doubt = self._doubt()
+        if doubt is not None:
+            doubt(values)
 
     def forget_steps(self) -> None:
         """Make steps anew from now on; who is still making a program of before puts none of its own among them."""

@@ -50,7 +50,7 @@ class Requests:
             return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
         if isinstance(outputs, str):
             outputs = [outputs]
-        ids = compiler.main.ids
+        ids = compiler.ids
         paths = {one.path for one in inner}
         names = dict.fromkeys(name for name in outputs if name not in paths)
         for name in names:
@@ -65,7 +65,7 @@ class Requests:
         """Those outputs that are values inside bodies."""
         if outputs is None:
             return []
-        ids, main = compiler.main.ids, self._graph
+        ids, main = compiler.ids, self._graph
         listed = [outputs] if isinstance(outputs, str) else outputs
         return [watching.find(main, compiler.snapshot, name) for name in listed if name not in ids and "/" in str(name)]
 
@@ -90,7 +90,7 @@ class Requests:
 
     def checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
         """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
-        ids = compiler.main.ids
+        ids = compiler.ids
         inputs = self.input_facts(compiler)
         if not given.keys() <= ids.keys():
             checks.check_names(given, inputs, ids)
@@ -116,7 +116,7 @@ class Requests:
 
     def with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:
         """The feeds and the pinned values that are not fed."""
-        pins, names = self._store.pins, compiler.main.names if self._store.pins else {}
+        pins, names = self._store.pins, compiler.names if self._store.pins else {}
         return {names[value]: array for value, array in pins.items() if value in names} | arrays
 
     def last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:

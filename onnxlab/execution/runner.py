@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakMethod
 
 from onnxlab.errors import NameLookupError
 from onnxlab.execution import watching
@@ -73,7 +74,8 @@ class Runner:
         self.threads = min(threads, 1) if own else threads
         self._requests = Requests(graph, self.store, fact)
         self._fact = fact or self._requests.declared
-        self._programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, self._doubt)
+        doubt = WeakMethod(self._doubt)  # of this runner, which has the programs
+        self._programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, doubt)
         self._kept = KeptRuns(graph, self.store, self._programs.kept)
         self._others: dict[Any, Runner] = {}
 
@@ -227,7 +229,7 @@ class Runner:
         with self.graph.lock:
             compiler, _ = self._programs.current()
             ((name, array),) = self._requests.checked(compiler, {name: value}).items()
-            self.store.pin(compiler.main.ids[name], copied(array))
+            self.store.pin(compiler.ids[name], copied(array))
 
     def unpin(self, name: str | None = None) -> None:
         """Let the graph make a value again; without a name, all.
@@ -287,7 +289,7 @@ class Runner:
         names = tuple(name for name in made if name not in arrays)
         read = dict.fromkeys(name for node in views for name in compiler.main.reads(node))
         border = [name for name in read if name not in made and name not in compiler.main.scope.initializers]
-        ids = compiler.main.ids
+        ids = compiler.ids
         pins = self.store.pins
         for name in border:
             value = ids.get(name, 0)

@@ -82,18 +82,16 @@ class Shaped:
     """What one program is by the shapes of its feeds.
 
     Attributes:
-        program: it.
         border: slots of what shapes decide and something else reads.
         known: what is to run for shapes that came twice.
         seen: shapes that came once.
     """
 
-    program: Program
     border: frozenset[int]
     known: OrderedDict[Signature, Settled] = field(default_factory=OrderedDict)
     seen: OrderedDict[Signature, None] = field(default_factory=OrderedDict)
 
-    def settled(self, key: Signature, begin: Settled) -> tuple[Settled, Finish | None]:
+    def settled(self, program: Program, key: Signature, begin: Settled) -> tuple[Settled, Finish | None]:
         """As the function of this name, for feeds of these shapes."""
         if (found := self.known.get(key)) is not None:
             return found, None
@@ -104,9 +102,11 @@ class Shaped:
             return begin, None
         self.seen.pop(key, None)
         rows = tuple([(*row[:6], tuple([slot for slot in row[6] if slot not in self.border])) for row in begin.rows])
-        return Settled(begin.template, rows), partial(self.gather, key, begin.template)
+        return Settled(begin.template, rows), partial(self.gather, program, key, begin.template)
 
-    def gather(self, signature: Signature, template: Sequence[Any], frame: Sequence[Any]) -> None:
+    def gather(
+        self, program: Program, signature: Signature, template: Sequence[Any], frame: Sequence[Any]
+    ) -> None:
         """Keep what a run has made of these shapes; `template` is what its frame began with."""
         kept, room = list(template), _ROOM
         for slot in self.border:
@@ -114,7 +114,7 @@ class Shaped:
             if kept[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
                 room -= value.nbytes
                 kept[slot] = lasting(value)
-        self.known[signature] = Settled(kept, _needed(self.program, kept))
+        self.known[signature] = Settled(kept, _needed(program, kept))
         while len(self.known) > _KEPT:
             self.known.popitem(last=False)
 
@@ -144,7 +144,7 @@ def settled(program: Program, feeds: Sequence[Any], begin: Settled) -> tuple[Set
     if found is None:
         found = program.notes[_NOTE] = _analysed(program)
     key = _signature(feeds) if isinstance(found, Shaped) else None
-    return found.settled(key, begin) if isinstance(found, Shaped) and key is not None else (begin, None)
+    return found.settled(program, key, begin) if isinstance(found, Shaped) and key is not None else (begin, None)
 
 
 def final(program: Program, feeds: Sequence[Any], begin: Settled | None) -> Settled | None:
@@ -162,7 +162,7 @@ def _analysed(program: Program) -> Shaped | bool:
             for slot in program.instructions[number].results if slot > 0}  # fmt: skip
     read = {slot for number, i in enumerate(program.instructions) if number not in numbers for slot in i.reads}
     border = made.intersection(read.union(program.output_slots))
-    return Shaped(program, frozenset(border)) if border else False
+    return Shaped(frozenset(border)) if border else False
 
 
 def _signature(feeds: Sequence[Any]) -> Signature | None:

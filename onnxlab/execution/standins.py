@@ -68,7 +68,7 @@ class StandIns:
         found: Compiler | None = compiler.notes.get(_NOTE)
         if found is None:
             found = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder)
-            found.main.ids = compiler.main.ids
+            found.ids = compiler.ids
             compiler.notes[_NOTE] = found
         return found
 

@@ -51,8 +51,9 @@ def count_as_old() -> None:
 def about_to_hold(nbytes: int) -> None:
     """Count what a model is about to hold, and collect garbage before it is too much.
 
-    The parts of a model refer to each other, so that one that was dropped goes when Python collects garbage. That
-    counts objects: it would let ten large models pile up, of a few thousand objects each.
+    A model that was dropped goes at once, but where something refers to it that refers to itself, as its networkx
+    graphs do: then when Python collects garbage. That counts objects: it would let ten large models pile up, of a few
+    thousand objects each.
     """
     global _aged, _held
     if _held and _held + nbytes > HELD and gc.isenabled():

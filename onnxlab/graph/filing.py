@@ -8,6 +8,7 @@ read with other messages, so nothing waits there.
 
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import proxy
 
 import onnx
 
@@ -36,7 +37,7 @@ class Filing:
     """
 
     def __init__(self, graph: "ModelGraph", at_once: bool) -> None:
-        self._graph = graph
+        self._graph: ModelGraph = proxy(graph)  # which has this one
         self._at_once = at_once
         self._waiting: deque[Shift] = deque()
 

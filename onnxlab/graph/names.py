@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.records import NodeRecord, Scope
@@ -16,7 +17,7 @@ class NodeNames:
     """Node names of each scope, collected when first asked for and then kept: 100,000 take 30 ms."""
 
     def __init__(self, graph: "ModelGraph") -> None:
-        self._graph = graph
+        self._graph: ModelGraph = proxy(graph)  # which has this one
         self._by_name: dict[int, dict[str, dict[int, None]]] = {}
         self._known: dict[int, dict[int, str]] = {}
         self._stale: dict[int, int] = {}

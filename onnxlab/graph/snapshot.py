@@ -7,6 +7,7 @@ little. Attributes are decoded when they are first read; the messages that they 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+from weakref import proxy, ref
 
 import numpy as np
 import onnx
@@ -153,7 +154,8 @@ class Snapshots:
     """Makes snapshots of one ModelGraph and keeps what did not change between them."""
 
     def __init__(self, graph: "ModelGraph") -> None:
-        self._graph = graph
+        self._graph: ModelGraph = proxy(graph)  # which has this one
+        self._whole = ref(graph)
         self._nodes: dict[int, NodeView] = {}
         self._scopes: dict[int, ScopeView] = {}
         self._last: Snapshot | None = None
@@ -196,8 +198,9 @@ class Snapshots:
             initializers = {vid: graph.values[vid].initializer for vid in ids}
         arrays = {vid: array for vid, array in graph._arrays.items() if vid in initializers}
         taken = Snapshot(
-            graph.version, scopes[graph.main.id], scopes, functions, initializers, _Shared(arrays, graph, initializers),
-            graph.base_dir, _since=like and like._token, _replaced=tuple(self._replaced) if like is not None else (),
+            graph.version, scopes[graph.main.id], scopes, functions, initializers,
+            _Shared(arrays, self._whole, initializers), graph.base_dir,
+            _since=like and like._token, _replaced=tuple(self._replaced) if like is not None else (),
         )  # fmt: skip
         self._last = taken if graph.transaction is None else None
         self._like = taken
@@ -268,17 +271,18 @@ class _Shared(dict[int, "np.ndarray[Any, Any]"]):
     """Arrays of a snapshot; one decoded here is kept by the graph too while the initializer is still the same."""
 
     def __init__(
-        self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ModelGraph", protos: Mapping[int, Any]
+        self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ref[ModelGraph]", protos: Mapping[int, Any]
     ) -> None:
         super().__init__(arrays)
-        self._graph = graph
+        self._graph = graph  # which has the last snapshot
         self._protos = protos
 
     def __setitem__(self, value: int, array: "np.ndarray[Any, Any]") -> None:
         super().__setitem__(value, array)
-        record = self._graph.values.get(value)
-        if record is not None and record.initializer is self._protos[value]:
-            self._graph._arrays[value] = array
+        graph = self._graph()
+        record = graph.values.get(value) if graph is not None else None
+        if graph is not None and record is not None and record.initializer is self._protos[value]:
+            graph._arrays[value] = array
 
 
 __all__ = ["AttributeRef", "Attributes", "BodyRef", "NodeView", "ScopeView", "Snapshot", "Snapshots"]

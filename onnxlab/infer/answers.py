@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 from onnxlab import schemas
 from onnxlab.graph.records import NodeRecord
@@ -29,7 +30,7 @@ class Answers:
     """Answers for the nodes of one graph; keeps nothing."""
 
     def __init__(self, walker: Walker) -> None:
-        self._walker = walker  # which walks the bodies that rules ask for
+        self._walker: Walker = proxy(walker)  # which has this one, and walks the bodies that rules ask for
         self._graph = walker.graph
         self._policy = walker.policy
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import proxy
 
 import onnx
 
@@ -56,7 +57,7 @@ class Calls:
     """
 
     def __init__(self, walker: Walker) -> None:
-        self._walker = walker
+        self._walker: Walker = proxy(walker)  # which has this one
         self.memo: dict[CallKey, Call] = {}
         self.made: dict[Hashable, dict[int, CallKey]] = {}
         self.changed = False

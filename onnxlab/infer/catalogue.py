@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import proxy
+
 import onnx
 
 from onnxlab import schemas
@@ -57,7 +59,7 @@ class Catalogue:
     """
 
     def __init__(self, graph: ModelGraph, policy: Policy) -> None:
-        self._graph = graph
+        self._graph: ModelGraph = proxy(graph)  # which keeps this one
         self._policy = policy
         self._functions = graph.index.functions
         self._sources = Sources(graph, declared_token(graph, policy))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import proxy
+
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import ValueRecord
@@ -19,7 +21,7 @@ class Sources:
     """
 
     def __init__(self, graph: ModelGraph, token: int, tensors: dict[int, Fact] | None = None) -> None:
-        self._graph = graph
+        self._graph: ModelGraph = proxy(graph)  # which keeps a catalogue that has one of these
         self._token = token
         self._facts: dict[int, Fact] = {}
         self.tensors: dict[int, Fact] = {} if tensors is None else tensors

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+from weakref import WeakMethod, ref
 
 import onnx
 
@@ -33,7 +34,7 @@ from onnxlab.model.commit import Commit
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
 from onnxlab.model.source import ModelSource
-from onnxlab.shapes import Fact
+from onnxlab.shapes import UNKNOWN, Fact
 
 
 class Model(Querying, Running, Showing):
@@ -52,7 +53,7 @@ class Model(Querying, Running, Showing):
         self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here)
         self.inference = Inference(self.graph)
         self.runner = Runner(self.graph, self.inference.fact)
-        self.graph.networks.fact_of = self.inference.fact
+        self.graph.networks.fact_of = _while_it_is_there(self.inference)
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
         self.graph.journal = self._journal = Journal(self.graph, self.source)
@@ -60,7 +61,7 @@ class Model(Querying, Running, Showing):
         self._saved_state = 0
         self._subscribers: list[Callable[[Commit], Any]] = []
         self.on_save: list[Callable[[], Any]] = []
-        self.graph.followers.append(self._follow)
+        self.graph.followers.append(_follower(self))
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -287,3 +288,29 @@ class Model(Querying, Running, Showing):
     def __repr__(self) -> str:
         graph = self.graph
         return f"<Model {self.name!r}: {len(graph.main.node_ids)} nodes, version {graph.version}>"
+
+
+def _follower(model: Model) -> Callable[[GraphCommit], None]:
+    """What tells a model of commits as long as somebody has it, then those of its parts that somebody has.
+
+    A graph that had its model would keep it, and everything in it, until Python next collects garbage.
+    """
+    whole = ref(model)
+    parts: list[Callable[[], Callable[[GraphCommit], Any] | None]]
+    parts = [WeakMethod(model.inference.follow), WeakMethod(model.runner.invalidate)]
+
+    def follow(done: GraphCommit) -> None:
+        if (found := whole()) is not None:
+            found._follow(done)
+            return
+        for part in parts:
+            if (method := part()) is not None:
+                method(done)
+
+    return follow
+
+
+def _while_it_is_there(inference: Inference) -> FactOf:
+    """What it knows of a value; nothing when it has gone, for the reason above."""
+    there = ref(inference)
+    return lambda value: UNKNOWN if (found := there()) is None else found.fact(value)

@@ -7,7 +7,7 @@ import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import numpy as np
 
@@ -30,11 +30,18 @@ class Packed:
     """
 
     def __init__(self, shared: SharedConstants) -> None:
-        self.shared = shared
+        self._shared = ref(shared)  # which has the newest of these
         self.shares = bool(shared.views)
         self._own: dict[Key, View] = {}
         self._sources: dict[int, Array] = {}
         self._noted: tuple[dict[Key, View], dict[int, Array]] = {}, {}
+
+    @property
+    def shared(self) -> SharedConstants:
+        """What the provider's regions share; each region has the provider."""
+        found = self._shared()
+        assert found is not None
+        return found
 
     def note(self, views: dict[Key, View], sources: dict[int, Array]) -> None:
         """Take over what a step asked for before, and enter there what it asks for from now on."""

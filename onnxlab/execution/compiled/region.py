@@ -249,6 +249,7 @@ class Region:
             tapes = binder.tapes.made if isinstance(plan, Plan) else before
         finally:
             shelf.put(about, tapes)
+            binder.tapes.close()
         return plan, binder.valued
 
     def _to_lower(self) -> list[NodeView | Fused]:

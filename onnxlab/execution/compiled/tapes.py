@@ -100,6 +100,10 @@ class Tapes:
         self.made: dict[object, Tape] = {}
         self.tape = Tape(None, Piece())
 
+    def close(self) -> None:
+        """The plan is made: the tables, which refer to this, are asked no more."""
+        self._tables.clear()
+
     def number(self, table: Table[Any, Any]) -> int:
         """Enter a table; its number, which depends on the order of these calls alone."""
         self._tables.append(table)

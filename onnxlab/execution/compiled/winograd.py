@@ -62,7 +62,8 @@ def _tried(builder: PlanBuilder, product: Product, found: Window | None) -> None
     emit_clear(builder, x, x.buffer.nbytes)
     zeros = np.broadcast_to(np.float32(0), product.constant.shape)
     tried = replace(product, x=x, target=target, residual=residual, constant=zeros, scale=None, key=("tried",))
-    packed = SharedConstants().region()
+    shared = SharedConstants()
+    packed = shared.region()
     if found is None:
         emit_product(builder, replace(tried, window=None), packed)
     else:
