@@ -6,7 +6,7 @@ model declares.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import proxy
@@ -144,13 +144,22 @@ class Answers:
                 return types
             found = bodies.infer(operator, inputs, self._graph.opset_version("", scope) or 0, problems)
             return [ours if ours is not UNKNOWN else kind for ours, kind in zip(found, types, strict=False)]
-        opsets = {
-            "": self._graph.opset_version("", scope) or 0,
-            operator.domain: operator.version or schema.since_version,
-        }
-        found = native.infer(schema.onnx, operator.proto, inputs, opsets, self._graph.proto.ir_version or 8)
+        found = self.by_onnx(node, operator, inputs)
         types = checks.output_types(schema, inputs, len(operator.outputs))
         return [theirs if theirs is not UNKNOWN else ours for theirs, ours in zip(found, types, strict=True)]
+
+    def by_onnx(
+        self, node: NodeRecord, operator: Operator, inputs: Inputs, computed: Container[int] = ()
+    ) -> Sequence[Fact]:
+        """Facts by onnx's rule alone, see `native.infer`; none where it has none. Raises FactError where it refuses."""
+        schema = operator.schema
+        if schema is None or schema.onnx is None:
+            return ()
+        version = self._graph.opset_version("", self._graph.scopes[node.scope]) or 0
+        opsets = {"": version, operator.domain: operator.version or schema.since_version}
+        return native.infer(
+            schema.onnx, operator.proto, inputs, opsets, self._graph.proto.ir_version or 8, computed
+        )
 
     def _unknown_operator(self, node: NodeRecord, operator: Operator, problems: list[Problem]) -> Sequence[Fact]:
         """Types that the model declares, since nothing else is known of the operator."""

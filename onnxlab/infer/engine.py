@@ -136,6 +136,11 @@ class Inference:
         calls = self._walker.calls.alive(self._frame) if self._graph.index.function_ids else {}
         return [self._frame, *(call.frame for call in calls.values())]
 
+    def onnx_agrees(self, conflict: Diagnostic) -> bool:
+        """Whether onnx too finds that a declared type is wrong, where a diagnostic says that; see `Walker`."""
+        scope = self._graph.scopes.get(conflict.scope)
+        return scope is None or self._is_in_function(scope) or self._walker.onnx_agrees(self._frame, conflict.value)
+
     def take_apart(self) -> None:
         """Let go of everything at once; nothing can be asked any more."""
         vars(self._walker).clear()

@@ -7,7 +7,7 @@ node's own inputs are passed, since the cost is that of what is passed. What com
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -68,9 +68,18 @@ def _data_bytes(fact: TensorFact) -> bytes:
 
 
 def infer(
-    schema: Any, node: onnx.NodeProto, inputs: Sequence[Fact | None], opsets: Mapping[str, int], ir_version: int
+    schema: Any,
+    node: onnx.NodeProto,
+    inputs: Sequence[Fact | None],
+    opsets: Mapping[str, int],
+    ir_version: int,
+    computed: Container[int] = (),
 ) -> list[Fact]:
     """Facts of a node's outputs by its onnx.defs.OpSchema.
+
+    Args:
+        computed: slots of inputs whose elements, known as they are, onnx's rules are to see no other way than in a
+            model where nodes compute them: as sizes, if they ask for those. It takes a hundred times as long.
 
     Raises:
         FactError: onnx rejects the node; the message is onnx's, without its prefix.
@@ -78,8 +87,9 @@ def infer(
     types = {name: _type_bytes(fact) for name, fact in zip(node.input, inputs, strict=True) if fact is not None}
     data = {
         name: encoded
-        for name, fact in zip(node.input, inputs, strict=True)
-        if isinstance(fact, TensorFact) and fact.known is not None and (encoded := _data_bytes(fact))
+        for slot, (name, fact) in enumerate(zip(node.input, inputs, strict=True))
+        if isinstance(fact, TensorFact) and fact.known is not None and slot not in computed
+        if (encoded := _data_bytes(fact))
     }
     try:
         if schema.has_function and not schema.has_type_and_shape_inference_function:
@@ -96,17 +106,19 @@ def infer(
         except _REFUSALS as another:
             raise FactError(_sentence(another), code="onnx-inference") from None
     facts = [_fact(found.get(name, b""), slot) for slot, name in enumerate(node.output)]
-    if schema.domain not in _OWN_DOMAINS and (shapes := _as_shapes(node, inputs)):
+    asks = range(len(inputs)) if schema.domain not in _OWN_DOMAINS else computed
+    if asks and (shapes := _as_shapes(node, inputs, asks)):
         facts = _with_shapes(node, facts, types, data, shapes, opsets, ir_version)
     return _without_false_zeros(facts, inputs)
 
 
-def _as_shapes(node: onnx.NodeProto, inputs: Sequence[Fact | None]) -> dict[str, TensorFact]:
+def _as_shapes(node: onnx.NodeProto, inputs: Sequence[Fact | None], slots: Container[int]) -> dict[str, TensorFact]:
     """By name, a tensor with the dims that an input lists, for inputs that list sizes: numbers or expressions."""
     shapes = {}
-    for name, fact in zip(node.input, inputs, strict=True):
-        if isinstance(fact, TensorFact) and fact.known is not None and fact.known.kind == "i" and fact.rank == 1:
-            items = fact.known.items
+    for slot, (name, fact) in enumerate(zip(node.input, inputs, strict=True)):
+        known = fact.known if slot in slots and isinstance(fact, TensorFact) and fact.rank == 1 else None
+        if known is not None and known.kind == "i":
+            items = known.items
             if all(isinstance(item, Expr) or (isinstance(item, int) and item >= 0) for item in items):
                 shapes[name] = TensorFact(dtypes.FLOAT, items)  # type: ignore[arg-type]
     return shapes

@@ -2,7 +2,9 @@
 
 What onnx raises whatever the options: a domain without an opset import, a function that calls itself. With
 check_type: wrong types and numbers of inputs. In strict mode everything else, all of it in one exception; but not
-what comes after an operator that nobody knows, in the same graph, since it may follow from that.
+what comes after an operator that onnx does not know, in the same graph: from there on it raises nothing, since it
+knows less, and neither do we, who may know more. For the same reason a declared type is wrong only where onnx's rule
+for the node says so as well.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import onnx.shape_inference
 
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import Scope
+from onnxlab.graph.tables import function_key
 from onnxlab.infer.engine import Inference
 
 _TYPE_CODES = ("type-mismatch", "arity")
@@ -34,8 +38,8 @@ def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bo
             raise onnx.shape_inference.InferenceError(f"[TypeInferenceError] {diagnostic}")
         if check_type and diagnostic.code in _TYPE_CODES:
             raise onnx.shape_inference.InferenceError(f"[ShapeInferenceError] {diagnostic}")
-    wrong = [diagnostic for diagnostic in found if strict and _is_wrong(diagnostic)]
-    lines = [str(diagnostic) for diagnostic in _not_behind_unknown(graph, wrong, found)]
+    wrong = _not_behind_unknown(graph, [diagnostic for diagnostic in found if strict and _is_wrong(diagnostic)])
+    lines = [str(each) for each in wrong if not each.code.startswith("declared-") or inference.onnx_agrees(each)]
     if lines:
         raise onnx.shape_inference.InferenceError("[ShapeInferenceError] Inference error(s): " + "\n".join(lines))
 
@@ -46,19 +50,26 @@ def _is_wrong(diagnostic: Diagnostic) -> bool:
     return diagnostic.severity == "error" or diagnostic.code in _WARNINGS or diagnostic.code.startswith("declared-")
 
 
-def _not_behind_unknown(
-    graph: ModelGraph, wrong: Iterable[Diagnostic], found: Iterable[Diagnostic]
-) -> Iterator[Diagnostic]:
-    """Those whose node comes before the first unknown operator of its scope."""
-    first: dict[int, int] = {}
-    for diagnostic in found:
-        if diagnostic.code == "unknown-operator":
-            rank = graph.index.rank(graph.nodes[diagnostic.node])
-            first[diagnostic.scope] = min(rank, first.get(diagnostic.scope, rank))
+def _not_behind_unknown(graph: ModelGraph, wrong: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Those whose node comes before the first one of its scope whose operator onnx does not know."""
+    limits: dict[int, int | None] = {}
     for diagnostic in wrong:
-        limit = first.get(diagnostic.scope)
+        if diagnostic.scope not in limits:
+            limits[diagnostic.scope] = _first_unknown(graph, graph.scopes.get(diagnostic.scope))
+        limit = limits[diagnostic.scope]
         if limit is None or not diagnostic.node or graph.index.rank(graph.nodes[diagnostic.node]) < limit:
             yield diagnostic
+
+
+def _first_unknown(graph: ModelGraph, scope: Scope | None) -> int | None:
+    """Rank of the first node of a scope that calls no function and whose operator has no schema in onnx, if any."""
+    for ident in graph.index.topological(scope) if scope else ():
+        node = graph.nodes[ident]
+        if function_key(node.proto) not in graph.index.functions:
+            schema = graph.schema(node)
+            if schema is None or schema.onnx is None:
+                return graph.index.rank(node)
+    return None
 
 
 def refuse_cycles(model: onnx.ModelProto) -> None:

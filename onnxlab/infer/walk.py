@@ -23,7 +23,7 @@ from onnxlab.infer.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.sifting import Inputs, bounded, is_plain, relevant
 from onnxlab.infer.sources import Sources
 from onnxlab.infer.symbols import declared_token, has_holes, settle, settle_inside, token_of
-from onnxlab.shapes import UNKNOWN, Fact
+from onnxlab.shapes import UNKNOWN, Fact, FactError
 
 
 class Walker:
@@ -202,6 +202,30 @@ class Walker:
     def outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """What a node without bodies, not a call, would make of these inputs; nothing is kept, holes stay holes."""
         return self._infer(frame, node, operator, inputs)
+
+    def onnx_agrees(self, frame: Frame, vid: int) -> bool:
+        """Whether what is declared of a value contradicts onnx's rule for its node too, not only what is known here.
+
+        True where that rule cannot be asked, of a node alone: then nothing speaks against it.
+        """
+        value = self.graph.values[vid]
+        node = self.graph.nodes[value.producers[0][0]] if value.producers else None
+        operator = self.catalogue.find(frame, node) if node else None
+        if node is None or not isinstance(operator, Operator) or operator.function or node.bodies:
+            return True
+        inputs = tuple([frame.facts.get(each, UNKNOWN) if each else None for each in node.inputs])
+        computed = {slot for slot, each in enumerate(node.inputs) if each and not self._is_stored(each)}
+        try:
+            theirs = self.answers.by_onnx(node, operator, inputs, computed)
+        except FactError:
+            return True
+        slot = value.producers[0][1]
+        return slot >= len(theirs) or bool(checks.contradiction(self.sources.declared(value), theirs[slot]))
+
+    def _is_stored(self, vid: int) -> bool:
+        """Whether a value is an initializer, or what a Constant makes."""
+        value = self.graph.values[vid]
+        return not value.producers or self.graph.nodes[value.producers[0][0]].op_type == "Constant"
 
     def _infer(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
         """The outcome for input facts that this operator has not met."""

@@ -107,12 +107,46 @@ def test_every_error_is_in_the_one_exception() -> None:
     assert all(name in str(caught.value) for name in ("Add#0", "joined", "MatMul#2"))
 
 
-def test_what_comes_after_an_unknown_operator_is_not_raised() -> None:
-    text = '<ir_version: 8, opset_import: ["" : 17, "x" : 1]> g (float[2] a, float[3] b) => (c) { %s }'
-    add, unknown = "d = Add(a, b)", "c = x.Unknown(a)"
-    infer_shapes(parser.parse_model(text % f"{unknown} {add}"), strict_mode=True)
-    with pytest.raises(onnx.shape_inference.InferenceError, match="Add#0"):
-        infer_shapes(parser.parse_model(text % f"{add} {unknown}"), strict_mode=True)
+@pytest.mark.parametrize("wrong", ["d = Add(a, b)", "e = Neg(a)"], ids=["refused", "declared of another rank"])
+@pytest.mark.parametrize("unknown", ["x.Unknown", "com.microsoft.QuickGelu"], ids=["to all", "to onnx"])
+def test_what_comes_after_an_unknown_operator_is_not_raised(unknown: str, wrong: str) -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["" : 17, "x" : 1, "com.microsoft" : 1]>'
+        " g (float[2] a, float[3] b) => (c, float[1, n] e) { %s }"
+    )
+    for infer in (onnx.shape_inference.infer_shapes, infer_shapes):
+        infer(parser.parse_model(text % f"c = {unknown}(a) {wrong}"), strict_mode=True)
+        with pytest.raises(onnx.shape_inference.InferenceError):
+            infer(parser.parse_model(text % f"{wrong} c = {unknown}(a)"), strict_mode=True)
+
+
+def test_only_what_comes_before_an_unknown_operator_is_told() -> None:
+    model = parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17, "x" : 1]> g (float[2] a, float[3] b) => (c)'
+        " { d = Add(a, b) c = x.Unknown(a) e = Add(a, b) }"
+    )
+    with pytest.raises(onnx.shape_inference.InferenceError, match="Add#0") as raised:
+        infer_shapes(model, strict_mode=True)
+    assert "Add#2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("data_prop", [True, False])
+@pytest.mark.parametrize("opset", [12, 14, 21])
+@pytest.mark.parametrize("target", ["Concat<axis = 0>(n, one, rest)", "Concat<axis = 0>(one, one, rest)"])
+@pytest.mark.parametrize("declared", ["1, n", "n, 2, 24", "1, 1, n"])
+def test_a_declared_shape_is_wrong_where_onnx_says_so(declared: str, target: str, opset: int, data_prop: bool) -> None:
+    model = parser.parse_model(
+        f'<ir_version: 8, opset_import: ["" : {opset}]> g (float[batch, 4, 6] x) => (float[{declared}] y)'
+        "<int64[1] first = {0}, int64[1] one = {1}, int64[1] rest = {24}>"
+        f" {{ sizes = Shape(x) n = Gather(sizes, first) target = {target} y = Reshape(x, target) }}"
+    )
+    raised = []
+    for infer in (onnx.shape_inference.infer_shapes, infer_shapes):
+        try:
+            infer(model, strict_mode=True, data_prop=data_prop)
+        except onnx.shape_inference.InferenceError:
+            raised.append(infer)
+    assert len(raised) in (0, 2), raised
 
 
 @pytest.mark.parametrize(
