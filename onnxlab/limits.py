@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from onnxlab.errors import LimitError, RunStopped
+from onnxlab.forking import fork_safe
 
 if TYPE_CHECKING:
     from onnxlab.shapes import Dim, Fact
@@ -122,7 +123,7 @@ def format_bytes(nbytes: int) -> str:
     return f"{size:,.1f} PB"
 
 
-_memory_lock = threading.Lock()
+_memory_lock = fork_safe(threading.Lock())
 _memory_read: tuple[float, int] = (float("-inf"), 0)
 
 

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from onnxlab import choices
+from onnxlab.forking import fork_safe
 
 Option = Literal["single", "optional", "variadic"]
 
@@ -103,7 +104,7 @@ def _formal(formals: tuple[FormalParameter, ...], slot: int) -> FormalParameter 
 
 
 _NEWEST = (1 << 31) - 1
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 _custom: dict[tuple[str, str], dict[int, Schema]] = {}
 _ranges: dict[str, tuple[int, int]] = {}
 _standard: dict[tuple[str, str, int], Schema] = {}

@@ -16,6 +16,7 @@ PACKAGE = Path(onnxlab.__file__).parent
 
 # From the bottom up: each may import those before it.
 LAYERS = [
+    "forking",
     "errors",
     "dtypes",
     "shapes",

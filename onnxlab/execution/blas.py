@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from onnxlab.forking import fork_safe
+
 MULTIPLYING = frozenset((
     "activation", "attention", "contrib", "contrib_attention", "contrib_decoding", "contrib_experts",
     "contrib_gates", "contrib_general", "contrib_images", "contrib_integers", "contrib_quantized", "control",
@@ -22,7 +24,7 @@ MULTIPLYING = frozenset((
 ))  # fmt: skip
 """Modules of onnxlab.ops with kernels that multiply matrices, or run bodies, which may."""
 
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 _active: dict[object, int] = {}  # threads that the runs under way ask for
 _before: list[int] = []  # of each library, to put back
 

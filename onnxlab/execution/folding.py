@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from onnxlab.execution.program import Instruction, Program, Row
+from onnxlab.forking import fork_safe
 from onnxlab.limits import available_memory
 from onnxlab.ops.prepared import mark_constant
 
@@ -48,7 +49,7 @@ class Folder:
 
     def __init__(self, budget: int | None = None) -> None:
         self._budget = budget
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._next = 1
         self._arrays: dict[int, tuple[weakref.ref[Any], int]] = {}
         self._calls: dict[tuple[Any, ...], tuple[int, Any]] = {}

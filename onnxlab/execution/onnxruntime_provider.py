@@ -18,6 +18,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.provider import Part, PartitionView, SubgraphClaim
+from onnxlab.forking import fork_safe
 from onnxlab.graph import tensors
 from onnxlab.graph.snapshot import AttributeRef, NodeView
 from onnxlab.infer.types import type_of_fact
@@ -31,7 +32,7 @@ _PLAIN = frozenset(
      dtypes.INT64, dtypes.UINT8, dtypes.UINT16, dtypes.UINT32, dtypes.UINT64)
 )  # fmt: skip
 _probed: dict[tuple[Any, ...], str] = {}  # (operator, version, input types): why not, "" where it is fine
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 
 
 class OnnxRuntimeProvider:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.dependents import Dependents
+from onnxlab.forking import fork_safe
 from onnxlab.graph.collecting import about_to_hold
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
@@ -75,7 +76,7 @@ class ValueStore:
     def __init__(self, graph: ModelGraph, budget: int | None = None) -> None:
         self._graph = graph
         self._budget = budget
-        self._lock = threading.RLock()
+        self._lock = fork_safe(threading.RLock())
         self._state = State()
         self._edited: set[int] = set()  # nodes of the main graph; -1 for "all"
         self._changed: set[int] = set()  # values with another initializer or maker

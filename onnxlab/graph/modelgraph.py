@@ -15,6 +15,7 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
+from onnxlab.forking import fork_safe
 from onnxlab.graph import names, tensors
 from onnxlab.graph.changes import Change, Target
 from onnxlab.graph.collecting import no_collection
@@ -63,7 +64,7 @@ class ModelGraph:
     def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None, *, shared: bool = True) -> None:
         self.header = proto
         self.base_dir = base_dir
-        self.lock = threading.RLock()
+        self.lock = fork_safe(threading.RLock())
         self.version = 0
         with no_collection():
             self.index = self.index_type(proto)

@@ -12,9 +12,11 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from onnxlab.forking import fork_safe
+
 T = TypeVar("T")
 
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 _constants: dict[int, weakref.ref[Any]] = {}
 _made: dict[int, dict[tuple[Any, ...], Any]] = {}  # by id of the first constant
 

@@ -34,6 +34,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, TypeVar
 
 from onnxlab import schemas
+from onnxlab.forking import fork_safe
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -115,7 +116,7 @@ _kernels: Final = _Table[Kernel]()
 _rules: Final = _Table[Rule]()
 _custom_kernels: Final = _Table[Kernel]()
 _custom_rules: Final = _Table[Rule]()
-_load_lock: Final = threading.RLock()
+_load_lock: Final = fork_safe(threading.RLock())
 _loaded = False
 _generation = 0
 

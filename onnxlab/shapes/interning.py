@@ -7,6 +7,8 @@ from collections.abc import Hashable
 from typing import Any
 from weakref import ref
 
+from onnxlab.forking import fork_safe
+
 
 class _Kept(ref[Any]):
     """A weak reference that tells for which key it stands in its table."""
@@ -23,7 +25,8 @@ class Interned(dict[Hashable, Any]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._lock = threading.RLock()  # an object may die, and `_forget` be called, while its own thread holds it
+        # an object may die, and `_forget` be called, while its own thread holds it
+        self._lock = fork_safe(threading.RLock())
         self._died = self._forget  # one method object for all references
 
     def keep(self, key: Hashable, made: Any) -> Any:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from onnxlab.execution.compiled.compiling import ENTRY
+from onnxlab.forking import fork_safe
 
-_lock = threading.Lock()
+_lock = fork_safe(threading.Lock())
 _loader: Any = None
 _numbers = itertools.count()  # of libraries, whose names are not used again
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.resuming import Pasts
 from onnxlab.execution.compiled.views import Array, View, constant_view
+from onnxlab.forking import fork_safe
 from onnxlab.graph.snapshot import NodeView
 
 Key = tuple[object, ...]
@@ -162,7 +163,7 @@ class Shelf:
     """The tapes (see `tapes`) of the plans that were made last: each belongs to one binder at a time."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._kept: list[tuple[object, Mapping[object, Any]]] = []
 
     def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:

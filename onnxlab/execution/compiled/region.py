@@ -5,6 +5,7 @@ What cannot be bound never fails a run: the region goes around it (see `detours`
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -25,6 +26,7 @@ from onnxlab.execution.compiled.short import ShortPlan, short_plan
 from onnxlab.execution.compiled.views import Array, plain
 from onnxlab.execution.executor import NodeContext, ProgramBody
 from onnxlab.execution.provider import Part, Step
+from onnxlab.forking import fork_safe
 from onnxlab.graph.snapshot import NodeView
 
 _PLANS = 8
@@ -89,8 +91,8 @@ class Region:
         self._valued: tuple[int, ...] = ()
         self._made: OrderedDict[Any, int] = OrderedDict()
         self._waiting = Detour(fallback, None, "kernels are not ready yet")
-        self._lock = threading.Lock()
-        self._under_way: set[Any] = set()
+        self._lock = fork_safe(threading.Lock())
+        self._under_way: set[Any] = set()  # by process: a forked child has no thread that would come to it
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
         plan = self._plan(arrays)
@@ -188,7 +190,7 @@ class Region:
 
     def _bind_later(self, arrays: Sequence[Array]) -> None:
         """Bind in the background, which compiles what is missing."""
-        key = self._key(arrays)
+        key = os.getpid(), self._key(arrays)
         if key in self._under_way:
             return
         self._under_way.add(key)

@@ -20,6 +20,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.views import Array, Buffer
 from onnxlab.execution.store import same
+from onnxlab.forking import fork_safe
 
 if TYPE_CHECKING:
     from onnxlab.execution.compiled.plan import Plan
@@ -214,7 +215,7 @@ class Pasts:
     """The last runs of the regions of a provider."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._kept: OrderedDict[object, Past] = OrderedDict()
 
     def course(self, about: object, plan: Plan, inputs: Sequence[Array]) -> Course | None:

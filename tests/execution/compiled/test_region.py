@@ -1,11 +1,13 @@
 """Regions as wholes: shapes that change, stopping, threads, the background, the cache, other vector widths."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -13,9 +15,14 @@ import pytest
 from onnxlab.errors import RunStopped
 from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.host import HOSTS, host
+from onnxlab.execution.compiled.region import Region
 from onnxlab.execution.compiled.threads import together
+from onnxlab.execution.numpy_provider import NumpyProvider
+from onnxlab.execution.runner import Runner
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.infer.engine import Inference
 from onnxlab.limits import Limits
-from tests.execution.compiled.regions import Both, Recipe, assert_close, check
+from tests.execution.compiled.regions import Both, Eager, Recipe, assert_close, check
 
 
 def perceptron(rng, opset=21):
@@ -174,6 +181,44 @@ def test_a_forked_child_runs():
         except BaseException:
             os._exit(2)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_binds_what_its_parent_was_binding(monkeypatch):
+    """Which held the region's lock, and the graph's, in a thread that the child does not have."""
+    model, x = perceptron(np.random.default_rng(6))
+    graph = ModelGraph(model)
+    runner = Runner(graph, Inference(graph).fact, [Eager(background=True), NumpyProvider()])
+    begun, may_go_on, bind = threading.Event(), threading.Event(), Region._bind
+
+    def held(*arguments):
+        with graph.lock:
+            begun.set()
+            assert may_go_on.wait(100)
+            return bind(*arguments)
+
+    def runs_compiled():
+        runner.run({"x": x}, keep=False)
+        calls = [each.call for program in runner._programs.compiled[1].values() for each in program.instructions]
+        return any(isinstance(call, Region) and call._plans for call in calls)
+
+    monkeypatch.setattr(Region, "_bind", held)
+    assert not runs_compiled()  # asks for the program
+    assert background.wait(100)
+    assert not runs_compiled()  # asks for the plan
+    assert begun.wait(100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, which is the point
+        child = os.fork()
+    if child == 0:
+        monkeypatch.undo()
+        signal.alarm(100)  # ends it, should it wait for ever
+        while not runs_compiled():
+            background.wait()
+        os._exit(0)
+    may_go_on.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert background.wait(100)
 
 
 def test_the_budget_is_kept():
