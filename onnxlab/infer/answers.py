@@ -36,14 +36,15 @@ class Answers:
 
     def facts(
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
-    ) -> Sequence[Fact]:
+    ) -> tuple[Sequence[Fact], Sequence[Fact] | None]:
         """Facts of the outputs of a node that is no call, from those of its inputs; `problems` is told what is wrong.
 
-        There may be fewer or more than the node has outputs, and with holes (`native.hole`).
+        There may be fewer or more than the node has outputs, and with holes (`native.hole`). Where onnx may fill those,
+        see `completed`, what it said comes second, empty where it was not asked; None where it has no say.
         """
         schema = operator.schema
         if schema is None and operator.rule is None:
-            return self._unknown_operator(node, operator, problems)
+            return self._unknown_operator(node, operator, problems), None
         if schema is not None:
             if operator.arity is None:
                 operator.faults = checks.attribute_problems(schema, operator.attributes)
@@ -52,11 +53,11 @@ class Answers:
             if operator.arity:
                 problems.append(operator.arity)
             if operator.arity or operator.faults:
-                return self._despite(node, operator, inputs, problems)
+                return self._despite(node, operator, inputs, problems), None
             if refused := checks.type_problems(schema, inputs):
                 problems.extend(refused)
                 if self._policy.as_onnx and not node.bodies:
-                    return self._despite(node, operator, inputs, problems)
+                    return self._despite(node, operator, inputs, problems), None
         try:
             theirs: Sequence[Fact] = ()
             if self._policy.cross_check and not node.bodies:
@@ -64,15 +65,13 @@ class Answers:
             if problems:
                 inputs = bare(inputs)  # elements of a type that the operator does not take mean nothing to it
             if operator.rule is None:
-                return theirs or self._by_schema(node, operator, inputs, problems)
+                return theirs or self._by_schema(node, operator, inputs, problems), None
             found = self._by_rule(frame, node, operator, inputs, problems)
         except FactError as error:
             if problem := self._problem(error, inputs):
                 problems.append(problem)
-            return checks.output_types(schema, inputs, len(operator.outputs))
-        if self._policy.as_onnx and not node.bodies and any(map(has_holes, found)):
-            return self._completed(node, operator, inputs, found, theirs, problems)
-        return found
+            return checks.output_types(schema, inputs, len(operator.outputs)), None
+        return found, theirs if self._policy.as_onnx and not node.bodies else None
 
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
         """What an exception of a rule tells; nothing where onnx refuses what only lacks a type, unless it is asked."""
@@ -92,7 +91,7 @@ class Answers:
                 problems.append(problem)
         return checks.output_types(operator.schema, inputs, len(operator.outputs))
 
-    def _completed(
+    def completed(
         self,
         node: NodeRecord,
         operator: Operator,
@@ -101,12 +100,15 @@ class Answers:
         theirs: Sequence[Fact],
         problems: list[Problem],
     ) -> Sequence[Fact]:
-        """Our facts with what they leave open filled in from onnx's."""
+        """Our facts with the holes that they have filled in from onnx's."""
+        if not any(map(has_holes, found)):
+            return found
         try:
             theirs = theirs or self._by_schema(node, operator, inputs, problems)
         except FactError:
             return found
-        return [refined(ours, other) for ours, other in zip(found, theirs, strict=False)]
+        both = [refined(ours, other) for ours, other in zip(found, theirs, strict=False)]
+        return [*both, *found[len(both) :]]
 
     def _by_rule(
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]

@@ -232,15 +232,19 @@ class Walker:
         problems: list[Problem] = [] if operator.version else [checks.missing_opset(operator)]
         if node.bodies:
             self._clear_bodies(frame, node)
+        found: Sequence[Fact]
+        theirs: Sequence[Fact] | None = None
         if operator.function:
-            found: Sequence[Fact] = self.calls.infer(frame, node, operator, inputs, problems)
+            found = self.calls.infer(frame, node, operator, inputs, problems)
         else:
-            found = self.answers.facts(frame, node, operator, inputs, problems)
+            found, theirs = self.answers.facts(frame, node, operator, inputs, problems)
         count = len(operator.outputs)
         if len(found) != count:
             found = [*found[:count], *[UNKNOWN] * (count - len(found))]
         if all(map(is_plain, found)):
             return Outcome(tuple(found), False, tuple(problems))
+        if theirs is not None:
+            found = self.answers.completed(node, operator, inputs, found, theirs, problems)
         facts = tuple([fact if fact in inputs else bounded(fact, slot, problems) for slot, fact in enumerate(found)])
         holes = any(map(has_holes, facts))
         return Outcome(facts, holes, tuple(problems))
