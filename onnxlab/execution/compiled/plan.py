@@ -199,16 +199,17 @@ class PlanBuilder:
         """The steps of the plan; `sizes` are of the pieces' rows, then of their tables, in the plan's table."""
         own: list[tuple[object, int]] = []
         numbers, first = [], 0
-        for piece in self._pieces:
+        for piece in paced(self._pieces):
             numbers.append(len(own))  # a piece without records is the next one's
             if piece.kernels:
                 own.append((piece.token, first))
             first += len(piece.kernels)
-        tables = [number for number, piece in zip(numbers, self._pieces, strict=True) for _ in piece.flat()[1:]]
-        spans = [(buffer.offset, buffer.nbytes, buffer.first, buffer.last) for buffer in alive]
+        placed = paced(zip(numbers, self._pieces, strict=True))
+        tables = [number for number, piece in placed for _ in piece.flat()[1:]]
+        spans = [(buffer.offset, buffer.nbytes, buffer.first, buffer.last) for buffer in paced(alive)]
         return Trace(
-            tuple(token for token, _ in own),
-            np.array([*(record for _, record in own), first]),
+            tuple(token for token, _ in paced(own)),
+            np.array([*(record for _, record in paced(own)), first]),
             np.cumsum([0, *sizes[:-1]]),
             np.array([*numbers, *tables]),
             tuple(alive),
@@ -285,8 +286,8 @@ class _Linked:
 
 def _lay_out(buffers: list[Buffer]) -> int:
     """Give each buffer a place in the arena; its size. An edit mostly leaves sizes and uses as they were."""
-    offsets, total = _places(tuple((buffer.nbytes, buffer.first, buffer.last) for buffer in buffers))
-    for buffer, offset in zip(buffers, offsets, strict=True):
+    offsets, total = _places(tuple((buffer.nbytes, buffer.first, buffer.last) for buffer in paced(buffers)))
+    for buffer, offset in paced(zip(buffers, offsets, strict=True)):
         buffer.offset = offset
     return total
 
