@@ -40,13 +40,14 @@ def reshape(data: Array, shape: Array, allowzero: int = 0) -> Array:
     if shape.ndim != 1:
         raise ValueError(f"shape has {shape.ndim} axes: expected a vector")
     dims = shape.tolist()
+    if 0 in dims and not allowzero:
+        try:
+            dims = [dim or data.shape[axis] for axis, dim in enumerate(dims)]
+        except IndexError:
+            raise ValueError(f"shape {dims} copies a dimension that data of shape {data.shape} has not got") from None
     if dims and min(dims) < -1:  # NumPy takes any number below 0 for −1
         raise ValueError(f"shape {dims} holds {min(dims)}: expected sizes of 0 and more, and one −1 at most")
-    if not allowzero and 0 in dims:
-        if len(dims) > data.ndim and any(dim == 0 for dim in dims[data.ndim :]):
-            raise ValueError(f"shape {dims} copies a dimension that data of shape {data.shape} has not got")
-        dims = [old if new == 0 else new for new, old in zip(dims, (*data.shape, *dims[data.ndim :]), strict=False)]
-    if -1 in dims and data.size == 0:
+    if not data.size and -1 in dims:
         known = prod(dim for dim in dims if dim != -1)
         dims = [0 if dim == -1 and known else dim for dim in dims]
     try:
