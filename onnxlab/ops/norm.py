@@ -147,19 +147,25 @@ def _batch_normalization_1_into(
 
 
 def standardise(
-    rows: Array, epsilon: float, centre: bool = True, factors: Array | None = None, terms: Array | None = None
+    rows: Array,
+    epsilon: float,
+    centre: bool = True,
+    factors: Array | None = None,
+    terms: Array | None = None,
+    out: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """Bring every row of a float matrix to mean 0 and variance 1.
 
     Args:
         centre: without it rows are only divided by their root mean square.
         factors, terms: [columns], by which the result is scaled and shifted.
+        out: a matrix to write to.
 
     Returns:
-        (a new matrix, means [rows], 1/√(var + epsilon) [rows])
+        (`out` or a new matrix, means [rows], 1/√(var + epsilon) [rows])
     """
     count, width = rows.shape
-    y = np.empty((count, width), rows.dtype)
+    y = np.empty((count, width), rows.dtype) if out is None else out
     means, inverse = (np.empty if centre else np.zeros)(count, rows.dtype), np.empty(count, rows.dtype)
     step = max(1, 2 * BLOCK // max(1, width))
     if count <= step:
@@ -208,8 +214,9 @@ def layer_norm(
     lead, columns = x.shape[:axis], x.shape[axis:]
     factors = None if scale is None else _whole(scale, columns, x.dtype)
     terms = None if bias is None or (factors is None and scale is not None) else _whole(bias, columns, x.dtype)
-    y, means, inverse = standardise(x.reshape(prod(lead), prod(columns)), epsilon, centre, factors, terms)
-    y = y.reshape(x.shape)
+    y, width = np.empty(x.shape, x.dtype), prod(columns)  # no view of a matrix: its buffer may be used again
+    rows = x.reshape(prod(lead), width)
+    _, means, inverse = standardise(rows, epsilon, centre, factors, terms, y.reshape(rows.shape))
     if scale is not None and factors is None:
         np.multiply(y, scale, out=y)
     if bias is not None and terms is None:
