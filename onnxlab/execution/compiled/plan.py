@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from ctypes import c_size_t
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -483,9 +483,9 @@ class Plan:
             if course is not None:
                 course.passed(last, frame.arena, outputs)
 
-    @property
+    @cached_property
     def constants_nbytes(self) -> int:
-        """Bytes of the arrays that it has addresses of."""
+        """Bytes of the arrays that it has addresses of; others in their place are as large."""
         return sum({id(array): array.nbytes for array in self._kept}.values())
 
     def exchanged(self, pairs: Iterable[tuple[Array, Array]]) -> Plan:
@@ -495,8 +495,10 @@ class Plan:
         """
         made = copy(self)
         made._idle = []
-        made.template = self.template.copy()
         moved = {address(old): new for old, new in pairs}
+        if not moved:
+            return made
+        made.template = self.template.copy()
         for old, new in moved.items():
             made.template[self._constants.get(old, [])] += address(new) - old
         if self.trace is not None:
