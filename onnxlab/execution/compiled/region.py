@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ _PLANS = 8
 """Plans kept per region."""
 _MISSES = 64
 """Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for these."""
+_QUICKLY = 20e-3
+"""Seconds of the processor that a plan for other shapes may always take while somebody waits for it."""
 _UNCOUNTED = 1 << 16
 """Bytes that no budget counts, as in the executor."""
 _LARGEST = 1 << 28
@@ -92,6 +95,7 @@ class Region:
         self._made: OrderedDict[Any, int] = OrderedDict()
         self._waiting = Detour(fallback, None, "kernels are not ready yet")
         self._lock = fork_safe(threading.Lock())
+        self._took = self._instead = 0.0  # seconds of the last plan that was made from nothing, and of NumPy's last run
         self._under_way: set[Any] = set()  # by process: a forked child has no thread that would come to it
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
@@ -102,11 +106,13 @@ class Region:
                 return self._run(plan, plain(arrays), context)
             except IndexError:  # NumPy says at which node
                 plan = None
+        began = thread_time()
         with np.errstate(all="ignore"):
             results = context.call(self._fallback if plan is None else plan.body, arrays)
         if plan is None:
             return results
         if plan is self._waiting:  # not before: the first run is not to share its processor with a compiler
+            self._instead = thread_time() - began
             self._bind_later(arrays)
         else:
             plan.proved()
@@ -178,8 +184,10 @@ class Region:
         return self._bound_now(arrays) or self._waiting
 
     def _bound_now(self, arrays: Sequence[Array]) -> Plan | Detour | None:
-        """The plan where it is made at once: kernels are there, and constants of this model were packed before."""
-        if not (self._plans or self._packed.shares) or not engine.is_ready() or not self._lock.acquire(blocking=False):
+        """The plan where it is made at once: kernels are there, constants were packed, NumPy would take as long."""
+        if self._took > max(_QUICKLY, self._instead) or not (self._plans or self._packed.shares):
+            return None
+        if not engine.is_ready() or not self._lock.acquire(blocking=False):
             return None
         try:
             return self._bind(arrays, engine.ready_address)
@@ -245,9 +253,10 @@ class Region:
             address_of is engine.address_of,
             before,
         )
-        tapes = before
+        tapes, began = before, thread_time()
         try:
             plan = self._lowered(binder, key, address_of)
+            self._took = thread_time() - began
             tapes = binder.tapes.made if isinstance(plan, Plan) else before
         finally:
             shelf.put(about, tapes)

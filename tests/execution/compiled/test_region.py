@@ -73,6 +73,23 @@ def test_numpy_answers_while_kernels_compile():
     assert [type(plan).__name__ for plan in region._plans.values()] == ["Plan"]
 
 
+def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
+    model, x = perceptron(np.random.default_rng(2))
+    both, threads, bind = Both(model, background=True), [], Region._bind
+    monkeypatch.setattr(Region, "_bind", lambda *given: threads.append(threading.current_thread()) or bind(*given))
+    for took, batch in ((0.0, 1), (0.0, 2), (100.0, 3), (0.0, 4)):
+        for region in both.regions() if batch > 1 else ():
+            region._took = took
+        for _ in range(3 if batch == 1 else 1):
+            ours, theirs = both.run({"x": x[:1].repeat(batch, 0)})
+            assert background.wait(120)
+            for name in theirs:
+                assert_close(ours[name], theirs[name], 2e-6)
+    here = threading.current_thread()
+    assert [thread is here for thread in threads] == [False, True, False, True]
+    assert [type(plan).__name__ for plan in both.regions()[0]._plans.values()] == ["Plan"] * 4
+
+
 def test_claiming_imports_no_numba():
     script = (
         "import sys, numpy as np\n"
