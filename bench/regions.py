@@ -26,6 +26,7 @@ from onnxlab.execution.runner import Runner
 from tests.corpus import inputs, path
 from tests.execution.compiled.backend import REACHED, failures
 from tests.execution.compiled.test_random_regions import check_drawing
+from tests.execution.compiled.test_resuming import noting_everything, resumed
 
 Feeds = dict[str, Any]
 _DRAWN = 5000
@@ -39,6 +40,7 @@ def rows() -> Iterator[Line]:
     yield cycles()
     yield backend_cases()
     yield drawn_regions()
+    yield drawn_edits()
 
 
 def hot(model: onnxlab.Model, threads: int = 1, precise: bool = False) -> Runner:
@@ -95,6 +97,19 @@ def cycles(count: int = 1000) -> Line:
     gc.collect()
     grown = (_resident() - before) / 1e6
     return Figure(f"{count} times created, run and dropped: memory grows by", grown, "MB", at_most=20)
+
+
+def drawn_edits(first: int = 0, last: int = _DRAWN // 10) -> Line:
+    """Edits of constants in random regions, each followed by a run that goes on from what the run before noted."""
+    wrong, later = [], 0
+    with noting_everything():
+        for seed in range(first, last):
+            try:
+                later += resumed(seed)  # type: ignore[no-untyped-call]
+            except Exception:  # whatever happened, the run was not right
+                wrong.append(seed)
+    note = f"of {last - first}, {later} runs begun late" + "".join(f"; {seed}" for seed in wrong)
+    return Figure("random regions with edits that differ from a fresh provider's", len(wrong), at_most=0, note=note)
 
 
 def _resident() -> int:

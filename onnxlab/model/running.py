@@ -57,8 +57,9 @@ class Running(Editing, Saving):
             progress: called with (nodes done, nodes in all, label of the node); True draws a bar in the terminal for
                 what takes longer than a second.
             providers: who runs it, in order of preference, as `["numba", "numpy"]`. Numba's kernels compile in the
-                background while NumPy answers. Parts then run as wholes: values in between are not kept. Default:
-                NumPy, node by node, which keeps all values.
+                background while NumPy answers. Parts then run as wholes: values in between are not kept, but after an
+                edit, with the same inputs, Numba's begin where it matters. Default: NumPy, node by node, which keeps
+                all values.
             threads: of a run with `providers`.
             seed: of random operators that have none of their own.
 

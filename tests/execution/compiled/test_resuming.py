@@ -1,6 +1,7 @@
 """Runs after edits that begin with what the run before noted: bit by bit what a fresh provider gives."""
 
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -22,15 +23,21 @@ from tests.execution.compiled.test_renewal import WEIGHTS, network
 begun = []  # records that runs which note themselves began with
 
 
-@pytest.fixture(scope="module", autouse=True)
-def note_short_runs_too():
-    """Everything is worth it, every step may be noted."""
+@contextmanager
+def noting_everything():
+    """Every run is worth it, before every step a state may be noted."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resuming, "_WORTH", 0)
         patch.setattr(resuming, "_SPANS", 1000)
         patch.setattr(resuming, "_SHARE", 1e9)
         before = resuming.Course.begin
         patch.setattr(resuming.Course, "begin", lambda self, *args: (begun.append(self.first), before(self, *args))[1])
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_runs_too():
+    with noting_everything():
         yield
 
 
