@@ -284,8 +284,9 @@ def clip_1(
     return clip(x, low, high)
 
 
-_LEAST, _MOST = exp(-60), exp(60)
-"""Sums of a row of exponentials that are far from underflow and overflow in float32: what it lost does not count."""
+_FAR = exp(80)
+"""Squares of sums of exponentials, and of their reciprocals, below which underflow and overflow are far in float32:
+what a row lost does not count."""
 
 
 @lru_cache(maxsize=64)
@@ -306,10 +307,11 @@ def softmax_rows(x: Array, y: Array, apart: bool = False) -> None:
         source, result = x[start : start + rows], y[start : start + rows]
         block = result if powers is None else powers[: len(source)]
         scale = np.dot(np.exp(source, out=block), ones)
-        if not (np.minimum.reduce(scale) > _LEAST and np.maximum.reduce(scale) < _MOST):  # nor where there is a NaN
+        factors = np.reciprocal(scale)
+        if not (np.dot(scale, scale) < _FAR and np.dot(factors, factors) < _FAR):  # nor where there is a NaN
             np.subtract(source, np.maximum.reduce(source, axis=-1, keepdims=True), out=block)
-            scale = np.exp(block, out=block) @ ones
-        np.multiply(block, np.reciprocal(scale, out=scale)[:, None], out=result)
+            factors = np.reciprocal(np.exp(block, out=block) @ ones)
+        np.multiply(block, factors[:, None], out=result)
 
 
 @kernel("Softmax", since=13)
