@@ -63,6 +63,7 @@ class Edited:
         fresh = self.fresh()
         for name, array in self.pins.items():
             fresh.pin(name, array)
+        assert str(self.runner.partition()) == str(fresh.partition()), "what was judged before the edit still holds"
         theirs = fresh.run(self.feeds, keep=False)
         assert not begun, "a fresh provider has no run to go on from"
         for name, array in theirs.items():
@@ -115,6 +116,7 @@ EDITS = st.one_of(
     st.tuples(st.just("weigh"), st.sampled_from((*WEIGHTS, "bias", "scale", "shift", "row"))),
     st.tuples(st.just("alpha"), st.sampled_from(("LeakyRelu", "Gemm"))),
     st.tuples(st.just("rewire"), st.just("")),
+    st.tuples(st.just("retype"), st.sampled_from((np.float16, np.float32, np.float64, np.int8, np.int64))),
     st.tuples(st.just("bypass"), st.sampled_from(("Relu", "LeakyRelu"))),
     st.tuples(st.sampled_from(("undo", "redo")), st.just("")),
 )
@@ -126,6 +128,9 @@ def edit(edited, kind, what, rng):
         edited.weigh(what, rng)
     elif kind == "alpha" and edited.node(what) is not None:
         edits.set_attribute(edited.graph, edited.node(what), "alpha", float(rng.uniform(0.1, 0.9)))
+    elif kind == "retype":  # what is cast to float32
+        value = next(value for value in edited.graph.values.values() if value.name == "half")
+        edits.set_initializer(edited.graph, value, (rng.standard_normal((24, 24)) * 3).astype(what))
     elif kind == "rewire":  # the joined products change places
         met = edited.node("Mul")
         edits.set_inputs(edited.graph, met, [edited.graph.values[value].name for value in reversed(met.inputs)])
