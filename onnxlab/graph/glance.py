@@ -6,6 +6,7 @@ left of a node without names says whether it may have bodies, and serves inferen
 
 from __future__ import annotations
 
+import re
 import threading
 from functools import partial
 from typing import Any
@@ -57,8 +58,7 @@ class GlanceIndex(Index):
     Attributes:
         size: bytes of the serialised model.
         signatures: by node id, of nodes that read something, with notes; not of large ones.
-        constants: by id of a Constant that has its tensor in its one attribute `value` and nothing else: bytes, and
-            where in them the serialised tensor begins and ends.
+        constants: by id of a Constant that has a tensor and nothing else, its beginning; see `wire.constant`.
         attributes: by node id, of other nodes that read nothing. As the nodes were met, all three.
     """
 
@@ -68,7 +68,7 @@ class GlanceIndex(Index):
         self._model = proto.SerializeToString() if data is None else data
         self.size = len(self._model)
         self.signatures: dict[int, bytes] = {}
-        self.constants: dict[int, tuple[bytes, int, int]] = {}
+        self.constants: dict[int, re.Match[bytes]] = {}
         self.attributes: dict[int, list[onnx.AttributeProto]] = {}
         self._bodiless: set[bytes] = set()
         self._left: list[tuple[NodeRecord, bool]] = []
@@ -151,8 +151,8 @@ class GlanceIndex(Index):
     def _read(self, node: NodeRecord, data: bytes, at: int, end: int) -> bool:
         """Read what a new node does, from its signature; True where it may have bodies."""
         if not node.inputs:
-            if (tensor := wire.constant(data, at, end)) is not None:
-                self.constants[node.id] = (data, *tensor)
+            if (constant := wire.constant(data, at, end)) is not None:
+                self.constants[node.id] = constant
                 return False
             found = self.attributes[node.id] = node.proto.attribute[:]
             return not _have_no_graphs(found)

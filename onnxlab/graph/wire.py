@@ -5,6 +5,7 @@ Fields of a message that protobuf wrote come in the order of their numbers, unkn
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -95,20 +96,24 @@ def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
         at = stop
 
 
-_CONSTANT = b"\x22\x08Constant\x2a"
-_VALUE = b"\x0a\x05value\x2a"
-_TENSOR = b"\xa0\x01\x04"
+_CONSTANT = re.compile(
+    rb"\x22\x08Constant\x2a[\x80-\xff]*[\0-\x7f]\x0a\x05value\x2a([\x80-\xff]*[\0-\x7f])"
+    rb"((?:\x08[\x80-\xff]*[\0-\x7f])*)\x10([\0-\x7f])"
+)
+"""op_type, attribute, its name and its tensor, of that (1) the size, (2) the field dims and (3) data_type."""
+
+TENSOR = b"\xa0\x01\x04"
+"""How an attribute with a tensor ends: with its type."""
 
 
-def constant(data: bytes, at: int, end: int) -> tuple[int, int] | None:
-    """Where the tensor of a Constant begins and ends; None for a node that is, or has, anything else.
+def constant(data: bytes, at: int, end: int) -> re.Match[bytes] | None:
+    """The beginning of a Constant that has its tensor in its one attribute `value` and nothing else, else None.
 
-    `at` and `end` are those of its signature: the operator, one attribute with a name, a tensor and a type.
+    `at` and `end` are those of its signature; the groups of the match are (2) the tensor's dims, serialised, and (3)
+    its element type. The rest of the tensor follows, then TENSOR up to the `endpos` of the match.
     """
-    if not data.startswith(_CONSTANT, at):
+    found = _CONSTANT.match(data, at, end)
+    if found is None:
         return None
-    start, stop = extent(data, at + len(_CONSTANT) - 1)
-    if stop != end or not data.startswith(_VALUE, start):
-        return None
-    start, stop = extent(data, start + len(_VALUE) - 1)
-    return (start, stop) if data[stop:end] == _TENSOR else None
+    size, start = varint(data, found.start(1))
+    return found if data[start + size : end] == TENSOR else None

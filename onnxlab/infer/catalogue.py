@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from weakref import proxy
 
 import onnx
@@ -18,7 +19,7 @@ from onnxlab.infer.frame import Frame
 from onnxlab.infer.operators import Operator, Problem
 from onnxlab.infer.policy import Policy
 from onnxlab.infer.sources import Sources
-from onnxlab.infer.stored import fact_of_serialised
+from onnxlab.infer.stored import fact_of_constant
 from onnxlab.infer.symbols import declared_token
 from onnxlab.shapes import UNKNOWN, Fact
 
@@ -73,7 +74,7 @@ class Catalogue:
         self._roots: dict[int, int] = {}
         self._tables: dict[int, known.Table] = {}
         self._signatures: dict[int, bytes] = graph.met.signatures if isinstance(graph, Glance) else {}
-        self._constants: dict[int, tuple[bytes, int, int]] = graph.met.constants if isinstance(graph, Glance) else {}
+        self._constants: dict[int, re.Match[bytes]] = graph.met.constants if isinstance(graph, Glance) else {}
         self._met: dict[int, list[onnx.AttributeProto]] = graph.met.attributes if isinstance(graph, Glance) else {}
 
     def forget_node(self, node: int) -> None:
@@ -121,8 +122,8 @@ class Catalogue:
         if given is not None and not (self._functions or self._annotated) and frame.call is None:
             operator = self.by_node[node.id] = self._operator(node, None, given, 0)  # which reads no message
             return operator
-        place = self._constants.get(node.id)
-        if place is not None and not self._functions and (fact := fact_of_serialised(*place)) is not None:
+        constant = self._constants.get(node.id)
+        if constant is not None and not self._functions and (fact := fact_of_constant(constant)) is not None:
             self.by_node[node.id] = fact
             return fact
         if self._bound and (bound := self._bound.get(node.id, {}).get(frame.attribute_key)) is not None:

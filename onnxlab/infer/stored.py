@@ -1,18 +1,18 @@
-"""Facts of stored tensors from their serialised bytes, without a message: the same as `types.fact_of_tensor` gives."""
+"""Facts of Constants from their serialised bytes, without a message: the same as `types.fact_of_tensor` gives."""
 
 from __future__ import annotations
 
+import re
 from math import prod
 
 import onnx
 
 from onnxlab import dtypes
-from onnxlab.graph.wire import VARINT, extent, varint
+from onnxlab.graph.wire import TENSOR, VARINT, extent, varint
 from onnxlab.infer.types import FOLLOWED, WIDTHS, fact_of_items, fact_of_raw
 from onnxlab.shapes import Fact, TensorFact
 
 _FIELDS = {name: field.number << 3 for name, field in onnx.TensorProto.DESCRIPTOR.fields_by_name.items()}
-_DIMS, _DATA_TYPE = _FIELDS["dims"], _FIELDS["data_type"]
 _NAME, _RAW, _INT64 = (_FIELDS[name] | 2 for name in ("name", "raw_data", "int64_data"))
 _TYPED = {dtypes.FLOAT: _FIELDS["float_data"] | 2, dtypes.INT64: _INT64}
 """The fields before the name that hold elements of a type; of floats as in raw_data."""
@@ -20,22 +20,25 @@ _TYPED = {dtypes.FLOAT: _FIELDS["float_data"] | 2, dtypes.INT64: _INT64}
 _SIGN = 1 << 63
 
 
-def fact_of_serialised(data: bytes, at: int, end: int) -> Fact | None:
-    """The fact of the TensorProto between `at` and `end`; None for one of which the message itself has to be asked."""
-    dims = []
-    while at < end and data[at] == _DIMS:
-        dim = data[at + 1]
-        if dim < VARINT:
-            at += 2
-        else:
-            dim, at = varint(data, at + 1)
-        dims.append(dim)
-    if at + 1 >= end or data[at] != _DATA_TYPE or 0 in dims:
-        return None
-    shape, elem_type, count = tuple(dims), data[at + 1], prod(dims)
+def fact_of_constant(found: re.Match[bytes]) -> Fact | None:
+    """The fact of a Constant's output from what `wire.constant` found; None where the message has to be asked."""
+    dims, elem_type = found[2], found[3][0]
+    shape = tuple(dims[1::2]) if dims.isascii() else _shape(dims)  # of one byte each
+    count = prod(shape)
     if count > FOLLOWED.get(elem_type, -1):
-        return TensorFact(elem_type, shape) if 0 < elem_type < VARINT and max(shape, default=0) < _SIGN else None
-    return _followed(data, at + 2, end, elem_type, shape, count)
+        return TensorFact(elem_type, shape) if elem_type and max(shape, default=0) < _SIGN else None
+    if 0 in shape:
+        return None
+    return _followed(found.string, found.end(), found.endpos - len(TENSOR), elem_type, shape, count)
+
+
+def _shape(dims: bytes) -> tuple[int, ...]:
+    """The numbers of the serialised field `dims`; those below 0 are too great."""
+    shape, at = [], 0
+    while at < len(dims):
+        dim, at = varint(dims, at + 1)
+        shape.append(dim)
+    return tuple(shape)
 
 
 def _followed(data: bytes, at: int, end: int, elem_type: int, shape: tuple[int, ...], count: int) -> Fact | None:

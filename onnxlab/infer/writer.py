@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import onnx
@@ -11,8 +12,9 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import Scope
 from onnxlab.infer.encoding import encode, field
 from onnxlab.infer.engine import Inference
-from onnxlab.shapes import UNKNOWN, Expr, Fact, text
+from onnxlab.shapes import UNKNOWN, Expr, Fact
 from onnxlab.shapes.expressions import Atom
+from onnxlab.shapes.notation import Notation
 
 _VALUE_INFO = onnx.GraphProto.DESCRIPTOR.fields_by_name["value_info"].number
 _SHORT = [bytes((_VALUE_INFO << 3 | 2, size)) for size in range(128)]
@@ -26,8 +28,8 @@ class Writer:
     def __init__(self, graph: ModelGraph, inference: Inference) -> None:
         self._graph = graph
         self._facts = dict(inference.facts)  # a look into the live view takes longer
-        self._unknown: dict[Atom, str] = {}
         self._texts: dict[Expr, str] = {}
+        self._notation = Notation(_namer())
         self._types: dict[Fact, bytes] = {}
 
     def write_scope(self, scope: Scope) -> None:
@@ -68,13 +70,8 @@ class Writer:
     def _text(self, dim: Expr) -> str:
         found = self._texts.get(dim)
         if found is None:
-            found = self._texts[dim] = text(dim, self._named)
+            found = self._texts[dim] = self._notation.dim(dim)
         return found
-
-    def _named(self, atom: Atom) -> str:
-        if isinstance(atom.key, str) or atom.definition is not None:
-            return atom.name
-        return self._unknown.setdefault(atom, f"unk__{len(self._unknown)}")
 
     def _refine(self, name: Any, encoded: bytes, declared: dict[str, Any], outputs: dict[str, Any]) -> None:
         info = outputs.get(name) or declared[name]
@@ -96,6 +93,18 @@ class Writer:
             self._merge(getattr(target, str(kind)).elem_type, getattr(found, str(kind)).elem_type)
         elif kind in ("tensor_type", "sparse_tensor_type"):
             _merge_tensor(getattr(target, str(kind)), getattr(found, str(kind)))
+
+
+def _namer() -> Callable[[Atom], str]:
+    """Names of symbols: their own, or numbers for what is unknown. They refer to no Writer: it would not go at once."""
+    unknown: dict[Atom, str] = {}
+
+    def named(atom: Atom) -> str:
+        if isinstance(atom.key, str) or atom.definition is not None:
+            return atom.name
+        return unknown.setdefault(atom, f"unk__{len(unknown)}")
+
+    return named
 
 
 def _merge_tensor(target: Any, found: Any) -> None:

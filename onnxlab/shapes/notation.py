@@ -23,11 +23,11 @@ def text(dim: Dim, name: Name = attrgetter("name")) -> str:
 
     `name` says how to call a symbol, if not by its own name.
     """
-    return _Writer(name).dim(dim) if isinstance(dim, Expr) else str(dim)
+    return Notation(name).dim(dim) if isinstance(dim, Expr) else str(dim)
 
 
-class _Writer:
-    """Writes each atom once, however often it is in the expression."""
+class Notation:
+    """Dims as text, see `text`; each atom is written once, however often it is in them."""
 
     def __init__(self, name: Name) -> None:
         self._name = name

@@ -34,10 +34,11 @@ def test_nodes_are_what_protobuf_reads(protos: list[onnx.NodeProto], noted: bool
     for node, (inputs, outputs, at, end) in zip(graph.node, heads(graph, NODES), strict=True):
         assert (inputs, outputs) == (node.input[:], node.output[:])
         assert data[at:end] == signature(node.SerializeToString(), False)
-        place = wire.constant(data, at, end)
+        found = wire.constant(data, at, end)
         plain = node.op_type == "Constant" and not node.domain and len(node.attribute) == 1 and not noted
-        assert (place is not None) == (plain and node.attribute[0].type == onnx.AttributeProto.TENSOR)
-        assert place is None or data[slice(*place)] == node.attribute[0].t.SerializeToString()
+        assert (found is not None) == (plain and node.attribute[0].type == onnx.AttributeProto.TENSOR)
+        assert found is None or (found[2], found[3], found.endpos) == (b"\x08\x03", b"\x01", end)
+        assert found is None or node.attribute[0].t.SerializeToString() == data[found.start(2) : end - 3]
 
 
 def test_names_need_not_be_utf_8() -> None:

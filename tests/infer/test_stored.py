@@ -1,4 +1,4 @@
-"""Facts of serialised tensors, against those of their messages."""
+"""Facts of serialised Constants, against those of their messages."""
 
 from typing import Any
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
 from onnxlab import dtypes
-from onnxlab.graph import tensors
-from onnxlab.infer.stored import fact_of_serialised
+from onnxlab.graph import tensors, wire
+from onnxlab.infer.stored import fact_of_constant
 from onnxlab.infer.types import fact_of_tensor
 from onnxlab.shapes import Fact
 
@@ -20,8 +20,11 @@ fields = st.sampled_from(["raw_data", "float_data", "int32_data", "int64_data", 
 
 
 def found(tensor: onnx.TensorProto) -> Fact | None:
-    data = b"\x08" + tensor.SerializeToString() + b"\x08\x08"  # which stands somewhere in a message
-    return fact_of_serialised(data, 1, len(data) - 2)
+    node = helper.make_node("Constant", [], ["y"], value=tensor)
+    data = onnx.GraphProto(node=[node], name="g").SerializeToString()
+    ((_, _, at, end),) = wire.heads(data, 0, len(data), wire.tag(onnx.GraphProto, "node"))
+    constant = wire.constant(data, at, end)
+    return None if constant is None else fact_of_constant(constant)
 
 
 @given(shapes, st.sampled_from([*dtypes.ELEM_TYPES, 0, 1000, -1]), st.lists(fields, max_size=3), st.integers(0, 9))
