@@ -237,8 +237,11 @@ def _top_k(ctx: InferContext, attributes: Attributes, x: Fact, k: Dim | None) ->
 
 @rule("NonZero", since=9)
 def non_zero(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
-    """Indices of the elements that are not zero: [rank, how many]."""
-    rank = ctx.symbol(0, 0) if x.shape is None else max(len(x.shape), 1)
+    """Indices of the elements that are not zero: [rank, how many].
+
+    Of a scalar the operator's page says [0, how many], and ONNX Runtime makes [1, how many].
+    """
+    rank = len(x.shape) if x.shape else ctx.symbol(0, 0)
     return TensorFact(dtypes.INT64, (rank, ctx.symbol(0, 1)))
 
 

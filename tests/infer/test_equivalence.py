@@ -132,15 +132,10 @@ class LiveFacts(RuleBasedStateMachine):
         for vid in self.graph.values:
             assert self.known.get(vid, self.inference.fact(0)) is self.inference.fact(vid)
 
-    def is_scalar(self, inputs: list[int]) -> bool:
-        return bool(inputs) and self.inference.fact(inputs[0]).shape == ()
-
     @invariant()
     def onnx_does_not_contradict(self) -> None:
         if any(d.severity == "error" or d.code.startswith("declared-") for d in self.inference.diagnostics):
             return  # behind what is wrong onnx goes on with what is declared
-        if any(node.op_type == "NonZero" and self.is_scalar(node.inputs) for node in self.graph.nodes.values()):
-            return  # of which onnx says that it makes [0, n]; ONNX Runtime makes [1, n]
         bare = onnx.ModelProto()
         bare.CopyFrom(self.graph.proto)
         del bare.graph.value_info[:]

@@ -51,6 +51,7 @@ def floats(*items: float) -> onnx.TensorProto:
         ("GatherND", [(F, ["b", "s", 8]), (I, ["n", 2])], {}, "float32[n,8]"),
         ("TopK", [(F, ["b", 100]), ints(5)], {}, "float32[b,5]"),
         ("NonZero", [(F, ["b", 100])], {}, "int64[2,y0.1]"),
+        ("NonZero", [(F, [])], {}, "int64[y0.0,y0.1]"),
         ("OneHot", [(I, ["b"]), ints(10), floats(0, 1)], {}, "float32[b,10]"),
         ("ReduceMean", [(F, ["b", "s", 8]), ints(-1)], {"keepdims": 0}, "float32[b,s]"),
         ("ArgMax", [(F, ["b", 8])], {"axis": 1, "keepdims": 0}, "int64[b]"),
