@@ -120,19 +120,21 @@ class Region:
 
     def _run(self, plan: Plan, arrays: list[Array], context: NodeContext) -> list[Array]:
         """Run a plan; for the first time, from where it does something else than that of before the last edit."""
-        course, about = None, (self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays))
+        run = partial(plan.run, arrays, self._threads(), engine.interpret, context.check, context.listening)
+        if not plan.new:
+            return run()
+        plan.new = False
         pasts = self._packed.shared.pasts
-        if plan.new:
-            plan.new = False
-            course = pasts.course(about, plan, arrays)
-        if course is not None:
-            try:
-                context.reserve(course.nbytes)
-            except LimitError:  # no room for what only later runs need
-                course = None
-        found = plan.run(arrays, self._threads(), engine.interpret, context.check, context.listening, course)
-        if course is not None:
-            pasts.put(about, plan, course.past())
+        about = self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays)
+        course = pasts.course(about, plan, arrays)
+        if course is None:
+            return run()
+        try:
+            context.reserve(course.nbytes)
+        except LimitError:  # no room for what only later runs need
+            return run()
+        found = run(course)
+        pasts.put(about, plan, course.past())
         return found
 
     def quick(self, *arrays: Any) -> Any:
