@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from onnxlab import dtypes
 from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.detours import around, failure_of
 from onnxlab.execution.compiled.packing import SharedConstants
@@ -207,6 +208,8 @@ class _Claims:
         if node.op_type in ("Shape", "Size"):
             fact = view_fact(self, node.inputs[0])
             return fact is not None
+        if node.op_type == "Cast" and node.attributes.get("to") == dtypes.STRING:
+            return False
         return node.op_type in _KNOWN and all(self.known(name) for name in node.inputs if name)
 
     def _refusal(self, node: NodeView) -> str:

@@ -40,13 +40,13 @@ class Recipe:
         self.nodes[-1].output.extend(f"{first}.{number}" for number in range(1, count))
         return list(self.nodes[-1].output)
 
-    def model(self, *outputs):
+    def model(self, *outputs, infer=True):
         infos = [helper.make_empty_tensor_value_info(name) for name in outputs]
         graph = helper.make_graph(self.nodes, "recipe", self.inputs, infos, self.constants)
         versions = {"": self.opset, "com.microsoft": 1, "ai.onnx.ml": 3}
         opsets = [helper.make_opsetid(*item) for item in versions.items()]
         made = helper.make_model(graph, opset_imports=opsets, ir_version=10)
-        return onnx.shape_inference.infer_shapes(made)
+        return onnx.shape_inference.infer_shapes(made) if infer else made
 
 
 class Both:

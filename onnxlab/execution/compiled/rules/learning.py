@@ -93,10 +93,14 @@ def _nodes(forest: Forest) -> Array:
 
 def _checked(forest: Forest, x: View) -> None:
     """The kernel trusts a forest: its features must be there and as its numbers are, and its trees end."""
+    inner = forest.modes != LEAF
+    for numbers in (forest.roots, forest.true[inner], forest.false[inner]):
+        if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(forest.modes):
+            raise UnbindableError("a node that is not there")
     if forest.votes.dtype != x.dtype:
         raise UnbindableError(f"votes of {forest.votes.dtype}, X of {x.dtype}")
-    inner = forest.modes != LEAF
-    if inner.any() and int(forest.features[inner].max()) >= x.shape[1]:
+    features = forest.features[inner]
+    if features.size and not 0 <= int(features.min()) <= int(features.max()) < x.shape[1]:
         raise UnbindableError("a feature that X does not have")
     try:
         _ = forest.depth

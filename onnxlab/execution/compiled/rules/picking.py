@@ -10,6 +10,7 @@ import numpy as np
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import emit_clear, emit_copy
 from onnxlab.execution.compiled.picking import emit_resample
+from onnxlab.execution.compiled.rules.fitness import axis_of
 from onnxlab.execution.compiled.rules.quantised import DOMAIN, fixed, given, parameters
 from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, dtype_reason, moves, numbers, rule
 from onnxlab.execution.compiled.rules.rotary import gathered
@@ -22,11 +23,6 @@ from onnxlab.ops.quantization import integer_values
 _INTEGERS = (np.dtype(np.int32), np.dtype(np.int64))
 
 
-def _axis_of(node: NodeView, rank: int, name: str = "axis", default: int = 0) -> int:
-    axis: int = node.attributes.get(name, default)
-    return axis + rank if axis < 0 else axis
-
-
 def _gather_accept(node: NodeView, view: Outlook) -> str:
     reason = dtype_reason(node.inputs[1], view, lambda dtype: dtype in _INTEGERS)
     return reason or numbers(node, view)
@@ -36,7 +32,7 @@ def _gather_accept(node: NodeView, view: Outlook) -> str:
 def gather(binder: Binder, node: NodeView) -> None:
     """One index that is known is a view; others are looked up when they are there."""
     x = binder.view(node.inputs[0])
-    axis = _axis_of(node, len(x.shape))
+    axis = axis_of(node, len(x.shape))
     indices = fixed(binder, node.inputs[1])
     if indices is None or indices.size != 1:
         made = gathered(binder, x, axis, binder.view(node.inputs[1]), node.outputs[0])
@@ -143,7 +139,9 @@ def resize_(binder: Binder, node: NodeView) -> None:
     roi, scales, sizes = (binder.known(name) if name else None for name in (*node.inputs[1:], "", "", "")[:3])
     scales, sizes = (None if array is None or not array.size else array for array in (scales, sizes))
     rank = len(x.shape)
-    places = [axis + rank if axis < 0 else axis for axis in found.get("axes") or range(rank)]
+    places = [axis + rank if axis < 0 else axis for axis in found.get("axes", range(rank))]
+    if len(set(places)) < len(places) or any(len(each) != len(places) for each in (scales, sizes) if each is not None):
+        raise UnbindableError(f"axes {places} for the scales or sizes of others")
     policy = found.get("keep_aspect_ratio_policy", "stretch")
     axes = resize.geometry(x.shape, places, scales, sizes, roi, policy)
     coordinates = found.get("coordinate_transformation_mode", "half_pixel")
@@ -221,7 +219,7 @@ def gather_block_quantized(binder: Binder, node: NodeView) -> None:
     bits, block = found.get("bits", 4), found.get("block_size", 128)
     levels, scales = _levels(binder, node, 0, bits), _table(binder, node, 2, lambda array: array.astype(np.float32))
     rank = len(levels.shape)
-    axis, last = _axis_of(node, rank, "gather_axis"), _axis_of(node, rank, "quantize_axis", 1)
+    axis, last = axis_of(node, rank, name="gather_axis"), axis_of(node, rank, 1, name="quantize_axis")
     if last != rank - 1 or axis == last or levels.shape[-1] != scales.shape[-1] * block:
         raise UnbindableError("blocks that are not whole, or not along the last axis")
     indices = binder.view(node.inputs[1])

@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from onnxlab.execution.compiled.binder import Binder
+from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import table
 from onnxlab.execution.compiled.rules.convolution import image, offsets_of, pixels, window_of
@@ -39,6 +39,8 @@ def averaged(binder: Binder, node: NodeView, x: View) -> View:
     counts = np.ones(1)
     for axis in range(len(found.kernel)):
         counts = np.multiply.outer(counts, _counts(found, axis, include))
+    if not counts.all():
+        raise UnbindableError("a window of padding alone")
     return _pooled(binder, x, found, "average_pool", np.tile(counts.reshape(-1), x.shape[0]))
 
 

@@ -62,7 +62,7 @@ def number(binder: Binder, name: str, default: float = 0.0) -> float:
     return float(array.reshape(()))
 
 
-def along(binder: Binder, name: str, rank: int, axis: int) -> Operand:
+def along(binder: Binder, name: str, shape: tuple[int, ...], axis: int) -> Operand:
     """A scale or zero point as an operand: one number, or one for each slice along an axis."""
     array = fixed(binder, name)
     assert array is not None
@@ -70,8 +70,10 @@ def along(binder: Binder, name: str, rank: int, axis: int) -> Operand:
         return float(array.reshape(()))
     if array.ndim != 1:
         raise UnbindableError(f"{name!r} is for blocks")
-    axis += rank if axis < 0 else 0
-    return binder.constant(array.astype(np.float32).reshape(-1, *[1] * (rank - 1 - axis)))
+    axis += len(shape) if axis < 0 else 0
+    if not 0 <= axis < len(shape) or array.size != shape[axis]:
+        raise UnbindableError(f"{name!r} has {array.size} elements for axis {axis} of {shape}")
+    return binder.constant(array.astype(np.float32).reshape(-1, *[1] * (len(shape) - 1 - axis)))
 
 
 def same_zero(binder: Binder, zero: Zero, name: str) -> bool:
@@ -156,7 +158,7 @@ def quantised(binder: Binder, output: str, name: str, scale: str, zero: str, dty
     """Name the quantised value of the floats `name`; a product of integers that waits takes it in."""
     value = binder.value(name)
     shape = tuple(value.shape)
-    step, offset = along(binder, scale, len(shape), axis), along(binder, zero, len(shape), axis) if zero else 0.0
+    step, offset = along(binder, scale, shape, axis), along(binder, zero, shape, axis) if zero else 0.0
     single = isinstance(step, float) and isinstance(offset, float)
     if single and isinstance(value, IntegerProduct) and not value.sums and value.residual is None:
         value.quantise(binder.builder, step, *limits(dtype, int(offset)))  # type: ignore[arg-type]
@@ -201,10 +203,10 @@ rule("DequantizeLinear", domain=DOMAIN, accept=_dequantize_accept)(dequantize_li
 def dequantised(binder: Binder, output: str, name: str, scale: str, zero: str, axis: int = 1) -> None:
     """Name the floats that a quantised value stands for."""
     shape = binder.shape(name)
-    step = along(binder, scale, len(shape), axis)
+    step = along(binder, scale, shape, axis)
     note = binder.levels.get(name)
     if note is None or not same_zero(binder, note.zero, zero):
-        offset = along(binder, zero, len(shape), axis) if zero else 0.0
+        offset = along(binder, zero, shape, axis) if zero else 0.0
         note = Levels(chain("sub", binder.view(name), offset, dtype=np.int16), zero_of(binder, zero), None)
     binder.offer(output, chain("mul", note.value, step))
     if isinstance(step, float):

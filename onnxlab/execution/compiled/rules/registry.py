@@ -10,6 +10,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.binder import Binder
 from onnxlab.execution.compiled.chains import SMALL_FLOATS
+from onnxlab.execution.compiled.rules.fitness import unfit
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.shapes import Fact, TensorFact
 
@@ -118,6 +119,10 @@ def dtype_reason(name: str, view: Outlook, fits: Callable[[np.dtype[np.generic]]
     return "" if fits(fact.dtype) else f"{name!r} is {fact.dtype}"
 
 
+def _fitting(accept: Accept) -> Accept:
+    return lambda node, view: unfit(node) or accept(node, view)
+
+
 def rule(
     *op_types: str, accept: Accept = floats, since: int = 1, weight: int = 1, domain: str = "",
     reads: tuple[int, ...] = (),
@@ -126,7 +131,7 @@ def rule(
 
     def enter(lower: Lower) -> Lower:
         for op_type in op_types:
-            RULES[domain, op_type] = Rule(lower, accept, since, weight, reads)
+            RULES[domain, op_type] = Rule(lower, _fitting(accept), since, weight, reads)
         return lower
 
     return enter

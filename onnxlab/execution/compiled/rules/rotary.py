@@ -100,8 +100,10 @@ def rotary_embedding(binder: Binder, node: NodeView) -> None:
     cos, sin = (binder.floats(name) for name in node.inputs[1:3])
     if given(node, 3):
         cos, sin = (gathered(binder, view, 0, binder.view(node.inputs[3])) for view in (cos, sin))
-    width = found.get("rotary_embedding_dim", 0)
-    x = _rows(binder, node.inputs[0], found.get("num_heads", 0), 2 * cos.shape[-1])
+    width, heads = found.get("rotary_embedding_dim", 0), found.get("num_heads", 0)
+    if width % 2 or not (heads or len(binder.shape(node.inputs[0])) == 4):
+        raise UnbindableError(f"{width} features turned, {heads} heads")
+    x = _rows(binder, node.inputs[0], heads, 2 * cos.shape[-1])
     _put(binder, node, rotated(binder, x, cos, sin, bool(found.get("interleaved", 0)), width or x.shape[3]))
 
 

@@ -10,6 +10,7 @@ from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous
 from onnxlab.execution.compiled.plan import Word
 from onnxlab.execution.compiled.products import bits
+from onnxlab.execution.compiled.rules.fitness import axis_of
 from onnxlab.execution.compiled.rules.patterns import Match
 from onnxlab.execution.compiled.rules.registry import Outlook, floats, rule
 from onnxlab.execution.compiled.views import View, dense
@@ -34,8 +35,7 @@ def softmax_(binder: Binder, node: NodeView) -> None:
     x = binder.floats(node.inputs[0])
     rank = len(x.shape)
     old = node.since_version < 13
-    axis = node.attributes.get("axis", 1 if old else -1)
-    axis += rank if axis < 0 else 0
+    axis = axis_of(node, rank, 1 if old else -1, after=int(old))
     order = list(range(rank))
     if not old and axis != rank - 1:  # the axis to the end, and back by a view
         order.append(order.pop(axis))
@@ -84,8 +84,7 @@ def _parameter(binder: Binder, node: NodeView, slot: int, length: int, shape: tu
 @rule("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization", accept=_one_output, since=0, weight=2)
 def layer_normalization(binder: Binder, node: NodeView) -> None:
     x = binder.contiguous(node.inputs[0])
-    axis = node.attributes.get("axis", -1)
-    axis += len(x.shape) if axis < 0 else 0
+    axis = axis_of(node, len(x.shape), -1)
     length = prod(x.shape[axis:])
     scale = _parameter(binder, node, 1, length, x.shape[axis:])
     bias = _parameter(binder, node, 2, length, x.shape[axis:])

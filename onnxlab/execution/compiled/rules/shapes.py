@@ -10,6 +10,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.execution.compiled.binder import Binder, UnbindableError
 from onnxlab.execution.compiled.moving import contiguous, emit_copy
+from onnxlab.execution.compiled.rules.fitness import axis_of
 from onnxlab.execution.compiled.rules.registry import FLOATS, Outlook, numbers, rule
 from onnxlab.execution.compiled.views import View, channels_last
 from onnxlab.graph.snapshot import NodeView
@@ -36,7 +37,10 @@ def dropout(binder: Binder, node: NodeView) -> None:
 @rule("Transpose", accept=numbers)
 def transpose(binder: Binder, node: NodeView) -> None:
     x = binder.view(node.inputs[0])
-    perm = node.attributes.get("perm") or list(range(len(x.shape)))[::-1]
+    axes = list(range(len(x.shape)))
+    perm = node.attributes.get("perm", axes[::-1])
+    if sorted(perm) != axes:
+        raise UnbindableError(f"perm is {perm} for {len(axes)} axes")
     binder.put(node.outputs[0], x.transposed(perm))
 
 
@@ -68,8 +72,7 @@ def reshape(binder: Binder, node: NodeView) -> None:
 @rule("Flatten", weight=0, accept=numbers)
 def flatten(binder: Binder, node: NodeView) -> None:
     x = binder.view(node.inputs[0])
-    axis = node.attributes.get("axis", 1)
-    axis += len(x.shape) if axis < 0 else 0
+    axis = axis_of(node, len(x.shape), 1, after=1)
     reshape_to(binder, node.outputs[0], x, [prod(x.shape[:axis]), prod(x.shape[axis:])])
 
 
@@ -189,8 +192,7 @@ def slice_(binder: Binder, node: NodeView) -> None:
 @rule("Split", accept=numbers, since=2)
 def split(binder: Binder, node: NodeView) -> None:
     x = binder.view(node.inputs[0])
-    axis = node.attributes.get("axis", 0)
-    axis += len(x.shape) if axis < 0 else 0
+    axis = axis_of(node, len(x.shape))
     sizes = node.attributes.get("split")
     if sizes is None and len(node.inputs) > 1 and node.inputs[1]:
         sizes = binder.integers(node.inputs[1])
@@ -213,8 +215,7 @@ def concat(binder: Binder, node: NodeView) -> None:
     """One place for all, in the order of the first in memory; what waits is made there."""
     names = [name for name in node.inputs if prod(binder.shape(name))]
     shapes = [binder.shape(name) for name in names]
-    axis = node.attributes["axis"]
-    axis += len(shapes[0]) if axis < 0 else 0
+    axis = axis_of(node, len(shapes[0]))
     shape = list(shapes[0])
     shape[axis] = sum(part[axis] for part in shapes)
     if any((*part[:axis], *part[axis + 1 :]) != (*shape[:axis], *shape[axis + 1 :]) for part in shapes):
