@@ -25,6 +25,7 @@ from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
 from tests.corpus import inputs, path
 from tests.execution.compiled.backend import REACHED, failures
+from tests.execution.compiled.changed import outcomes
 from tests.execution.compiled.test_random_regions import check_drawing
 from tests.execution.compiled.test_resuming import noting_everything, resumed
 
@@ -39,6 +40,7 @@ def rows() -> Iterator[Line]:
     yield many_threads()
     yield cycles()
     yield backend_cases()
+    yield changed_attributes()
     yield drawn_regions()
     yield drawn_edits()
 
@@ -125,6 +127,14 @@ def backend_cases() -> Line:
     failed, passed = failures()  # type: ignore[no-untyped-call]
     note = f"of {passed + len(failed)}; {REACHED['regions']} with a region" + "".join(f"; {name}" for name in failed)
     return Figure("onnx backend tests through the provider that fail", len(failed), at_most=0, note=note)
+
+
+def changed_attributes() -> Line:
+    """onnx's node cases with attributes that they should not have: another result or none of the errors of NumPy's."""
+    found = list(outcomes())  # type: ignore[no-untyped-call]
+    wrong = [f"{op_type} {name}={value}" for op_type, name, value, difference in found if difference]
+    what = f"{len(found)} changed attributes of onnx's node cases: not as by NumPy"
+    return Figure(what, len(wrong), at_most=0, note="; ".join(wrong[:20]))
 
 
 def drawn_regions(first: int = 0, last: int = _DRAWN) -> Line:

@@ -63,7 +63,7 @@ def test_runs_that_end_in_any_order_are_counted():
 
     def hold(until):
         with blas.limited(1):
-            until.wait(10)
+            assert until.wait(100)
 
     holders = [threading.Thread(target=hold, args=[event]) for event in (first, second)]
     for holder in holders:

@@ -45,7 +45,7 @@ class Page:
     def wait(self, request: int) -> dict[str, Any]:
         """The reply to a request."""
         with self.arrived:
-            assert self.arrived.wait_for(lambda: request in self.replies, timeout=20), "no reply within 20 s"
+            assert self.arrived.wait_for(lambda: request in self.replies, timeout=100), "no reply within 100 s"
         return self.replies[request]
 
     def ask(self, method: str, **params: Any) -> Any:
