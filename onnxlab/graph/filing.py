@@ -13,6 +13,7 @@ from weakref import proxy
 import onnx
 
 from onnxlab.graph.mentions import refresh_bodies
+from onnxlab.graph.messages import insert_message
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.graph.uninterrupted import UNINTERRUPTED
 
@@ -44,8 +45,7 @@ class Filing:
     def insert(self, scope: Scope, position: int, proto: onnx.NodeProto, node: int) -> onnx.NodeProto:
         """Put a copy of a message at a position, or the message that was taken from there; returns the live one."""
         if self._at_once or scope.kind != "graph":
-            scope.proto.node.insert(position, proto)
-            return scope.proto.node[position]  # type: ignore[no-any-return]
+            return insert_message(scope.proto.node, position, proto)  # type: ignore[no-any-return]
         if self._takes_back(None, position, proto):
             return proto
         own = onnx.NodeProto()
@@ -93,8 +93,8 @@ class Filing:
             del nodes[shift.source]
         if shift.target is None:
             return
-        nodes.insert(shift.target, proto)
+        made = insert_message(nodes, shift.target, proto)
         node = self._graph.nodes.get(shift.node)
         if node is not None and node.proto is proto:  # else a later shift has another message for it
-            node.proto = nodes[shift.target]
+            node.proto = made
             refresh_bodies(self._graph, node)

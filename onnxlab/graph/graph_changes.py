@@ -8,6 +8,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.change import Change
 from onnxlab.graph.entries import EntryField, entry_name
+from onnxlab.graph.messages import insert_message
 from onnxlab.graph.records import Scope, ScopeImage
 from onnxlab.graph.strings import set_strings
 
@@ -33,7 +34,7 @@ class InsertFormal:
         if scope.is_function:
             set_strings(scope.proto, self.kind, [*infos[: self.position], self.info, *infos[self.position :]])
         else:
-            infos.insert(self.position, self.info)
+            insert_message(infos, self.position, self.info)
         add = graph.index.add_input if self.kind == "input" else graph.index.add_output
         value = add(scope, self.position, infos[self.position], self.ids)
         graph.touch.formal(scope, value)
@@ -80,7 +81,7 @@ class SetFormal:
         old = infos[self.position]
         if old.name != self.info.name:
             raise ValueError(f"SetFormal keeps the name {old.name!r}; use RenameValue to make it {self.info.name!r}")
-        infos.insert(self.position, self.info)  # first, since it refuses messages of another type
+        insert_message(infos, self.position, self.info)  # first, since it refuses messages of another type
         del infos[self.position + 1]
         value = graph.values[(scope.inputs if self.kind == "input" else scope.outputs)[self.position]]
         graph.index.refresh_info(value)
@@ -105,8 +106,7 @@ class InsertEntry:
         scope = graph.scopes[self.scope]
         places = scope.places(self.field)
         messages = getattr(scope.proto, self.field)
-        messages.insert(self.position, self.proto)
-        places.insert(self.position, messages[self.position])
+        places.insert(self.position, insert_message(messages, self.position, self.proto))
         _follow_entry(graph, scope, self.field, entry_name(self.field, self.proto), self.ids)
         return RemoveEntry(scope.id, self.field, self.position)
 
@@ -148,14 +148,14 @@ class ReplaceEntry:
         if name != new and self.field != "quantization_annotation":
             raise ValueError(f"an entry of {self.field} keeps the name {name!r}; use RenameValue to make it {new!r}")
         places = scope.places(self.field)
-        messages.insert(self.position, self.proto)  # first, since it refuses messages of another type
+        made = insert_message(messages, self.position, self.proto)  # first, since it refuses messages of another type
         del messages[self.position + 1]
         if self.field == "quantization_annotation":  # it may mention other names now
             places.remove(self.position, old)
-            places.insert(self.position, messages[self.position])
+            places.insert(self.position, made)
         value = graph.values.get(scope.names.get(name, 0))
         if self.field == "initializer" and value is not None and value.initializer is old:
-            value.initializer = messages[self.position]
+            value.initializer = made
             graph.touch.data(scope, value)
         else:
             _follow_entry(graph, scope, self.field, name)
@@ -219,8 +219,8 @@ class InsertFunction:
     image: ScopeImage | None = None
 
     def apply(self, graph: "ModelGraph") -> "RemoveFunction":
-        graph.header.functions.insert(self.position, self.proto)
-        scope = graph.index.add_function(self.position, graph.header.functions[self.position], self.image)
+        proto = insert_message(graph.header.functions, self.position, self.proto)
+        scope = graph.index.add_function(self.position, proto, self.image)
         graph.touch.function(scope)
         return RemoveFunction(scope.id)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from onnxlab.graph.messages import insert_message
 from onnxlab.graph.records import GRAPH_KINDS, NodeImage, ScopeImage
 from onnxlab.graph.strings import set_strings
 
@@ -163,10 +164,10 @@ class SetAttribute:
     def _insert(self, graph: "ModelGraph", position: int) -> None:
         assert self.proto is not None
         node = graph.nodes[self.node]
-        node.proto.attribute.insert(position, self.proto)
+        made = insert_message(node.proto.attribute, position, self.proto)
         if self.proto.type in GRAPH_KINDS:
             start, _ = _bodies(node.proto, position)
-            graph.index.add_bodies(node, node.proto.attribute[position], list(self.images or ()), start)
+            graph.index.add_bodies(node, made, list(self.images or ()), start)
             graph.touch.bodies(node, self.name)
 
 

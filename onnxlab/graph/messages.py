@@ -1,0 +1,21 @@
+"""Messages in the repeated fields of others."""
+
+from typing import Any
+
+
+def insert_message(messages: Any, position: int, message: Any) -> Any:
+    """Put a copy of a message into a repeated field and return it.
+
+    protobuf's own `insert` serialises and parses instead of copying, five times the time of a large tensor.
+
+    Raises:
+        TypeError: the field has messages of another type; it is as it was.
+    """
+    messages.insert(position, type(message)())
+    made = messages[position]
+    try:
+        made.CopyFrom(message)
+    except BaseException:
+        del messages[position]
+        raise
+    return made
