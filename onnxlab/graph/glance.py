@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -71,11 +72,13 @@ class GlanceIndex(Index):
         self.constants: dict[int, re.Match[bytes]] = {}
         self.attributes: dict[int, list[onnx.AttributeProto]] = {}
         self._bodiless: set[bytes] = set()
+        self._bodies: dict[int, Iterator[tuple[bytes, int, int]]] = {}
         self._left: list[tuple[NodeRecord, bool]] = []
         self._noting = threading.RLock()
         self._noted = False
         super().__init__(proto)
         self._model = b""
+        self._bodies.clear()
 
     def note_uses(self) -> None:
         """Note every use, in the order in which reading the file meets them."""
@@ -132,6 +135,8 @@ class GlanceIndex(Index):
                 outputs.append(vid)
             node = made[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
             may_have_bodies = read(node, given[0], at, end)
+            if may_have_bodies:
+                self._bodies[ident] = wire.bodies(given[0], at, end, [a.type for a in proto.attribute[:]])
             if may_have_bodies or None in inputs:
                 left.append((node, may_have_bodies))
         self._last_id, self._left = last, left
@@ -142,8 +147,11 @@ class GlanceIndex(Index):
     def _serialised(self, scope: Scope) -> tuple[bytes, int, int, int]:
         """Bytes with the nodes of a scope, where the first one begins, where the scope ends, and the nodes' tag."""
         tag = _NODES[scope.is_function]
-        data = self._model if scope.kind == "graph" else scope.proto.SerializeToString()
-        start, end = 0, len(data)
+        if scope.kind == "subgraph":
+            data, start, end = next(self._bodies[scope.owner])  # which come in the order of the attributes
+        else:
+            data = self._model if scope.kind == "graph" else scope.proto.SerializeToString()
+            start, end = 0, len(data)
         if scope.kind == "graph" and (at := wire.find(data, 0, end, _GRAPH)) < end:
             start, end = wire.extent(data, at)
         return data, wire.find(data, start, end, tag), end, tag

@@ -6,7 +6,7 @@ Fields of a message that protobuf wrote come in the order of their numbers, unkn
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import onnx
@@ -27,6 +27,8 @@ VARINT = 128
 """Lengths and numbers from this on take more than a byte."""
 
 _INPUT, _NAME = tag(onnx.NodeProto, "input"), tag(onnx.NodeProto, "name")
+_ATTRIBUTE = tag(onnx.NodeProto, "attribute")
+_G, _GRAPHS = tag(onnx.AttributeProto, "g"), tag(onnx.AttributeProto, "graphs")
 _FIXED = {1: 8, 5: 4}
 """Bytes of a field by its wire type, for those that have always as many."""
 
@@ -94,6 +96,21 @@ def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
             at = extent(data, at)[1]
         yield inputs, outputs, at, stop
         at = stop
+
+
+def bodies(data: bytes, at: int, end: int, types: Iterable[int]) -> Iterator[tuple[bytes, int, int]]:
+    """The bytes again, and where in them each graph of a node's attributes begins and ends, in the order of both.
+
+    `at` and `end` are those of its signature, `types` are the types of its attributes.
+    """
+    for kind in types:
+        start, at = extent(data, find(data, at, end, _ATTRIBUTE))
+        if kind == onnx.AttributeProto.GRAPH:
+            place = find(data, start, at, _G)
+            yield (data, *(extent(data, place) if place < at else (at, at)))  # an empty one need not be there
+        while kind == onnx.AttributeProto.GRAPHS and (place := find(data, start, at, _GRAPHS)) < at:
+            begin, start = extent(data, place)
+            yield data, begin, start
 
 
 _CONSTANT = re.compile(
