@@ -24,7 +24,7 @@ from onnxlab.graph.lazy import LazyTensor
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.queries import FactOf
 from onnxlab.graph.querying import Querying
-from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.transaction import Transaction
 from onnxlab.infer import Inference
 from onnxlab.infer.explain import Explanation
@@ -34,7 +34,7 @@ from onnxlab.model.commit import Commit
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
 from onnxlab.model.source import ModelSource
-from onnxlab.shapes import UNKNOWN, Fact
+from onnxlab.shapes import Fact
 
 
 class Model(Querying, Running, Showing):
@@ -53,7 +53,6 @@ class Model(Querying, Running, Showing):
         self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here)
         self.inference = Inference(self.graph)
         self.runner = Runner(self.graph, self.inference.fact)
-        self.graph.networks.fact_of = _while_it_is_there(self.inference)
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
         self.graph.journal = self._journal = Journal(self.graph, self.source)
@@ -82,11 +81,15 @@ class Model(Querying, Running, Showing):
         Nodes have `op_type`, `domain` and `name`; edges `name`, `kind` ("data" or "capture"), and by inference `dtype`,
         `shape` and `bytes`: `nx.dag_longest_path(model.nx, weight="bytes")`. `model.node(id)` is a node's handle.
         """
-        return self.graph.nx()
+        return self._network(self.graph.main)
 
     def nx_of(self, scope: str) -> Any:
         """The same of a body or function, by its path: "if_3/then_branch", "domain::name"; "" is the main graph."""
-        return self.graph.nx(self.scope_record(scope))
+        return self._network(self.scope_record(scope))
+
+    def _network(self, scope: Scope) -> Any:
+        self.graph.networks.fact_of = self.inference.fact  # only now, since a graph that has facts keeps all in memory
+        return self.graph.nx(scope)
 
     @property
     def history(self) -> History:
@@ -308,9 +311,3 @@ def _follower(model: Model) -> Callable[[GraphCommit], None]:
                 method(done)
 
     return follow
-
-
-def _while_it_is_there(inference: Inference) -> FactOf:
-    """What it knows of a value; nothing when it has gone, for the reason above."""
-    there = ref(inference)
-    return lambda value: UNKNOWN if (found := there()) is None else found.fact(value)
