@@ -69,8 +69,8 @@ def _inferred(
 ) -> Iterator[tuple[Glance, Inference]]:
     """A model inferred as onnx would, for the time of a `with`; raises what onnx raises.
 
-    `data` is the model as protobuf here writes it, None where nobody has that yet. The parts of what is inferred refer
-    to each other, and to the message: they go when Python collects garbage, those of a large model at once.
+    `data` is the model as protobuf here writes it, None where nobody has that yet. The records of the graph refer to
+    its index, and to the message: they go when Python collects garbage, those of a large model at once.
     """
     refuse_cycles(model)
     graph = Glance(model, data)
@@ -80,7 +80,6 @@ def _inferred(
         yield graph, inference
     finally:
         if graph.met.size > LARGE:
-            inference.take_apart()
             graph.take_apart()
 
 

@@ -141,11 +141,6 @@ class Inference:
         scope = self._graph.scopes.get(conflict.scope)
         return scope is None or self._is_in_function(scope) or self._walker.onnx_agrees(self._frame, conflict.value)
 
-    def take_apart(self) -> None:
-        """Let go of everything at once; nothing can be asked any more."""
-        vars(self._walker).clear()
-        vars(self).clear()
-
     # -- from scratch -----------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
