@@ -15,7 +15,8 @@ from tests.browser.lab import Lab, Widget
 
 CRASH = """
 import os, signal, sys, onnxlab
-onnxlab.load(sys.argv[1]).nodes["relu"].name = "rectified"
+model = onnxlab.load(sys.argv[1])
+model.nodes["relu"].name = "rectified"
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
