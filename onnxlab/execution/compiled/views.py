@@ -76,8 +76,8 @@ class View:
         return View(self.buffer, self.offset + offset, tuple(shape), tuple(strides), self.dtype)
 
     def transposed(self, perm: Sequence[int]) -> View:
-        """With its axes in another order; raises ValueError where `perm` is none."""
-        if sorted(perm) != [*range(len(self.shape))]:
+        """With its axes in another order; those that are left out have one element. ValueError where `perm` is none."""
+        if len({*perm}) < len(perm) or not {*perm}.issubset(range(len(self.shape))):
             raise ValueError(f"perm {list(perm)} is no order of {len(self.shape)} axes")
         return self.at(0, [self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
 

@@ -6,10 +6,14 @@ from functools import partial
 import numpy as np
 import pytest
 
+import onnxlab
 from onnxlab.errors import RunError
 from onnxlab.execution.compiled.binder import UnbindableError
 from onnxlab.execution.compiled.rules import elementwise, registry
-from tests.execution.compiled.regions import Both, Recipe, assert_close
+from onnxlab.execution.numpy_provider import NumpyProvider
+from onnxlab.execution.runner import Runner
+from tests.corpus import inputs, path
+from tests.execution.compiled.regions import Both, Eager, Recipe, assert_close
 from tests.oracle import oracle
 
 
@@ -47,6 +51,16 @@ def test_one_node_is_left_out_and_the_reason_kept(monkeypatch, fault):
     plan = both.hot.partition()
     assert [part.provider for part in plan.parts] == ["numba", "numpy", "numba"]
     assert str(fault) in str(plan)
+
+
+@pytest.mark.parametrize("name", ["lac_bigru", "lstm_gru", "resnet50"])
+def test_nothing_of_a_network_is_left_out(name):
+    model = onnxlab.load(path(name))
+    runner = Runner(model.graph, model.inference.fact, [Eager(), NumpyProvider()])
+    runner.run(inputs(name, path(name)), keep=False)
+    plan = runner.partition()
+    assert "binding failed" not in str(plan)
+    assert [part.provider for part in plan.parts] == ["numba"]
 
 
 def test_a_wrong_model_gives_its_own_error():
