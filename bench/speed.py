@@ -30,6 +30,7 @@ from tests.corpus import NAMES, inputs, path
 
 Feeds = dict[str, Any]
 _REPEATS = 12
+_CALLS = 3
 _BANDS = ((1e-3, 1.1, "1 ms or more"), (50e-6, 1.3, "50 µs to 1 ms"), (0.0, 3.0, "below 50 µs"))
 
 
@@ -142,7 +143,7 @@ compileall.compile_dir(onnxlab.__path__[0], quiet=2)
 from onnxlab.execution.compiled import cache
 cache.version("copy")  # imports what others have installed
 """
-_FIRST = """
+_TIMED = """
 import sys, time
 import onnxlab
 from onnxlab.execution.compiled import background
@@ -154,21 +155,24 @@ def timed(model, provider):
     model.run(feeds, providers=[provider])
     return time.perf_counter() - start
 timed(onnxlab.load(path(name)), "numpy")  # what is imported on the way
-models = [onnxlab.load(path(name)) for _ in range(4)]
-first_plain = min(timed(model, "numpy") for model in models[:3])
+models = [onnxlab.load(path(name)) for _ in range(2)]
+"""
+_FIRST = f"""{_TIMED}
+print(timed(models[0], "numpy"), timed(models[1], "numba"))
+"""
+_WAITS = f"""{_TIMED}
 plain = max(timed(models[0], "numpy") for _ in range(10))
-model = models[3]
-first = timed(model, "numba")
+timed(models[1], "numba")
 begun = settled = time.perf_counter()
 waits, quiet = [0.0], 0
 while quiet < 5:  # a run asks for what the one before could not have
-    waits.append(timed(model, "numba"))
+    waits.append(timed(models[1], "numba"))
     if background.wait(0):
         quiet += 1
     else:
         quiet, settled = 0, time.perf_counter()
 alone = [timed(models[0], "numpy") for _ in waits]  # what a busy machine does to as many runs where nothing compiles
-print(first_plain, first, settled - begun, max(waits) - plain, max(alone) - plain)
+print(settled - begun, max(waits) - plain, max(alone) - plain)
 """
 _HELD = """
 import sys, threading, time
@@ -223,8 +227,10 @@ def cold_start() -> Iterator[Line]:
 
 def first_runs(name: str, folder: str) -> Iterator[Line]:
     """From the first call of a model of the corpus until kernels run, with a cache of its own."""
-    plain, first, compiling, stall, alone = map(float, _fresh(_FIRST, folder, name, name).split())
+    calls = [_fresh(_FIRST, folder, f"{name} {number}", name).split() for number in range(_CALLS)]
+    plain, first = (min(map(float, times)) for times in zip(*calls, strict=True))
     yield Row(f"{name}, first call on a cold cache", first, plain, "NumPy's", 1.3)
+    compiling, stall, alone = map(float, _fresh(_WAITS, folder, name, name).split())
     note = f"beyond NumPy's run; {alone * 1e3:.0f} in as many runs where nothing compiles"
     yield Figure(f"{name}, longest wait while kernels compile", stall * 1e3, "ms", at_most=50, note=note)
     if hasattr(time, "pthread_getcpuclockid"):
