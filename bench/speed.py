@@ -161,6 +161,7 @@ _FIRST = f"""{_TIMED}
 print(timed(models[0], "numpy"), timed(models[1], "numba"))
 """
 _WAITS = f"""{_TIMED}
+timed(models[0], "numpy")  # the first of a model takes longer
 plain = max(timed(models[0], "numpy") for _ in range(10))
 timed(models[1], "numba")
 begun = settled = time.perf_counter()
