@@ -146,14 +146,30 @@ def emit_pack(builder: PlanBuilder, matrix: View) -> View:
             matrix.at(0, (*lead, whole, depth, width), (*steps, step * width, down, step)),
             packed.at(0, (*lead, whole, depth, width), packed.strides),
         )
-    if rest:  # what lies behind the last columns is multiplied, but never written
+    if rest:
+        lines = (*packed.strides[: len(lead)], width * 4, 4)
+        last = packed.at(whole * depth * width * 4, (*lead, depth, width), lines)
         emit_copy(
             builder,
             matrix.at(whole * width * step, (*lead, depth, rest), (*steps, down, step)),
-            packed.at(whole * depth * width * 4, (*lead, depth, rest), (*packed.strides[: len(lead)], width * 4, 4)),
+            last.at(0, (*lead, depth, rest), lines),
         )
+        _emit_margin(builder, last, rest)
     inner = packed.strides[len(lead) :]
     return packed.at(0, (count, panels(columns), depth, width), (inner[0] * panels(columns), *inner))
+
+
+def _emit_margin(builder: PlanBuilder, panel: View, columns: int) -> None:
+    """Zeros from the last columns of a panel to the end of their vector.
+
+    They are multiplied, though never written: what lay there may be subnormal numbers, for which processors take a
+    hundred times as long.
+    """
+    margin = -columns % host().lanes
+    if margin:
+        shape = (*panel.shape[:-1], margin)
+        zeros = constant_view(np.zeros(margin, np.float32)).broadcast(shape)
+        emit_copy(builder, zeros, panel.at(columns * 4, shape, panel.strides))
 
 
 def packed_strides(packed: View, lead: tuple[int, ...]) -> tuple[int, ...]:

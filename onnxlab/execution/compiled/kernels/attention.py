@@ -36,7 +36,6 @@ from onnxlab.execution.compiled.kernels.lanes import (
     float_of_bits,
     get_f32,
     get_i32,
-    load,
     splat,
     store,
     word,
@@ -72,7 +71,7 @@ def _mask_scores(scores, total, scale, cap, mask):
     """Scale, cap and mask a row of scores."""
     factor, most = splat(scale), splat(cap)
     for i in range(0, total, WIDTH):
-        value = load(scores + i * 4) * factor
+        value = get(scores + i * 4, total - i) * factor
         if cap > _ZERO:
             value = most * tanh(value / most)
         if mask:
@@ -107,7 +106,7 @@ def _put_result(y, place, result, divisor, width):
     """Divide a row of results, and write it where it belongs."""
     target, share = y + get_i32(place), splat(get_f32(divisor))
     for i in range(0, width, WIDTH):
-        put(target + i * 4, load(result + i * 4) / share, width - i)
+        put(target + i * 4, get(result + i * 4, width - i) / share, width - i)
 
 
 @kernel

@@ -17,6 +17,7 @@ import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
 from onnxlab.execution.compiled.kernels.lanes import (
+    BYTES,
     WIDTH,
     copy_bytes,
     get_f32,
@@ -51,7 +52,7 @@ from onnxlab.execution.compiled.records import (
 )
 
 _REGISTER = TILE * 4 + 64
-_ONE = np.float32(1.0)
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 
 @helper
@@ -173,6 +174,8 @@ def _operands(record, scratch, i, j, k, row, column, rows, columns):
             continue
         register = scratch + REGISTERS * 8 + number * _REGISTER
         put_i64(scratch + number * 8, register)
+        if count % WIDTH:  # what is computed behind the last element must not be subnormal, which takes long
+            store(register + count // WIDTH * BYTES, splat(_ZERO))
         if dense:
             copy_bytes(register, source, count * 4)
         else:

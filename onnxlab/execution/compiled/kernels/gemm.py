@@ -18,33 +18,17 @@ from __future__ import annotations
 from typing import Any
 
 from onnxlab.execution.compiled.cache import helper, kernel
-from onnxlab.execution.compiled.kernels.lanes import float_of_bits, word
+from onnxlab.execution.compiled.kernels.lanes import WIDTH, float_of_bits, word
 from onnxlab.execution.compiled.kernels.microkernel import (
     COLUMNS,
     HALF_ROWS,
     ROWS,
     STRETCH,
-    full_tile,
-    half_tile,
-    single_tile,
+    VECTORS,
+    make_tile,
 )
 
 _PANEL = COLUMNS * 4
-
-
-@helper
-def full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace):
-    full_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
-
-
-@helper
-def half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace):
-    half_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
-
-
-@helper
-def single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace):
-    single_tile(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
 
 
 @helper
@@ -62,27 +46,54 @@ def span(record, unit):
     return word(record, 21) + batch * 40, first_row, last_row, first_panel, last_panel
 
 
+def _rows_of(vectors: int) -> Any:
+    """`panel_rows` for panels of which so many vectors are used."""
+    full, half, single = (make_tile(rows, vectors) for rows in (ROWS, HALF_ROWS, 1))
+
+    @helper
+    def rows_of(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
+                first, last):  # fmt: skip
+        panel = taps * length * _PANEL
+        ahead, tiles = w + panel, (last - first + ROWS - 1) // ROWS
+        pace = STRETCH // tiles
+        row = first
+        while row < last:
+            o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
+            left = last - row
+            if left > 2 * HALF_ROWS or HALF_ROWS < left <= ROWS:
+                full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
+                row += ROWS
+            elif left > 1:
+                half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
+                row += HALF_ROWS
+            else:
+                single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead,
+                       pace)  # fmt: skip
+                row += 1
+            ahead += panel // tiles
+
+    return rows_of
+
+
+_one, _two, _all = map(_rows_of, (1, 2, VECTORS))
+
+
 @helper
 def panel_rows(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
                first, last):  # fmt: skip
-    """Rows first … last - 1 times one panel of weights; `columns` is how many are left from this panel on."""
-    panel = taps * length * _PANEL
-    ahead, tiles = w + panel, (last - first + ROWS - 1) // ROWS
-    pace = STRETCH // tiles
-    row = first
-    while row < last:
-        o, p, s = offsets + row * 4, places + row * 4, sources + row * 4
-        left = last - row
-        if left > 2 * HALF_ROWS or HALF_ROWS < left <= ROWS:
-            full(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
-            row += ROWS
-        elif left > 1:
-            half(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
-            row += HALF_ROWS
-        else:
-            single(x, o, tap_bytes, taps, length, w, zeros, bias, y, p, residual, s, low, high, columns, ahead, pace)
-            row += 1
-        ahead += panel // tiles
+    """Rows first … last - 1 times one panel of weights; `columns` is how many are left from this panel on.
+
+    Of few columns no more vectors are computed than there are, in powers of two.
+    """
+    if columns <= WIDTH:
+        _one(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
+             first, last)  # fmt: skip
+    elif VECTORS > 2 and columns <= 2 * WIDTH:
+        _two(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
+             first, last)  # fmt: skip
+    else:
+        _all(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, residual, sources, low, high, columns,
+             first, last)  # fmt: skip
 
 
 @kernel

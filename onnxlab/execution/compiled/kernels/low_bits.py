@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
-from onnxlab.execution.compiled.kernels.gemm import full, half, single
+from onnxlab.execution.compiled.kernels.gemm import panel_rows
 from onnxlab.execution.compiled.kernels.lanes import WIDTH, get_i32, load, store, word
-from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS
+from onnxlab.execution.compiled.kernels.microkernel import COLUMNS
 from onnxlab.execution.compiled.kernels.narrow import load_high, load_low, load_u8
 from onnxlab.execution.compiled.kernels.row import STREAMS, wide_row
 
@@ -80,18 +80,8 @@ def _rows(record, panel, scratch):
         count, x = min(_DEEP, depth - first), word(record, 2) + first * 4
         _widen(record, panel, first, count, scratch)
         more, before = bias + panel * _PANEL if bias and first == 0 else 0, y if first else 0
-        row = 0
-        while row < rows:
-            o, p = word(record, 3) + row * 4, word(record, 4) + row * 4
-            if rows - row > HALF_ROWS:
-                full(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns, scratch, 0)
-                row += ROWS
-            elif rows - row > 1:
-                half(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns, scratch, 0)
-                row += HALF_ROWS
-            else:
-                single(x, o, 0, 1, count, scratch, 0, more, y, p, before, p, _LOWEST, _HIGHEST, columns, scratch, 0)
-                row += 1
+        panel_rows(x, word(record, 3), 0, 1, count, scratch, 0, more, y, word(record, 4), before, word(record, 4),
+                   _LOWEST, _HIGHEST, columns, 0, rows)  # fmt: skip
 
 
 @kernel

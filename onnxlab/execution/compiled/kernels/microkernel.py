@@ -69,11 +69,12 @@ def entry(builder: Any, table: Any, index: int) -> Any:
 class _Tile:
     """Builds one tile: the accumulators and what is done to them."""
 
-    def __init__(self, builder: Any, rows: int) -> None:
+    def __init__(self, builder: Any, rows: int, vectors: int) -> None:
         self.builder = builder
         self.rows = rows
+        self.vectors = vectors
         with builder.goto_entry_block():
-            self.sums = [[builder.alloca(VECTOR) for _ in range(VECTORS)] for _ in range(rows)]
+            self.sums = [[builder.alloca(VECTOR) for _ in range(vectors)] for _ in range(rows)]
             self.weights = builder.alloca(_I64)
             self.ahead = builder.alloca(_I64)
 
@@ -82,7 +83,7 @@ class _Tile:
         builder = self.builder
         with builder.if_else(builder.icmp_signed("!=", bias, _I64(0))) as (given, absent):
             with given:
-                for v in range(VECTORS):
+                for v in range(self.vectors):
                     value = builder.load(pointer(builder, builder.add(bias, _I64(v * BYTES)), VECTOR), align=4)
                     for row in self.sums:
                         builder.store(value, row[v])
@@ -132,7 +133,7 @@ class _Tile:
         panel = builder.gep(first, [builder.mul(k, _I64(COLUMNS))])
         vectors = [
             builder.load(builder.bitcast(builder.gep(panel, [_I64(v * WIDTH)]), VECTOR.as_pointer()), align=4)
-            for v in range(VECTORS)
+            for v in range(self.vectors)
         ]
         for row, places in zip(rows, self.sums, strict=True):
             value = splat_value(builder, builder.load(builder.gep(row, [k]), align=4))
@@ -142,12 +143,12 @@ class _Tile:
     def finish(self, y: Any, places: Any, residual: Any, sources: Any, low: Any, high: Any, columns: Any) -> None:
         """Add the residual, clamp, and write; a panel that is not full writes only its columns."""
         builder = self.builder
-        full = builder.icmp_signed(">=", columns, _I64(COLUMNS))
+        full = builder.icmp_signed(">=", columns, _I64(self.vectors * WIDTH))
         with builder.if_else(full) as (whole, part):
             with whole:
                 self._write(y, places, residual, sources, low, high, None)
             with part:
-                masks = [part_mask(builder, builder.sub(columns, _I64(v * WIDTH))) for v in range(VECTORS)]
+                masks = [part_mask(builder, builder.sub(columns, _I64(v * WIDTH))) for v in range(self.vectors)]
                 self._write(y, places, residual, sources, low, high, masks)
 
     def _write(self, y: Any, places: Any, residual: Any, sources: Any, low: Any, high: Any, masks: Any) -> None:
@@ -177,8 +178,8 @@ class _Tile:
                     builder.store(value, pointer(builder, where, VECTOR), align=4)
 
 
-def make_tile(rows: int) -> Any:
-    """The tile of this many rows, as a function of compiled code.
+def make_tile(rows: int, vectors: int) -> Any:
+    """The tile of this many rows and vectors of columns, as a function of compiled code.
 
     tile(x, offsets, tap_bytes, taps, length, weights, zeros, bias, y, places, residual, sources, low, high, columns,
     ahead, pace): addresses and counts; `tap_bytes` is the size of one tap's row of the table of offsets, `weights` are
@@ -196,7 +197,7 @@ def make_tile(rows: int) -> Any:
 
         def generate(context, builder, signature, values):
             x, offsets, tap_bytes, taps, length, weights, zeros, bias, *ending, ahead, pace = values
-            made = _Tile(builder, rows)
+            made = _Tile(builder, rows, vectors)
             made.start(bias)
             made.multiply(x, offsets, tap_bytes, taps, length, weights, zeros, ahead, pace)
             made.finish(*ending)
@@ -210,6 +211,3 @@ def make_tile(rows: int) -> Any:
 ROWS = host().rows
 HALF_ROWS = max((ROWS + 1) // 2, -(-8 // VECTORS))
 """With fewer than eight accumulators a tile takes as long: a multiply-add waits four cycles for the one before."""
-full_tile = make_tile(ROWS)
-half_tile = make_tile(HALF_ROWS)
-single_tile = make_tile(1)

@@ -32,8 +32,9 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
-from onnxlab.execution.compiled.kernels import dot, gemm
+from onnxlab.execution.compiled.kernels import dot
 from onnxlab.execution.compiled.kernels.gates import gru_row, lstm_row, plane_of, reset_row, rnn_row
+from onnxlab.execution.compiled.kernels.gemm import panel_rows
 from onnxlab.execution.compiled.kernels.lanes import (
     BYTES,
     clear_bytes,
@@ -46,7 +47,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     store,
     word,
 )
-from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS
+from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, ROWS
 from onnxlab.execution.compiled.kernels.narrow import load_less
 from onnxlab.execution.compiled.kernels.ranges import quantise_bytes, quantise_rows
 from onnxlab.execution.compiled.kernels.row import STREAMS, wide_row
@@ -59,7 +60,6 @@ from onnxlab.execution.compiled.records import GRU, LSTM
 ) = range(2, 32)  # fmt: skip
 _PANEL = COLUMNS * 4
 _LOWEST, _HIGHEST = np.float32(-inf), np.float32(inf)
-_full, _half, _single = gemm.full, gemm.half, gemm.single
 _tile_sums, _quad_sums = dot.tile_sums, dot.quad_sums
 
 
@@ -77,18 +77,9 @@ def _times(x, places, rows, hidden, weights, y, residual, sources, bias):
     for panel in range(done, panels):
         w, at = weights + panel * step, panel * _PANEL
         behind, more = residual + at if residual else 0, bias + at if bias else 0
-        row = 0
-        while row < rows:
-            o, s = places + row * 4, sources + row * 4
-            if rows - row > HALF_ROWS:
-                _full(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS, w, 0)
-                row += ROWS
-            elif rows - row > 1:
-                _half(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS, w, 0)
-                row += HALF_ROWS
-            else:
-                _single(x, o, 0, 1, hidden, w, 0, more, y + at, o, behind, s, _LOWEST, _HIGHEST, COLUMNS, w, 0)
-                row += 1
+        left = plane_of(hidden) // 4 - panel * COLUMNS
+        panel_rows(x, places, 0, 1, hidden, w, 0, more, y + at, places, behind, sources, _LOWEST, _HIGHEST, left, 0,
+                   rows)  # fmt: skip
 
 
 @helper
