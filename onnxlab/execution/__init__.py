@@ -8,6 +8,8 @@ providers.py             the providers by name
 onnxruntime_provider.py  onnxruntime (extra `ort`) for whatever it has kernels for
 functions.py             functions of the model and of operator schemas, as bodies to run
 compiler.py              scopes to programs, through the providers
+drafts.py                partitions taken over after edits that leave all nodes where they are
+likeness.py              what two snapshots have in common
 program.py               slots, steps and lifetimes: what is run
 executor.py              the loop that runs a program, and what kernels may ask of it
 folding.py               what constants alone make: run once, kept across runs and edits

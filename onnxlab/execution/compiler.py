@@ -16,6 +16,7 @@ from typing import Any
 
 from onnxlab.errors import OnnxlabError, RunError
 from onnxlab.execution.compiled.background import paced
+from onnxlab.execution.drafts import Answers, Drafts, Written
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.inlining import Flattened
@@ -41,10 +42,14 @@ class StepCache:
     """Steps of nodes that did not change, so that a plan after an edit costs little.
 
     Only steps that depend on their node alone belong here: none with bodies, none that call functions.
+
+    Attributes:
+        drafts: the last partitions.
     """
 
     def __init__(self) -> None:
         self._steps: dict[int, tuple[NodeView, Step]] = {}
+        self.drafts = Drafts()
 
     def get(self, node: NodeView) -> Step | None:
         found = self._steps.get(node.id)
@@ -244,6 +249,7 @@ class ScopeCompiler:
         given = frozenset(feeds).difference(self.steady)
         fact: Callable[[str], Fact] = self.fact
         constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
+        visible = frozenset(outputs)
         if nodes is None:
             nodes = tuple(self.cone(given, outputs))
             if self.compiler.inlines and not keep:
@@ -251,8 +257,12 @@ class ScopeCompiler:
                 nodes, seen = flat.needed(outputs, given), given.union(outputs)
                 opset = self.scope.opsets.get("", 0)
                 plain = Unblocking(nodes, seen, flat.constant, flat.fact, self.reads, opset)
-                nodes, constant, fact = plain.nodes(), plain.constant, plain.fact
-        visible = frozenset(outputs)
+                unblocked = plain.nodes()
+                written = Written(flat, Answers(plain.constant), Answers(plain.fact, flat.asked))
+                view = self.again(unblocked, visible, written)
+                if unblocked != nodes:  # arrays were made of constants
+                    view.written = None
+                return view
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}
         return PartitionView(
@@ -266,6 +276,11 @@ class ScopeCompiler:
             keep=keep,
         )
 
+    def again(self, nodes: tuple[NodeView, ...], visible: frozenset[str], written: Written) -> PartitionView:
+        """The view of nodes whose calls are written out."""
+        constant, fact = written.constants.__getitem__, written.facts.__getitem__
+        return PartitionView(nodes, visible, self.scope.opsets, constant, self.reads, fact, scope=self, written=written)
+
     def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
         """The plan, without compiling anything; with the plans of the bodies of its nodes."""
         plan = partition(self.view(feeds, outputs, keep), self.compiler.providers)
@@ -278,10 +293,14 @@ class ScopeCompiler:
         return replace(plan, bodies=tuple(bodies))
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
-        view = (self if keep else self._fed(feeds)).view(feeds, outputs, keep)
+        if keep:
+            view = self.view(feeds, outputs, keep)
+            found = partition(view, self.compiler.providers)
+        else:
+            view, found = self.compiler.steps.drafts.partition(self._fed(feeds), feeds, outputs)
         providers = {provider.name: provider for provider in self.compiler.providers}
         steps: list[Step] = []
-        for part in partition(view, self.compiler.providers).parts:
+        for part in found.parts:
             compiled = self._compiled(part, view, providers[part.provider])
             if isinstance(compiled, list):
                 steps += compiled

@@ -9,6 +9,7 @@ own, or where functions call each other in a circle. An If stays where names of 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,7 @@ class Flattened:
 
     Attributes:
         nodes: in topological order; those from functions have ids below 0, those from branches keep theirs.
+        asked: facts of conditions, by name.
     """
 
     def __init__(self, scope: ScopeCompiler, nodes: tuple[NodeView, ...], given: Container[str] = ()) -> None:
@@ -78,6 +80,7 @@ class Flattened:
         self._values: dict[str, int] = {}  # of what is made in functions, one id for all calls, and in branches
         self._initializers: dict[str, int] = {}  # of branches
         self._taken: set[str] | None = None  # names that mean something in the scope or in a branch
+        self.asked: dict[str, Fact] = {}
         self.nodes: list[NodeView] = []
         for node in paced(nodes):
             self._add(node, scope.bindings, 0)
@@ -94,6 +97,16 @@ class Flattened:
             made: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
             self._arrays[held] = made[0].constants[0]
         return self._arrays[held]
+
+    def of(self, scope: ScopeCompiler | None) -> Flattened:
+        """The same for a scope whose nodes, but for some that are left as they are, and names are the same."""
+        other = copy(self)
+        other._scope = scope  # type: ignore[assignment]  # without one it answers nothing
+        return other
+
+    def repeating(self, names: Container[str]) -> set[str]:
+        """Names that repeat one of these initializers."""
+        return {name for name, held in self._held.items() if isinstance(held, str) and held in names}
 
     def _initializer(self, name: str) -> Any:
         value = self._initializers.get(name)
@@ -154,7 +167,8 @@ class Flattened:
         """The branch of an If that is taken, where that is known and its nodes can stand outside."""
         if node.domain or self._scope.compiler.watched or not set(node.attributes) >= {"then_branch", "else_branch"}:
             return None
-        way = truth(self.fact(node.inputs[0]))
+        condition = self.asked[node.inputs[0]] = self.fact(node.inputs[0])
+        way = truth(condition)
         if way is None:
             return None
         scopes = self._scope.compiler.snapshot.scopes

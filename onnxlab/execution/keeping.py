@@ -13,6 +13,7 @@ from math import inf
 from typing import Any
 
 from onnxlab.execution.compiler import Compiler
+from onnxlab.execution.likeness import alike, changed_nodes
 from onnxlab.execution.program import Instruction, Program
 from onnxlab.execution.provider import Part, Step
 from onnxlab.execution.recording import StepRow, Steps, step_row
@@ -158,14 +159,14 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
     old, new = plan.snapshot, compiler.snapshot
     if old is new:
         return plan
-    if len(compiler.providers) > 1 or not _alike(old, new):
+    if len(compiler.providers) > 1 or not alike(old, new):
         return None
     program = plan.program
     template, instructions, rows, kept = program.template, program.instructions, program.rows, plan.rows
-    changed = _changed(old.main.nodes, new.main.nodes)
+    changed = changed_nodes(old.main.nodes, new.main.nodes)
     if changed is None:
         return None
-    for view in changed:
+    for _, view in changed:
         number = plan.number.get(view.id)
         if view.op_type == "Constant":
             return None
@@ -194,54 +195,6 @@ def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
     made = replace(program, template=template, instructions=tuple(instructions), rows=tuple(rows), notes={})
     last = plan.last if kept is plan.rows else []
     return replace(plan, snapshot=new, program=made, rows=tuple(kept), last=last)
-
-
-def same_names(old: Snapshot, new: Snapshot) -> bool:
-    """Whether every value of the main graph has the name and id that it had."""
-    return _alike(old, new) and _changed(old.main.nodes, new.main.nodes) is not None
-
-
-def _alike(old: Snapshot, new: Snapshot) -> bool:
-    """Whether everything but nodes and tensors is the same."""
-    a, b = old.main, new.main
-    if a is b and len(old.scopes) == len(new.scopes) == 1:
-        return True
-    return (
-        a.inputs == b.inputs
-        and a.input_ids == b.input_ids
-        and a.opsets == b.opsets
-        and a.initializers == b.initializers
-        and _same_scopes(old, new, a.id)
-    )
-
-
-def _same_scopes(old: Snapshot, new: Snapshot, main: int) -> bool:
-    """Whether bodies and functions are untouched."""
-    if len(old.scopes) != len(new.scopes):
-        return False
-    for ident, view in old.scopes.items():
-        if ident == main:
-            continue
-        if new.scopes.get(ident) is not view:
-            return False
-        if any(old.tensor(value) is not new.tensor(value) for value in view.initializers.values()):
-            return False
-    return True
-
-
-def _changed(old: Sequence[NodeView], new: Sequence[NodeView]) -> list[NodeView] | None:
-    """Nodes that differ in no more than attributes, operator and name; None where others do."""
-    if old is new or old == new:  # views are equal where they are the same
-        return []
-    if len(old) != len(new):
-        return None
-    pairs = [(a, b) for a, b in zip(old, new, strict=True) if a is not b]
-    for a, b in pairs:
-        if a.id != b.id or a.input_ids != b.input_ids or a.output_ids != b.output_ids or a.inputs != b.inputs:
-            return None
-        if a.outputs != b.outputs or a.attributes.bodies or b.attributes.bodies:
-            return None
-    return [b for _, b in pairs]
 
 
 def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:

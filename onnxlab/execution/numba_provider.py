@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib
 import operator
 from collections.abc import Callable, Collection, MutableMapping
+from copy import copy
 from functools import cache, partialmethod
 from typing import Any, TypeAlias
 
@@ -87,12 +88,19 @@ class NumbaProvider:
             for node in view.nodes:
                 view.refuse(node, "too little to do to be worth compiling")
             return []
-        view.notes[self] = frozenset(claims.names)
+        claims.close()
+        view.notes[self] = claims
         return [SubgraphClaim(tuple(claims.taken))]
+
+    def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
+        """Whether it would claim the same, where only these nodes, or the data that they read, are others."""
+        claims: _Claims | None = view.notes.get(self)
+        return claims is not None and claims.still(view, nodes)
 
     def compile(self, part: Part, view: PartitionView) -> Any:
         """A region. Raises OnnxlabError where NumPy, which it starts with, cannot run it."""
-        return self._region(part, view, view.notes.get(self, frozenset()))
+        claims: _Claims | None = view.notes.get(self)
+        return self._region(part, view, frozenset(() if claims is None else claims.names))
 
     def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
         """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
@@ -165,6 +173,23 @@ class _Claims:
         for node in background.paced(view.nodes):
             if node.id in chosen:
                 self.taken[node.id] = None
+
+    def close(self) -> None:
+        """All is claimed: let go of the view."""
+        self._view = None  # type: ignore[assignment]
+        self._constants.clear()
+
+    def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
+        """Whether the same would be claimed of a later view, where only these nodes, or what they read, are others."""
+        now = copy(self)
+        now._view, now._constants = view, {}
+        for node in nodes:
+            known = bool(node.outputs) and self._makers.get(node.outputs[0]) is not None
+            if known != (node.domain == "" and now._is_known(node)):
+                return False
+            if not known and now._refusal(node) != view.refusals.get(node.id, ""):
+                return False
+        return not any(failure_of(node) for node in view.nodes if node.id in self.taken)
 
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
         """Array of an initializer."""

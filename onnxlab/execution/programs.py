@@ -9,7 +9,7 @@ from typing import Any
 from onnxlab.execution.branches import Branches
 from onnxlab.execution.compiler import Compiler, FactOf, StepCache
 from onnxlab.execution.folding import Folder
-from onnxlab.execution.keeping import same_names
+from onnxlab.execution.likeness import same_names
 from onnxlab.execution.program import Program
 from onnxlab.execution.provider import Provider
 from onnxlab.execution.standins import Made, StandIns

@@ -109,6 +109,7 @@ class PartitionView:
         refusals: {node id: reason}; a provider says here why it leaves a node (see `refuse`).
         scope: the compiler's own knowledge of the scope, for providers that run bodies and functions.
         notes: what a provider, the key, remembers from its claims until it compiles.
+        written: what the answers come from, where calls are written out (see `drafts`).
     """
 
     nodes: tuple[NodeView, ...]
@@ -121,6 +122,7 @@ class PartitionView:
     scope: Any = None
     keep: bool = False
     notes: dict[Any, Any] = field(default_factory=dict)
+    written: Any = None
 
     def refuse(self, node: NodeView, reason: str) -> None:
         """Tell people why a node is not claimed."""
@@ -133,7 +135,9 @@ class Provider(Protocol):
     One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls;
     one with `own_threads`, as also its compiled parts may have, does not need those of BLAS. One whose
     `background` is true is not waited for: after a run that had to do without it, a background thread calls its
-    `prepare()`, which may be called often, and then has it claim and compile.
+    `prepare()`, which may be called often, and then has it claim and compile. One with a method `still(view, nodes)`
+    tells after an edit whether it would claim as before, where only these nodes or the data that they read are others;
+    `view.notes` are those of its claims.
     """
 
     @property
