@@ -24,8 +24,9 @@ from onnxlab.infer.engine import Inference
 from tests.execution.compiled.regions import Eager, Recipe
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def process():
+    """One of this test alone: between tests it might be idle for so long that it ends."""
     made = CompilerProcess(polite=False)
     yield made
     made.end()
@@ -200,6 +201,15 @@ def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
     monkeypatch.setattr(compiler_process.cache, "version", lambda name: "another")
     with pytest.raises(RuntimeError, match="start it again"):
         process.compile(INTERPRETER)
+
+
+def test_one_that_nobody_asks_ends_in_peace(monkeypatch):
+    script = compiler_process._SCRIPT.replace("serve()", "serve.__globals__.update(_IDLE=0.1); serve()", 1)
+    monkeypatch.setattr(compiler_process, "_SCRIPT", script)
+    made = CompilerProcess(polite=False)
+    assert made._process.wait(60) == 0, made._said()
+    with pytest.raises(NoCompilerError, match="has ended: without a word"):
+        made.compile(INTERPRETER)
 
 
 def test_a_file_that_is_broken_is_made_anew(tmp_path, monkeypatch):
