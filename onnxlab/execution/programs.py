@@ -17,7 +17,7 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.ops import registry
 
 _PROGRAMS = 16  # kept per version of the model
-_BRANCHES, _KEEPING, _VERSION = "branches", "keeping", "version"  # notes of a compiler
+_BRANCHES, _CHECKED, _KEEPING, _VERSION = "branches", "checked", "keeping", "version"  # notes of a compiler
 
 
 class Programs:
@@ -84,6 +84,7 @@ class Programs:
                 self.folder.turn()
                 if same_names(before[0].snapshot, snapshot):
                     compiler.ids = before[0].ids
+                    compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
                 before[0].forget()
             self.compiled = compiler, OrderedDict()
             return self.compiled
@@ -129,7 +130,10 @@ class Programs:
         key = (feeds, outputs, keep)
         program = made.get(key)
         if program is None:
-            self._check(compiler, feeds, outputs)
+            checked = compiler.notes.get(_CHECKED, frozenset())
+            if (feeds, outputs) not in checked:
+                self._check(compiler, feeds, outputs)
+                compiler.notes[_CHECKED] = (checked if len(checked) < _PROGRAMS else frozenset()) | {(feeds, outputs)}
             version, graph = compiler.notes.get(_VERSION), self.graph
             program = self.standins.program(compiler, made, key, lambda: graph.version == version)
             made.setdefault(key, program)  # it may have been made meanwhile, where another runs too

@@ -30,8 +30,6 @@ from onnxlab.graph.snapshot import NodeView, Snapshot, Snapshots
 from onnxlab.graph.transaction import Transaction
 from onnxlab.graph.uninterrupted import UNINTERRUPTED
 
-_QUICKLY_COPIED = 1 << 20  # bytes
-
 Follower = Callable[[GraphCommit], Any]
 
 
@@ -311,13 +309,8 @@ class ModelGraph:
         self._snapshots.forget_scope(scope)
 
     def keep_array(self, value: int, array: "np.ndarray[Any, Any]") -> None:
-        """Know already what the tensor of an initializer holds that was made of an array just now, where that is small:
-        to decode it takes longer than a copy.
-        """
-        if array.nbytes <= _QUICKLY_COPIED and array.dtype.kind in "iuf" and array.dtype.isnative:
-            kept = np.array(array, order="C")
-            kept.flags.writeable = False
-            self._arrays[value] = kept
+        """Know already what the tensor of an initializer holds, which nobody writes to."""
+        self._arrays[value] = array
 
     def forget_data(self, scope: int, value: int) -> None:
         """Drop what is cached of the data of an initializer of a scope."""

@@ -64,18 +64,24 @@ def from_array(array: Array, name: str = "") -> onnx.TensorProto:
     Raises:
         ValueError: ONNX has no such element type, or an object array holds something else than strings.
     """
+    return with_array(array, name)[0]
+
+
+def with_array(array: Array, name: str = "") -> tuple[onnx.TensorProto, Array | None]:
+    """The same, and what `to_array` makes of it, where that took nothing to make. Raises as `from_array`."""
     elem_type = dtypes.from_numpy(array.dtype)
     tensor = onnx.TensorProto(dims=array.shape, data_type=elem_type, name=name or None)
     if elem_type == dtypes.STRING:
         tensor.string_data.extend(_encoded(item) for item in array.ravel().tolist())
-        return tensor
+        return tensor, None
     bits = dtypes.bits(elem_type)
     flat = np.ascontiguousarray(array).reshape(-1)
     if bits < 8:
         tensor.raw_data = _pack(flat.view(np.uint8), bits)
-    else:
-        tensor.raw_data = flat.astype(_little_endian(flat.dtype), copy=False).tobytes()
-    return tensor
+        return tensor, None
+    data = tensor.raw_data = flat.astype(_little_endian(flat.dtype), copy=False).tobytes()
+    plain = array.dtype.kind in "iuf" and array.dtype.isnative
+    return tensor, np.frombuffer(data, array.dtype).reshape(array.shape) if plain else None
 
 
 def nbytes(tensor: onnx.TensorProto) -> int:

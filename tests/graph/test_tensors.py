@@ -141,3 +141,13 @@ def test_sparse_becomes_dense(indices: list) -> None:
 def test_broken_sparse_tensors_are_refused(values: list, indices: list, dims: list, message: str) -> None:
     with pytest.raises(LoadError, match=message):
         tensors.to_array(sparse(values, indices, dims))
+
+
+@pytest.mark.parametrize("array", [np.arange(6).reshape(2, 3).T, np.array(3, np.float32), np.zeros((0, 2), np.float16)])
+def test_what_is_stored_is_known_without_decoding(array: np.ndarray) -> None:
+    tensor, stored = tensors.with_array(array)
+    decoded = tensors.to_array(tensor)
+    assert stored is not None
+    assert not stored.flags.writeable
+    assert (stored.dtype, stored.shape) == (decoded.dtype, decoded.shape)
+    np.testing.assert_array_equal(stored, decoded)

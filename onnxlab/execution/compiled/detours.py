@@ -47,7 +47,7 @@ class Detour:
 
 def failure_of(node: NodeView) -> str:
     """Why a node, as it is now, was left to NumPy in a run; "" where it never was."""
-    return _failed.get(node, "")
+    return _failed.get(node, "") if _failed else ""
 
 
 class _AllBut:

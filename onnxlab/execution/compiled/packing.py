@@ -86,12 +86,14 @@ class Packed:
         sources = before._sources | {id(array): arrays[name] for name, array in old.items()}
         self._sources.update((ident, array) for ident, array in before._sources.items() if ident not in again)
         self._sources.update((id(arrays[name]), arrays[name]) for name in old)
+        self.shared.forget(before)
         pairs = []
-        for key, view in before._own.items():
-            way = self.shared.ways.get(view)
+        self._own.update(before._own)
+        for key in [key for key in before._own if not again.keys().isdisjoint(key)]:  # it names all that it is of
+            view, way = before._own[key], self.shared.ways.get(before._own[key])
             if way is None or way.sources.isdisjoint(again):
-                self.put(key, view)
                 continue
+            del self._own[key]
             turned = tuple(again.get(part, part) if key[at - 1] == "array" else part for at, part in enumerate(key))
             found = self.get(turned) or self.put(turned, constant_view(way.of(sources)), way.turned(again))
             pairs.append((view, found))
@@ -199,3 +201,8 @@ class SharedConstants:
         made = Packed(self)
         self._recent.append(made)
         return made
+
+    def forget(self, packed: Packed) -> None:
+        """Keep no longer what a region has packed: another has all of it that is of use."""
+        if packed in self._recent:
+            self._recent.remove(packed)

@@ -339,6 +339,11 @@ def _by_field(array: Array) -> int:
     return found
 
 
+def _place(array: Array) -> tuple[int, int]:
+    """Where its elements are: of arrays at the same place it is enough to keep one."""
+    return address(array), array.nbytes
+
+
 _SAMPLES: list[Array] = [np.zeros(3), np.zeros((2, 3))[1:, ::2], np.zeros(9, np.uint8)[1:5].view(np.float32)]
 _agree = sys.implementation.name == "cpython" and all(_by_field(array) == _by_interface(array) for array in _SAMPLES)
 address: Callable[[Array], int] = _by_field if _agree else _by_interface
@@ -414,7 +419,7 @@ class Plan:
         self.work = work
         self.outputs = outputs
         self.fault = fault
-        self._kept = kept
+        self._kept = {_place(array): array for array in kept}
         self._constants = constants or {}  # by the address of each: words that are addresses in it
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
@@ -486,7 +491,7 @@ class Plan:
     @cached_property
     def constants_nbytes(self) -> int:
         """Bytes of the arrays that it has addresses of; others in their place are as large."""
-        return sum({id(array): array.nbytes for array in self._kept}.values())
+        return sum(array.nbytes for array in self._kept.values())
 
     def exchanged(self, pairs: Iterable[tuple[Array, Array]]) -> Plan:
         """The plan with other constants, laid out alike, in place of some: [(that of this plan, the other)].
@@ -495,7 +500,8 @@ class Plan:
         """
         made = copy(self)
         made._idle = []
-        moved = {address(old): new for old, new in pairs}
+        exchanged = [*pairs]
+        moved = {address(old): new for old, new in exchanged}
         if not moved:
             return made
         made.template = self.template.copy()
@@ -503,8 +509,14 @@ class Plan:
             made.template[self._constants.get(old, [])] += address(new) - old
         if self.trace is not None:
             made.trace = self.trace.changed(word for old in moved for word in self._constants.get(old, []))
-        made._constants = {address(moved[at]) if at in moved else at: found for at, found in self._constants.items()}
-        made._kept = (*(array for array in paced(self._kept) if address(array) not in moved), *moved.values())
+        made._constants, made._kept = {**self._constants}, {**self._kept}
+        for old in moved:  # all go before the first comes
+            made._constants.pop(old, None)
+        for old, new in moved.items():
+            made._constants[address(new)] = self._constants.get(old, [])
+        for old_array, _ in exchanged:
+            made._kept.pop(_place(old_array), None)
+        made._kept.update((_place(new), new) for new in moved.values())
         return made
 
     def _connect(self, frame: Frame, addresses: list[int]) -> None:

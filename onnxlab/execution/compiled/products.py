@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from math import inf, prod
 from typing import Any
 
@@ -24,6 +25,10 @@ _UNIT = 4e6
 """Multiplications that make a unit worth its while."""
 _RATE = 40.0
 """Multiplications a nanosecond, about."""
+_AT_ONCE = 1 << 16
+"""Elements of weights that are packed at once, however they lie."""
+_GATHERED, _BETWEEN = 1024, 16
+"""Rows of weights that are brought together, and elements between two columns of them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -117,12 +122,30 @@ def pack(weights: Array) -> Array:
     count, width = panels(columns), host().columns
     packed = aligned(batches * count * depth * width * 4).view(np.float32).reshape(batches, count, depth, width)
     whole, rest = divmod(columns, width)
-    split = weights[:, :, : whole * width].reshape(batches, depth, whole, width)
-    packed[:, :whole] = split.transpose(0, 2, 1, 3)
+    if weights.strides[1] < weights.strides[2] and depth * columns > _AT_ONCE:
+        _pack_turned(weights, packed[:, :whole])
+    else:
+        split = weights[:, :, : whole * width].reshape(batches, depth, whole, width)
+        packed[:, :whole] = split.transpose(0, 2, 1, 3)
     if rest:
         packed[:, whole] = 0.0
         packed[:, whole, :, :rest] = weights[:, :, whole * width :]
     return packed
+
+
+def _pack_turned(weights: Array, packed: Array) -> None:
+    """Whole panels of weights whose columns are far apart in memory.
+
+    Often a power of two, so that all columns of a panel fall into the same few lines of the cache: they are brought
+    together first, with something between them.
+    """
+    _, panel_count, depth, width = packed.shape
+    gathered = np.empty((width, _GATHERED + _BETWEEN), np.float32)
+    for batch, panel, at in product(range(len(packed)), range(panel_count), range(0, depth, _GATHERED)):
+        part = weights[batch, at : at + _GATHERED, panel * width : (panel + 1) * width]
+        turned = gathered[:, : len(part)]
+        turned[...] = part.T
+        packed[batch, panel, at : at + _GATHERED] = turned.T
 
 
 def pad_bias(bias: Array) -> Array:

@@ -30,7 +30,7 @@ def set_initializer(graph: "ModelGraph", value: ValueRecord, array: Any) -> None
         raise EditError(f"{value.name!r} is no initializer; only initializers hold data")
     sparse = isinstance(value.initializer, onnx.SparseTensorProto)
     old = value.initializer.values if sparse else value.initializer
-    tensor = tensor_of(array, value.name, old.data_type)
+    tensor, stored = _stored(array, value.name, old.data_type)
     if not isinstance(array, onnx.TensorProto):
         if old.HasField("doc_string"):
             tensor.doc_string = old.doc_string
@@ -40,8 +40,8 @@ def set_initializer(graph: "ModelGraph", value: ValueRecord, array: Any) -> None
         if sparse:
             edit.apply(SetInitializer(value.scope, value.name, None, sparse=True))
         edit.apply(SetInitializer(value.scope, value.name, tensor))
-        if type(array) is np.ndarray and not sparse:
-            graph.keep_array(value.id, array)
+        if stored is not None and not sparse:
+            graph.keep_array(value.id, stored)
 
 
 def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
@@ -50,11 +50,16 @@ def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
     Raises:
         EditError: it is none of these, or does not fit the type.
     """
+    return _stored(array, name, data_type)[0]
+
+
+def _stored(array: Any, name: str, data_type: int) -> "tuple[onnx.TensorProto, np.ndarray[Any, Any] | None]":
+    """The same, and the elements as an array of its own, where they are at hand. Raises as `tensor_of`."""
     if isinstance(array, onnx.TensorProto):
         tensor = onnx.TensorProto()
         tensor.CopyFrom(array)
         tensor.name = name
-        return tensor
+        return tensor, None
     if not isinstance(array, np.ndarray | np.generic | bool | int | float | str | list | tuple):
         raise EditError(f"an initializer takes a NumPy array or TensorProto, got {type(array).__name__}")
     try:
@@ -64,7 +69,7 @@ def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
             given = np.asarray(array, object)
         else:
             given = _exactly(np.asarray(array), dtypes.to_numpy(data_type), name)
-        return tensors.from_array(given, name)
+        return tensors.with_array(given, name)
     except (ValueError, TypeError, OverflowError) as error:
         if isinstance(error, EditError):
             raise

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from onnxlab.execution.compiled.operations import EXPRESSIONS
+from onnxlab.execution.compiled.products import pack
 from tests.execution.compiled.regions import Recipe, check
 
 CHANNELS = (1, 3, 17, 31, 33)
@@ -279,3 +280,10 @@ def test_winograd_and_its_error(rng, channels, made, size, batch):
     feeds = {"x": x, "z": normal(rng, batch, made, size, size + 1)}
     check(recipe.model(y), feeds, 1e-5)
     check(recipe.model(y), feeds, 2e-6, precise=True)
+
+
+@pytest.mark.parametrize("shape", [(1, 1500, 130), (2, 2049, 64), (1, 900, 100)])
+def test_weights_that_lie_turned_are_packed_alike(rng, shape):
+    batches, depth, columns = shape
+    turned = normal(rng, batches, columns, depth).transpose(0, 2, 1)
+    np.testing.assert_array_equal(pack(turned), pack(np.ascontiguousarray(turned)))

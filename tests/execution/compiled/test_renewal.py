@@ -111,6 +111,19 @@ def test_elements_that_somebody_looked_at_make_another_plan(name, lowered):
     edited.check(1)
 
 
+def test_old_weights_are_not_kept_packed():
+    edited = Edited()
+    shared = edited.runner.providers[0]._constants
+    for _ in range(3):
+        edited.weigh("deep")
+        edited.check(1)
+    before, packed = len(shared._recent), len(shared.views)
+    for _ in range(3):
+        edited.weigh("deep")
+        edited.check(1)
+    assert (len(shared._recent), len(shared.views)) == (before, packed)
+
+
 def test_numpy_answers_with_the_new_weights_too(monkeypatch):
     edited = Edited(background=True)
     feeds = {"image": np.ones((1, 16, 14, 14), np.float32)}
