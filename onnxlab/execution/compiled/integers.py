@@ -10,15 +10,17 @@ import numpy as np
 from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.moving import emit_clear, emit_copy
 from onnxlab.execution.compiled.packing import Packed
-from onnxlab.execution.compiled.plan import PlanBuilder, Word
+from onnxlab.execution.compiled.plan import SCRATCH, PlanBuilder, Word, aligned
 from onnxlab.execution.compiled.products import Product, bits, blocks, pad_bias, panels, sources, table
-from onnxlab.execution.compiled.records import FLOAT, INT, SHORT
+from onnxlab.execution.compiled.records import FLOAT, INT, QUAD_ROWS, SHORT
 from onnxlab.execution.compiled.views import Array, View, constant_view
 
 _KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.int32): INT, np.dtype(np.int16): SHORT}
 _RATE = 60.0
 """Multiplications a nanosecond, about."""
 _ONE = np.ones(1, np.float32)
+_SHORT, _DEEP = 16, 1 << 14
+"""Rows under one tap from which, and all that is multiplied up to which, levels are made bytes."""
 
 
 @dataclass(eq=False, slots=True)
@@ -71,24 +73,33 @@ _MOST = 128
 def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
     """[batches, depth, columns] of levels to ([batches, panels, quads, COLUMNS, 4] int8, [batches, repeats] int32).
 
-    Where two neighbours of a column are too large together, the second is moved to a row at the end that is multiplied
-    by the same level again: `repeats` are the places of these levels. None where that does not suit the levels.
+    Without VNNI, where two neighbours of a column are too large together, the second is moved to a row at the end that
+    is multiplied by the same level again: `repeats` are the places of these levels. None where that does not suit the
+    levels.
     """
     batches, depth, columns = matrices.shape
     if not matrices.size or matrices.min() < -_MOST or matrices.max() >= _MOST:
         return None
-    found = [_parted(matrix) for matrix in matrices]
+    found = [(matrix, np.arange(depth)) if host().vnni else _parted(matrix) for matrix in matrices]
     length = -(-max(len(rows) for rows, _ in found) // 4) * 4
     begin, count, width = depth + depth % 2, panels(columns), host().columns
     if length - begin > depth // 4 + 4:
         return None
     padded = np.zeros((batches, length, count * width), np.int8)
-    places = np.zeros((batches, max(len(rows) for rows, _ in found) - begin), np.int32)
+    places = np.zeros((batches, max(0, max(len(rows) for rows, _ in found) - begin)), np.int32)
     for number, (rows, origins) in enumerate(found):
         padded[number, : len(rows), :columns] = rows
-        places[number, : len(rows) - begin] = origins[begin:]
+        repeated = origins[begin:]
+        places[number, : len(repeated)] = repeated
     split = padded.reshape(batches, length // 4, 4, count, width)
-    return np.ascontiguousarray(split.transpose(0, 3, 1, 4, 2)), places
+    return _at_a_line(split.transpose(0, 3, 1, 4, 2)), places
+
+
+def _at_a_line(array: Array) -> Array:
+    """A contiguous copy that begins at a line of the cache: vectors as wide as a line are not to straddle two."""
+    made = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
 
 
 def _parted(matrix: Array) -> tuple[Array, Array]:
@@ -123,7 +134,7 @@ def pack_pairs(weights: Array, taps: int) -> Array:
     padded = np.zeros((batches, taps, length + length % 2, count * width), np.int8 if narrow else np.int16)
     padded[:, :, :length, :columns] = weights.reshape(batches, taps, length, columns)
     split = padded.reshape(batches, -1, 2, count, width)
-    return np.ascontiguousarray(split.transpose(0, 3, 1, 4, 2))
+    return _at_a_line(split.transpose(0, 3, 1, 4, 2))
 
 
 def emit_pack_pairs(builder: PlanBuilder, matrix: View) -> View:
@@ -155,7 +166,11 @@ def emit_pack_pairs(builder: PlanBuilder, matrix: View) -> View:
 def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> View:
     """Append the record of a product; returns where its result is. `packed` remembers constants."""
     taps, rows = product.offsets.shape
-    weights = product.weights if product.weights is not None else _packed(product, packed)
+    quads = _quads(product, packed)
+    if quads is not None:
+        weights = quads[0]
+    else:
+        weights = product.weights if product.weights is not None else _packed(product, packed)
     offsets = table(product.offsets)
     values: dict[str, Word] = {
         "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
@@ -169,10 +184,13 @@ def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> V
     if product.residual is not None:
         values["residual"] = product.residual.where
         values["sources"] = builder.keep(table(sources(product)[None]))
+    if quads is not None:
+        values["sums"] = quads[1].where
     units = _share(builder, product, weights, values)
     work = rows * product.columns * product.length * taps * len(product.batches) / _RATE
     reads = [product.x, weights, product.residual, product.factor]
-    builder.emit("depthwise_dot" if product.depthwise else "dot", units, values, reads, [product.target], work=work)
+    kernel = "quad_dot" if quads is not None else "depthwise_dot" if product.depthwise else "dot"
+    builder.emit(kernel, units, values, reads, [product.target], work=work)
     return product.target
 
 
@@ -185,18 +203,42 @@ def _share(builder: PlanBuilder, product: IntegerProduct, weights: View, values:
         zeros = np.zeros(count * width + width, np.int16)
         values.update(row_block=row_block, zeros=builder.keep(zeros), length=count)
         return int(-(-rows // row_block))
+    # four bytes of a step: a pair of int16, or a quad
     pairs = -(-product.length // 2)
+    depth = -(-taps * product.length // 4) if "sums" in values else taps * pairs
     batches = np.array(product.batches, np.int64)
     if product.groups > 1:
-        batches[:, 1] = np.arange(product.groups) * (count * taps * pairs * width * 2 * weights.dtype.itemsize)
+        batches[:, 1] = np.arange(product.groups) * (weights.nbytes // product.groups)
         batches[:, 2] = np.arange(product.groups) * (count * width * 4)
-    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, pairs, taps * pairs, count, len(batches))
+    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, -(-depth // taps), depth, count, len(batches))
     values.update(
-        narrow=int(weights.dtype == np.int8), length=pairs, row_block=row_block, panel_block=panel_block,
-        row_blocks=row_blocks, panel_blocks=panel_blocks, batches=builder.keep(batches),
-        zeros=builder.keep(np.zeros(2 * pairs, np.int16)),
+        length=pairs, row_block=row_block, panel_block=panel_block, row_blocks=row_blocks, panel_blocks=panel_blocks,
+        batches=builder.keep(batches), zeros=builder.keep(np.zeros(2 * pairs, np.int16)),
     )  # fmt: skip
+    if "sums" in values:
+        room = (SCRATCH - QUAD_ROWS * width * 4) // (depth * 4 + 4)
+        values.update(length=product.length, room=room)
+    else:
+        values["narrow"] = int(weights.dtype == np.int8)
     return int(row_blocks * panel_blocks * len(batches))
+
+
+def _quads(product: IntegerProduct, packed: Packed) -> tuple[View, View] | None:
+    """The constant weights as quads and the sums of their columns, where the processor has an instruction for that."""
+    taps, depth = len(product.offsets), len(product.offsets) * product.length
+    if not host().vnni or product.weights is not None or product.depthwise:
+        return None
+    if product.length < _SHORT or depth > _DEEP:
+        return None
+    key = (*product.key, taps)
+    weights, sums = packed.get(("quads", *key)), packed.get(("sums", *key))
+    if weights is None or sums is None:
+        made = pack_quads(product.constant)
+        if made is None:
+            return None
+        weights = packed.put(("quads", *key), constant_view(made[0]))
+        sums = packed.put(("sums", *key), constant_view(pad_bias(product.constant.sum(axis=1, dtype=np.int32))))
+    return weights, sums
 
 
 def _packed(product: IntegerProduct, packed: Packed) -> View:

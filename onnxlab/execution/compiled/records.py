@@ -25,6 +25,9 @@ OPERAND_WORDS = 8
 FLOAT, BOOL, HALF, SHORT, BYTE, UBYTE, INT, BRAIN = range(8)
 """Kinds of elements in memory: float32, bool, float16, int16, int8, uint8, int32, bfloat16."""
 
+QUAD_ROWS = 12
+"""Rows of the largest tile of quads."""
+
 LSTM, GRU, RNN = range(3)
 ACTIVATIONS = (
     "sigmoid", "tanh", "relu", "softsign", "softplus", "affine", "leakyrelu", "thresholdedrelu", "scaledtanh",
@@ -37,7 +40,8 @@ _GEMM = (
     "sources", "low", "high", "rows", "columns", "row_block", "panel_block", "row_blocks", "panel_blocks", "batches",
     "zeros",
 )  # fmt: skip
-_DOT = (*_GEMM, "kind", "scale", "shift", "factor", "narrow")
+_SCALED = (*_GEMM, "kind", "scale", "shift", "factor")
+_DOT = (*_SCALED, "narrow")
 _RANGE = ("kernel", "units", "x", "count", "chunk", "extents", "found", "chunks", "y")
 _RECURRENT = (
     "kernel", "units", "projected", "p_step", "p_row", "weights", "scales", "h0", "c0", "y", "y_step", "y_direction",
@@ -93,6 +97,7 @@ FIELDS = {
     "gemm": _GEMM,
     "dot": _DOT,
     "depthwise_dot": _DOT,
+    "quad_dot": (*_SCALED, "sums", "room"),
     "recurrent": _RECURRENT,
     "forest": _FOREST,
     "choose": _FOREST,
@@ -121,6 +126,7 @@ MODULES = {
     "gemm": "gemm",
     "dot": "dot",
     "depthwise_dot": "dot",
+    "quad_dot": "quads",
     "recurrent": "recurrent",
     "forest": "trees",
     "choose": "trees",

@@ -13,6 +13,7 @@ import numpy as np
 import onnxruntime
 import pytest
 
+from onnxlab.execution.compiled.host import HOSTS
 from tests.execution.compiled.regions import Both, Recipe, assert_close, check
 
 BYTES = (np.uint8, np.int8)
@@ -67,6 +68,40 @@ def test_matmul_integer(rng, shape, dtypes):
     feeds = {"a": a, "b": b, "z": zero}
     made = recipe.node("MatMulInteger", *(recipe.input(name, array) for name, array in feeds.items()))
     check(recipe.model(made), feeds)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5, 6, 7, 13, 50])
+@pytest.mark.parametrize("columns", [1, 15, 33, 64, 130])
+def test_bytes_at_their_limits(rng, rows, columns):
+    """Tiles of all sizes, of levels and weights that would saturate 16 bits; rows with zero points of their own."""
+    depth = 67
+    a, b = rng.choice(np.array([0, 255], np.uint8), (rows, depth)), rng.choice([-128, 127], (depth, columns))
+    b = b.astype(np.int8)
+    b[:, 0] = 127
+    zeros = rng.integers(0, 256, rows).astype(np.uint8)
+    recipe = Recipe()
+    x = recipe.input("a", a)
+    made = [
+        recipe.node("MatMulInteger", x, recipe.constant(weights), recipe.constant(zero), *rest)
+        for weights, zero, rest in (
+            (b, zeros, ()), (b, np.uint8(255), ()), (b, np.uint8(0), ()),
+            (b.view(np.uint8), np.uint8(7), [recipe.constant(np.uint8(128))]),
+            (b.view(np.uint8), np.uint8(7), [recipe.constant(np.uint8(3))]),  # beyond int8 without its zero point
+        )
+    ]  # fmt: skip
+    check(recipe.model(*made), {"a": a})
+
+
+def test_rows_beyond_what_is_made_bytes_at_once(rng):
+    """Deep products, and convolutions whose rows under all taps are deep, in more steps than one."""
+    a, b = integers(rng, np.int8, 40, 9001), integers(rng, np.int8, 9001, 17)
+    x, w = integers(rng, np.uint8, 1, 300, 9, 9), integers(rng, np.int8, 70, 300, 5, 5)
+    recipe = Recipe()
+    made = recipe.node("MatMulInteger", recipe.input("a", a), recipe.constant(b), recipe.constant(np.int8(-3)))
+    image = recipe.node(
+        "ConvInteger", recipe.input("x", x), recipe.constant(w), recipe.constant(np.uint8(100)), pads=[2] * 4
+    )
+    check(recipe.model(made, image), {"a": a, "x": x})
 
 
 @pytest.mark.parametrize("dtypes", [(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
@@ -319,7 +354,8 @@ def test_pairs_are_one_instruction(processor, wanted, monkeypatch):
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 @pytest.mark.parametrize("instruction", [True, False])
-def test_quads(rng, lanes, instruction, monkeypatch):
+@pytest.mark.parametrize("vnni", [True, False])
+def test_quads(rng, lanes, instruction, vnni, monkeypatch):
     """By the processor's instructions, halves of vectors too wide for these, and written out for others."""
     import llvmlite.binding as llvm
     from llvmlite import ir
@@ -328,16 +364,18 @@ def test_quads(rng, lanes, instruction, monkeypatch):
     from onnxlab.execution.compiled.compiling import ENTRY
     from onnxlab.execution.compiled.kernels import narrow
 
-    if not instruction:
-        monkeypatch.setattr(narrow, "_PAIRS", ())
-        monkeypatch.setattr(narrow, "_BYTE_PAIRS", ())
+    monkeypatch.setattr(narrow, "VNNI", vnni)
+    for name in ("_PAIRS", "_BYTE_PAIRS", "_QUADS"):
+        if not instruction:
+            monkeypatch.setattr(narrow, name, ())
     sums, bytes_ = ir.VectorType(ir.IntType(32), lanes), ir.VectorType(ir.IntType(8), 4 * lanes)
     word = ir.IntType(64)
     module = ir.Module()
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [word] * 3), ENTRY)
     builder = ir.IRBuilder(function.append_basic_block())
     a, b = (builder.load(builder.inttoptr(place, bytes_.as_pointer()), align=1) for place in function.args[:2])
-    builder.store(narrow.quads(builder, a, b), builder.inttoptr(function.args[2], sums.as_pointer()), align=1)
+    place = builder.inttoptr(function.args[2], sums.as_pointer())
+    builder.store(narrow.add_quads(builder, builder.load(place, align=1), a, b), place, align=1)
     builder.ret_void()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -346,16 +384,40 @@ def test_quads(rng, lanes, instruction, monkeypatch):
     )
     code = machine.emit_object(llvm.parse_assembly(str(module)))
     levels = rng.integers(0, 256, (lanes, 4)).astype(np.uint8)
-    weights = rng.integers(-64, 65, (lanes, 4)).astype(np.int8)
-    levels[0], weights[0] = 255, -64
-    found = np.zeros(lanes, np.int32)
+    lowest = -128 if vnni else -64  # beyond which two neighbours would saturate
+    weights = rng.integers(lowest, -lowest, (lanes, 4)).astype(np.int8)
+    levels[:2], weights[0], weights[1] = 255, lowest, -lowest - 1
+    found = rng.integers(-1000, 1000, lanes).astype(np.int32)
+    expected = found + (levels.astype(np.int32) * weights).sum(axis=1)
     call = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 3)(loading.load("quads", code))
     call(*(array.__array_interface__["data"][0] for array in (levels, weights, found)))
-    np.testing.assert_array_equal(found, (levels.astype(np.int32) * weights).sum(axis=1))
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("processor", "lanes"), [("znver4", 16), ("sapphirerapids", 8), ("alderlake", 8)])
+def test_quads_are_one_instruction(processor, lanes, monkeypatch):
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+
+    from onnxlab.execution.compiled.kernels import narrow
+
+    monkeypatch.setattr(narrow, "VNNI", True)
+    monkeypatch.setattr(narrow, "_QUADS", ((lanes, f"llvm.x86.avx512.vpdpbusd.{lanes * 32}"),))
+    sums, bytes_ = ir.VectorType(ir.IntType(32), lanes), ir.VectorType(ir.IntType(8), 4 * lanes)
+    module = ir.Module()
+    function = ir.Function(module, ir.FunctionType(sums, [sums, bytes_, bytes_]), "f")
+    builder = ir.IRBuilder(function.append_basic_block())
+    builder.ret(narrow.add_quads(builder, *function.args))
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu=processor, opt=3)
+    made = machine.emit_assembly(llvm.parse_assembly(str(module)))
+    assert made.count("vpdpbusd") == 1
+    assert "vpmadd" not in made
 
 
 @pytest.mark.skipif(not os.environ.get("ONNXLAB_LONG"), reason="every kernel is compiled anew: minutes")
-@pytest.mark.parametrize("width", ["avx512", "avx2", "portable"])
+@pytest.mark.parametrize("width", sorted(HOSTS))
 def test_other_widths_of_vectors(width):
     files = [f"tests/execution/compiled/test_{name}.py" for name in ("integers", "recurrent", "low_bits", "learning")]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *files]

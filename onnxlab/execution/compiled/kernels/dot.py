@@ -50,7 +50,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     word,
 )
 from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS, VECTORS, entry, loop
-from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, add_products, load_i32, pairs, quads, store_i16
+from onnxlab.execution.compiled.kernels.narrow import SHORTS, add_i32, add_products, load_i32, pairs, store_i16
 from onnxlab.execution.compiled.records import FLOAT, SHORT
 
 _I64, _I32, _I16, _I8 = (ir.IntType(bits) for bits in (64, 32, 16, 8))
@@ -58,21 +58,17 @@ _PANEL = COLUMNS * 4
 _ZERO = np.float32(0.0)
 
 
-WIDE, NARROW, QUADS = range(3)
-"""What a tile multiplies: pairs of int16 by pairs of int16 or of int8, or four uint8 by four int8."""
+def make_tile(rows: int, narrow: bool) -> Any:
+    """The tile of this many rows, of weights that are int16 or int8, as a function of compiled code.
 
-
-def make_tile(rows: int, form: int) -> Any:
-    """The tile of this many rows, as a function of compiled code.
-
-    tile(x, offsets, tap_bytes, taps, length, weights, zeros, sums): as the microkernel's, of pairs or quads; the sums
-    go to `sums` as [rows, COLUMNS] int32.
+    tile(x, offsets, tap_bytes, taps, length, weights, zeros, sums): as the microkernel's, of pairs; the sums go to
+    `sums` as [rows, COLUMNS] int32.
     """
 
     @intrinsic
     def tile(context, x, offsets, tap_bytes, taps, length, weights, zeros, sums):
         def generate(context, builder, signature, values):
-            _build(builder, rows, form, *values)
+            _build(builder, rows, narrow, *values)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 8), generate
@@ -81,14 +77,14 @@ def make_tile(rows: int, form: int) -> Any:
 
 
 def _build(
-    builder: Any, count: int, form: int, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any,
+    builder: Any, count: int, narrow: bool, x: Any, offsets: Any, tap_bytes: Any, taps: Any, length: Any, weights: Any,
     zeros: Any, sums: Any,
 ) -> None:  # fmt: skip
     with builder.goto_entry_block():
         places = [[builder.alloca(INTEGERS) for _ in range(VECTORS)] for _ in range(count)]
         panels = builder.alloca(_I64)
-    kind, each = _I16 if form == WIDE else _I8, 4 if form == QUADS else 2
-    line = ir.VectorType(kind, each * WIDTH)
+    kind = _I8 if narrow else _I16
+    line = ir.VectorType(kind, 2 * WIDTH)
     for row in places:
         for place in row:
             builder.store(ir.Constant(INTEGERS, None), place)
@@ -103,27 +99,29 @@ def _build(
         first = pointer(builder, builder.load(panels), kind)
 
         def step(k: Any) -> None:
-            panel = builder.gep(first, [builder.mul(k, _I64(each * COLUMNS))])
-            starts = [builder.gep(panel, [_I64(each * v * WIDTH)]) for v in range(VECTORS)]
-            lines = [builder.bitcast(start, line.as_pointer()) for start in starts]
-            vectors = [builder.load(place, align=1 if form == QUADS else 2) for place in lines]
-            if form == NARROW:
+            panel = builder.gep(first, [builder.mul(k, _I64(2 * COLUMNS))])
+            starts = [builder.gep(panel, [_I64(2 * v * WIDTH)]) for v in range(VECTORS)]
+            vectors = [builder.load(builder.bitcast(start, line.as_pointer()), align=2) for start in starts]
+            if narrow:
                 vectors = [builder.sext(vector, SHORTS) for vector in vectors]
             for m, row in enumerate(rows):
                 value = splat_value(builder, builder.load(builder.gep(row, [k]), align=2), INTEGERS)
-                value = builder.bitcast(value, line if form == QUADS else SHORTS)
+                value = builder.bitcast(value, SHORTS)
                 for v, place in enumerate(places[m]):
-                    made = (quads if form == QUADS else pairs)(builder, value, vectors[v])
-                    builder.store(builder.add(builder.load(place), made), place)
+                    builder.store(builder.add(builder.load(place), pairs(builder, value, vectors[v])), place)
 
-        even = builder.and_(length, _I64(-2))  # two pairs at a time: a tile of few rows is short for a loop
-        with loop(builder, builder.lshr(even, _I64(1))) as k:
-            first_of_two = builder.shl(k, _I64(1))
-            step(first_of_two)
-            step(builder.or_(first_of_two, _I64(1)))
-        with loop(builder, builder.sub(length, even)) as k:
-            step(builder.add(even, k))
-        further = builder.mul(length, _I64(_PANEL // (2 if form == NARROW else 1)))
+        # Two pairs at a time, as a tile of few rows is short for a loop. One of many rows is not; and where a sum takes
+        # two pairs in a row, LLVM makes vpmaddwd and vpaddd of every second vpdpwssd.
+        each = 2 if count <= 2 else 1
+        rounds = builder.udiv(length, _I64(each))
+        with loop(builder, rounds) as k:
+            for place in range(each):
+                step(builder.add(builder.mul(k, _I64(each)), _I64(place)))
+        if each > 1:
+            even = builder.mul(rounds, _I64(each))
+            with loop(builder, builder.sub(length, even)) as k:
+                step(builder.add(even, k))
+        further = builder.mul(length, _I64(_PANEL // (2 if narrow else 1)))
         builder.store(builder.add(builder.load(panels), further), panels)
     for m, row in enumerate(places):
         for v, place in enumerate(row):
@@ -131,9 +129,9 @@ def _build(
             builder.store(builder.load(place), pointer(builder, where, INTEGERS), align=4)
 
 
-def _sums_of(form: int) -> Any:
-    """`tile_sums` for one form of factors."""
-    full, half, pair, single = (make_tile(rows, form) for rows in (ROWS, HALF_ROWS, 2, 1))
+def _sums_of(narrow: bool) -> Any:
+    """`tile_sums` for one form of weights."""
+    full, half, pair, single = (make_tile(rows, narrow) for rows in (ROWS, HALF_ROWS, 2, 1))
 
     def sums_of(left, x, o, tap_bytes, taps, length, w, zeros, sums):
         if left > HALF_ROWS:
@@ -151,7 +149,7 @@ def _sums_of(form: int) -> Any:
     return helper(sums_of)
 
 
-_wide_sums, _narrow_sums, quad_sums = (_sums_of(form) for form in (WIDE, NARROW, QUADS))
+_wide_sums, _narrow_sums = (_sums_of(narrow) for narrow in (False, True))
 
 
 @helper
@@ -201,32 +199,35 @@ def _put_short(address, value, count, spare):
         copy_bytes(address, spare, count * 2)
 
 
+@helper
+def finish_panel(record, table, panel, row, rows, sums):
+    """`finish` these rows of the result of a batch, whose row of the table of batches this is, under one panel."""
+    side, kind = panel * _PANEL + word(table, 2), word(record, 23)
+    bias = word(record, 8) + side if word(record, 8) else 0
+    scale = word(record, 24) + side if word(record, 24) else 0
+    shift = word(record, 25) + side if word(record, 25) else 0
+    y = word(record, 9) + word(table, 3) + panel * COLUMNS * (2 if kind == SHORT else 4)
+    residual = word(record, 11) + word(table, 4) + panel * _PANEL if word(record, 11) else 0
+    low, high = splat(float_of_bits(word(record, 13))), splat(float_of_bits(word(record, 14)))
+    factor = splat(get_f32(word(record, 26)))
+    finish(sums, rows, y, word(record, 10) + row * 4, residual, word(record, 12) + row * 4,
+           word(record, 16) - panel * COLUMNS, bias, scale, shift, factor, low, high, kind)  # fmt: skip
+
+
 @kernel
 def dot(record: Any, unit: Any, scratch: Any) -> None:
     table, first_row, last_row, first_panel, last_panel = span(record, unit)
-    x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
-    length, places, sources = word(record, 6), word(record, 10), word(record, 12)
-    low, high = splat(float_of_bits(word(record, 13))), splat(float_of_bits(word(record, 14)))
-    columns, zeros, kind = word(record, 16), word(record, 22), word(record, 23)
-    factor = splat(get_f32(word(record, 26)))
-    x += word(table, 0)
-    narrow = word(record, 27)
-    item, depth = 2 if kind == SHORT else 4, _PANEL // 2 if narrow else _PANEL
+    x, offsets, tap_bytes, taps = word(record, 2) + word(table, 0), word(record, 3), word(record, 4), word(record, 5)
+    length, zeros, narrow = word(record, 6), word(record, 22), word(record, 27)
+    depth = _PANEL // 2 if narrow else _PANEL
     for panel in range(first_panel, last_panel):
         weights = word(record, 7) + word(table, 1) + panel * (taps * length * depth)
-        side = panel * _PANEL + word(table, 2)
-        bias = word(record, 8) + side if word(record, 8) else 0
-        scale = word(record, 24) + side if word(record, 24) else 0
-        shift = word(record, 25) + side if word(record, 25) else 0
-        y = word(record, 9) + word(table, 3) + panel * COLUMNS * item
-        residual = word(record, 11) + word(table, 4) + panel * _PANEL if word(record, 11) else 0
         row = first_row
         while row < last_row:
             count = tile_sums(
                 narrow, last_row - row, x, offsets + row * 4, tap_bytes, taps, length, weights, zeros, scratch
             )
-            finish(scratch, min(count, last_row - row), y, places + row * 4, residual, sources + row * 4,
-                   columns - panel * COLUMNS, bias, scale, shift, factor, low, high, kind)  # fmt: skip
+            finish_panel(record, table, panel, row, min(count, last_row - row), scratch)
             row += count
 
 

@@ -1,9 +1,9 @@
-"""Integers in memory as vectors: 8 and 16 bits as float32 and back, and sums of products of 16-bit pairs.
+"""Integers in memory as vectors: 8 and 16 bits as float32 and back, and sums of products of pairs and quads.
 
-`pairs` is the one instruction that quantised products are made of: two neighbouring 16-bit integers of one vector
-times two of the other, added, to 32 bits. x86 has it as pmaddwd, and with the addition that follows as VNNI's
-vpdpwssd, which LLVM chooses where the processor has it; for others it is written out. `quads` takes four bytes at once,
-which have to be such that two products fit 16 bits.
+`pairs` is the one instruction that products of 16 bits are made of: two neighbouring integers of one vector times two
+of the other, added, to 32 bits. x86 has it as pmaddwd, and with the addition that follows as VNNI's vpdpwssd, which
+LLVM chooses where the processor has it; for others it is written out. `add_quads` takes four bytes at once: VNNI's
+vpdpbusd adds them to 32 bits, elsewhere they have to be such that two products fit 16 bits.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba.core import types
 
+from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.kernels.lanes import (
     INTEGERS,
     VECTOR,
@@ -22,7 +23,6 @@ from onnxlab.execution.compiled.kernels.lanes import (
     external,
     lanes,
     pointer,
-    splat_value,
 )
 
 _I8, _I16, _I32 = ir.IntType(8), ir.IntType(16), ir.IntType(32)
@@ -46,6 +46,15 @@ _BYTE_PAIRS = _features(
     (8, "avx2", "llvm.x86.avx2.pmadd.ub.sw"),
     (4, "ssse3", "llvm.x86.ssse3.pmadd.ub.sw.128"),
 )
+_QUADS = _features(
+    (16, "avx512vnni", "llvm.x86.avx512.vpdpbusd.512"),
+    *(
+        (lanes, feature, f"llvm.x86.avx512.vpdpbusd.{lanes * 32}")
+        for lanes in (8, 4)
+        for feature in ("avx512vnni", "avxvnni")
+    ),
+)
+VNNI = host().vnni
 
 
 def pairs(builder: Any, a: Any, b: Any) -> Any:
@@ -60,15 +69,37 @@ def pairs(builder: Any, a: Any, b: Any) -> Any:
             return builder.shuffle_vector(low, high, _order(range(count)))
     wide = ir.VectorType(_I32, count)
     products = [
-        builder.mul(*(builder.sext(_every_second(builder, v, first, count), wide) for v in (a, b))) for first in (0, 1)
+        builder.mul(*(builder.sext(_part(builder, v, first, count, 2), wide) for v in (a, b))) for first in (0, 1)
     ]
     return builder.add(*products)
 
 
-def quads(builder: Any, a: Any, b: Any) -> Any:
-    """[n] int32 of [4n] uint8 and [4n] int8: four products each, added; no two neighbours may be beyond 16 bits."""
+def add_quads(builder: Any, total: Any, a: Any, b: Any) -> Any:
+    """[n] int32 plus four products each of [4n] uint8 and [4n] int8; without VNNI, two may not be beyond 16 bits."""
+    if VNNI:
+        return _add_quads(builder, total, a, b)
     ones = ir.Constant(ir.VectorType(_I16, a.type.count // 2), [ir.Constant(_I16, 1)] * (a.type.count // 2))
-    return pairs(builder, _byte_pairs(builder, a, b), ones)
+    return builder.add(total, pairs(builder, _byte_pairs(builder, a, b), ones))
+
+
+def _add_quads(builder: Any, total: Any, a: Any, b: Any) -> Any:
+    """The same for whatever bytes, by VNNI; written out where a processor is made to do without."""
+    count = total.type.count
+    for width, name in _QUADS:
+        if width == count:  # LLVM takes the bytes as int32, and where it wants them as bytes since, it sees to that
+            given = [builder.bitcast(v, total.type) for v in (a, b)]
+            return builder.call(external(builder, name, *[total.type] * 4), [total, *given])
+        if width < count:
+            low, high = (
+                _add_quads(builder, *(_part(builder, v, half * v.type.count // 2, v.type.count // 2)
+                                      for v in (total, a, b))) for half in (0, 1)
+            )  # fmt: skip
+            return builder.shuffle_vector(low, high, _order(range(count)))
+    for place in range(4):
+        first, second = (_part(builder, v, place, count, 4) for v in (a, b))
+        products = builder.mul(builder.zext(first, total.type), builder.sext(second, total.type))
+        total = builder.add(total, products)
+    return total
 
 
 def _byte_pairs(builder: Any, a: Any, b: Any) -> Any:
@@ -84,8 +115,8 @@ def _byte_pairs(builder: Any, a: Any, b: Any) -> Any:
             return builder.shuffle_vector(low, high, _order(range(count)))
     products = [
         builder.mul(
-            builder.zext(_every_second(builder, a, first, count), wide),
-            builder.sext(_every_second(builder, b, first, count), wide),
+            builder.zext(_part(builder, a, first, count, 2), wide),
+            builder.sext(_part(builder, b, first, count, 2), wide),
         )
         for first in (0, 1)
     ]
@@ -97,12 +128,10 @@ def _order(lanes: Any) -> Any:
     return ir.Constant(ir.VectorType(_I32, len(chosen)), chosen)
 
 
-def _part(builder: Any, vector: Any, first: int, count: int) -> Any:
-    return builder.shuffle_vector(vector, vector, _order(range(first, first + count)))
+def _part(builder: Any, vector: Any, first: int, count: int, step: int = 1) -> Any:
+    return builder.shuffle_vector(vector, vector, _order(range(first, first + count * step, step)))
 
 
-def _every_second(builder: Any, vector: Any, first: int, count: int) -> Any:
-    return builder.shuffle_vector(vector, vector, _order(range(first, 2 * count, 2)))
 
 
 def _narrow(item: Any, signed: bool) -> tuple[Any, Any]:
@@ -144,14 +173,6 @@ load_low, load_high = _nibbles(high=False), _nibbles(high=True)
 def load_i32(builder: Any, address: Any) -> Any:
     """int32 in memory, rounded to float32."""
     return builder.sitofp(builder.load(pointer(builder, address, INTEGERS), align=4), VECTOR)
-
-
-@declared(lanes, _i64, _i64, _i64)
-def load_less(builder: Any, sums: Any, others: Any, factor: Any) -> Any:
-    """int32 in memory less others times a factor, rounded to float32."""
-    share = splat_value(builder, builder.trunc(factor, _I32), INTEGERS)
-    value, other = (builder.load(pointer(builder, place, INTEGERS), align=4) for place in (sums, others))
-    return builder.sitofp(builder.sub(value, builder.mul(other, share)), VECTOR)
 
 
 @declared(types.void, _i64, _i64)

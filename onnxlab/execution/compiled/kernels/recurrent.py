@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.execution.compiled.cache import helper, kernel
-from onnxlab.execution.compiled.kernels import dot
+from onnxlab.execution.compiled.kernels import dot, quads
 from onnxlab.execution.compiled.kernels.gates import gru_row, lstm_row, plane_of, reset_row, rnn_row
 from onnxlab.execution.compiled.kernels.gemm import panel_rows
 from onnxlab.execution.compiled.kernels.lanes import (
@@ -48,7 +48,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     word,
 )
 from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, ROWS
-from onnxlab.execution.compiled.kernels.narrow import load_less
+from onnxlab.execution.compiled.kernels.narrow import load_i32
 from onnxlab.execution.compiled.kernels.ranges import quantise_bytes, quantise_rows
 from onnxlab.execution.compiled.kernels.row import STREAMS, wide_row
 from onnxlab.execution.compiled.records import GRU, LSTM
@@ -60,7 +60,7 @@ from onnxlab.execution.compiled.records import GRU, LSTM
 ) = range(2, 32)  # fmt: skip
 _PANEL = COLUMNS * 4
 _LOWEST, _HIGHEST = np.float32(-inf), np.float32(inf)
-_tile_sums, _quad_sums = dot.tile_sums, dot.quad_sums
+_tile_sums, _quad_sums = dot.tile_sums, quads.quad_sums
 
 
 @helper
@@ -107,21 +107,25 @@ def _times_levels(record, number, levels, table, places, rows, h, padded, y, res
     depth = ((hidden + 1) // 2 * 2 + (flag >> 8) + 3) // 4 if flag & 4 else (hidden + 1) // 2
     panels, step, factor = padded // COLUMNS, depth * _PANEL // (2 if flag & 2 else 1), splat(scale)
     weights, scales = word(record, WEIGHTS) + number * 4 * panels * step, _side(record, number, padded)
+    if flag & 4:  # the table is of what is added to levels
+        for row in range(rows):
+            put_i32(table + row * 4, -zero)
     for panel in range(4 * panels):
         w, at = weights + panel * step, panel * _PANEL
         gate = panel // panels
         to = y + gate * rows * line + at - gate * line
-        row = 0
+        columns, row = hidden - (panel - gate * panels) * COLUMNS, 0
         while row < rows:
             left, o = rows - row, table + row * 4
             if flag & 4:
-                count = _quad_sums(left, levels, o, 0, 1, depth, w, 0, scratch)
+                x = levels + row * (line // 2)
+                count = _quad_sums(left, columns, x, line // 2, depth, w, scales + 4 * line + at, o, scratch)
             else:
                 count = _tile_sums(flag & 2, left, levels, o, 0, 1, depth, w, 0, scratch)
-            for v in range(0, _PANEL, BYTES):
-                gain, less = load(scales + at + v) * factor, scales + 4 * line + at + v
+            for v in range(0, min(_PANEL, columns * 4), BYTES):
+                gain = load(scales + at + v) * factor
                 for m in range(row, min(row + count, rows)):
-                    value = load_less(scratch + (m - row) * _PANEL + v, less, zero) * gain
+                    value = load_i32(scratch + (m - row) * _PANEL + v) * gain
                     behind = residual + at + v + get_i32(sources + m * 4)
                     store(to + get_i32(places + m * 4) + v, value + load(behind))
             row += count

@@ -68,8 +68,9 @@ def _dequantised(binder: Binder, name: str, axis: int) -> _Constant | None:
 
 
 def _activation(binder: Binder, name: str) -> Levels | None:
+    """What is known of floats that are levels of one scale and zero point: with several, rows span more than bytes."""
     note = binder.levels.get(name)
-    return note if note is not None and note.scale is not None else None
+    return note if note is not None and note.scale is not None and note.zero is not None else None
 
 
 def _quantised_conv(binder: Binder, node: NodeView) -> IntegerProduct | None:
