@@ -7,7 +7,7 @@ handles where they do just that, and as primitive changes otherwise; either way 
 
 import base64
 from collections.abc import Callable, Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import onnx
@@ -92,6 +92,18 @@ def deed(graph: "ModelGraph", change: Change, said: str = "") -> Deed:
     return Deed(change, subject, fits, said)
 
 
+def without_copy(graph: "ModelGraph", done: Deed) -> Deed:
+    """A deed that has just been done, with the model's own message in place of the tensor that was copied into it: the
+    history is not to hold the data twice.
+    """
+    change = done.change
+    if not isinstance(change, changes.SetInitializer) or change.tensor is None or change.sparse:
+        return done
+    scope = graph.scopes[change.scope]
+    stored = scope.proto.initializer[scope.places("initializer").positions(change.name)[-1]]
+    return done._replace(change=replace(change, tensor=stored))
+
+
 def _fits(graph: "ModelGraph", change: Any) -> bool:
     """Whether the operator that a node is takes what a SetAttribute gives it."""
     node, proto = graph.nodes[change.node], change.proto
@@ -170,6 +182,8 @@ def _primitive(change: Change, subject: str) -> str:
         value = getattr(change, field.name)
         if field.name in ("image", "images", "ids", "mentions") or value == field.default:
             continue
+        if isinstance(value, onnx.TensorProto) and value.name != getattr(change, "name", value.name):
+            value = named(value, change.name)  # type: ignore[attr-defined]  # the model's own, renamed since
         if field.name in ("node", "scope") or (field.name == "value" and isinstance(change, changes.RenameValue)):
             parts.append(f"{field.name}={subject}.id")
         elif field.name == "target":
@@ -177,6 +191,14 @@ def _primitive(change: Change, subject: str) -> str:
         else:
             parts.append(f"{field.name}={literal(value)}")
     return f"changes.{type(change).__name__}({', '.join(parts)})"
+
+
+def named(tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
+    """A copy by another name."""
+    made = onnx.TensorProto()
+    made.CopyFrom(tensor)
+    made.name = name
+    return made
 
 
 def literal(value: Any) -> str:

@@ -10,7 +10,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph import validation
 from onnxlab.graph.changes import Change
 from onnxlab.graph.commits import OUTSIDE, Touch, Touched
-from onnxlab.graph.script import Deed, deed
+from onnxlab.graph.script import Deed, deed, without_copy
 from onnxlab.graph.sorting import restore_order
 from onnxlab.graph.sweeping import drop_ghosts
 from onnxlab.graph.uninterrupted import UNINTERRUPTED
@@ -79,7 +79,7 @@ class Transaction:
             inverse = change.apply(graph)
             active.inverses.append(inverse)
             active._notes.append(note)
-            active._deeds.append(done)
+            active._deeds.append(without_copy(graph, done))
         finally:
             UNINTERRUPTED.release()
         return inverse

@@ -283,3 +283,16 @@ def test_what_only_changes_can_say_stays_a_change() -> None:
     model.graph.apply(SetField(("model", 0), "opset_import", (onnx.helper.make_opsetid("", 21),)), label="unjudged")
     assert model.history.to_python().count("edit.apply(") == 3
     assert replayed(model, before) == model.to_bytes()
+
+
+def test_the_history_holds_data_once_and_replays_what_was_renamed_since() -> None:
+    model = Model(chain())
+    before = model.to_bytes()
+    array = np.full((4, 3, 1, 1), 0.25, np.float32)
+    array[0] = np.inf  # no expression says it
+    model.value("w").array = array
+    (done,) = model.graph.history._done[-1].deeds
+    assert done.change.tensor is model.graph.values[model.value("w").id].initializer
+    model.value("w").name = "weights"
+    model.value("weights").array = array * 2
+    assert replayed(model, before) == model.to_bytes()
