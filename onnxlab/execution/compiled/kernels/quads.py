@@ -113,50 +113,62 @@ def _build(
             builder.store(total, pointer(builder, where, INTEGERS), align=4)
 
 
-_full, _half, _pair, _single = (make_tile(rows, VECTORS) for rows in (ROWS, HALF_ROWS, 2, 1))
-_many, _few, _one = (make_tile(rows, 1) for rows in (QUAD_ROWS, 4, 1))
+def _sums_of(vectors: int) -> Any:
+    """`quad_sums` for panels of which so many vectors are used."""
+    most = QUAD_ROWS if vectors == 1 else ROWS
+    full, half, pair, single = (make_tile(rows, vectors) for rows in (most, HALF_ROWS, 2, 1))
+
+    def sums_of(left, x, step, quads, w, totals, leasts, sums):
+        if left > HALF_ROWS:
+            full(x, step, left, quads, w, totals, leasts, sums)
+            return most
+        if left > 2:
+            half(x, step, left, quads, w, totals, leasts, sums)
+            return HALF_ROWS
+        if left == 2:
+            pair(x, step, left, quads, w, totals, leasts, sums)
+            return 2
+        single(x, step, left, quads, w, totals, leasts, sums)
+        return 1
+
+    return helper(sums_of)
+
+
+_one, _two, _all = (_sums_of(vectors) for vectors in (1, 2, VECTORS))
 
 
 @helper
 def quad_sums(left, columns, x, step, quads, w, totals, leasts, sums):
     """The sums of as many rows as a tile takes of those that are left, of so many columns; how many rows these are."""
     if columns <= WIDTH:
-        if left > 4:
-            _many(x, step, left, quads, w, totals, leasts, sums)
-            return QUAD_ROWS
-        if left > 1:
-            _few(x, step, left, quads, w, totals, leasts, sums)
-            return 4
-        _one(x, step, left, quads, w, totals, leasts, sums)
-        return 1
-    if left > HALF_ROWS:
-        _full(x, step, left, quads, w, totals, leasts, sums)
-        return ROWS
-    if left > 2:
-        _half(x, step, left, quads, w, totals, leasts, sums)
-        return HALF_ROWS
-    if left == 2:
-        _pair(x, step, left, quads, w, totals, leasts, sums)
-        return 2
-    _single(x, step, left, quads, w, totals, leasts, sums)
-    return 1
+        return _one(left, x, step, quads, w, totals, leasts, sums)
+    if VECTORS > 2 and columns <= 2 * WIDTH:
+        return _two(left, x, step, quads, w, totals, leasts, sums)
+    return _all(left, x, step, quads, w, totals, leasts, sums)
+
+
+_WIDTHS = sorted({2 * WIDTH, 8, 1}, reverse=True)
+"""Lanes of int16 that are taken at once: as many as there are."""
 
 
 def _in_steps(builder: Any, count: Any, act: Callable[[Any, int], None]) -> None:
-    """`act(index, lanes)` for all of `count` elements: in whole vectors, then eight at a time, then one by one."""
-    done: Any = _I64(0)
-    for width in sorted({2 * WIDTH, 8, 1}, reverse=True):
-        number = builder.udiv(builder.sub(count, done), _I64(width))
-        with loop(builder, number) as k:
-            act(builder.add(done, builder.mul(k, _I64(width))), width)
-        done = builder.add(done, builder.mul(number, _I64(width)))
+    """`act(index, lanes)` for all of `count` elements; the last vector reaches back over what was done before it."""
+    left = count
+    for width in _WIDTHS:
+        fits = builder.icmp_signed(">=", left, _I64(width))
+        number = builder.udiv(builder.add(left, _I64(width - 1)), _I64(width))
+        end = builder.sub(count, _I64(width))
+        with loop(builder, builder.select(fits, number, _I64(0))) as k:
+            at = builder.mul(k, _I64(width))
+            act(builder.select(builder.icmp_signed("<", at, end), at, end), width)
+        left = builder.select(fits, _I64(0), left)
 
 
 @declared(_i64, _i64, _i64)
 def _least(builder: Any, x: Any, count: Any) -> Any:
     """The least of int16 in a row, and zero."""
     places = {}
-    for width in {2 * WIDTH, 8, 1}:
+    for width in _WIDTHS:
         kind = ir.VectorType(_I16, width)
         with builder.goto_entry_block():
             places[width] = builder.alloca(kind)
