@@ -352,6 +352,33 @@ def test_pairs_are_one_instruction(processor, wanted, monkeypatch):
     assert wanted in machine.emit_assembly(llvm.parse_assembly(str(module)))
 
 
+@pytest.mark.parametrize("narrow_weights", [True, False])
+def test_a_tile_of_pairs_adds_by_one_instruction(narrow_weights, monkeypatch):
+    """Of many rows; LLVM makes two of every second one where a sum takes two pairs in a row."""
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+
+    from onnxlab.execution.compiled.kernels import dot, narrow
+    from onnxlab.execution.compiled.kernels.microkernel import ROWS, VECTORS, WIDTH
+
+    names = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
+    monkeypatch.setattr(narrow, "_PAIRS", ((WIDTH, names[WIDTH]),))
+    module, word = ir.Module(), ir.IntType(64)
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [word] * 8), "f")
+    builder = ir.IRBuilder(function.append_basic_block())
+    dot._build(builder, ROWS, narrow_weights, *function.args)
+    builder.ret_void()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    machine = llvm.Target.from_triple("x86_64-unknown-linux-gnu").create_target_machine(cpu="sapphirerapids", opt=3)
+    parsed = llvm.parse_assembly(str(module))
+    passes = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    passes.getModulePassManager().run(parsed, passes)
+    made = machine.emit_assembly(parsed)
+    assert made.count("vpdpwssd") == ROWS * VECTORS
+    assert "vpmaddwd" not in made
+
+
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 @pytest.mark.parametrize("instruction", [True, False])
 @pytest.mark.parametrize("vnni", [True, False])
