@@ -20,7 +20,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.execution.compiled import background
-from onnxlab.execution.compiled.detours import around, failure_of
+from onnxlab.execution.compiled.detours import any_failed, around, failure_of
 from onnxlab.execution.compiled.packing import SharedConstants
 from onnxlab.execution.executor import ProgramBody
 from onnxlab.execution.numpy_provider import NumpyProvider
@@ -189,7 +189,7 @@ class _Claims:
                 return False
             if not known and now._refusal(node) != view.refusals.get(node.id, ""):
                 return False
-        return not any(failure_of(node) for node in view.nodes if node.id in self.taken)
+        return not any_failed(node for node in view.nodes if node.id in self.taken)
 
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
         """Array of an initializer."""

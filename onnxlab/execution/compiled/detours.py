@@ -8,7 +8,7 @@ the model is wrong, and the node's own error is the answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -47,7 +47,12 @@ class Detour:
 
 def failure_of(node: NodeView) -> str:
     """Why a node, as it is now, was left to NumPy in a run; "" where it never was."""
-    return _failed.get(node, "") if _failed else ""
+    return _failed.get(node, "")
+
+
+def any_failed(nodes: Iterable[NodeView]) -> bool:
+    """Whether one of these nodes was."""
+    return bool(_failed) and any(map(_failed.__contains__, nodes))
 
 
 class _AllBut:

@@ -339,11 +339,6 @@ def _by_field(array: Array) -> int:
     return found
 
 
-def _place(array: Array) -> tuple[int, int]:
-    """Where its elements are: of arrays at the same place it is enough to keep one."""
-    return address(array), array.nbytes
-
-
 _SAMPLES: list[Array] = [np.zeros(3), np.zeros((2, 3))[1:, ::2], np.zeros(9, np.uint8)[1:5].view(np.float32)]
 _agree = sys.implementation.name == "cpython" and all(_by_field(array) == _by_interface(array) for array in _SAMPLES)
 address: Callable[[Array], int] = _by_field if _agree else _by_interface
@@ -419,7 +414,7 @@ class Plan:
         self.work = work
         self.outputs = outputs
         self.fault = fault
-        self._kept = {_place(array): array for array in kept}
+        self._kept = {id(array): array for array in kept}
         self._constants = constants or {}  # by the address of each: words that are addresses in it
         self._ports = _ports(patches, inputs, len(outputs))
         where, offsets, numbers = self._ports
@@ -514,9 +509,9 @@ class Plan:
             made._constants.pop(old, None)
         for old, new in moved.items():
             made._constants[address(new)] = self._constants.get(old, [])
-        for old_array, _ in exchanged:
-            made._kept.pop(_place(old_array), None)
-        made._kept.update((_place(new), new) for new in moved.values())
+        for array, _ in exchanged:
+            made._kept.pop(id(array), None)
+        made._kept.update((id(new), new) for new in moved.values())
         return made
 
     def _connect(self, frame: Frame, addresses: list[int]) -> None:

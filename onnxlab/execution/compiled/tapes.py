@@ -13,7 +13,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, overload
+from operator import is_
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -49,6 +50,22 @@ class Tape:
     packed: dict[Key, View] = field(default_factory=dict)
     sources: dict[int, Array] = field(default_factory=dict)
     lasting: bool = True
+    _flat: tuple[_Flat, _Flat] | None = None
+
+    def flat(self) -> tuple[_Flat, _Flat]:
+        """What it asked and what it said, settled when it is first asked for: for loops that run in C."""
+        found = self._flat
+        if found is None or (len(found[0][0]), len(found[1][0])) != (len(self.asked), len(self.said)):
+            found = self._flat = _flat(self.asked), _flat(self.said)
+        return found
+
+
+_Flat: TypeAlias = tuple[tuple[int, ...], tuple[Any, ...], tuple[Any, ...]]
+"""Numbers of tables, keys in them, values."""
+
+
+def _flat(items: Mapping[tuple[int, Any], Any]) -> _Flat:
+    return tuple([number for number, _ in items]), tuple([key for _, key in items]), tuple(items.values())
 
 
 class Table(dict[K, V], Generic[K, V]):
@@ -111,18 +128,20 @@ class Tapes:
 
     def begin(self, name: object, step: object) -> Tape | None:
         """Begin a step; the tape of before that may be taken over as it is, None where there is none."""
-        before = self._before.get(name)
+        before, tables, set_item = self._before.get(name), self._tables, dict.__setitem__
         if before is not None and before.lasting and before.step == step and self._holds(before):
             self.tape = self.made[name] = self._before.pop(name)
-            for (number, key), value in before.said.items():
-                dict.__setitem__(self._tables[number], key, value)
+            numbers, keys, values = before.flat()[1]
+            for number, key, value in zip(numbers, keys, values, strict=True):
+                set_item(tables[number], key, value)
             return before
         self.tape = self.made[name] = Tape(step, Piece(before.piece.views if before is not None else ()))
         return None
 
     def _holds(self, tape: Tape) -> bool:
-        tables, get = self._tables, dict.get
-        return all(get(tables[number], key) is answer for (number, key), answer in tape.asked.items())
+        numbers, keys, answers = tape.flat()[0]
+        found = map(dict.get, map(self._tables.__getitem__, numbers), keys)
+        return all(map(is_, found, answers))
 
     def end(self, name: object) -> None:
         """End a step that was lowered: what it said becomes what it said before, where that is alike."""
