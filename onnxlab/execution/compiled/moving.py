@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.records import COPY_DIMS as DIMS
 from onnxlab.execution.compiled.views import View
@@ -77,17 +78,24 @@ Dim = tuple[int, int, int]
 
 
 def _split(inner: list[Dim], item: int) -> tuple[list[Dim], list[Dim]]:
-    """Cut a copy of two dims into units that threads can share; runs of memory stay long."""
+    """Cut a copy of two dims into units that threads can share.
+
+    Runs of memory stay long; where it is a transpose, which goes by squares of lanes, most is to be whole squares.
+    """
     elements = prod(dim[0] for dim in inner)
-    for place, least in ((0, 1), (1, _RUN // item)):
+    turned = item == 4 and inner[0][1] == 4 and inner[1][2] == 4
+    square, found, best = host().lanes, inner, 0
+    made: list[Dim] = []
+    for place, least in ((0, 1), (1, 1 if turned else _RUN // item)):
         size, read, write = inner[place]
         for parts in range(min(32, size // least), 1, -1):
-            if size % parts == 0 and elements // parts >= 2048:
-                left = size // parts
-                kept = list(inner)
-                kept[place] = (left, read, write)
-                return [(parts, read * left, write * left)], kept
-    return [], inner
+            left = size // parts
+            whole = parts * (left // square) * (inner[1 - place][0] // square) if turned else 1
+            if size % parts == 0 and elements // parts >= 2048 and (not made or whole > best):
+                best, found = whole, list(inner)
+                found[place] = (left, read, write)
+                made = [(parts, read * left, write * left)]
+    return made, found
 
 
 def emit_clear(builder: PlanBuilder, target: View, nbytes: int) -> None:

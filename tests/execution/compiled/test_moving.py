@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from onnxlab.errors import RunError
+from onnxlab.execution.compiled.host import host
 from onnxlab.execution.compiled.moving import _split
 from tests.execution.compiled.regions import Both, Recipe, assert_close, check
 
@@ -131,3 +132,12 @@ def test_normalisations_with_too_few_parameters_are_refused_as_numpy_does():
     for runner in (both.cold, both.hot):
         with pytest.raises(RunError):
             runner.run({"x": x}, keep=False)
+
+
+def test_transposes_are_cut_into_whole_squares():
+    lanes = host().lanes
+    for size in (196, 784, 49 * lanes):
+        ((parts, _, _),), ((rows, _, _), (columns, _, _)) = _split([(size, 4, 4096), (1024, 4 * size, 4)], 4)
+        assert parts > 1
+        assert parts * rows * columns == size * 1024
+        assert parts * (rows // lanes) * (columns // lanes) >= 0.9 * size * 1024 / lanes**2

@@ -62,8 +62,10 @@ def _gather_line(register, source, count, step, kind):
         if step == 4:
             copy_bytes(register, source, count * 4)
         elif step == 0:
-            value = get_f32(source)
-            for i in range(count):
+            value, whole = get_f32(source), count // WIDTH * WIDTH
+            for i in range(0, whole, WIDTH):
+                store(register + i * 4, splat(value))
+            for i in range(whole, count):
                 put_f32(register + i * 4, value)
         else:
             for i in range(count):
