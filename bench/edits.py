@@ -4,9 +4,10 @@ Processor time of one thread on both sides, the fastest of as many repeats of ea
 it; of onnxruntime's to serialise the model, make a session and run it, at its better of all optimisations and none.
 "By Numba" is `model.run(feeds, providers=["numba"])`: compiled runs, which keep no values; but the first run after an
 edit begins where the edit matters, with what an earlier run of the same inputs noted there. The first edit of all, and
-other inputs, find no such notes: all is computed. "Keeping all values" is `model.run(feeds)`, node by node with NumPy,
-which computes again what an edit reaches. A promise is for the faster of these ways. All results are compared with
-those of a runner that has seen nothing before.
+other inputs, find no such notes: all is computed. "Keeping all values" is `model.run(feeds)`, node by node with NumPy
+and, where that takes long and they were compiled after the first edit, with compiled kernels, which computes again
+what an edit reaches. A promise is for the faster of these ways. All results are compared with those of a runner that
+has seen nothing before.
 """
 
 from __future__ import annotations
@@ -122,6 +123,7 @@ class Edited:
 
         if not self.spent:
             self.first = _on_one(edit_and_run)
+            background.wait()  # what is compiled where runs keep values is what edits reach
         for _ in range(self.network.repeats):
             self.runs.append(_on_one(self.run))
             self.spent.append(_on_one(edit_and_run))

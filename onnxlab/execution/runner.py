@@ -25,6 +25,7 @@ from onnxlab.execution import watching
 from onnxlab.execution.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf
 from onnxlab.execution.executor import Observer, execute
+from onnxlab.execution.hastening import HasteningProvider
 from onnxlab.execution.kept import KeptRuns, copied, owned
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.partition import Partition
@@ -50,7 +51,8 @@ class Runner:
     Args:
         graph: the model.
         fact: what inference knows of a value id; default: what the file declares.
-        providers: in order of preference; the last one takes what is left; default: NumPy alone.
+        providers: in order of preference; the last one takes what is left; default: NumPy, and kernels
+            compiled for what edits reach again and again (see `hastening`).
         keep_bytes: memory for kept values; default 40 % of what is available.
         threads: of BLAS during runs (see `blas`); 0 leaves it as it is. More pay for large products on idle cores. It
             is one where a provider brings threads of its own: BLAS's would spin beside them.
@@ -68,7 +70,7 @@ class Runner:
         threads: int = 1,
     ) -> None:
         self.graph = graph
-        self.providers = tuple(providers or (NumpyProvider(),))
+        self.providers = tuple(providers or (HasteningProvider() if threads == 1 else NumpyProvider(),))
         self.store = ValueStore(graph, keep_bytes)
         own = any(getattr(provider, "own_threads", False) for provider in self.providers)
         self.threads = min(threads, 1) if own else threads

@@ -349,10 +349,15 @@ Patches: TypeAlias = Mapping[tuple[str, int], tuple[Array, Array]]
 
 
 class Frame:
-    """Memory of one run: arena, table with its addresses filled in, counters, stop flag and scratch of each thread."""
+    """Memory of one run: arena, table with its addresses filled in, counters, stop flag and scratch of each thread.
 
-    def __init__(self, plan: Plan) -> None:
-        self.arena = aligned(plan.arena)
+    Args:
+        memory: that has the arena; default: new memory.
+    """
+
+    def __init__(self, plan: Plan, memory: Array | None = None) -> None:
+        self.memory = aligned(plan.arena) if memory is None else memory
+        self.arena = self.memory[: plan.arena]
         self.table = plan.template.copy()
         self.words = self.table.data
         for key, base in ((("arena", 0), address(self.arena)), (("table", 0), address(self.table))):
@@ -482,6 +487,11 @@ class Plan:
                 check()
             if course is not None:
                 course.passed(last, frame.arena, outputs)
+
+    def work_in(self, memory: Array) -> None:
+        """Let the next run work in this memory, which has to be large enough and nobody else's meanwhile."""
+        if not self._idle or self._idle[-1].memory is not memory:
+            self._idle[:] = [Frame(self, memory)]
 
     @cached_property
     def constants_nbytes(self) -> int:

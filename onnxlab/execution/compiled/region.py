@@ -249,7 +249,7 @@ class Region:
             self._step,
             self._packed,
             self._halves,
-            _Context(self._opsets),
+            BareContext(self._opsets),
             self._precise,
             self._follows,
             address_of is engine.address_of,
@@ -314,7 +314,7 @@ def lower(binder: Binder, node: Any) -> None:
         rule.lower(binder, node)
 
 
-class _Context:
+class BareContext:
     """The RunContext of what is computed while binding: small, without bodies or random numbers."""
 
     node = "a node that is computed while binding"

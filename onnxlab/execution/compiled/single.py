@@ -1,0 +1,73 @@
+"""A node by itself as a plan of compiled kernels, for runs that keep values: what it reads and makes lies as usual.
+
+    call = single(node, step, x, (weights, bias))
+    y = call(context, x)
+
+Plans share the memory that they work in: one run at a time has it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeAlias
+
+from onnxlab.errors import LimitError
+from onnxlab.execution.compiled import engine
+from onnxlab.execution.compiled.binder import Binder, UnbindableError
+from onnxlab.execution.compiled.packing import SharedConstants
+from onnxlab.execution.compiled.plan import Plan, aligned
+from onnxlab.execution.compiled.region import BareContext, lower
+from onnxlab.execution.compiled.rules import convolution, registry  # noqa: F401 - the rules of what is called
+from onnxlab.execution.compiled.views import Array, plain
+from onnxlab.execution.executor import NodeContext
+from onnxlab.execution.provider import Part, Step
+from onnxlab.forking import fork_safe
+from onnxlab.graph.snapshot import NodeView
+
+Single: TypeAlias = "Callable[[NodeContext, Array], Array | None]"
+"""The node's only output; None where another run has the memory, or the budget does not suffice."""
+
+_working = fork_safe(threading.Lock())
+_memory: list[Array] = []  # the largest that any plan has asked for
+
+
+def single(node: NodeView, step: Step, x: Array, constants: Sequence[Array]) -> Single | None:
+    """Make the plan of a node for arrays like x and these constants; None where there can be none.
+
+    Compiles what is missing and packs the constants.
+    """
+    rule = registry.find(node)
+    if rule is None:
+        return None
+    engine.start()
+    name, *others = node.inputs
+    part = Part("numba", (node,), (name,), node.outputs)
+    known, shared = dict(zip(others, constants, strict=True)), SharedConstants()
+    binder = Binder(part, [x], known, lambda _: step, shared.region(), {}, BareContext(step.opsets), precise=True)
+    try:
+        binder.perform(node.outputs[0], node, partial(lower, binder, node))
+        plan = binder.finish(engine.address_of)
+    except (UnbindableError, OverflowError):
+        return None
+    finally:
+        binder.tapes.close()
+    return partial(_run, plan)
+
+
+def _run(plan: Plan, context: NodeContext, x: Array) -> Array | None:
+    try:
+        context.reserve(plan.nbytes)
+    except LimitError:  # the layouts of kernels take more than NumPy does
+        return None
+    if not _working.acquire(blocking=False):
+        return None
+    try:
+        if not _memory or _memory[0].nbytes < plan.arena:  # doubled at least, since frames may have the one before
+            _memory[:] = [aligned(1 << plan.arena.bit_length())]
+        plan.work_in(_memory[0])
+        found = plan.run(plain([x]), 1, engine.interpret, context.check, context.listening)
+        return found[0]
+    finally:
+        _working.release()
