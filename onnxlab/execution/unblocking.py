@@ -158,13 +158,13 @@ class Unblocking:
         missing = -channels % nchwc().block_size()
         if not missing:
             return [made]
-        if self.opset < _PAD_BY_INPUTS:
-            raise _KeptError
         between = (self._name(f"{first} to fill"),)
         self._note_part(between[0], first, -1 if last else 1, channels)
-        pads = self._new(f"{first} pads", np.array([0, 0, 0, 0, 0, missing, 0, 0]))
         made = replace(made, id=_FIRST_ID - next(self._number), outputs=between)
-        return [made, self._as(node, "Pad", inputs=(*between, pads))]
+        pads = [0, 0, 0, 0, 0, missing, 0, 0]
+        if self.opset < _PAD_BY_INPUTS:
+            return [made, self._as(node, "Pad", {"pads": pads}, between)]
+        return [made, self._as(node, "Pad", inputs=(*between, self._new(f"{first} pads", np.array(pads))))]
 
     def _enlarged(self, node: NodeView) -> NodeView:
         """A Resize; before there was one, an Upsample."""

@@ -65,6 +65,21 @@ def test_pad(mode):
                 check(recipe.model(recipe.node("Neg", y)), {"x": x})
 
 
+@pytest.mark.parametrize("opset", [2, 10])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+def test_pad_by_attributes(mode, opset, ort_run):
+    x = images(np.random.default_rng(2), 2, 3, 5, 4)
+    for amounts in ([0, 0, 2, 1, 0, 0, 1, 2], [0, -1, 0, 0, 0, 1, 0, 0]):
+        for extra in ({}, {"value": 2.5}):
+            recipe = Recipe(opset)
+            y = recipe.node("Pad", recipe.input("x", x), pads=amounts, mode=mode, **extra)
+            model = recipe.model(recipe.node("Relu", y))
+            found = check(model, {"x": x})
+            if opset > 6:  # onnxruntime's oldest
+                for name, expected in ort_run(model.SerializeToString(), {"x": x}).items():
+                    assert_close(found[name], expected, 1e-6)
+
+
 @pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
                                          "half_pixel_symmetric"])  # fmt: skip
 @pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])

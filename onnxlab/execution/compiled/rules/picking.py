@@ -52,11 +52,12 @@ def gather(binder: Binder, node: NodeView) -> None:
 _MODES = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}
 
 
-@rule("Pad", since=11, accept=numbers)
+@rule("Pad", since=2, accept=numbers)
 def pad(binder: Binder, node: NodeView) -> None:
     x = binder.view(node.inputs[0])
     rank = len(x.shape)
-    amounts = binder.integers(node.inputs[1])
+    by_inputs = node.since_version >= 11
+    amounts = binder.integers(node.inputs[1]) if by_inputs else [*node.attributes.get("pads", ())]
     axes = binder.integers(node.inputs[3]) if given(node, 3) else list(range(rank))
     if len(amounts) != 2 * len(axes):
         raise UnbindableError(f"{len(amounts)} amounts for {len(axes)} axes")
@@ -67,7 +68,7 @@ def pad(binder: Binder, node: NodeView) -> None:
     width = [(max(0, begin), max(0, end)) for begin, end in width]
     mode = node.attributes.get("mode", "constant")
     if mode == "constant":
-        value = binder.known(node.inputs[2]) if given(node, 2) else np.zeros(1)
+        value = binder.known(node.inputs[2]) if given(node, 2) else np.full(1, node.attributes.get("value", 0.0))
         if value is None or value.size > 1:
             raise UnbindableError("a value that is known only when it has been computed")
         _fill_around(binder, node.outputs[0], x, width, value if value.size else np.zeros(1))
