@@ -1,7 +1,7 @@
 """NumPy's kernels, and compiled ones in their place where they take long in runs that keep every value.
 
 This is the provider of a Runner that is given none. What edits reach is computed again and again: a node that was, with
-the same constants, gets a kernel compiled in the background, which runs it from then on if it is the quicker one.
+the same constants, gets a kernel compiled in the background, which runs it from then on unless it is the slower one.
 Nobody waits for it, the first runs are NumPy's, and results are the same but for how sums are rounded.
 """
 
@@ -35,8 +35,11 @@ _GAINING = frozenset(("Conv",))
 _LONG = 3e-4
 """Seconds of NumPy's kernel from which another is worth to be made."""
 
-_TRIED = 3
-"""Calls of the other kernel after which it is known whether it is the quicker one."""
+_TRIED = 5
+"""Calls of the other kernel after which it is known whether it is the slower one."""
+
+_SLOWER = 1.25
+"""How many times as long as NumPy's it has to take at the least to be the slower one: a machine has its moods."""
 
 _SINGLE = np.dtype(np.float32)
 
@@ -125,7 +128,7 @@ class Hastened:
         """Go back to NumPy where it is quicker."""
         if len(case.tried) < _TRIED:
             case.tried.append(seconds)
-            if len(case.tried) == _TRIED and min(case.tried) > case.seconds:
+            if len(case.tried) == _TRIED and min(case.tried) > _SLOWER * case.seconds:
                 case.call = None
 
     def _by_numpy(self, context: NodeContext, arrays: Sequence[Any]) -> Any:
