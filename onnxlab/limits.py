@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 SHARE_OF_MEMORY = 0.8
 """Part of the available memory that a run may take when nothing else is said."""
 
+_telling = fork_safe(threading.Lock())  # of who is told that a run has to end
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY_IS_FRESH = 1.0  # seconds for which a reading of the available memory is used again
 
@@ -78,17 +79,22 @@ class Limits:
 
     @contextlib.contextmanager
     def listening(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Have `stop` called, from another thread, when the run has to end meanwhile: for calls that cannot look."""
+        """Have `stop` called, from another thread, when the run has to end meanwhile: for calls that cannot look.
+
+        It is not called any more when the context has been left.
+        """
         self._listeners.append(stop)
         try:
             yield
         finally:
-            self._listeners.remove(stop)
+            with _telling:
+                self._listeners.remove(stop)
 
     def end(self) -> None:
         """Tell those who listen that the run has to end."""
-        for stop in list(self._listeners):
-            stop()
+        with _telling:
+            for stop in list(self._listeners):
+                stop()
 
     def iterate(self) -> None:
         """Counts one run of a body. Raises LimitError beyond `iterations`, and what `check` raises."""

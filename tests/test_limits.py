@@ -81,3 +81,28 @@ def test_stop_can_be_set_from_another_thread():
 def _check_for_ever(budget):
     while True:
         budget.check()
+
+
+def test_nobody_is_told_to_end_who_is_done():
+    """Whoever tells holds the others back, so that none of them has gone on to something else meanwhile."""
+    running, told = Limits().begin(), []
+
+    def slow():
+        left = threading.Thread(target=leave)
+        left.start()
+        left.join(0.05)
+        told.append(left.is_alive())
+
+    def leave():
+        context.__exit__(None, None, None)
+
+    context = running.listening(slow)
+    context.__enter__()
+    running.end()
+    assert told == [True], "it could not leave while it was told"
+    for _ in range(100):
+        if not running._listeners:
+            break
+        time.sleep(0.01)
+    running.end()
+    assert len(told) == 1

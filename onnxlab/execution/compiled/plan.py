@@ -374,6 +374,10 @@ class Frame:
         """End the run before its next unit of work; the frame is not used again."""
         self._stop[0] = 1
 
+    @property
+    def halted(self) -> bool:
+        return bool(self._stop[0])
+
     def calls(self, threads: int) -> list[int]:
         """For each of so many threads, the address of what it calls the interpreter with."""
         found = self._calls.get(threads)
@@ -466,7 +470,8 @@ class Plan:
         else:
             with listening(frame.halt) if listening is not None else nullcontext():
                 self._run(frame, outputs, partial(interpret, threads=threads), check, course)
-        self._idle.append(frame)
+        if not frame.halted:  # it may have been when all was done
+            self._idle.append(frame)
         if self.fault >= 0 and frame.arena[self.fault]:
             raise IndexError("an index is beyond its axis")
         return outputs

@@ -8,12 +8,13 @@ import sys
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from onnxlab.errors import RunStopped
-from onnxlab.execution.compiled import background
+from onnxlab.execution.compiled import background, engine, plan
 from onnxlab.execution.compiled.host import HOSTS, host
 from onnxlab.execution.compiled.region import Region
 from onnxlab.execution.compiled.threads import together
@@ -250,6 +251,27 @@ def test_the_budget_is_kept():
     both.run({"x": x})
     with pytest.raises(Exception, match="the limit is"):
         both.hot.run({"x": x}, keep=False, limits=Limits(bytes=1000))
+
+
+def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
+    """A run that was told to end when it had computed all: the next one, with the memory of one before, is whole."""
+    monkeypatch.setattr(plan, "_STAGE", 0.0)  # it listens
+    recipe = Recipe()
+    x = np.arange(4096, dtype=np.float32).reshape(64, 64)
+    y = recipe.node("MatMul", recipe.input("x", x), recipe.constant(np.eye(64, dtype=np.float32)))
+    both = Both(recipe.model(recipe.node("Exp", recipe.node("Neg", y))))
+    both.hot.run({"x": x}, keep=False)
+    (found,) = both.regions()[0]._plans.values()
+    assert not found.short
+
+    @contextmanager
+    def listening(stop):
+        yield
+        stop()
+
+    for _ in range(3):
+        (made,) = found.run([x], 1, engine.interpret, lambda: None, listening)
+        np.testing.assert_allclose(made, np.exp(-x), rtol=1e-6)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
