@@ -132,8 +132,6 @@ def _part(builder: Any, vector: Any, first: int, count: int, step: int = 1) -> A
     return builder.shuffle_vector(vector, vector, _order(range(first, first + count * step, step)))
 
 
-
-
 def _narrow(item: Any, signed: bool) -> tuple[Any, Any]:
     """(load, store) of this kind of integer; stored numbers must fit, fractions are cut off."""
     kind = ir.VectorType(item, WIDTH)
