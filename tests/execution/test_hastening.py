@@ -10,7 +10,7 @@ from onnx import numpy_helper, parser
 import onnxlab
 from onnxlab.errors import LimitError
 from onnxlab.execution import hastening
-from onnxlab.execution.compiled import background
+from onnxlab.execution.compiled import background, single
 from onnxlab.execution.hastening import Hastened, HasteningProvider
 from onnxlab.execution.numpy_provider import NumpyProvider
 from onnxlab.execution.runner import Runner
@@ -44,6 +44,10 @@ def nothing_is_too_short(monkeypatch):
 
 @pytest.fixture
 def model():
+    return made()
+
+
+def made():
     rng = np.random.default_rng(0)
     proto = parser.parse_model(MODEL)
     for name, shape in SHAPES.items():
@@ -148,6 +152,17 @@ def test_values_that_somebody_holds_stay_what_they_are(model):
     for array, copy in zip(held, before, strict=True):
         assert not array.flags.writeable
         np.testing.assert_array_equal(array, copy)
+
+
+def test_the_memory_that_kernels_share_goes_with_the_last_model(monkeypatch):
+    monkeypatch.setattr(single, "_memory", None)  # models of other tests may have some
+    kept = made()
+    hasten(kept)
+    kept.run(pictures(3))
+    assert single._memory() is not None
+    del kept
+    gc.collect()
+    assert single._memory() is None
 
 
 def test_runs_of_many_threads(model):

@@ -3,7 +3,7 @@
     call = single(node, step, x, (weights, bias))
     y = call(context, x)
 
-Plans share the memory that they work in: one run at a time has it.
+Plans share the memory that they work in: one run at a time has it. It goes with the last of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
+from weakref import ref
 
 from onnxlab.errors import LimitError
 from onnxlab.execution.compiled import engine
@@ -30,7 +31,7 @@ Single: TypeAlias = "Callable[[NodeContext, Array], Array | None]"
 """The node's only output; None where another run has the memory, or the budget does not suffice."""
 
 _working = fork_safe(threading.Lock())
-_memory: list[Array] = []  # the largest that any plan has asked for
+_memory: ref[Array] | None = None  # the largest that any plan has asked for; those that ran in it have it
 
 
 def single(node: NodeView, step: Step, x: Array, constants: Sequence[Array]) -> Single | None:
@@ -64,10 +65,18 @@ def _run(plan: Plan, context: NodeContext, x: Array) -> Array | None:
     if not _working.acquire(blocking=False):
         return None
     try:
-        if not _memory or _memory[0].nbytes < plan.arena:  # doubled at least, since frames may have the one before
-            _memory[:] = [aligned(1 << plan.arena.bit_length())]
-        plan.work_in(_memory[0])
+        plan.work_in(_room(plan.arena))
         found = plan.run(plain([x]), 1, engine.interpret, context.check, context.listening)
         return found[0]
     finally:
         _working.release()
+
+
+def _room(nbytes: int) -> Array:
+    """The memory, at least so large."""
+    global _memory
+    found = None if _memory is None else _memory()
+    if found is None or found.nbytes < nbytes:  # doubled at least, since frames may have the one before
+        found = aligned(1 << nbytes.bit_length())
+        _memory = ref(found)
+    return found
