@@ -113,6 +113,30 @@ def timed(action: Action, inner: int = 1, clock: Clock = time.perf_counter) -> f
 
 
 @contextlib.contextmanager
+def one_processor() -> Iterator[None]:
+    """Keep all threads of this process to one processor, where the system lets us: for what one thread does.
+
+    Our runs have a thread of their own, others' are in the caller's. Of a virtual machine's processors one may be
+    slower than another by a third for seconds, which would then be one side's alone.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    _keep_to({max(before)})
+    try:
+        yield
+    finally:
+        _keep_to(before)
+
+
+def _keep_to(processors: set[int]) -> None:
+    for thread in os.listdir("/proc/self/task"):  # those that are started later do as who starts them
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread), processors)
+
+
+@contextlib.contextmanager
 def scratch_state() -> Iterator[None]:
     """Let journals of edits, of processes started meanwhile too, go to a folder that is removed at the end."""
     before = os.environ.get("ONNXLAB_STATE_HOME")
