@@ -31,7 +31,7 @@ from tests.corpus import NAMES, inputs, path
 
 Feeds = dict[str, Any]
 _REPEATS = 12
-_CALLS = 3
+_CALLS = 6
 _BANDS = ((1e-3, 1.1, "1 ms or more"), (50e-6, 1.3, "50 µs to 1 ms"), (0.0, 3.0, "below 50 µs"))
 
 
