@@ -18,6 +18,8 @@ int32 and padded to whole panels), and
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -129,27 +131,30 @@ def _build(
             builder.store(builder.load(place), pointer(builder, where, INTEGERS), align=4)
 
 
-def _sums_of(narrow: bool) -> Any:
-    """`tile_sums` for one form of weights."""
-    full, half, pair, single = (make_tile(rows, narrow) for rows in (ROWS, HALF_ROWS, 2, 1))
+def by_rows(make: Callable[[int], Any], most: int) -> Any:
+    """`sums(left, …)`: the tile for the rows that are left, of those that `make(rows)` makes; returns how many it took.
 
-    def sums_of(left, x, o, tap_bytes, taps, length, w, zeros, sums):
+    Tiles take what follows `left`; the largest is of `most` rows.
+    """
+    full, half, pair, single = map(make, (most, HALF_ROWS, 2, 1))
+
+    def sums(left, *given):
         if left > HALF_ROWS:
-            full(x, o, tap_bytes, taps, length, w, zeros, sums)
-            return ROWS
+            full(*given)
+            return most
         if left > 2:
-            half(x, o, tap_bytes, taps, length, w, zeros, sums)
+            half(*given)
             return HALF_ROWS
         if left == 2:
-            pair(x, o, tap_bytes, taps, length, w, zeros, sums)
+            pair(*given)
             return 2
-        single(x, o, tap_bytes, taps, length, w, zeros, sums)
+        single(*given)
         return 1
 
-    return helper(sums_of)
+    return helper(sums)
 
 
-_wide_sums, _narrow_sums = (_sums_of(narrow) for narrow in (False, True))
+_wide_sums, _narrow_sums = (by_rows(partial(make_tile, narrow=narrow), ROWS) for narrow in (False, True))
 
 
 @helper

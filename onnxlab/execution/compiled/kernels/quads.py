@@ -14,6 +14,7 @@ what sums begin with. A record has the words of `dot`, but
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -21,7 +22,7 @@ from numba.core import types
 from numba.extending import intrinsic
 
 from onnxlab.execution.compiled.cache import helper, kernel
-from onnxlab.execution.compiled.kernels.dot import finish_panel
+from onnxlab.execution.compiled.kernels.dot import by_rows, finish_panel
 from onnxlab.execution.compiled.kernels.gemm import span
 from onnxlab.execution.compiled.kernels.lanes import (
     BYTES,
@@ -35,7 +36,7 @@ from onnxlab.execution.compiled.kernels.lanes import (
     splat_value,
     word,
 )
-from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, HALF_ROWS, ROWS, VECTORS, loop
+from onnxlab.execution.compiled.kernels.microkernel import COLUMNS, ROWS, VECTORS, loop
 from onnxlab.execution.compiled.kernels.narrow import add_quads
 from onnxlab.execution.compiled.records import QUAD_ROWS
 
@@ -115,36 +116,20 @@ def _build(
 
 def _sums_of(vectors: int) -> Any:
     """`quad_sums` for panels of which so many vectors are used."""
-    most = QUAD_ROWS if vectors == 1 else ROWS
-    full, half, pair, single = (make_tile(rows, vectors) for rows in (most, HALF_ROWS, 2, 1))
-
-    def sums_of(left, x, step, quads, w, totals, leasts, sums):
-        if left > HALF_ROWS:
-            full(x, step, left, quads, w, totals, leasts, sums)
-            return most
-        if left > 2:
-            half(x, step, left, quads, w, totals, leasts, sums)
-            return HALF_ROWS
-        if left == 2:
-            pair(x, step, left, quads, w, totals, leasts, sums)
-            return 2
-        single(x, step, left, quads, w, totals, leasts, sums)
-        return 1
-
-    return helper(sums_of)
+    return by_rows(partial(make_tile, vectors=vectors), QUAD_ROWS if vectors == 1 else ROWS)
 
 
-_one, _two, _all = (_sums_of(vectors) for vectors in (1, 2, VECTORS))
+_one, _two, _all = map(_sums_of, (1, 2, VECTORS))
 
 
 @helper
 def quad_sums(left, columns, x, step, quads, w, totals, leasts, sums):
     """The sums of as many rows as a tile takes of those that are left, of so many columns; how many rows these are."""
     if columns <= WIDTH:
-        return _one(left, x, step, quads, w, totals, leasts, sums)
+        return _one(left, x, step, left, quads, w, totals, leasts, sums)
     if VECTORS > 2 and columns <= 2 * WIDTH:
-        return _two(left, x, step, quads, w, totals, leasts, sums)
-    return _all(left, x, step, quads, w, totals, leasts, sums)
+        return _two(left, x, step, left, quads, w, totals, leasts, sums)
+    return _all(left, x, step, left, quads, w, totals, leasts, sums)
 
 
 _WIDTHS = sorted({2 * WIDTH, 8, 1}, reverse=True)
