@@ -58,13 +58,13 @@ def single(node: NodeView, step: Step, x: Array, constants: Sequence[Array]) -> 
 
 
 def _run(plan: Plan, context: NodeContext, x: Array) -> Array | None:
-    try:
-        context.reserve(plan.nbytes)
-    except LimitError:  # the layouts of kernels take more than NumPy does
-        return None
     if not _working.acquire(blocking=False):
         return None
     try:
+        try:
+            context.reserve(plan.nbytes)
+        except LimitError:  # the layouts of kernels take more than NumPy does
+            return None
         plan.work_in(_room(plan.arena))
         found = plan.run(plain([x]), 1, engine.interpret, context.check, context.listening)
         return found[0]
