@@ -79,8 +79,9 @@ def with_array(array: Array, name: str = "") -> tuple[onnx.TensorProto, Array | 
     if bits < 8:
         tensor.raw_data = _pack(flat.view(np.uint8), bits)
         return tensor, None
-    data = tensor.raw_data = flat.astype(_little_endian(flat.dtype), copy=False).tobytes()
-    plain = array.dtype.kind in "iuf" and array.dtype.isnative
+    stored = _little_endian(flat.dtype)
+    data = tensor.raw_data = flat.astype(stored, copy=False).tobytes()
+    plain = array.dtype.kind in "iuf" and array.dtype.isnative and stored == array.dtype
     return tensor, np.frombuffer(data, array.dtype).reshape(array.shape) if plain else None
 
 
