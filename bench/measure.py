@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -119,7 +120,7 @@ def one_processor() -> Iterator[None]:
     Our runs have a thread of their own, others' are in the caller's. Of a virtual machine's processors one may be
     slower than another by a third for seconds, which would then be one side's alone.
     """
-    if not hasattr(os, "sched_setaffinity"):
+    if sys.platform != "linux":
         yield
         return
     before = os.sched_getaffinity(0)
