@@ -172,17 +172,33 @@ def pack(head: dict[str, Any], notes: list[Note]) -> bytes:
 
 
 def unpack(record: bytes) -> tuple[dict[str, Any], list[Note]]:
-    """The inverse of `pack`; raises ValueError."""
+    """The inverse of `pack`.
+
+    Raises:
+        ValueError: it is no record, or one with fewer bytes than it says.
+    """
     start = 4 + int.from_bytes(record[:4], "little")
     head = json.loads(record[4:start])
+    if not isinstance(head, dict):
+        raise ValueError("its head is no object")
     notes: list[Note] = []
-    for name, written, sizes in head.pop("changes"):
+    for entry in _listed(head.pop("changes", None), list):
+        if len(entry) != 3 or not isinstance(entry[0], str):
+            raise ValueError(f"{entry!r:.80} is no change")
         blobs = []
-        for size in sizes:
+        for size in _listed(entry[2], int):
+            if not 0 <= size <= len(record) - start:
+                raise ValueError(f"it has no {size!r:.80} bytes for a change")
             blobs.append(record[start : start + size])
             start += size
-        notes.append((name, written, blobs))
+        notes.append((entry[0], _listed(entry[1], object), blobs))
     return head, notes
+
+
+def _listed(given: Any, kind: type) -> list[Any]:
+    if not isinstance(given, list) or not all(isinstance(item, kind) for item in given):
+        raise ValueError(f"{given!r:.80} stands where a list belongs")
+    return given
 
 
 def _scope_place(graph: "ModelGraph", scope: Scope) -> Any:

@@ -1,6 +1,7 @@
 """Journals on disk: where they lie, how they are framed and locked."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -12,21 +13,34 @@ from typing import Any
 from onnxlab.formats.atomic import write_all
 
 SUFFIX = ".journal"
+UNBORN = ".new"
+"""Suffix of one that is not locked yet."""
 _MAGIC = b"onnxlab journal\n"
 
 
 def state_folder() -> Path:
-    """Where journals lie: in $ONNXLAB_STATE_HOME, else in the platform's folder for the state of programs."""
+    """Where journals lie: in $ONNXLAB_STATE_HOME, else in the platform's folder for the state of programs.
+
+    Raises:
+        OSError: the user has no such folder.
+    """
     given = os.environ.get("ONNXLAB_STATE_HOME")
     if given:
         return Path(given) / "journals"
     if sys.platform == "darwin":
-        base = Path.home() / "Library" / "Application Support"
+        base = _home() / "Library" / "Application Support"
     elif os.name == "nt":
-        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+        base = Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local")
     else:
-        base = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+        base = Path(os.environ.get("XDG_STATE_HOME") or _home() / ".local" / "state")
     return base / "onnxlab" / "journals"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user of no name in a container
+        raise OSError(errno.ENOENT, "this user has no home folder; ONNXLAB_STATE_HOME says where to write") from None
 
 
 def prefix(path: Path) -> str:
@@ -42,7 +56,7 @@ class JournalFile:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
         # it gets its name when it is locked and has its header, so that nobody takes it for an abandoned one
-        birth = path if os.name == "nt" else path.with_suffix(".new")
+        birth = path if os.name == "nt" else path.with_suffix(UNBORN)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(birth, flags, 0o600)
         self._size = 0

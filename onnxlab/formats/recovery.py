@@ -1,19 +1,22 @@
 """Finding the journals of a file that nobody writes any more, and making their edits again."""
 
 import contextlib
+import errno
 import hashlib
-import json
 import os
+import stat
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from onnxlab.errors import EditError, LoadError
-from onnxlab.formats import change_codec
+from onnxlab.errors import EditError, JournalWarning, LoadError
+from onnxlab.formats import change_codec, journal_steps
 from onnxlab.formats.journal import FORMAT
-from onnxlab.formats.journal_file import SUFFIX, lock, prefix, records, state_folder
+from onnxlab.formats.journal_file import SUFFIX, UNBORN, lock, prefix, state_folder
+from onnxlab.formats.journal_steps import Contents, Step
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:
@@ -23,9 +26,6 @@ if TYPE_CHECKING:
 _KEPT_DAYS = 60
 _QUIET_DAYS = 7
 """How long edits are kept that a session left behind which ended by itself, and that its code would make again."""
-
-
-_STEPS = ("edit", "undo", "redo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,23 @@ def find(source: Source | None) -> tuple[Recovery, ...]:
 
     In order of their time, but those that are urgent last. Journals whose edits were saved are removed, and those that
     are not urgent when they are old or a newer one begins with the same edits. Those of other contents of the file
-    stay for when it comes back.
+    stay for when it comes back. A journal that cannot be read is named in a JournalWarning and hides no other; what it
+    says up to a record that is none counts.
     """
     if source is None or source.path is None or source.disk is None:
         return ()
     found: dict[Recovery, list[bytes]] = {}
     for path in _journals(source.path):
-        with _opened(path) as data:
-            steps = records(data) if data is not None else []
-            recovery = _judge(path, steps, source) if data is not None else None
-        if recovery is not None:
-            found[recovery] = [_timeless(step) for step in steps[1:]]
+        try:
+            contents = _contents(path)
+            recovery = _judge(path, contents, source) if contents is not None else None
+        except Exception as error:  # whatever a journal is, the model opens
+            _complain(path, str(error))
+            continue
+        if contents is not None and contents.oddity:
+            _complain(path, contents.oddity)
+        if contents is not None and recovery is not None:
+            found[recovery] = [hashlib.sha256(step.timeless()).digest() for step in contents.steps]
     newest_first = sorted(found, key=lambda recovery: (recovery.urgent, recovery.time), reverse=True)
     left: list[Recovery] = []
     for recovery in newest_first:
@@ -79,50 +85,58 @@ def find(source: Source | None) -> tuple[Recovery, ...]:
     return tuple(reversed(left))
 
 
-def _timeless(record: bytes) -> bytes:
-    """A record without when it was made, to compare it with that of another run."""
-    head, notes = change_codec.unpack(record)
-    head.pop("time", None)
-    return hashlib.sha256(change_codec.pack(head, notes)).digest()
+def _complain(path: Path, why: str) -> None:
+    told = f"the journal {path} cannot be read to its end: {why}; move it away if nothing in it is missed"
+    warnings.warn(told, JournalWarning, stacklevel=5)
 
 
 def replay(graph: "ModelGraph", recovery: Recovery) -> int:
     """Make the edits of a journal again, each as an undoable step; returns how many steps were made.
 
     Raises:
-        LoadError: the journal is gone or in use.
+        LoadError: the journal is gone, in use or cannot be read.
         EditError: the model is not as it was loaded; or an edit does not fit, then those before it were made.
     """
     if graph.history.state != 0:
         raise EditError("edits can be recovered only into a model as it was loaded: undo yours first, or load it anew")
-    with _opened(recovery.path) as data:
-        if data is None:
-            raise LoadError(f"the journal {recovery.path} is gone, or another process has it")
-        done = 0
-        for record in records(data)[1:]:
-            head, notes = change_codec.unpack(record)
-            try:
-                _make(graph, head, notes, recovery)
-            except Exception as error:
-                label = head.get("label", "the next one")
-                raise EditError(f"{done} steps were recovered; {label!r} does not fit the model: {error}") from error
-            done += head["kind"] in _STEPS
-        return done
+    try:
+        with _opened(recovery.path) as data:
+            if data is None:
+                raise LoadError(f"the journal {recovery.path} is gone, or another process has it")
+            return _replay(graph, journal_steps.read(data).steps, recovery)
+    except OSError as error:
+        raise LoadError(f"the journal {recovery.path} cannot be read: {error.strerror or error}") from error
+
+
+def _replay(graph: "ModelGraph", steps: list[Step], origin: Recovery) -> int:
+    done = 0
+    for step in steps:
+        try:
+            _make(graph, step, origin)
+        except Exception as error:
+            label = step.label or step.kind
+            raise EditError(f"{done} steps were recovered; {label!r} does not fit the model: {error}") from error
+        done += step.kind in journal_steps.MADE
+    return done
 
 
 def discard(recovery: Recovery) -> None:
     """Remove a journal; one that is gone already is fine."""
+    _remove(recovery.path)
+
+
+def _remove(path: Path) -> None:
     with contextlib.suppress(OSError):
-        recovery.path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
-def _make(graph: "ModelGraph", head: dict[str, Any], notes: list[change_codec.Note], origin: Recovery) -> None:
-    if head["kind"] == "undo":
+def _make(graph: "ModelGraph", step: Step, origin: Recovery) -> None:
+    if step.kind == "undo":
         graph.undo(origin)
-    elif head["kind"] == "redo":
+    elif step.kind == "redo":
         graph.redo(origin)
-    elif head["kind"] == "edit":
-        graph.replay(head["label"], _decoded(graph, notes), origin)
+    elif step.kind == "edit":
+        graph.replay(step.label, _decoded(graph, step.notes), origin)
 
 
 def _decoded(graph: "ModelGraph", notes: list[change_codec.Note]) -> "Iterator[Change]":
@@ -132,60 +146,72 @@ def _decoded(graph: "ModelGraph", notes: list[change_codec.Note]) -> "Iterator[C
 
 def _journals(path: Path) -> list[Path]:
     """Journals of a file by their names; those of other files that nobody asked for in a long time are removed."""
-    start, found = prefix(path), []
+    start, found = prefix(path), list[Path]()
     with contextlib.suppress(OSError), os.scandir(state_folder()) as entries:
         for entry in entries:
             if entry.name.startswith(start) and entry.name.endswith(SUFFIX):
                 found.append(Path(entry.path))
-            elif entry.stat().st_mtime < time.time() - _KEPT_DAYS * 86400:
-                with _opened(Path(entry.path)) as data:
-                    if data is not None:
-                        os.unlink(entry.path)
+            elif entry.name.endswith((SUFFIX, UNBORN)):
+                with contextlib.suppress(OSError):
+                    _sweep(entry)
     return found
+
+
+def _sweep(entry: "os.DirEntry[str]") -> None:
+    """Remove a journal that nobody asked for in a long time and nobody writes; raises OSError."""
+    if entry.stat().st_mtime >= time.time() - _KEPT_DAYS * 86400:
+        return
+    with _opened(Path(entry.path)) as data:
+        if data is not None:
+            os.unlink(entry.path)
+
+
+def _contents(path: Path) -> Contents | None:
+    """What a journal says; None where it is gone or somebody writes it. Raises OSError."""
+    with _opened(path) as data:
+        return journal_steps.read(data) if data is not None else None
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[bytes | None]:
-    """The content of a journal, locked; None where it is gone or somebody writes it."""
+    """The content of a journal, locked; None where it is gone or somebody writes it.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
     try:
-        with open(path, "r+b") as file:
-            yield file.read() if lock(file.fileno()) else None
+        # O_NONBLOCK: opening and reading a FIFO must not wait for its writer
+        flags = os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(path, flags)
     except FileNotFoundError:
         yield None
+        return
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is no regular file")
+        with open(descriptor, "r+b", closefd=False) as file:
+            yield file.read() if lock(descriptor) else None
+    finally:
+        os.close(descriptor)
 
 
-def _judge(path: Path, found: list[bytes], source: Source) -> Recovery | None:
+def _judge(path: Path, contents: Contents, source: Source) -> Recovery | None:
     """What can be recovered from a journal for the file as it is, None if nothing; removes what is of no use."""
-    header = json.loads(found[0]) if found else {}
-    if found and header.get("format") != FORMAT:
+    header, steps = contents.header, contents.steps
+    if header and header.get("format") != FORMAT:
         return None  # of another version of onnxlab, which may be used again
-    steps = [change_codec.unpack(record)[0] for record in found[1:]]
-    labels = _labels(steps)
-    saved = {step["sha256"] for step in steps if step["kind"] == "saved"}
-    last = max((step.get("time", 0.0) for step in steps), default=0.0)
-    urgent = any(step.get("by_hand") for step in steps) or steps[-1:] != [{"kind": "ended"}]
+    saved = {step.sha256 for step in steps if step.kind == "saved"}
+    last = max((step.time for step in steps), default=0.0)
+    urgent = any(step.by_hand for step in steps) or not steps or steps[-1].kind != "ended"
     forgotten = not urgent and last < time.time() - _QUIET_DAYS * 86400
-    if not labels or forgotten or (saved and _digest(source) in saved):
-        path.unlink(missing_ok=True)
+    if not contents.labels or forgotten or (saved and _digest(source) in saved):
+        if not contents.oddity:
+            _remove(path)
         return None
-    return Recovery(path, tuple(labels), last, urgent) if _is_for(header, source) else None
+    return Recovery(path, tuple(contents.labels), last, urgent) if _is_for(header, source) else None
 
 
-def _labels(steps: list[dict[str, Any]]) -> list[str]:
-    done: list[str] = []
-    undone: list[str] = []
-    for step in steps:
-        if step["kind"] == "edit":
-            done.append(step["label"])
-            undone.clear()
-        elif step["kind"] == "undo":
-            undone.append(done.pop())
-        elif step["kind"] == "redo":
-            done.append(undone.pop())
-    return done
-
-
-def _is_for(header: dict[str, Any], source: Source) -> bool:
+def _is_for(header: Mapping[str, Any], source: Source) -> bool:
     """Whether the edits begin at the content that the file had when it was read."""
     assert source.disk is not None
     state = (header.get("size"), header.get("mtime_ns"), header.get("inode"), header.get("device"))
