@@ -47,6 +47,12 @@ class NameLookupError(OnnxlabError, LookupError):
     """A name, position or id means no node or value, or more than one."""
 
 
+class NotComputedError(NameLookupError, KeyError):
+    """A value has no array: nothing was run yet, or the last run had not all the inputs that it needs."""
+
+    __str__ = OnnxlabError.__str__
+
+
 class RunError(OnnxlabError):
     """A run failed. `node` is the label of the node that failed, or None."""
 

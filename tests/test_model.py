@@ -44,6 +44,36 @@ def test_it_recognises_digits() -> None:
     np.testing.assert_array_equal(part["stem/relu_out"], result["stem/relu_out"])
 
 
+def test_values_below_an_edit_are_those_of_the_model_as_it_is() -> None:
+    model = onnxlab.load()
+    image = np.random.default_rng(0).random((1, 1, 8, 8), np.float32)
+    assert model.values.get("probabilities") is None
+    before = model.run({"image": image})["probabilities"]
+    assert "probabilities" in model.values
+    assert model.values.get("no such value", 7) == 7
+    model.nodes["/stem/relu/Relu"].op_type = "Neg"
+    assert model.values.is_stale("probabilities")
+    np.testing.assert_array_equal(model.values.get("probabilities", stale=True), before)
+    part = model.subgraph(["/block1/Add"]).run()["block1/add_out"]
+    again = onnxlab.load(model.to_bytes()).run({"image": image}, outputs=["block1/add_out", "probabilities"])
+    np.testing.assert_array_equal(part, again["block1/add_out"])
+    np.testing.assert_array_equal(model.values["probabilities"], again["probabilities"])
+    assert not model.values.is_stale("probabilities")
+
+
+@pytest.mark.parametrize("providers", [None, ["numpy"], ["numba", "numpy"], ["onnxruntime"]])
+def test_a_pin_holds_whoever_runs(providers: list[str] | None) -> None:
+    model = onnxlab.load()
+    image = np.random.default_rng(0).random((1, 1, 8, 8), np.float32)
+    free = model.run({"image": image}, ["probabilities", "logits"])
+    pinned = np.zeros_like(free["logits"])
+    pinned[0, 0] = 9
+    model.pin("logits", pinned)
+    assert free["probabilities"].argmax() != 0
+    assert model.run({"image": image}, providers=providers)["probabilities"].argmax() == 0
+    assert model.run(providers=providers)["probabilities"].argmax() == 0
+
+
 def test_a_subgraph_never_run_makes_up_its_inputs() -> None:
     part = onnxlab.load().subgraph(["/block1/Add"]).run()
     assert part["block1/add_out"].dtype == np.float32

@@ -120,10 +120,10 @@ class Requests:
         return {names[value]: array for value, array in pins.items() if value in names} | arrays
 
     def last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:
-        """The graph's inputs that are kept."""
-        main = compiler.snapshot.main
+        """The graph's inputs that are kept, or pinned since."""
+        main, pins = compiler.snapshot.main, self._store.pins
         return {
-            name: state.arrays[value]
+            name: pins[value] if value in pins else state.arrays[value]
             for name, value in zip(main.inputs, main.input_ids, strict=True)
             if value in state.arrays and name not in main.initializers
         }

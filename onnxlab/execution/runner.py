@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakMethod
 
-from onnxlab.errors import NameLookupError
+from onnxlab.errors import FeedError, NameLookupError, NotComputedError
 from onnxlab.execution import watching
 from onnxlab.execution.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf
@@ -34,6 +34,7 @@ from onnxlab.execution.programs import Programs
 from onnxlab.execution.provider import Provider
 from onnxlab.execution.providers import named
 from onnxlab.execution.ready import ReadyProgram
+from onnxlab.execution.recorder import freeze
 from onnxlab.execution.requests import Requests
 from onnxlab.execution.store import ValueStore
 from onnxlab.execution.synthetic import make_up
@@ -56,6 +57,7 @@ class Runner:
         keep_bytes: memory for kept values; default 40 % of what is available.
         threads: of BLAS during runs (see `blas`); 0 leaves it as it is. More pay for large products on idle cores. It
             is one where a provider brings threads of its own: BLAS's would spin beside them.
+        store: the values and pins of another runner of this graph, to share them; default: its own.
 
     Attributes:
         store: the values of the last run, by value id.
@@ -68,10 +70,11 @@ class Runner:
         providers: Sequence[Provider] | None = None,
         keep_bytes: int | None = None,
         threads: int = 1,
+        store: ValueStore | None = None,
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers or (HasteningProvider() if threads == 1 else NumpyProvider(),))
-        self.store = ValueStore(graph, keep_bytes)
+        self.store = ValueStore(graph, keep_bytes) if store is None else store
         own = any(getattr(provider, "own_threads", False) for provider in self.providers)
         self.threads = min(threads, 1) if own else threads
         self._requests = Requests(graph, self.store, fact)
@@ -95,7 +98,8 @@ class Runner:
         """
         key = (tuple([providers] if isinstance(providers, str) else providers), threads)
         if key not in self._others:
-            self._others[key] = Runner(self.graph, self._fact, named(key[0], threads), threads=threads)
+            made = named(key[0], threads)
+            self._others[key] = Runner(self.graph, self._fact, made, threads=threads, store=self.store)
             while len(self._others) > _OTHERS:
                 del self._others[next(iter(self._others))]
         return self._others[key]
@@ -106,6 +110,28 @@ class Runner:
             compiler, _ = self._programs.current()
             return self._requests.last_inputs(compiler, self.store.settled())
 
+    def value(self, name: str) -> Any:
+        """The array of a value of the main graph as the model is now: what is stale is computed from the last inputs.
+
+        Raises:
+            NotComputedError: nothing was run yet, or not with the inputs that the value needs by now.
+            NameLookupError, UnsupportedOperatorError, RunError: as `run`.
+        """
+        with self.graph.lock:
+            compiler, _ = self._programs.current()
+            state = self.store.settled()
+            value = compiler.ids.get(name, 0)
+        if state.fresh(value):
+            return state.arrays[value]
+        if not state.stamps:
+            raise NotComputedError(f"{name!r} has not been computed: the model has not been run yet")
+        try:
+            (array,) = self.run(None, [name]).values()
+        except FeedError as error:
+            raise NotComputedError(f"{name!r} cannot be computed from the inputs of the last run: {error}") from error
+        freeze((array,))
+        return array
+
     def declared(self, value: int) -> Fact:
         """The type that the file declares for a value; UNKNOWN where it declares none."""
         return self._requests.declared(value)
@@ -114,7 +140,8 @@ class Runner:
         """Follow an edit: what depends on it is no longer fresh. Register it as a follower of the graph."""
         self.store.follow(commit)
         if commit.touched.functions:
-            self._programs.forget_steps()
+            for runner in (self, *self._others.values()):
+                runner._programs.forget_steps()
 
     def partition(
         self,
@@ -274,8 +301,9 @@ class Runner:
     ) -> dict[str, Any]:
         """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
 
-        What they read comes from `feeds`, else from the store where it is fresh, else it is made up from facts. Where
-        all of it is in the store, what they make is kept too: it is what a run of the whole graph makes.
+        What they read comes from `feeds`, else it is what the inputs of the last run make of it, else, where there was
+        none, it is made up from facts. Without `feeds`, what they make after a run is kept too: it is what a run of
+        the whole graph makes.
 
         Raises:
             NameLookupError: a node is in a function, which runs only when it is called.
@@ -289,19 +317,22 @@ class Runner:
         views = [node for node in compiler.snapshot.main.nodes if node.id in chosen]
         made = dict.fromkeys(name for node in views for name in node.outputs if name)
         names = tuple(name for name in made if name not in arrays)
+        last, inputs = self._requests.last_inputs(compiler, state), self._requests.input_facts(compiler)
+        ran = last.keys() >= inputs.keys() and bool(state.stamps)  # a whole run is there to be part of
         read = dict.fromkeys(name for node in views for name in compiler.main.reads(node))
         border = [name for name in read if name not in made and name not in compiler.main.scope.initializers]
         ids = compiler.ids
         pins = self.store.pins
+        call = Call(limits, progress, seed, self.threads, self._programs.prepare)
+        if ran and not feeds:
+            return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
+        if ran and (stale := [name for name in border if name not in arrays and not state.fresh(ids.get(name, 0))]):
+            arrays = self.run(None, stale, limits=limits) | arrays
         for name in border:
             value = ids.get(name, 0)
             if name not in arrays and (value in pins or state.fresh(value)):
                 arrays[name] = pins[value] if value in pins else state.arrays[value]
-        call = Call(limits, progress, seed, self.threads, self._programs.prepare)
         missing = [name for name in border if name not in arrays]
-        last, inputs = self._requests.last_inputs(compiler, state), self._requests.input_facts(compiler)
-        if not (feeds or missing) and last.keys() >= inputs.keys():  # a part of a whole run
-            return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
         make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed)
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         return owned(call(program, list(arrays.values()), self._programs.folder), names, arrays)

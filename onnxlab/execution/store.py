@@ -81,6 +81,7 @@ class ValueStore:
         self._edited: set[int] = set()  # nodes of the main graph; -1 for "all"
         self._changed: set[int] = set()  # values with another initializer or maker
         self._pins: dict[int, Any] = {}
+        self._pinned: set[int] = set()  # values that were pinned, or let go, since
         self.dependents = Dependents(graph)
 
     @property
@@ -140,19 +141,24 @@ class ValueStore:
     def settled(self) -> State:
         """The state with everything stale that the commits so far made so."""
         with self._graph.lock, self._lock:
-            if self._edited or self._changed:
+            if self._edited or self._changed or self._pinned:
                 self._state = self._after_edits(self._state)
-                self._edited.clear()
-                self._changed.clear()
+                self._settle()
             return self._state
+
+    def _settle(self) -> None:
+        self._edited.clear()
+        self._changed.clear()
+        self._pinned.clear()
 
     def _after_edits(self, state: State) -> State:
         graph = self._graph
         stamps, arrays = dict(state.stamps), dict(state.arrays)
         nodes = graph.main.order() if -1 in self._edited else [node for node in self._edited if node in graph.nodes]
         dirty = {value for node in nodes for value in graph.nodes[node].outputs if value}
+        dirty |= self._pinned
         for value in dirty:
-            if value not in state.sources:  # a Constant node's: its stamp is all that readers can compare
+            if value not in state.sources:  # a Constant node's, a pin: its stamp is all that readers can compare
                 stamps[value] = new_stamp()
         replaced = {value for value in self._changed if self._is_replaced(value, state)}
         for value in replaced:
@@ -200,14 +206,18 @@ class ValueStore:
         """Use `array` for a value in every run that does not feed it, until `unpin`."""
         with self._lock:
             self._pins = {**self._pins, value: array}
+            self._note_pin(value)
 
     def unpin(self, value: int) -> None:
         """Let the graph make a value again."""
         with self._lock:
             self._pins = {other: array for other, array in self._pins.items() if other != value}
-            record = self._graph.values.get(value)
-            if record is not None and record.producer is not None:
-                self._edited.add(record.producer[0])
+            self._note_pin(value)
+
+    def _note_pin(self, value: int) -> None:
+        """A pin that comes or goes is an edit of the value: what depends on it is no longer fresh."""
+        if self._state.stamps:
+            self._pinned.add(value)
 
     # -- runs -------------------------------------------------------------------------------------------------------
 
@@ -216,7 +226,7 @@ class ValueStore:
         if not began.arrays:
             about_to_hold(made.held)
         with self._graph.lock, self._lock:
-            if self._edited or self._changed or self._state.generation != began.generation:
+            if self._edited or self._changed or self._pinned or self._state.generation != began.generation:
                 return False
             self._state = made
             return True
@@ -225,8 +235,7 @@ class ValueStore:
         """Forget every value."""
         with self._lock:
             self._state = State(generation=self._state.generation + 1)
-            self._edited.clear()
-            self._changed.clear()
+            self._settle()
 
 
 _GLANCE = (0, 1, 3)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.analysis.profile import Profile, profile
+from onnxlab.errors import NameLookupError
 from onnxlab.execution.partition import Partition
 from onnxlab.execution.progress import bar
 from onnxlab.execution.provider import Provider
@@ -31,7 +32,7 @@ class Running(Editing, Saving):
 
     @property
     def values(self) -> "Values":
-        """The arrays of the last run, as far as edits left them valid: `model.values["relu1_out"]`."""
+        """The arrays of the last run, what edits made stale computed again: `model.values["relu1_out"]`."""
         return Values(self.runner)
 
     def run(
@@ -130,16 +131,49 @@ class Running(Editing, Saving):
 
 
 class Values(Mapping[str, Array]):
-    """Arrays that the runner holds, by value name; only those that are valid for the model as it is now."""
+    """Arrays of the last run, by value name, as the model makes them now: `values["relu1_out"]`.
+
+    What an edit, or a pin, made stale is computed again when it is asked for, from the inputs of the last run;
+    `get(name, stale=True)` gives the array of before. Iteration and `in` know the values of which an array is kept.
+    """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
 
     def __getitem__(self, name: str) -> Array:
-        array = self._runner.store.get(self._runner.graph.resolve_value(name))
-        if array is None:
-            raise KeyError(f"{name!r} has not been computed since the model was last changed above it; run it first")
-        return array  # type: ignore[no-any-return]
+        graph = self._runner.graph
+        record = graph.values[graph.resolve_value(name)]
+        return self._runner.value(record.name if record.scope == graph.main.id else name)  # type: ignore[no-any-return]
+
+    def get(self, name: str, default: Any = None, *, stale: bool = False) -> Any:
+        """The array of a value, `default` where nothing was run that has one.
+
+        Args:
+            stale: the array that was last computed, though an edit may have made it another one since.
+
+        Raises:
+            RunError: what has to be computed again fails.
+        """
+        try:
+            if not stale:
+                return self[name]
+            array = self._runner.store.get(self._runner.graph.resolve_value(name))
+        except NameLookupError:
+            return default
+        return default if array is None else array
+
+    def is_stale(self, name: str) -> bool:
+        """Whether the kept array of a value is not what the model makes of the last inputs now; False without one.
+
+        Raises:
+            NameLookupError: no value has this name.
+        """
+        value, store = self._runner.graph.resolve_value(name), self._runner.store
+        return value in store and not store.fresh(value)
+
+    def __contains__(self, name: object) -> bool:
+        names, store = self._runner.graph.main.names, self._runner.store
+        return isinstance(name, str) and names.get(name, 0) in store
 
     def __iter__(self) -> Any:
         values = self._runner.graph.values
@@ -166,8 +200,8 @@ class Subgraph:
     ) -> dict[str, Array]:
         """Run just these nodes and return everything that they make.
 
-        What they read from outside comes from `feeds`, else from the values that the model last saw, else is made up
-        from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
+        What they read from outside comes from `feeds`, else is what the model makes of the inputs of its last run,
+        else is made up from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
         """
         return self.runner.run_nodes(self.node_ids, feeds or {}, limits=limits, progress=progress, seed=seed)
 

@@ -42,7 +42,9 @@ class Tensors:
                 left -= size
 
     def find(self, value: int) -> tuple[str, Any]:
-        """("stored", "pinned" or "run", the array or LazyTensor) of a value.
+        """("stored", "pinned", "run" or "stale", the array or LazyTensor) of a value.
+
+        What an edit or a pin made stale is still shown, under that word: a run tells what it is now.
 
         Raises:
             NameLookupError: there is no such value.
@@ -61,12 +63,15 @@ class Tensors:
             return "stored", model.graph.array(value)
         if value in self.made:
             return "run", self.made[value]
-        array = store.get(value) if store.fresh(value) else model.fact(value).value
-        if array is None:
+        fresh = store.fresh(value)
+        known = store.get(value) if fresh else model.fact(value).value
+        if known is None and not fresh and (old := store.get(value)) is not None:
+            return "stale", old
+        if known is None:
             raise ProtocolError(
                 "nothing", f"{record.name} has no numbers yet.", "Run the model, or the node that makes it."
             )
-        return "run", array
+        return "run", known
 
     def tensor(
         self, value: int, rows: int | None, columns: int | None, at: list[int] | None, top: int | None,

@@ -4,7 +4,7 @@ import weakref
 import numpy as np
 import pytest
 
-from onnxlab.errors import FeedError, NameLookupError
+from onnxlab.errors import FeedError, NameLookupError, NotComputedError
 from onnxlab.execution import kept as kept_module
 from onnxlab.execution.store import State, same
 from onnxlab.graph import collecting, edits
@@ -297,3 +297,63 @@ def test_what_dropped_models_kept_goes_before_others_keep_as_much(monkeypatch):
         seen.append(weakref.ref(made.store))
     assert sum(store() is not None for store in seen) < 25
     gc.collect()
+
+
+@pytest.mark.parametrize("providers", [["numpy"], ["numba", "numpy"], ["onnxruntime"]])
+def test_runners_of_one_graph_share_pins_and_values(run, providers):
+    run.run({"x": X})
+    run.pin("b", np.ones_like(X))
+    np.testing.assert_array_equal(run.by(providers).run({"x": X}, keep=False)["d"], -np.maximum(X, 0))
+    assert run.by(providers).last_inputs() == run.last_inputs()
+    run.unpin("b")
+    expected = -(np.maximum(X, 0) + X) * np.maximum(X, 0)
+    np.testing.assert_array_equal(run.by(providers).run({"x": X}, keep=False)["d"], expected)
+
+
+def test_other_runners_hear_that_a_function_changed():
+    run = runner("""
+        g (float[2] x) => (float[2] y) { y = local.f (x) }
+        <opset_import: ["" : 21], domain: "local"> f (a) => (b) { b = Neg (a) }
+    """)
+    other = run.by(["numpy"])
+    x = np.array([1, -2], np.float32)
+    np.testing.assert_array_equal(other.run({"x": x}, keep=False)["y"], -x)
+    scope = run.graph.scopes[run.graph.index.function_ids[0]]
+    edits.set_operator(run.graph, run.graph.nodes[scope.node_ids[0]], "Relu")
+    np.testing.assert_array_equal(other.run({"x": x}, keep=False)["y"], np.maximum(x, 0))
+
+
+def test_a_value_below_an_edit_is_computed_again_when_it_is_asked_for(run, calls):
+    with pytest.raises(NotComputedError, match="'d' has not been computed: the model has not been run yet"):
+        run.value("d")
+    run.run({"x": X})
+    calls.take()
+    edits.set_operator(run.graph, run.graph.nodes[node(run, "b")], "Mul")
+    np.testing.assert_array_equal(run.store.get(value(run, "c")), -(np.maximum(X, 0) + X))
+    np.testing.assert_array_equal(run.value("c"), -(np.maximum(X, 0) * X))
+    assert calls.take() == ["Mul", "Neg"]
+    assert run.store.fresh(value(run, "c"))
+    assert not run.store.fresh(value(run, "d"))
+    assert run.value("c") is run.store.get(value(run, "c"))
+
+
+def test_a_selection_below_an_edit_reads_what_the_graph_makes_now(run):
+    run.run({"x": X})
+    edits.set_operator(run.graph, run.graph.nodes[node(run, "a")], "Abs")
+    np.testing.assert_array_equal(run.run_nodes([node(run, "c")])["c"], -(np.abs(X) + X))
+    edits.set_operator(run.graph, run.graph.nodes[node(run, "a")], "Neg")
+    found = run.run_nodes([node(run, "b"), node(run, "d")], {"x": 2 * X})  # c is not fed: what the last inputs make
+    np.testing.assert_array_equal(found["b"], -X + 2 * X)
+    np.testing.assert_array_equal(found["d"], 0 * X)
+
+
+def test_a_pin_makes_stale_what_depends_on_it_and_holds_for_inputs_too(run):
+    run.run({"x": X})
+    run.pin("b", np.ones_like(X))
+    assert [name for name in "xabcd" if not run.store.fresh(value(run, name))] == ["b", "c", "d"]
+    np.testing.assert_array_equal(run.value("d"), -np.maximum(X, 0))
+    run.unpin()
+    np.testing.assert_array_equal(run.value("d"), -(np.maximum(X, 0) + X) * np.maximum(X, 0))
+    run.pin("x", -X)
+    np.testing.assert_array_equal(run.value("a"), np.maximum(-X, 0))
+    np.testing.assert_array_equal(run.run()["d"], -(np.maximum(-X, 0) - X) * np.maximum(-X, 0))

@@ -69,7 +69,7 @@ export class Numbers {
     const { store, results } = this.#app;
     if (!this.#app.client.can.run) return false;
     if ((store.values.get(value)?.flags ?? 0) & INITIALIZER || this.pinned.value.has(value)) return true;
-    if (results.value?.version !== store.version) return false;
+    if (!results.value) return false; // those of before an edit are shown too, and marked
     return results.value.byValue.has(value) || ((store.values.get(value)?.flags ?? 0) & GRAPH_INPUT) !== 0;
   }
 

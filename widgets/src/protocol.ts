@@ -341,7 +341,8 @@ export interface Costs {
 /** A part of two axes of a tensor; axis -1: the tensor has none. The picture's bytes come as a buffer. */
 export interface TensorPart {
   id: number;
-  source: "stored" | "pinned" | "run";
+  /** "stale": of the last run, and the model was edited above it since. */
+  source: "stored" | "pinned" | "run" | "stale";
   dtype: string;
   shape: number[];
   rows: number;

@@ -40,7 +40,7 @@ export function StatisticsBlock({ statistics, named, stale }: BlockProps) {
   return (
     <div class="ol-statistics" data-testid={`run-stat-${statistics.name}`}>
       {named && <Elided text={statistics.name} middle class="ol-mono" />}
-      <p class="ol-dim">{formatShape(statistics)}{stale && " · before the last edit"}</p>
+      <p class="ol-dim">{formatShape(statistics)}{stale && <span class="ol-stale"> · before the last edit</span>}</p>
       {statistics.histogram && <HistogramChart histogram={statistics.histogram} />}
       <dl class="ol-stat-grid">
         <Figure name="min" text={formatNumber(statistics.min)} />

@@ -58,7 +58,7 @@ function TensorView({ app, value }: { app: App; value: number }) {
     <div class="ol-tensor" data-testid="tensor-view">
       <div class="ol-tensor-bar">
         <button type="button" class="ol-link ol-mono ol-tensor-name" onClick={() => app.revealValue(value)}><Elided text={name} middle /></button>
-        <span class="ol-dim">{part.dtype} {part.shape.join("×") || "scalar"} · {SOURCES[part.source]}</span>
+        <span class={part.source === "stale" ? "ol-stale" : "ol-dim"}>{part.dtype} {part.shape.join("×") || "scalar"} · {SOURCES[part.source]}</span>
         <Axes part={part} change={setShown} />
         <label class="ol-tensor-mode">as <select
           class="ol-input ol-select" value={mode} data-testid="tensor-mode" aria-label="Draw as" onChange={(event) => setMode(event.currentTarget.value as Mode)}
@@ -80,7 +80,7 @@ function TensorView({ app, value }: { app: App; value: number }) {
   );
 }
 
-const SOURCES = { stored: "stored in the model", pinned: "pinned", run: "of the last run" };
+const SOURCES = { stored: "stored in the model", pinned: "pinned", run: "of the last run", stale: "of before the last edits: run again for those of now" };
 
 function Scale({ drawn, mode }: { drawn: Drawn; mode: Mode }) {
   const { low, high } = drawn.picture;

@@ -16,5 +16,11 @@ export function Thumbnail({ app, value }: { app: App; value: number }) {
     return () => { live = false; };
   }, [value, results, app.store.version]);
   if (!drawn) return null;
-  return <TensorCanvas drawn={drawn} label={`heat map of ${valueLabel(app.store, value)}`} class="ol-thumbnail" />;
+  const stale = drawn.part.source === "stale";
+  return (
+    <>
+      <TensorCanvas drawn={drawn} label={`heat map of ${valueLabel(app.store, value)}${stale ? ", of before the last edits" : ""}`} class="ol-thumbnail" />
+      {stale && <span class="ol-stale">of before the last edits</span>}
+    </>
+  );
 }

@@ -67,6 +67,7 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
   if (value) {
     const run = app.results.value?.byValue.get(value.id);
     const rest = [[value.dtype, value.label].filter(Boolean).join(" ") || "type and shape unknown"];
+    if (run && app.results.value?.version !== store.version) rest.push("before the last edit:");
     if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
     if (run && run.nan + run.inf > 0) rest.push(`${count(run.nan)} NaN, ${count(run.inf)} infinite of ${count(run.count)}`);
     // what the dashes say
