@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import stat
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,15 +11,13 @@ import onnx
 from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError, SaveWarning
-from onnxlab.formats import foreign, storage, textual
+from onnxlab.formats import carrying, foreign, storage, textual
 from onnxlab.formats import source as sources
 from onnxlab.formats.atomic import Replacement, real_target
+from onnxlab.formats.carrying import Carried, Moved, is_same
 from onnxlab.formats.onnx import decode
 from onnxlab.formats.report import FieldChange, differences
 from onnxlab.formats.source import Source, Stamp
-from onnxlab.graph import external_data
-
-_CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +72,20 @@ def write(
     source, options = source or Source(), options or Options()
     path = Path(path).expanduser().absolute()
     target = real_target(path)
-    inline = options.external_data is False or (options.as_it_is and source.inline)
+    inline = _is_inline(source, options)
     plan = storage.Plan()
     try:
         with Replacement() as files:
             _refuse_conflict(source, path, target, options)
+            carried = _carried(model, path, source, options, original is not None)
             data = original
             if data is None:
-                plan, data = prepared(model, path, source, options)
+                plan, data = prepared(model, path, source, options, carried)
                 data = _with_foreign_strings(data, path, source)
                 storage.write_files(plan, path.parent, files)
-                if _is_same(source.origin, target):
+                if is_same(source.origin, target):
                     source = _without_origin(source)
-            if b"location" in data:  # no entry of external data without this key; the search takes no time
-                _carry_external_data(model, source.base_dir, path.parent, files)
+            carrying.write_files(carried, source.base_dir, path.parent, files)
             files.write(target, data)
             _refuse_conflict(source, path, target, options)
             announce(data)
@@ -102,26 +99,44 @@ def write(
     if original is not None:
         form, strings = source.origin_format, source.strings
         return Source(path, path.parent, path, state, disk=state, origin_format=form, strings=strings)
-    folder = source.base_dir if inline else path.parent  # the data stays where it was when it is only copied in
-    return replace(source, path=path, base_dir=folder, disk=state, layout=plan.layout, inline=inline)
+    # what lies elsewhere in the file than in the live model is read where it was
+    folder = source.base_dir if inline or carried.moved else path.parent
+    moved = carried.moved
+    return replace(source, path=path, base_dir=folder, disk=state, layout=plan.layout, moved=moved, inline=inline)
 
 
-def prepared(model: onnx.ModelProto, path: Path, source: Source, options: Options) -> tuple[storage.Plan, bytes]:
+def _is_inline(source: Source, options: Options) -> bool:
+    """Whether all external data is taken into the model's file."""
+    return options.external_data is False or (options.as_it_is and source.inline)
+
+
+def _carried(model: onnx.ModelProto, path: Path, source: Source, options: Options, as_loaded: bool) -> Carried:
+    """What is to be written of the external data that the model has already; raises as `carrying.decide`."""
+    if not as_loaded and _is_inline(source, options):
+        return Carried()
+    known = source.moved if is_same(source.path, path) else {}
+    compact = not options.as_it_is
+    return carrying.decide(model, source.base_dir, path, known, compact=compact, as_loaded=as_loaded)
+
+
+def prepared(
+    model: onnx.ModelProto, path: Path, source: Source, options: Options, carried: Carried
+) -> tuple[storage.Plan, bytes]:
     """What a save to `path` would write: where the tensors go, and the bytes of the model's file.
 
     Raises:
         SaveError: it does not fit into one file.
         LoadError: external data that is to be taken in cannot be read.
     """
-    if options.external_data is False or (options.as_it_is and source.inline):
+    if _is_inline(source, options):
         return storage.Plan(), _checked(_serialised(storage.embedded(model, source.base_dir)), path)
     if form := textual.by_suffix(path):
-        return storage.Plan(), _as_text(model, path, form, options)
-    in_place = _is_same(source.path, path)
+        return storage.Plan(), _as_text(_placed(model, {}, carried.moved), path, form, options)
+    in_place = is_same(source.path, path)
     keep = storage.unchanged(model, source.layout) if in_place else {}
     if options.as_it_is:
         if storage.fits(model, keep, sources.LARGEST):
-            data = _serialised(storage.detached(model, keep) if keep else model)
+            data = _serialised(_placed(model, keep, carried.moved))
             if data is not None:
                 return storage.Plan(keep), data
         warnings.warn(
@@ -134,8 +149,16 @@ def prepared(model: onnx.ModelProto, path: Path, source: Source, options: Option
     if Path(chosen).name != chosen:
         raise SaveError(f"cannot put the weights into {chosen!r}: give the name of a file in the model's own folder")
     fresh = not isinstance(options.external_data, str)
-    plan = storage.plan(model, path.parent, chosen, keep, options.shard_bytes, fresh)
-    return plan, _checked(_serialised(storage.detached(model, plan.layout)), path)
+    taken = {path.name, carried.name, *carrying.mentioned(model)}
+    plan = storage.plan(model, path.parent, chosen, keep, options.shard_bytes, fresh, taken)
+    return plan, _checked(_serialised(_placed(model, plan.layout, carried.moved)), path)
+
+
+def _placed(model: onnx.ModelProto, layout: storage.Layout, moved: Moved) -> onnx.ModelProto:
+    """A copy of the model that says where its data is in the files; the model itself where that is no news."""
+    if not layout and not moved:
+        return model
+    return carrying.relocated(model, storage.detached(model, layout), moved)
 
 
 def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[FieldChange]:
@@ -151,8 +174,8 @@ def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[Field
     now = model
     if source.inline:
         now = storage.embedded(model, source.base_dir)
-    elif layout := storage.unchanged(model, source.layout):
-        now = storage.detached(model, layout)
+    else:
+        now = _placed(model, storage.unchanged(model, source.layout), source.moved)
     before = decode(data, source.path)
     foreign.replace(before)
     return list(differences(before, now))
@@ -200,20 +223,13 @@ def _as_text(model: onnx.ModelProto, path: Path, form: textual.Format, options: 
 
 def _refuse_conflict(source: Source, path: Path, target: Path, options: Options) -> None:
     """Raise SaveError where the file that the model came from was changed by somebody else since."""
-    if options.overwrite or source.disk is None or source.path is None or not _is_same(source.path, target):
+    if options.overwrite or source.disk is None or source.path is None or not is_same(source.path, target):
         return
     if not source.disk.same_content(Stamp.of(target.stat())):
         raise SaveError(
             f"cannot save to {path}: the file was changed on disk since it was loaded; save with overwrite=True, or "
             "under another name"
         )
-
-
-def _is_same(one: Path | None, other: Path) -> bool:
-    """Whether two paths lead to one file or folder that exists."""
-    with contextlib.suppress(OSError):
-        return one is not None and one.samefile(other)
-    return False
 
 
 def _serialised(model: onnx.ModelProto) -> bytes | None:
@@ -237,52 +253,3 @@ def _checked(data: bytes | None, path: Path) -> bytes:
 def _without_origin(source: Source) -> Source:
     """The source when its file is about to be overwritten: the bytes are kept, unless protobuf gives them again."""
     return replace(source, origin=None, stamp=None, kept=None if source.is_canonical() else source.original())
-
-
-def _carry_external_data(model: onnx.ModelProto, base_dir: Path | None, folder: Path, files: Replacement) -> None:
-    """Copy the data files that `model` names from `base_dir` to `folder`, unless they are there already.
-
-    A model that stays in its folder is not looked at: what is wrong with its data must not keep edits from being
-    saved.
-
-    Raises:
-        LoadError: a file is missing or outside of `base_dir`.
-        SaveError: another file of that name is in the way.
-    """
-    if _is_same(base_dir, folder):
-        return
-    for location, tensor in external_data.locations(model).items():
-        target = folder / external_data.confined(folder, location, tensor)
-        if base_dir is None:
-            if not target.exists():
-                raise SaveError(
-                    f"tensor {tensor!r} has its data in {location!r}, which is not in {folder}: load the model by its "
-                    "path, so that onnxlab can find the file, or put it there first"
-                )
-            continue
-        descriptor = external_data.open_confined(base_dir, location, tensor)
-        try:
-            if not target.exists():
-                files.folder(target.parent)
-                files.copy(descriptor, target)
-            elif not _same_content(descriptor, target):
-                raise SaveError(
-                    f"the weights go to {target}, where another file is already; move it away or save into another "
-                    "folder"
-                )
-        finally:
-            os.close(descriptor)
-
-
-def _same_content(descriptor: int, target: Path) -> bool:
-    """Compare an open file with another, by size and time first."""
-    ours, theirs = os.fstat(descriptor), target.stat()
-    if ours.st_size != theirs.st_size or not stat.S_ISREG(theirs.st_mode):
-        return False
-    if ours.st_mtime_ns == theirs.st_mtime_ns or os.path.samestat(ours, theirs):
-        return True
-    with open(descriptor, "rb", closefd=False) as one, target.open("rb") as other:
-        while chunk := one.read(_CHUNK):
-            if chunk != other.read(_CHUNK):
-                return False
-    return True

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from onnxlab.formats import canonical
+from onnxlab.formats.carrying import Moved
 from onnxlab.formats.storage import Layout
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ class Source:
         kept: the bytes as loaded, where no file has them.
         disk: the state of the file at `path` when it was last read or written here.
         layout: tensors of the live model whose bytes the last save put into data files.
+        moved: where the last save has external data that it did not leave in its place.
         origin_format: the format of the bytes as loaded, "onnx" for protobuf's binary one.
         inline: whether the last save took all external data into the model's file.
         strings: what stands in the live model for strings that are no UTF-8.
@@ -59,6 +61,7 @@ class Source:
     kept: bytes | None = None
     disk: Stamp | None = None
     layout: Layout = field(default_factory=dict)
+    moved: Moved = field(default_factory=dict)
     origin_format: str = "onnx"
     inline: bool = False
     strings: Mapping[str, bytes] = field(default_factory=dict)

@@ -5,7 +5,7 @@ holds already stays where it is. The live model is not touched: what is written 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -73,7 +73,10 @@ def fits(model: onnx.ModelProto, outside: Layout, limit: int) -> bool:
     return sum(map(_size, inside)) <= limit or sum(_size(tensor) for tensor in inside if _is_sound(tensor)) <= limit
 
 
-def plan(model: onnx.ModelProto, folder: Path, name: str, keep: Layout, shard: int | None, fresh: bool) -> Plan:
+def plan(
+    model: onnx.ModelProto, folder: Path, name: str, keep: Layout, shard: int | None, fresh: bool,
+    taken: Collection[str] = (),
+) -> Plan:  # fmt: skip
     """Decide which tensors go to which data file.
 
     Args:
@@ -81,20 +84,27 @@ def plan(model: onnx.ModelProto, folder: Path, name: str, keep: Layout, shard: i
         keep: tensors whose bytes a file has already.
         shard: the most bytes of one data file; a tensor that is larger has one to itself.
         fresh: whether another name is taken where that of a file is taken already.
+        taken: names of files that are about to be there.
     """
     large = [tensor for tensor in model.graph.initializer if tensor.name not in keep and movable(tensor)]
     groups = list(_groups(large, shard))
     result = Plan(dict(keep))
-    for location, group in zip(_names(folder, name, len(groups), fresh), groups, strict=True):
+    for location, group in zip(free_names(folder, name, len(groups), taken, fresh), groups, strict=True):
         placed, offset = [], 0
         for tensor in group:
             size = _size(tensor)
-            offset = -(-offset // _PAGE) * _PAGE if size >= _PAGE else -(-offset // 16) * 16
+            offset = aligned(offset, size)
             placed.append(Placed(tensor, ExternalData(location, offset, size)))
             offset += size
         result.files.append((location, placed))
         result.layout.update((item.tensor.name, item) for item in placed)
     return result
+
+
+def aligned(offset: int, size: int) -> int:
+    """Where something of `size` bytes may begin, from `offset` on."""
+    step = _PAGE if size >= _PAGE else 16
+    return -(-offset // step) * step
 
 
 def movable(tensor: onnx.TensorProto) -> bool:
@@ -139,14 +149,18 @@ def _groups(found: Iterable[onnx.TensorProto], shard: int | None) -> Iterator[li
         yield group
 
 
-def _names(folder: Path, name: str, groups: int, fresh: bool) -> list[str]:
-    """File names for the groups, none of them taken."""
+def free_names(folder: Path, name: str, groups: int, avoid: Collection[str], fresh: bool = True) -> list[str]:
+    """File names for the groups, none of them taken or to be avoided.
+
+    Raises:
+        SaveError: one is taken, and no other may be chosen.
+    """
     path = Path(name)
     for attempt in count():
         stem = f"{path.stem}.{attempt}" if attempt else path.stem
         middle = [f"-{number:05d}-of-{groups:05d}" for number in range(1, groups + 1)] if groups > 1 else [""]
         names = [f"{stem}{part}{path.suffix}" for part in middle][:groups]
-        taken = [item for item in names if (folder / item).exists()]
+        taken = [item for item in names if item in avoid or (folder / item).exists()]
         if not taken:
             return names
         if not fresh:

@@ -56,16 +56,18 @@ class Saving:
         """Write the model, by default to where it came from; returns the path.
 
         Without a net edit the bytes are those that were loaded. The file and its data files are replaced as a whole or
-        not at all, and data that did not change is not written again.
+        not at all, and data that did not change is not written again. Into another folder only external data that the
+        model uses goes along; it goes on reading its own from where it was.
 
         Args:
             path: where to. The suffix decides the format: .textproto, .pbtxt and .txtpb are protobuf's text, .json its
                 JSON, .onnxtxt the language of onnx.parser, all others .onnx. A SaveWarning says what a text does not
                 carry.
             overwrite: also where somebody else changed the file since it was loaded.
-            external_data: True or a file name puts initializers of 1 KiB or more into a data file, False takes all
-                external data into the model's file. None: everything stays where it is, unless the file would have
-                2 GiB or more; then its initializers go to a data file, with a SaveWarning.
+            external_data: True or a file name puts initializers of 1 KiB or more into a data file, and leaves what data
+                files hold that the model does not use any more; False takes all external data into the model's file.
+                None: everything stays where it is, unless the file would have 2 GiB or more; then its initializers go
+                to a data file, with a SaveWarning.
             shard_bytes: the most bytes of one data file; more go into several.
 
         Raises:

@@ -1,0 +1,323 @@
+"""External data on its way into another folder, or out of files that hold more than the model uses.
+
+A data file that is used as a whole goes along as it is. Of one that holds more (an extracted part, tensors that an edit
+removed), only what is used is written, to a file of its own. The live model goes on reading where it read before; what
+is written says the new places.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import onnx
+
+from onnxlab.errors import LoadError, SaveError
+from onnxlab.formats import storage
+from onnxlab.formats.atomic import Replacement, write_all
+from onnxlab.graph import external_data, tensors
+from onnxlab.graph.external_data import ExternalData
+
+_CHUNK = 1 << 20
+_LARGEST_PADDING = 1 << 16
+"""Zeros between two tensors are padding up to the coarsest alignment that writers use."""
+
+Moved = Mapping[ExternalData, ExternalData]
+"""By where a tensor of the live model has its data: where the saved model has it."""
+
+
+class Span(NamedTuple):
+    """Bytes of a data file from `start` to `stop`, which tensors use without a gap."""
+
+    start: int
+    stop: int
+
+
+class Piece(NamedTuple):
+    """A span of a data file on its way to an offset of another."""
+
+    location: str
+    tensor: str
+    span: Span
+    offset: int
+
+
+@dataclass(slots=True)
+class Carried:
+    """What happens to external data in a save.
+
+    Attributes:
+        whole: files that go along as they are, each with the name of a tensor in it.
+        name: of the data file that takes the pieces.
+        pieces: what is written to it, in order of their offsets.
+        moved: places that differ in what is written, and those that are known to be right.
+    """
+
+    whole: dict[str, str] = field(default_factory=dict)
+    name: str = ""
+    pieces: list[Piece] = field(default_factory=list)
+    moved: dict[ExternalData, ExternalData] = field(default_factory=dict)
+
+
+def mentioned(model: onnx.ModelProto) -> set[str]:
+    """The names of all data files that a model mentions; never raises."""
+    return {
+        entry.value
+        for tensor in external_data.all_tensors(model)
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+
+
+def decide(
+    model: onnx.ModelProto, base_dir: Path | None, path: Path, known: Moved, *, compact: bool, as_loaded: bool
+) -> Carried:
+    """What has to be written for a model whose external data is in `base_dir`, saved to `path`.
+
+    Args:
+        known: places that an earlier save to `path` wrote already.
+        compact: whether files in the model's own folder that hold more than is used are written anew too.
+        as_loaded: whether the bytes as loaded are saved, which name whole files.
+
+    Raises:
+        LoadError: a file that has to come along is missing or not allowed.
+        SaveError: one of them has the name of the model's own file.
+    """
+    folder, done = path.parent, Carried()
+    at_home = is_same(base_dir, folder)
+    if at_home and not known and not compact:
+        return done  # not looked at: what is wrong with its data must not keep edits from being saved
+    places = _places(model)
+    if as_loaded or base_dir is None:
+        done.whole = {} if at_home else {location: _first(found) for location, found in places.items()}
+        return done
+    if compact and not _all_used(places, folder, known):
+        known = {}
+    offset = 0
+    for location, found in places.items():
+        there = {place: known[place] for place in found if _is_there(known.get(place), folder)}
+        done.moved.update(there)
+        rest = {place: tensor for place, tensor in found.items() if place not in there}
+        if not rest or (at_home and not compact):
+            continue
+        if spans := _wasteful(base_dir, location, rest, at_home):
+            offset = _pack(done, location, _first(rest), spans, offset)
+        elif not at_home:
+            done.whole[location] = _first(rest)
+    _finish(done, model, path, places)
+    return done
+
+
+def _first(found: Mapping[ExternalData, onnx.TensorProto]) -> str:
+    """The name of a tensor, for messages on the file that it is in."""
+    return str(next(iter(found.values())).name)
+
+
+def _is_there(place: ExternalData | None, folder: Path) -> bool:
+    return place is not None and (folder / place.location).is_file()
+
+
+def _pack(done: Carried, location: str, tensor: str, spans: list[Span], offset: int) -> int:
+    """Put spans of a data file one behind the other; returns where they end."""
+    for span in spans:
+        offset = storage.aligned(offset, span.stop - span.start)
+        done.pieces.append(Piece(location, tensor, span, offset))
+        offset += span.stop - span.start
+    return offset
+
+
+def _finish(
+    done: Carried, model: onnx.ModelProto, path: Path, places: Mapping[str, Mapping[ExternalData, object]]
+) -> None:
+    """Name the new data file, and say where everything is."""
+    if path.name in done.whole:
+        raise SaveError(
+            f"cannot save to {path}: the model has weights in a data file of that name; save under another name"
+        )
+    if done.pieces:
+        taken = {*mentioned(model), path.name}
+        done.name = storage.free_names(path.parent, f"{path.name}.data", 1, taken)[0]
+    for location in dict.fromkeys(piece.location for piece in done.pieces):
+        pieces = [piece for piece in done.pieces if piece.location == location]
+        for place in places[location]:
+            if place not in done.moved:
+                done.moved[place] = ExternalData(done.name, _new_offset(place.offset, pieces), place.length)
+    if done.moved:  # the live model stays where it is, so that the next save has to know of these too
+        done.moved.update((place, place) for location in done.whole for place in places[location])
+
+
+def _new_offset(offset: int, pieces: list[Piece]) -> int:
+    """Where an offset of a data file is in the new one; 0 for a tensor without elements that lies anywhere."""
+    inside = (piece for piece in pieces if piece.span.start <= offset <= piece.span.stop)
+    return next((piece.offset + offset - piece.span.start for piece in inside), 0)
+
+
+def write_files(carried: Carried, base_dir: Path | None, folder: Path, files: Replacement) -> None:
+    """Copy what was decided.
+
+    Raises:
+        LoadError: a file is missing or outside of `base_dir`.
+        SaveError: another file of that name is in the way.
+    """
+    for location, tensor in carried.whole.items():
+        _copy_whole(location, tensor, base_dir, folder, files)
+    if not carried.pieces or base_dir is None:
+        return
+    end = 0
+    with files.open(folder / carried.name) as target:
+        for piece in carried.pieces:
+            write_all(target, bytes(piece.offset - end))
+            _copy_span(piece, base_dir, target)
+            end = piece.offset + piece.span.stop - piece.span.start
+
+
+def relocated(model: onnx.ModelProto, copy: onnx.ModelProto, moved: Moved) -> onnx.ModelProto:
+    """Let the external tensors of a copy of the model say where their data is going to be; returns the copy."""
+    if not moved:
+        return copy
+    for tensor, written in zip(external_data.all_tensors(model), external_data.all_tensors(copy), strict=True):
+        if not external_data.is_external(tensor):
+            continue
+        place = ExternalData.of(tensor)
+        new = moved.get(place, place)
+        if new != place:
+            _point(written, new, tensors.nbytes(tensor))
+    return copy
+
+
+def _point(tensor: onnx.TensorProto, place: ExternalData, size: int) -> None:
+    """Say where a tensor's data is; a checksum, which is one of the whole file, goes."""
+    others = [entry for entry in tensor.external_data if entry.key not in ("location", "offset", "length", "checksum")]
+    del tensor.external_data[:]
+    length = size if place.length is None else place.length
+    for key, value in (("location", place.location), ("offset", place.offset), ("length", length)):
+        tensor.external_data.add(key=key, value=str(value))
+    tensor.external_data.extend(others)
+
+
+def _places(model: onnx.ModelProto) -> dict[str, dict[ExternalData, onnx.TensorProto]]:
+    """By data file, the places in it and a tensor that is there."""
+    found: dict[str, dict[ExternalData, onnx.TensorProto]] = {}
+    for tensor in external_data.all_tensors(model):
+        if external_data.is_external(tensor):
+            place = ExternalData.of(tensor)
+            found.setdefault(place.location, {}).setdefault(place, tensor)
+    return found
+
+
+def _all_used(places: Mapping[str, Mapping[ExternalData, onnx.TensorProto]], folder: Path, known: Moved) -> bool:
+    """Whether the files that earlier saves wrote hold no more than what is still used."""
+    written: dict[str, dict[ExternalData, onnx.TensorProto]] = {}
+    for found in places.values():
+        for place, tensor in found.items():
+            if place in known:
+                written.setdefault(known[place].location, {})[known[place]] = tensor
+    return not any(_wasteful(folder, location, found, True) for location, found in written.items())
+
+
+def _wasteful(
+    base_dir: Path, location: str, found: Mapping[ExternalData, onnx.TensorProto], at_home: bool
+) -> list[Span]:
+    """What tensors use of a data file, where it holds more than that; empty where all of it is used, or unclear."""
+    try:
+        descriptor = external_data.open_confined(base_dir, location, _first(found))
+    except LoadError:
+        if at_home:  # as before: it is not this save that breaks it
+            return []
+        raise
+    try:
+        return _used(descriptor, found)
+    finally:
+        os.close(descriptor)
+
+
+def _used(descriptor: int, found: Mapping[ExternalData, onnx.TensorProto]) -> list[Span]:
+    size = os.fstat(descriptor).st_size
+    try:
+        used = sorted({Span(place.offset, place.offset + tensors.nbytes(each)) for place, each in found.items()})
+    except LoadError:
+        return []  # a tensor that has no size
+    if any(span.stop > size for span in used):
+        return []  # cut off: nothing is known about what is where
+    spans = list(_joined([Span(0, 0), *used, Span(size, size)], descriptor))
+    return [] if spans == [Span(0, size)] else [span for span in spans if span.stop > span.start]
+
+
+def _joined(spans: list[Span], descriptor: int) -> Iterator[Span]:
+    """Spans in order, with those that touch, overlap, or have nothing but padding between them as one."""
+    start, stop = spans[0]
+    for _, span in pairwise(spans):
+        if span.start > stop and not _is_padding(descriptor, stop, span.start):
+            yield Span(start, stop)
+            start = span.start
+        stop = max(stop, span.stop)
+    yield Span(start, stop)
+
+
+def _is_padding(descriptor: int, start: int, stop: int) -> bool:
+    if stop - start >= _LARGEST_PADDING:
+        return False
+    os.lseek(descriptor, start, os.SEEK_SET)
+    return not any(os.read(descriptor, stop - start))
+
+
+def _copy_span(piece: Piece, base_dir: Path, target: int) -> None:
+    descriptor = external_data.open_confined(base_dir, piece.location, piece.tensor)
+    try:
+        os.lseek(descriptor, piece.span.start, os.SEEK_SET)
+        left = piece.span.stop - piece.span.start
+        while left:
+            chunk = os.read(descriptor, min(left, _CHUNK))
+            if not chunk:
+                raise LoadError(f"{piece.location!r} became shorter while it was read")
+            write_all(target, chunk)
+            left -= len(chunk)
+    finally:
+        os.close(descriptor)
+
+
+def _copy_whole(location: str, tensor: str, base_dir: Path | None, folder: Path, files: Replacement) -> None:
+    target = folder / external_data.confined(folder, location, tensor)
+    if base_dir is None:
+        if not target.exists():
+            raise SaveError(
+                f"tensor {tensor!r} has its data in {location!r}, which is not in {folder}: load the model by its "
+                "path, so that onnxlab can find the file, or put it there first"
+            )
+        return
+    descriptor = external_data.open_confined(base_dir, location, tensor)
+    try:
+        if not target.exists():
+            files.folder(target.parent)
+            files.copy(descriptor, target)
+        elif not _same_content(descriptor, target):
+            raise SaveError(
+                f"the weights go to {target}, where another file is already; move it away or save into another folder"
+            )
+    finally:
+        os.close(descriptor)
+
+
+def is_same(one: Path | None, other: Path) -> bool:
+    """Whether two paths lead to one file or folder that exists."""
+    with contextlib.suppress(OSError):
+        return one is not None and one.samefile(other)
+    return False
+
+
+def _same_content(descriptor: int, target: Path) -> bool:
+    """Compare an open file with another, by size and time first."""
+    ours, theirs = os.fstat(descriptor), target.stat()
+    if ours.st_size != theirs.st_size or not stat.S_ISREG(theirs.st_mode):
+        return False
+    if ours.st_mtime_ns == theirs.st_mtime_ns or os.path.samestat(ours, theirs):
+        return True
+    with open(descriptor, "rb", closefd=False) as one, target.open("rb") as other:
+        while chunk := one.read(_CHUNK):
+            if chunk != other.read(_CHUNK):
+                return False
+    return True
