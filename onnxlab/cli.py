@@ -208,11 +208,9 @@ def _run(options: argparse.Namespace) -> int:
     from onnxlab.analysis.statistics import statistics
 
     model = _load(options)
-    arrays = model.subgraph(list(model.nodes)).run(_feeds(options.feeds), seed=options.seed)
-    names = options.outputs.split(",") if options.outputs else [value.name for value in model.outputs]
-    if missing := [name for name in names if name not in arrays]:
-        raise NameLookupError(f"no node of the main graph makes {missing[0]!r}")
-    wanted = {name: arrays[name] for name in names}
+    names = options.outputs.split(",") if options.outputs else None
+    feeds = model.sample_inputs(_feeds(options.feeds), seed=options.seed)
+    wanted = model.run(feeds, names, seed=options.seed)
     if options.save:
         with open(options.save, "wb") as file:
             np.savez(file, **{name: np.asarray(array) for name, array in wanted.items()})  # type: ignore[arg-type]

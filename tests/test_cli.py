@@ -82,6 +82,13 @@ def test_run_makes_inputs_up(model: str, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out != first
 
 
+def test_run_makes_up_inputs_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = 'g (float[2] x) => (float[2] y) { y = Add (x, nope) }'
+    onnx.save(onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 21]>' + body), tmp_path / "m.onnx")
+    assert cli.main(["run", str(tmp_path / "m.onnx")]) == 4
+    assert "reads 'nope', which no node" in capsys.readouterr().err
+
+
 def test_svg_goes_to_a_file_or_to_standard_output(
     model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,7 +103,7 @@ def test_svg_goes_to_a_file_or_to_standard_output(
     [
         (["info", "missing.onnx"], 3, "there is no such file"),
         (["run", "{model}", "x=missing.npy"], 3, "cannot read the inputs"),
-        (["run", "{model}", "--outputs", "w"], 2, "no node of the main graph makes 'w'"),
+        (["run", "{model}", "--outputs", "w"], 2, "is called 'w'; the graph's outputs are 'z'"),
         (["svg", "{model}", "-o", "/nowhere/out.svg"], 5, "No such file"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -59,6 +60,41 @@ def test_values_below_an_edit_are_those_of_the_model_as_it_is() -> None:
     np.testing.assert_array_equal(part, again["block1/add_out"])
     np.testing.assert_array_equal(model.values["probabilities"], again["probabilities"])
     assert not model.values.is_stale("probabilities")
+
+
+def test_a_model_with_one_input_takes_its_array_alone() -> None:
+    model = onnxlab.load()
+    image = np.random.default_rng(0).random((1, 1, 8, 8), np.float32)
+    expected = model.run({"image": image})["probabilities"]
+    np.testing.assert_array_equal(model.run(image)["probabilities"], expected)
+    np.testing.assert_array_equal(model.run(image.tolist(), "probabilities")["probabilities"], expected)
+    found = model.run(image, "probabilities", providers=["numpy"])["probabilities"]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    with pytest.raises(FeedError, match=r"as \{name: array\}; given float32\[1,1,8,8\]"):
+        model.subgraph(["/block1/Add"]).run(image)  # type: ignore[arg-type]
+    two = onnxlab.Model(onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] a, float[2] b) => (float[2] y) { y = Add (a, b) }'
+    ))  # fmt: skip
+    with pytest.raises(FeedError, match=r"the inputs are 'a' float32\[2\], 'b' float32\[2\]"):
+        two.run(np.ones(2, np.float32))
+
+
+def test_a_selection_makes_up_no_value_that_nothing_makes() -> None:
+    model = onnxlab.Model(onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["" : 21]> g (float[2] a) => (float[2] y) { y = Add (a, nope) }'
+    ))  # fmt: skip
+    with pytest.raises(FeedError, match="'nope' is read and nothing makes it"):
+        model.subgraph([0]).run()
+
+
+@pytest.mark.parametrize("outputs", ["probs", ["probs"], ["stem/relu_ou"], [3], 3, [["a"]]])
+@pytest.mark.parametrize("providers", [None, ["numpy"]])
+def test_an_output_that_is_not_there_is_refused_with_what_there_is(
+    outputs: Any, providers: list[str] | None
+) -> None:
+    image = np.zeros((1, 1, 8, 8), np.float32)
+    with pytest.raises(NameLookupError, match=r"outputs are 'probabilities'|Did you mean|by name, as outputs="):
+        onnxlab.load().run({"image": image}, outputs, providers=providers)
 
 
 @pytest.mark.parametrize("providers", [None, ["numpy"], ["numba", "numpy"], ["onnxruntime"]])

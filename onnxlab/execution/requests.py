@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from onnxlab.errors import NameLookupError
+from onnxlab.errors import FeedError, NameLookupError
 from onnxlab.execution import feeds as checks
 from onnxlab.execution import watching
 from onnxlab.execution.compiler import Compiler, FactOf
+from onnxlab.execution.reporting import describe
 from onnxlab.execution.store import State, ValueStore
 from onnxlab.execution.watching import Watched
 from onnxlab.graph.modelgraph import ModelGraph
@@ -48,16 +49,15 @@ class Requests:
         """
         if outputs is None:
             return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
-        if isinstance(outputs, str):
-            outputs = [outputs]
         ids = compiler.ids
         paths = {one.path for one in inner}
-        names = dict.fromkeys(name for name in outputs if name not in paths)
+        names = dict.fromkeys(name for name in asked(outputs) if name not in paths)
         for name in names:
             if name not in ids:
-                close = difflib.get_close_matches(str(name), list(ids), 3)
-                hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-                raise NameLookupError(f"no value of the main graph is called {name!r}{hint}")
+                close = difflib.get_close_matches(name, list(ids), 3)
+                meant = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+                hint = meant or _some(compiler.snapshot.main.outputs)
+                raise NameLookupError(f"no value of the main graph is called {name!r}; {hint}")
         names.update(dict.fromkeys(name for one in inner for name in one.outputs))
         return tuple(names)
 
@@ -66,8 +66,8 @@ class Requests:
         if outputs is None:
             return []
         ids, main = compiler.ids, self._graph
-        listed = [outputs] if isinstance(outputs, str) else outputs
-        return [watching.find(main, compiler.snapshot, name) for name in listed if name not in ids and "/" in str(name)]
+        inner = [name for name in asked(outputs) if name not in ids and "/" in name]
+        return [watching.find(main, compiler.snapshot, name) for name in inner]
 
     def check_missing(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> None:
         """Raise FeedError where the outputs need an input that is not fed."""
@@ -87,6 +87,20 @@ class Requests:
             }
             self._inputs = main, facts
         return facts
+
+    def named(self, compiler: Compiler, given: Any) -> Mapping[str, Any]:
+        """What a caller gave as feeds by name: where the graph has one input, its array alone will do.
+
+        Raises:
+            FeedError: it is no mapping, and the graph has another number of inputs.
+        """
+        if isinstance(given, Mapping):
+            return given
+        inputs = self.input_facts(compiler)
+        if len(inputs) != 1:
+            takes = f"the inputs are {checks.listed(inputs)}" if inputs else "the model has no inputs"
+            raise FeedError(f"feeds are given by name, as {{name: array}}; given {describe(given)}; {takes}")
+        return dict.fromkeys(inputs, given)
 
     def checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
         """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
@@ -127,6 +141,27 @@ class Requests:
             for name, value in zip(main.inputs, main.input_ids, strict=True)
             if value in state.arrays and name not in main.initializers
         }
+
+
+def asked(outputs: Any) -> list[str]:
+    """The names of outputs that a caller gave: one or several.
+
+    Raises:
+        NameLookupError: these are no names.
+    """
+    names = [outputs] if isinstance(outputs, str) or not isinstance(outputs, Iterable) else list(outputs)
+    for name in names:
+        if not isinstance(name, str):
+            raise NameLookupError(f"outputs are asked for by name, as outputs=['y']; given {name!r:.100}")
+    return names
+
+
+def _some(outputs: Sequence[str]) -> str:
+    shown = ", ".join([*map(repr, outputs[:_SHOWN]), *(["…"] if len(outputs) > _SHOWN else [])])
+    return f"the graph's outputs are {shown or 'none'}"
+
+
+_SHOWN = 8
 
 
 def _dtype_only(fact: Fact) -> Fact:

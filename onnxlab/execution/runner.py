@@ -35,7 +35,8 @@ from onnxlab.execution.provider import Provider
 from onnxlab.execution.providers import named
 from onnxlab.execution.ready import ReadyProgram
 from onnxlab.execution.recorder import freeze
-from onnxlab.execution.requests import Requests
+from onnxlab.execution.reporting import describe
+from onnxlab.execution.requests import Requests, asked
 from onnxlab.execution.store import ValueStore
 from onnxlab.execution.synthetic import make_up
 from onnxlab.graph.commits import GraphCommit
@@ -176,8 +177,8 @@ class Runner:
         """Run the main graph and return {name: array} of the outputs.
 
         Args:
-            feeds: {name: array} of graph inputs, or of any other values, whose producers are then not run. None:
-                the inputs of the last run.
+            feeds: {name: array} of graph inputs (of the only one its array alone will do), or of any other values,
+                whose producers are then not run. None: the inputs of the last run.
             outputs: names of any values of the main graph; default: the graph's outputs.
             limits: what the run may use, and the flag that stops it.
             progress: told how far the run is, about ten times a second.
@@ -193,6 +194,10 @@ class Runner:
             RunError: a node failed; LimitError, RunStopped: the budget is used up, or somebody stopped the run.
             KeyboardInterrupt: at once; the run goes no further and its result is dropped.
         """
+        if feeds is not None and type(feeds) is not dict:
+            feeds = self._requests.named(self._programs.current()[0], feeds)
+        if outputs is not None and type(outputs) is not list:
+            outputs = asked(outputs)
         plain = not keep and limits is None and progress is None and seed is None
         if plain and feeds is not None:
             ready = self._ready(self._programs.current()[0], feeds, outputs)
@@ -235,7 +240,10 @@ class Runner:
         self, compiler: Compiler, feeds: Mapping[str, Any], outputs: Sequence[str] | None
     ) -> ReadyProgram | None:
         """What runs these feeds without further ado, None where something is new or takes long."""
-        found: ReadyProgram | None = compiler.ready.get((tuple(feeds), None if outputs is None else tuple(outputs)))
+        try:
+            found: ReadyProgram | None = compiler.ready.get((tuple(feeds), None if outputs is None else tuple(outputs)))
+        except TypeError:  # these are no names, which is said where they are looked up
+            return None
         return None if found is None or found.seconds > QUICK or self.store.pins else found
 
     def _note(
@@ -282,7 +290,7 @@ class Runner:
             compiler, programs = self._programs.current()
             state = self.store.settled()
         names = self._requests.outputs(compiler, outputs)
-        given = self._requests.last_inputs(compiler, state) if feeds is None else dict(feeds)
+        given = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, given))
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
@@ -313,6 +321,8 @@ class Runner:
             compiler, programs = self._programs.current()
             state = self.store.settled()
             chosen = {self._in_main(node) for node in nodes}
+        if feeds is not None and not isinstance(feeds, Mapping):
+            raise FeedError(f"a selection of nodes is fed by name, as {{name: array}}; given {describe(feeds)}")
         arrays = self._requests.checked(compiler, dict(feeds or {}))
         views = [node for node in compiler.snapshot.main.nodes if node.id in chosen]
         made = dict.fromkeys(name for node in views for name in node.outputs if name)
@@ -333,6 +343,10 @@ class Runner:
             if name not in arrays and (value in pins or state.fresh(value)):
                 arrays[name] = pins[value] if value in pins else state.arrays[value]
         missing = [name for name in border if name not in arrays]
+        for name in missing:
+            record = self.graph.values.get(ids.get(name, 0))
+            if record is None or not (record.producers or record.is_input):
+                raise FeedError(f"{name!r} is read and nothing makes it; feed it, or mend the graph")
         make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed)
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         return owned(call(program, list(arrays.values()), self._programs.folder), names, arrays)
@@ -350,11 +364,15 @@ class Runner:
         """
         with self.graph.lock:
             compiler, _ = self._programs.current()
-        arrays = self._requests.checked(compiler, dict(feeds or {}))
+        arrays = self._requests.checked(compiler, self._given(compiler, feeds))
         scope = compiler.main.scope
         missing = [name for name in scope.inputs if name not in scope.initializers and name not in arrays]
         make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed, sizes)
         return arrays
+
+    def _given(self, compiler: Compiler, feeds: Any) -> dict[str, Any]:
+        """The feeds by name; none where there are none."""
+        return {} if feeds is None else dict(self._requests.named(compiler, feeds))
 
     def _in_main(self, node: int) -> int:
         record = self.graph.nodes.get(node)

@@ -37,7 +37,7 @@ class Running(Editing, Saving):
 
     def run(
         self,
-        feeds: Mapping[str, Any] | None = None,
+        feeds: Mapping[str, Any] | Any = None,
         outputs: Sequence[str] | None = None,
         *,
         limits: Limits | None = None,
@@ -49,9 +49,9 @@ class Running(Editing, Saving):
         """Run the model on `{name: array}` and return `{name: array}`.
 
         Args:
-            feeds: an array for each input; any other value may be given too, and then is not computed: a what-if,
-                in which what was not given comes from the last run. None: the inputs of the last run, so that after
-                an edit only what it changed is computed again.
+            feeds: an array for each input, or the array alone where there is one input; any other value may be given
+                too, and then is not computed: a what-if, in which what was not given comes from the last run. None:
+                the inputs of the last run, so that after an edit only what it changed is computed again.
             outputs: names of any values; default: the graph's outputs. "if_3/then_branch/x" is a value inside a body:
                 what it was when the branch ran, or of a loop a list with what it was in each iteration.
             limits: bytes, iterations, seconds and a stop flag.
@@ -203,7 +203,7 @@ class Subgraph:
         What they read from outside comes from `feeds`, else is what the model makes of the inputs of its last run,
         else is made up from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
         """
-        return self.runner.run_nodes(self.node_ids, feeds or {}, limits=limits, progress=progress, seed=seed)
+        return self.runner.run_nodes(self.node_ids, feeds, limits=limits, progress=progress, seed=seed)
 
     def __repr__(self) -> str:
         return f"<Subgraph of {len(self.node_ids)} nodes>"
