@@ -61,7 +61,7 @@ class Encoder:
     def target(self, target: changes.Target) -> Any:
         """Whose field: a kind and what identifies one of it."""
         kind, ident = target
-        place = {"scope": self.scope, "node": self.node}.get(kind)
+        place = {"scope": self.scope, "node": self.node, "tensor": self.value}.get(kind)
         return [kind, place(ident) if place else ident]
 
     def mentions(self, mentions: Any) -> Any:
@@ -96,7 +96,7 @@ class Decoder:
 
     def target(self, place: Any) -> Any:
         kind, ident = place
-        find = {"scope": self.scope, "node": self.node}.get(kind)
+        find = {"scope": self.scope, "node": self.node, "tensor": self.value}.get(kind)
         return kind, find(ident) if find else ident
 
     def mentions(self, places: Any) -> Any:

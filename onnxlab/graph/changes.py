@@ -34,8 +34,9 @@ from onnxlab.graph.strings import set_string
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
 
-Target = tuple[Literal["model", "scope", "node", "training"], int]
-"""Whose field: ("model", 0), ("scope", scope id), ("node", node id) or ("training", position in training_info)."""
+Target = tuple[Literal["model", "scope", "node", "training", "tensor"], int]
+"""Whose field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
+("tensor", value id): the tensor of an initializer."""
 
 _INDEXED = {
     "model": {"graph", "functions", "training_info"},
@@ -44,6 +45,7 @@ _INDEXED = {
     },
     "node": {"input", "output", "attribute"},
     "training": {"initialization", "algorithm"},
+    "tensor": {field.name for field in onnx.TensorProto.DESCRIPTOR.fields} - {"doc_string", "metadata_props"},
 }  # fmt: skip
 """Fields that the index mirrors, and that changes of their own change."""
 

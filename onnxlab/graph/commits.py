@@ -194,6 +194,8 @@ class Touch:
             self.structure |= field in _SEMANTIC_NODE_FIELDS
         elif kind == "scope":
             self.scopes(ident)
+        elif kind == "tensor":
+            self._values.add(ident)
         else:
             self.metadata = True
         if field == "opset_import":

@@ -70,3 +70,13 @@ def fill_dim(entry: onnx.TensorShapeProto.Dimension, dim: Any, axis: int, name: 
         entry.dim_value = int(dim)
     elif dim is not None:
         raise EditError(f"dim {axis} of {name!r} is an integer ≥ 0, a name or None; got {dim!r}")
+
+
+def describe(message: Any, other: Any) -> None:
+    """Give a declaration or tensor the documentation and metadata of another, where it has none."""
+    if other is None:
+        return
+    if other.HasField("doc_string") and not message.HasField("doc_string"):
+        message.doc_string = other.doc_string
+    if not message.metadata_props:
+        message.metadata_props.extend(other.metadata_props)

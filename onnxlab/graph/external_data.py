@@ -10,7 +10,7 @@ Bytes are read, not mapped: a file that somebody cuts off while it is mapped wou
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
@@ -78,6 +78,19 @@ def all_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
     pending: list[Any] = [model.graph, *model.functions]
     for training in model.training_info:
         pending += [training.initialization, training.algorithm]
+    yield from _inside(pending)
+
+
+def tensors_inside(nodes: Iterable[onnx.NodeProto]) -> Iterator[onnx.TensorProto]:
+    """Every TensorProto in attributes of nodes, in their bodies too."""
+    pending: list[Any] = []
+    for node in nodes:
+        for attribute in node.attribute:
+            yield from _attribute_tensors(attribute, pending)
+    yield from _inside(pending)
+
+
+def _inside(pending: list[Any]) -> Iterator[onnx.TensorProto]:
     while pending:
         body = pending.pop()
         if isinstance(body, onnx.GraphProto):

@@ -1,11 +1,13 @@
 """A part of a model as a model of its own: what some values are computed from, up to where others are given."""
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import onnx
 
 from onnxlab.errors import EditError
+from onnxlab.graph.declarations import describe
 from onnxlab.graph.index import function_key
 from onnxlab.graph.records import Scope, ValueRecord
 from onnxlab.graph.renaming import nodes_inside
@@ -25,7 +27,8 @@ def extract(
 ) -> onnx.ModelProto:
     """A new model that computes `outputs` from `inputs`, and from those graph inputs that are needed besides.
 
-    What bodies capture, initializers, functions, declarations, quantization annotations, opsets and metadata follow.
+    What bodies capture, initializers, functions, declarations, quantization annotations, opsets, metadata and device
+    configurations follow; a warning says where training information stays behind.
     All values are of one scope; what its nodes read from scopes around it becomes an input, or is stored anew.
 
     Args:
@@ -38,6 +41,8 @@ def extract(
     if not outputs:
         raise EditError("a model needs at least one output; name the values that it shall compute")
     scope = _common_scope(graph, [*outputs, *inputs])
+    if graph.header.training_info:
+        warnings.warn("the training information of the model is left behind", stacklevel=3)
     part = _Part(graph, scope, {value.id for value in inputs})
     part.collect([value.id for value in outputs])
     declare = declaration or (lambda vid: graph.values[vid].info)
@@ -113,6 +118,7 @@ class _Part:
             if source.HasField(field):
                 setattr(model, field, getattr(source, field))
         model.metadata_props.extend(source.metadata_props)
+        model.configuration.extend(source.configuration)
         root = self._graph.root(self._scope)
         model.opset_import.extend((root.proto if root.is_function else source).opset_import)
         graph = model.graph
@@ -124,14 +130,21 @@ class _Part:
         inputs, outputs = list(inputs), list(outputs)
         for infos, formals in ((graph.input, inputs), (graph.output, outputs)):
             for vid in formals:
-                info = infos.add()
-                if (known := declare(vid)) is not None:
-                    info.CopyFrom(known)
-                info.name = values[vid].name
+                infos.append(self._declared(values[vid], declare))
         self._add_stored(graph)
         self._add_entries(graph, {*inputs, *outputs})
         self._add_functions(model)
         return model
+
+    def _declared(self, value: ValueRecord, declare: Declaration) -> onnx.ValueInfoProto:
+        """What declares an input or output of the part: an input of the model as the model does, documentation too."""
+        known = value.info if value.is_input and value.info is not None else declare(value.id)
+        info = onnx.ValueInfoProto()
+        if known is not None:
+            info.CopyFrom(known)
+        info.name = value.name
+        describe(info, value.info)
+        return info
 
     def _add_nodes(self, graph: onnx.GraphProto) -> None:
         """The nodes, producers first. One that also makes a value which is given makes it under a name of no use."""

@@ -11,6 +11,7 @@ import onnx
 from onnxlab import schemas
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
+from onnxlab.graph.edits.metadata import description
 from onnxlab.graph.node_attributes import Attributes
 from onnxlab.graph.properties import Metadata
 from onnxlab.graph.records import NodeRecord, ValueRecord
@@ -257,7 +258,8 @@ class Value(_Handle):
     @property
     def doc_string(self) -> str:
         """What the model says about this value. Setting it is an edit."""
-        return str(self._record.info.doc_string) if self._record.info is not None else ""
+        described = description(self._record)
+        return str(described.doc_string) if described is not None else ""
 
     @doc_string.setter
     def doc_string(self, text: str) -> None:
@@ -265,7 +267,7 @@ class Value(_Handle):
 
     @property
     def metadata(self) -> Metadata:
-        """metadata_props of the value's declaration, live."""
+        """metadata_props of the value's declaration, or of an initializer's tensor where nothing declares it; live."""
         return Metadata(self._graph, lambda: self._record)
 
     def set_shape(self, shape: Sequence[int | str | None]) -> None:

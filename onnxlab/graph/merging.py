@@ -96,6 +96,35 @@ def adopt_functions(graph: "ModelGraph", functions: Iterable[onnx.FunctionProto]
     return renamed
 
 
+def adopt_configurations(
+    graph: "ModelGraph", configurations: Iterable[onnx.DeviceConfigurationProto]
+) -> dict[str, str]:
+    """Add device configurations to the model, part of the open edit; return the new names of those renamed.
+
+    An equal one that is there already is used in its place.
+    """
+    ours = list(field_value(graph.header, "configuration"))
+    names = {each.name: each for each in ours}
+    renamed: dict[str, str] = {}
+    added = []
+    for configuration in configurations:
+        known = names.get(configuration.name)
+        if known == configuration:
+            continue
+        copy = onnx.DeviceConfigurationProto()
+        copy.CopyFrom(configuration)
+        number = 1
+        while copy.name in names:
+            copy.name, number = f"{configuration.name}_{number}", number + 1
+        if known is not None:
+            renamed[configuration.name] = copy.name
+        names[copy.name] = copy
+        added.append(copy)
+    if added:
+        graph.apply(SetField(("model", 0), "configuration", (*ours, *added)))
+    return renamed
+
+
 def raise_ir_version(graph: "ModelGraph", least: int) -> None:
     """Let the model say that it needs an IR version at least; part of the open edit."""
     if graph.proto.ir_version < least:

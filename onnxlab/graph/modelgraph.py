@@ -284,6 +284,8 @@ class ModelGraph:
             return self.header
         if kind == "training":
             return self.header.training_info[ident]
+        if kind == "tensor":
+            return self.values[ident].tensor
         return self.nodes[ident].proto if kind == "node" else self.scopes[ident].proto
 
     # -- dropping what is cached ------------------------------------------------------------------------------------

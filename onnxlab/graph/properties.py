@@ -26,7 +26,7 @@ class Metadata(MutableMapping[str, str]):
         bearer = self._bearer()
         proto: Any = self._graph.proto
         if bearer is not None:
-            proto = bearer.info if isinstance(bearer, ValueRecord) else bearer.proto
+            proto = metadata.description(bearer) if isinstance(bearer, ValueRecord) else bearer.proto
         return {} if proto is None else {entry.key: entry.value for entry in proto.metadata_props}
 
     def __getitem__(self, key: str) -> str:

@@ -82,6 +82,12 @@ class ValueRecord:
         return self.producers[0] if self.producers else None
 
     @property
+    def tensor(self) -> onnx.TensorProto | None:
+        """The TensorProto that bears the value's name: the initializer, or the values of a sparse one."""
+        stored = self.initializer
+        return stored.values if isinstance(stored, onnx.SparseTensorProto) else stored
+
+    @property
     def is_output(self) -> bool:
         """Whether the scope that defines it, or an inner one, returns it."""
         return bool(self.formal_outputs)

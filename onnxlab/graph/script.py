@@ -126,6 +126,8 @@ def _subject(graph: "ModelGraph", change: Change) -> str:
             return _node(graph, graph.nodes[ident])
         case changes.SetField(target=("scope", ident)):
             return _scope(graph, graph.scopes[ident])
+        case changes.SetField(target=("tensor", ident)):
+            return value_handle(graph, graph.values[ident])
     return "model"  # a field of the model, or a function that comes
 
 
@@ -187,7 +189,8 @@ def _primitive(change: Change, subject: str) -> str:
         if field.name in ("node", "scope") or (field.name == "value" and isinstance(change, changes.RenameValue)):
             parts.append(f"{field.name}={subject}.id")
         elif field.name == "target":
-            parts.append(f"target=({value[0]!r}, {f'{subject}.id' if value[0] in ('node', 'scope') else value[1]})")
+            ident = f"{subject}.id" if value[0] in ("node", "scope", "tensor") else value[1]
+            parts.append(f"target=({value[0]!r}, {ident})")
         else:
             parts.append(f"{field.name}={literal(value)}")
     return f"changes.{type(change).__name__}({', '.join(parts)})"
@@ -281,7 +284,7 @@ def _set_field(change: changes.SetField, subject: str, alone: bool) -> str:
     kind, text = change.target[0], isinstance(change.value, str)
     if change.field == "name" and kind == "node" and alone and text:
         return f"{subject}.name = {change.value!r}"
-    if change.field == "doc_string" and kind in ("node", "model") and text and change.value:
+    if change.field == "doc_string" and kind in ("node", "model", "tensor") and text and change.value:
         return f"{subject}.doc_string = {change.value!r}"
     return ""
 

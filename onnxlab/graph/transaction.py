@@ -10,6 +10,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph import validation
 from onnxlab.graph.changes import Change
 from onnxlab.graph.commits import OUTSIDE, Touch, Touched
+from onnxlab.graph.ir_versions import raise_for_initializers
 from onnxlab.graph.script import Deed, deed, without_copy
 from onnxlab.graph.sorting import restore_order
 from onnxlab.graph.sweeping import drop_ghosts
@@ -114,6 +115,7 @@ class Transaction:
             if self.inverses:
                 restore_order(self._graph, self)
                 drop_ghosts(self._graph, self)
+                raise_for_initializers(self._graph, self)
                 touched = self.touch.freeze()
                 suspects = self.touch.suspects
                 if found := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):

@@ -142,6 +142,12 @@ def set_scope_field(draw: Draw) -> None:
     draw.graph.apply(SetField(("scope", draw.scope.id), "doc_string", f"edit {draw.count}"))
 
 
+def set_tensor_field(draw: Draw) -> None:
+    if stored := [value.id for value in draw.graph.values.values() if value.initializer is not None]:
+        target = ("tensor", stored[draw.position(len(stored))])
+        draw.graph.apply(SetField(target, "doc_string", f"edit {draw.count}" if draw.numbers[0] % 3 else None))
+
+
 def set_model_field(draw: Draw) -> None:
     draw.graph.apply(SetField(("model", 0), "model_version", draw.numbers[0] if draw.numbers[1] % 2 else None))
 
@@ -249,7 +255,7 @@ EDITS: dict[str, Edit] = {
         insert_node, insert_node_with_body, set_inputs, set_outputs, set_attribute, clear_attribute, set_body,
         set_node_field, set_scope_field, set_model_field, insert_formal, remove_formal, set_formal, insert_entry,
         remove_entry, replace_entry, set_initializer, rename_value, insert_function, remove_function, move_node,
-        several,
+        set_tensor_field, several,
     )
 }  # fmt: skip
 EDITS |= {

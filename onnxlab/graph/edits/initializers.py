@@ -9,7 +9,7 @@ from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph import tensors
 from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetInitializer
-from onnxlab.graph.declarations import declare
+from onnxlab.graph.declarations import declare, describe
 from onnxlab.graph.records import Scope, ValueRecord
 
 if TYPE_CHECKING:
@@ -158,10 +158,7 @@ def _declared(value: ValueRecord) -> onnx.ValueInfoProto:
     stored = value.initializer
     sparse = isinstance(stored, onnx.SparseTensorProto)
     info = declare(value.name, (stored.values if sparse else stored).data_type, list(stored.dims))
-    if value.info is not None:
-        if value.info.HasField("doc_string"):
-            info.doc_string = value.info.doc_string
-        info.metadata_props.extend(value.info.metadata_props)
+    describe(info, value.info if value.info is not None else value.tensor)
     return info
 
 
@@ -181,6 +178,7 @@ def input_to_initializer(graph: "ModelGraph", value: ValueRecord, array: Any = N
             declared = value.info.type.tensor_type.elem_type if value.info is not None else 0
             tensor = tensor_of(array, value.name, declared)
             _check_input(value, tensor)
+            describe(tensor, value.info)
             if isinstance(value.initializer, onnx.SparseTensorProto):
                 edit.apply(SetInitializer(scope.id, value.name, None, sparse=True))
             edit.apply(SetInitializer(scope.id, value.name, tensor))

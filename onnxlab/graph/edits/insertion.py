@@ -9,12 +9,12 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
-from onnxlab.graph import tensors
+from onnxlab.graph import external_data, tensors
 from onnxlab.graph.changes import InsertEntry, InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInitializer
 from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.extraction import Declaration
-from onnxlab.graph.merging import adopt_functions, adopt_opsets, all_nodes, raise_ir_version
+from onnxlab.graph.merging import adopt_configurations, adopt_functions, adopt_opsets, all_nodes, raise_ir_version
 from onnxlab.graph.names import suggestion
 from onnxlab.graph.records import NodeRecord, ValueRecord
 from onnxlab.graph.renaming import Renaming, names_defined
@@ -165,6 +165,8 @@ def _insert_sources(
         name = names[sparse.values.name]
         copy = onnx.SparseTensorProto()
         copy.CopyFrom(sparse)
+        for part in ("values", "indices"):
+            getattr(copy, part).CopyFrom(_tensor(graph, other, getattr(sparse, part), getattr(sparse, part).name))
         copy.values.name = name
         graph.apply(SetInitializer(main.id, name, copy, sparse=True))
 
@@ -187,10 +189,17 @@ def _insert_nodes(
     graph: "ModelGraph", other: "ModelGraph", renaming: Renaming, fresh: FreshNames, prefix: str
 ) -> list[NodeRecord]:
     main, added = graph.main, []
+    configurations = adopt_configurations(graph, other.proto.configuration)
     for node_id in other.index.topological(other.main):
         copy = renaming.node(other.nodes[node_id].proto)
         if copy.name:
             copy.name = fresh.node(prefix + copy.name)
+        for tensor in external_data.tensors_inside([copy]):
+            if external_data.is_external(tensor):
+                tensor.CopyFrom(_tensor(graph, other, tensor, tensor.name))
+        for each in all_nodes([copy]):
+            for placed in each.device_configurations:
+                placed.configuration_id = configurations.get(placed.configuration_id, placed.configuration_id)
         position = len(main.node_ids)
         graph.apply(InsertNode(main.id, position, copy))
         added.append(graph.nodes[main.node_ids[position]])

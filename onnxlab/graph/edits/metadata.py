@@ -34,7 +34,7 @@ def set_doc_string(graph: "ModelGraph", bearer: Any, text: str) -> None:
     if not isinstance(text, str):
         raise EditError(f"a doc_string is a string, got {text!r}")
     label = f"document {_called(graph, bearer)}"
-    if isinstance(bearer, ValueRecord):
+    if isinstance(bearer, ValueRecord) and not _is_tensor(bearer):
         info = _info(bearer)
         if text:
             info.doc_string = text
@@ -57,7 +57,7 @@ def set_metadata(graph: "ModelGraph", bearer: Any, entries: Mapping[str, str | N
         if not isinstance(key, str) or not (text is None or isinstance(text, str)):
             raise EditError(f"metadata is text by text, got {key!r}: {text!r}")
     label = f"set metadata {', '.join(entries)} of {_called(graph, bearer)}"
-    if isinstance(bearer, ValueRecord):
+    if isinstance(bearer, ValueRecord) and not _is_tensor(bearer):
         info = _info(bearer)
         props = _with(tuple(info.metadata_props), entries, bearer.name)
         del info.metadata_props[:]
@@ -104,7 +104,19 @@ def _called(graph: "ModelGraph", bearer: Any) -> str:
 def _target(bearer: Any) -> Target:
     if bearer is None:
         return ("model", 0)
+    if isinstance(bearer, ValueRecord):
+        return ("tensor", bearer.id)
     return ("node", bearer.id) if isinstance(bearer, NodeRecord) else ("scope", bearer.id)
+
+
+def description(value: ValueRecord) -> Any:
+    """The message that documents a value: its declaration, else the tensor of an initializer; None without either."""
+    return value.info if value.info is not None else value.tensor
+
+
+def _is_tensor(value: ValueRecord) -> bool:
+    """Whether a value is documented by its tensor: an initializer that nothing declares, which needs no value_info."""
+    return value.info is None and value.initializer is not None
 
 
 def _info(value: ValueRecord) -> onnx.ValueInfoProto:
