@@ -185,17 +185,23 @@ def _label(model: "Model", node: int) -> str:
 
 
 def _svg(options: argparse.Namespace) -> int:
+    from onnxlab.formats import kinds, output
+
+    suffix = os.path.splitext(options.output or "")[1].lower()
+    kind = next((kind for kind in (kinds.SVG, kinds.PNG, kinds.PAGE) if suffix in kind.suffixes), None)
+    if options.output and kind is None:
+        raise SaveError(f"cannot write {options.output!r}: give a name that ends in .svg, .png or .html")
     model, boxes = _load(options), max(1, options.boxes)
-    output = Path(options.output) if options.output else None
-    match output.suffix.lower() if output else "":
-        case ".html" | ".htm":
-            model.to_html(options.output)
-        case ".png":
-            model.to_png(output, boxes)
-        case _:
-            drawn = model.to_svg(output, boxes)
-            if output is None:
-                print(drawn)
+    if kind is None:
+        print(model.to_svg(None, boxes))
+        return 0
+    output.check(options.output, kind, [model.path])  # before anything is drawn
+    if kind is kinds.PAGE:
+        model.to_html(options.output)
+    elif kind is kinds.PNG:
+        model.to_png(options.output, boxes)
+    else:
+        model.to_svg(options.output, boxes)
     return 0
 
 
@@ -206,14 +212,18 @@ def _run(options: argparse.Namespace) -> int:
     import numpy as np
 
     from onnxlab.analysis.statistics import statistics
+    from onnxlab.formats import kinds, output
 
     model = _load(options)
+    inputs = [model.path, *(Path(word.rpartition("=")[2]) for word in options.feeds)]
+    if options.save:
+        output.check(options.save, kinds.ARRAYS, inputs)  # before anything is run
     names = options.outputs.split(",") if options.outputs else None
     feeds = model.sample_inputs(_feeds(options.feeds), seed=options.seed)
     wanted = model.run(feeds, names, seed=options.seed)
     if options.save:
-        with open(options.save, "wb") as file:
-            np.savez(file, **{name: np.asarray(array) for name, array in wanted.items()})  # type: ignore[arg-type]
+        saved = {name: np.asarray(array) for name, array in wanted.items()}
+        output.write(options.save, lambda file: np.savez(file, **saved), kinds.ARRAYS, inputs)  # type: ignore[arg-type]
     found = {name: statistics(array) for name, array in wanted.items()}
     _answer(
         options,

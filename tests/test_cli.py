@@ -104,7 +104,7 @@ def test_svg_goes_to_a_file_or_to_standard_output(
         (["info", "missing.onnx"], 3, "there is no such file"),
         (["run", "{model}", "x=missing.npy"], 3, "cannot read the inputs"),
         (["run", "{model}", "--outputs", "w"], 2, "is called 'w'; the graph's outputs are 'z'"),
-        (["svg", "{model}", "-o", "/nowhere/out.svg"], 5, "No such file"),
+        (["svg", "{model}", "-o", "/nowhere/out.svg"], 5, "the folder /nowhere does not exist"),
     ],
 )
 def test_an_error_is_one_line_and_an_exit_code(

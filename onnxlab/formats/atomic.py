@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from onnxlab.errors import SaveError
+from onnxlab.formats.paths import PathProblem, followed
 
 _SUFFIX = ".onnxlab-tmp"
 _ABANDONED = 3600  # seconds after which a temporary file is nobody's any more
@@ -117,9 +118,13 @@ def real_target(path: Path) -> Path:
     """The file that writing to `path` replaces: the end of its symbolic links, which stay.
 
     Raises:
-        SaveError: it is a folder or device, is read-only, or its folder does not exist.
+        SaveError: it is a folder or device, is read-only, its links go in a circle, or its folder does not exist.
+        OSError: it cannot be looked at.
     """
-    target = path.resolve()
+    try:
+        target = followed(path)
+    except PathProblem as problem:
+        raise SaveError(f"cannot save to {path}: {problem}") from None
     if not target.parent.is_dir():
         raise SaveError(f"cannot save to {path}: the folder {target.parent} does not exist")
     if target.exists():
@@ -132,6 +137,22 @@ def real_target(path: Path) -> Path:
         if not os.access(target, os.W_OK):
             raise SaveError(f"cannot save to {path}: it is read-only")
     return target
+
+
+def other_names(target: Path) -> int:
+    """How many hard links a file has beside this name, 0 where there is no file; a replacement leaves them behind."""
+    try:
+        return max(target.stat().st_nlink - 1, 0)
+    except FileNotFoundError:
+        return 0
+
+
+def left_behind(name: str, links: int) -> str:
+    """The sentence for a file with `links` other names that is replaced."""
+    others = (
+        "another name (a hard link), which keeps" if links == 1 else f"{links} other names (hard links), which keep"
+    )
+    return f"{name} has {others} the old content: a file is replaced as a whole, not written over"
 
 
 def _beside(target: Path) -> Path:

@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 
 from onnxlab.errors import LoadError
 from onnxlab.formats import foreign, identify, textual
+from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.source import LARGEST, Source, Stamp
 from onnxlab.graph.collecting import about_to_hold
 
@@ -38,11 +39,14 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         return model, Source(kept=data, origin_format=format_of(data), strings=_stand_ins(model, data))
     if not isinstance(source, str | os.PathLike):
         raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
-    path = Path(source).expanduser().absolute()
+    try:
+        path = absolute(source)
+    except PathProblem as problem:
+        raise LoadError(f"cannot load {str(source)!r:.1000}: {problem}") from None
     data, stamp = _contents(path)
     model = decode(data, path)
     form, strings = format_of(data), _stand_ins(model, data)
-    return model, Source(path, path.parent, path, stamp, disk=stamp, origin_format=form, strings=strings)
+    return model, Source(path, path.parent, path, stamp, disk=stamp, origin_format=form, form=form, strings=strings)
 
 
 def _stand_ins(model: onnx.ModelProto, data: bytes) -> dict[str, bytes]:
@@ -110,14 +114,14 @@ def _contents(path: Path) -> tuple[bytes, Stamp]:
             return file.read(), Stamp.of(status)
     except LoadError:
         raise
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise LoadError(_missing(path)) from None
     except IsADirectoryError:
         raise LoadError(_directory(path)) from None
     except PermissionError:
         raise LoadError(f"cannot load {path}: no permission to read it") from None
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        raise LoadError(f"cannot load {path}: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise LoadError(f"cannot load {path}: {error.strerror or error}") from error
 
 
 def _missing(path: Path) -> str:

@@ -11,11 +11,12 @@ import onnx
 from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError, SaveWarning
-from onnxlab.formats import carrying, foreign, storage, textual
+from onnxlab.formats import carrying, foreign, kinds, storage, textual
 from onnxlab.formats import source as sources
-from onnxlab.formats.atomic import Replacement, real_target
+from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
 from onnxlab.formats.carrying import Carried, Moved, is_same
 from onnxlab.formats.onnx import decode
+from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.report import FieldChange, differences
 from onnxlab.formats.source import Source, Stamp
 
@@ -70,11 +71,15 @@ def write(
         SaveError: it could not be written; what was there before is still there.
     """
     source, options = source or Source(), options or Options()
-    path = Path(path).expanduser().absolute()
-    target = real_target(path)
+    path = where(path)
     inline = _is_inline(source, options)
     plan = storage.Plan()
     try:
+        target = real_target(path)
+        if not is_same(source.path, target):
+            kinds.refuse_for_a_model(path)
+            _refuse_over_data(model, source.base_dir, target)
+        links = other_names(target)
         with Replacement() as files:
             _refuse_conflict(source, path, target, options)
             carried = _carried(model, path, source, options, original is not None)
@@ -95,14 +100,24 @@ def write(
         raise
     except OSError as error:
         raise SaveError(f"cannot save to {path}: {error.strerror or error}; nothing was changed") from error
-    state = Stamp.of(target.stat())
+    if links:
+        warnings.warn(left_behind(path.name, links), SaveWarning, stacklevel=3)
+    state, form = Stamp.of(target.stat()), file_format(path, source)
     if original is not None:
-        form, strings = source.origin_format, source.strings
-        return Source(path, path.parent, path, state, disk=state, origin_format=form, strings=strings)
+        strings = source.strings
+        return Source(path, path.parent, path, state, disk=state, origin_format=form, form=form, strings=strings)
     # what lies elsewhere in the file than in the live model is read where it was
     folder = source.base_dir if inline or carried.moved else path.parent
-    moved = carried.moved
-    return replace(source, path=path, base_dir=folder, disk=state, layout=plan.layout, moved=moved, inline=inline)
+    source = replace(source, path=path, base_dir=folder, disk=state, form=form)
+    return replace(source, layout=plan.layout, moved=carried.moved, inline=inline)
+
+
+def where(path: str | os.PathLike[str]) -> Path:
+    """The absolute path that a user means; raises SaveError where it is none."""
+    try:
+        return absolute(path)
+    except PathProblem as problem:
+        raise SaveError(f"cannot save to {str(path)!r:.1000}: {problem}") from None
 
 
 def _is_inline(source: Source, options: Options) -> bool:
@@ -128,10 +143,14 @@ def prepared(
         SaveError: it does not fit into one file.
         LoadError: external data that is to be taken in cannot be read.
     """
-    if _is_inline(source, options):
-        return storage.Plan(), _checked(_serialised(storage.embedded(model, source.base_dir)), path)
-    if form := textual.by_suffix(path):
-        return storage.Plan(), _as_text(_placed(model, {}, carried.moved), path, form, options)
+    whole = _is_inline(source, options)
+    if whole:
+        model = storage.embedded(model, source.base_dir)
+    if form := textual.by_name(file_format(path, source)):
+        placed = model if whole else _placed(model, {}, carried.moved)
+        return storage.Plan(), _as_text(placed, path, form, whole or options.as_it_is)
+    if whole:
+        return storage.Plan(), _checked(_serialised(model), path)
     in_place = is_same(source.path, path)
     keep = storage.unchanged(model, source.layout) if in_place else {}
     if options.as_it_is:
@@ -183,7 +202,7 @@ def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[Field
 
 def _with_foreign_strings(data: bytes, path: Path, source: Source) -> bytes:
     """What is written, with strings that are no UTF-8 as they were; a text keeps their stand-ins."""
-    if not textual.by_suffix(path):
+    if textual.by_name(file_format(path, source)) is None:
         return foreign.restored(data, source.strings)
     if source.strings:
         shown = ", ".join(map(repr, source.strings))[:200]
@@ -203,14 +222,21 @@ def _last_bytes(source: Source) -> bytes | None:
     return None
 
 
-def file_format(path: Path) -> str:
-    """The name of the format that a file name asks for."""
+def file_format(path: Path, source: Source) -> str:
+    """The name of the format that a file is written in.
+
+    That of the file that the model came from, for it and for others of its suffix, whatever that stands for elsewhere;
+    else the one that the suffix means.
+    """
+    origin = source.path
+    if origin is not None and (origin.suffix.lower() == path.suffix.lower() or is_same(origin, path)):
+        return source.form
     form = textual.by_suffix(path)
     return form.name if form else "onnx"
 
 
-def _as_text(model: onnx.ModelProto, path: Path, form: textual.Format, options: Options) -> bytes:
-    if not options.as_it_is:
+def _as_text(model: onnx.ModelProto, path: Path, form: textual.Format, stays: bool) -> bytes:
+    if not stays:
         raise SaveError(f"cannot save to {path}: weights go to data files beside .onnx files only")
     try:
         data, lost = textual.encode(model, form)
@@ -230,6 +256,15 @@ def _refuse_conflict(source: Source, path: Path, target: Path, options: Options)
             f"cannot save to {path}: the file was changed on disk since it was loaded; save with overwrite=True, or "
             "under another name"
         )
+
+
+def _refuse_over_data(model: onnx.ModelProto, base_dir: Path | None, target: Path) -> None:
+    """Raise SaveError where the target is a file that the model's own weights are in."""
+    if base_dir is None or not target.exists():
+        return
+    for location in carrying.mentioned(model):
+        if "\0" not in location and is_same(base_dir / location, target):
+            raise SaveError(f"cannot save to {target}: the weights of this model are in it; give another name")
 
 
 def _serialised(model: onnx.ModelProto) -> bytes | None:

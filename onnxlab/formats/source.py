@@ -50,6 +50,7 @@ class Source:
         layout: tensors of the live model whose bytes the last save put into data files.
         moved: where the last save has external data that it did not leave in its place.
         origin_format: the format of the bytes as loaded, "onnx" for protobuf's binary one.
+        form: the format of the file at `path` when it was last read or written here.
         inline: whether the last save took all external data into the model's file.
         strings: what stands in the live model for strings that are no UTF-8.
     """
@@ -63,6 +64,7 @@ class Source:
     layout: Layout = field(default_factory=dict)
     moved: Moved = field(default_factory=dict)
     origin_format: str = "onnx"
+    form: str = "onnx"
     inline: bool = False
     strings: Mapping[str, bytes] = field(default_factory=dict)
 

@@ -106,6 +106,11 @@ def by_suffix(path: Path | None) -> Format | None:
     return next((entry for entry in FORMATS if suffix in entry.suffixes), None)
 
 
+def by_name(name: str) -> Format | None:
+    """The textual format that messages call so, None for "onnx"."""
+    return next((entry for entry in FORMATS if entry.name == name), None)
+
+
 def by_content(data: bytes) -> Format | None:
     """The textual format that a file is in, None for one that is no text or no model."""
     head = data[:_HEAD].removeprefix(b"\xef\xbb\xbf").lstrip()

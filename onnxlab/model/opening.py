@@ -1,5 +1,6 @@
 """`load`, `save` and `run`: the functions of the package's front door that deal with whole models."""
 
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -49,8 +50,8 @@ def save(model: Model | onnx.ModelProto, path: str | PathLike[str]) -> Path:
     """Write a model as `Model.save` does; a plain ModelProto is written atomically too."""
     if isinstance(model, Model):
         return model.save(path)
-    saving.write(model, Path(path))
-    return Path(path)
+    saving.write(model, path)
+    return Path(os.fsdecode(path))
 
 
 def run(

@@ -1,5 +1,6 @@
 """How a Model is saved, and what was not saved comes back."""
 
+import os
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -60,9 +61,10 @@ class Saving:
         model uses goes along; it goes on reading its own from where it was.
 
         Args:
-            path: where to. The suffix decides the format: .textproto, .pbtxt and .txtpb are protobuf's text, .json its
-                JSON, .onnxtxt the language of onnx.parser, all others .onnx. A SaveWarning says what a text does not
-                carry.
+            path: where to. The file that was loaded, and others of its suffix, keep the format that was read. Else the
+                suffix decides: .textproto, .pbtxt and .txtpb are protobuf's text, .json its JSON, .onnxtxt the language
+                of onnx.parser; those of other formats are refused, all others are .onnx. A SaveWarning says what a text
+                does not carry, and that a hard link keeps the old content.
             overwrite: also where somebody else changed the file since it was loaded.
             external_data: True or a file name puts initializers of 1 KiB or more into a data file, and leaves what data
                 files hold that the model does not use any more; False takes all external data into the model's file.
@@ -73,12 +75,12 @@ class Saving:
         Raises:
             SaveError: there is no path, or it cannot be written; the old file is untouched.
         """
-        target = Path(path) if path is not None else self.path
+        target = saving.where(path) if path is not None else self.path
         if target is None:
             raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
         options = saving.Options(overwrite, external_data, shard_bytes)
         with self.graph.lock:
-            original = self._original(saving.file_format(target)) if options.as_it_is else None
+            original = self._original(saving.file_format(target, self.source)) if options.as_it_is else None
             announce = self._journal.announce
             self.source = saving.write(self.graph.proto, target, self.source, original, options, announce)
             self._journal.begin(self.source)
@@ -86,7 +88,7 @@ class Saving:
             self._saved_state = self.graph.history.state
         for follower in list(self.on_save):
             follower()
-        return target
+        return target if path is None else Path(os.fsdecode(path))
 
     def save_report(self) -> list[FieldChange]:
         """The fields that differ from what was loaded or last saved: path in the proto, old, new.

@@ -5,8 +5,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from onnxlab.formats import kinds, output
+from onnxlab.model.saving import Saving
 
-class Showing:
+
+class Showing(Saving):
     """What a Model looks like in a notebook, on a page, and as a picture."""
 
     def view(self, **options: Any) -> Any:
@@ -18,15 +21,23 @@ class Showing:
         importlib.import_module("onnxlab.notebook").publish(self)
 
     def to_html(self, path: str | PathLike[str]) -> Path:
-        """Write the model as one HTML page that folds, searches and inspects without kernel or network."""
+        """Write the model as one HTML page that folds, searches and inspects without kernel or network.
+
+        Raises:
+            SaveError: it cannot be written; whatever was there is still there. Nothing but a page is replaced.
+        """
         written: Path = importlib.import_module("onnxlab.notebook").write_page(self, path)
         return written
 
     def to_svg(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> str:
-        """The main graph as an SVG document, folded until at most `boxes` boxes show; also written to `path`."""
+        """The main graph as an SVG document, folded until at most `boxes` boxes show; also written to `path`.
+
+        Raises:
+            SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
+        """
         drawn: str = importlib.import_module("onnxlab.render.svg").render(self, boxes)
         if path is not None:
-            Path(path).write_text(drawn, encoding="utf-8")
+            output.write(path, drawn.encode(), kinds.SVG, [self.path])
         return drawn
 
     def to_png(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> bytes:
@@ -34,10 +45,11 @@ class Showing:
 
         Raises:
             OnnxlabError: Graphviz is not installed.
+            SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
         """
         drawn: bytes = importlib.import_module("onnxlab.render.png").render(self, boxes)
         if path is not None:
-            Path(path).write_bytes(drawn)
+            output.write(path, drawn, kinds.PNG, [self.path])
         return drawn
 
     def _repr_mimebundle_(self, **options: Any) -> Any:

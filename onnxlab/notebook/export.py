@@ -8,12 +8,14 @@ import base64
 import gzip
 import json
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx
 
 from onnxlab.errors import LoadError
+from onnxlab.formats import kinds, output
 from onnxlab.graph.tensors import nbytes
 from onnxlab.notebook.editor import Editor
 from onnxlab.notebook.hub import Hub, hub_of
@@ -76,10 +78,10 @@ def page(model: "Model", script: str, style: str) -> str:
     )
 
 
-def write(model: "Model", path: Path, script: str, style: str) -> Path:
-    """Write the page; returns where it is."""
-    path.write_text(page(model, script, style), encoding="utf-8")
-    return path
+def write(model: "Model", path: "str | PathLike[str]", script: str, style: str) -> Path:
+    """Write the page; returns where it is. Raises SaveError."""
+    output.check(path, kinds.PAGE, [model.path])  # before the page is made, which may take a while
+    return output.write(path, page(model, script, style).encode(), kinds.PAGE, [model.path])
 
 
 def record(hub: Hub) -> JSON:

@@ -42,7 +42,7 @@ def _digest(code: str) -> str:
 
 def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
     """Write a model as one HTML page, with the widget's bundle in it; returns the path."""
-    return export.write(model, Path(path), _bundled("widget.js"), _bundled("widget.css"))
+    return export.write(model, path, _bundled("widget.js"), _bundled("widget.css"))
 
 
 class Selection(traitlets.TraitType[Any, Any]):

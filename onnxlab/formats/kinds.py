@@ -1,0 +1,61 @@
+"""Kinds of files, by their names and by how they begin: what is written under a name, and what it may replace."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnxlab.errors import SaveError
+
+HEAD = 1 << 16
+"""Bytes from which a kind is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What onnxlab makes of models apart from models.
+
+    Attributes:
+        name: how messages call it.
+        suffixes: of its files.
+        fits: whether a file that begins with these bytes is one.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    fits: Callable[[bytes], bool]
+
+
+def _is_markup(tag: bytes) -> Callable[[bytes], bool]:
+    return lambda head: head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"<" and tag in head.lower()
+
+
+SVG = Kind("an SVG picture", (".svg",), _is_markup(b"<svg"))
+PNG = Kind("a PNG picture", (".png",), lambda head: head.startswith(b"\x89PNG\r\n"))
+PAGE = Kind("an HTML page", (".html", ".htm"), _is_markup(b"<html"))
+ARRAYS = Kind("arrays", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
+
+_MADE_OTHERWISE = {
+    ".ort": "save it as .onnx; `python -m onnxruntime.tools.convert_onnx_models_to_ort` makes an .ort file of that",
+    ".svg": "model.to_svg(path) draws it",
+    ".png": "model.to_png(path) draws it",
+    ".html": "model.to_html(path) writes a page to explore",
+    ".htm": "model.to_html(path) writes a page to explore",
+    ".py": "model.history.to_python() writes the edits as a script",
+    ".txt": "models as text are .textproto, .json or .onnxtxt",
+    ".pdf": "model.to_svg(path) draws it",
+}
+_OTHERS = frozenset((
+    ".safetensors", ".gguf", ".ggml", ".pt", ".pth", ".pt2", ".ckpt", ".pkl", ".pickle", ".joblib", ".npz", ".npy",
+    ".mat", ".h5", ".hdf5", ".keras", ".tflite", ".mlmodel", ".mlpackage", ".mar", ".engine", ".plan", ".trt", ".xml",
+    ".yaml", ".yml", ".toml", ".csv", ".tsv", ".md", ".rst", ".ipynb", ".dot", ".gv", ".ps", ".eps", ".jpg", ".jpeg",
+    ".gif", ".webp", ".bmp", ".zip", ".gz", ".tgz", ".xz", ".bz2", ".zst", ".7z", ".tar", ".js", ".css",
+))  # fmt: skip
+"""Suffixes of formats that no model is written in."""
+
+
+def refuse_for_a_model(path: Path) -> None:
+    """Raise SaveError where the name of a file promises something other than a model."""
+    suffix = path.suffix.lower()
+    if suffix in _MADE_OTHERWISE or suffix in _OTHERS:
+        hint = _MADE_OTHERWISE.get(suffix, "give a name that ends in .onnx, or in .textproto, .json, .onnxtxt for text")
+        raise SaveError(f"cannot save to {path}: {suffix} is the suffix of another format than ONNX; {hint}")

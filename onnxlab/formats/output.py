@@ -1,0 +1,92 @@
+"""Files that are made of models, such as pictures and pages: written as a whole, over nothing but their own kind."""
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from onnxlab.errors import SaveError, SaveWarning
+from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
+from onnxlab.formats.kinds import HEAD, Kind
+from onnxlab.formats.paths import PathProblem, absolute
+
+
+def check(path: Any, kind: Kind, inputs: Iterable[Path | None] = ()) -> Path:
+    """The file that writing to `path` replaces.
+
+    Args:
+        path: where to, as a user gives it.
+        kind: of what is about to be written.
+        inputs: files that it is made from, which must stay; by whatever name or link.
+
+    Raises:
+        SaveError: the suffix is of another kind, one of the inputs or a file of another kind is there, or it is no
+            place to write to.
+    """
+    with _in_words(path):
+        given = absolute(path)
+        suffix = given.suffix.lower()
+        if suffix and suffix not in kind.suffixes:
+            wanted = " or ".join(kind.suffixes)
+            raise SaveError(f"cannot write to {given}: this is {kind.name}, whose name ends in {wanted}")
+        target = real_target(given)
+        for entry in inputs:
+            if entry is not None and _is_same(entry, target):
+                raise SaveError(f"cannot write to {given}: {entry.name} is read from there; give another name")
+        if not _may_go(target, kind):
+            there = f"a file is there that is not {kind.name}"
+            raise SaveError(f"cannot write to {given}: {there}; remove it, or give another name")
+        return target
+
+
+def write(
+    path: Any, content: bytes | Callable[[IO[bytes]], object], kind: Kind, inputs: Iterable[Path | None] = ()
+) -> Path:
+    """Write a file as a whole or not at all, where `check` lets it; returns its path.
+
+    Args:
+        content: the bytes, or what writes them into an open file.
+
+    Raises:
+        SaveError: see `check`; or it cannot be written, then what was there stays.
+    """
+    target = check(path, kind, inputs)
+    with _in_words(path):
+        links = other_names(target)
+        with Replacement() as files:
+            if isinstance(content, bytes):
+                files.write(target, content)
+            else:
+                with files.open(target) as descriptor, os.fdopen(descriptor, "wb", closefd=False) as file:
+                    content(file)
+    if links:
+        warnings.warn(left_behind(target.name, links), SaveWarning, stacklevel=3)
+    return absolute(path)
+
+
+@contextlib.contextmanager
+def _in_words(path: Any) -> Iterator[None]:
+    """Turn what the file system says into a SaveError."""
+    try:
+        yield
+    except SaveError:
+        raise
+    except (PathProblem, OSError) as error:
+        why = error.strerror or error if isinstance(error, OSError) else error
+        raise SaveError(f"cannot write to {str(path)!r:.1000}: {why}; nothing was changed") from error
+
+
+def _may_go(target: Path, kind: Kind) -> bool:
+    """Whether what is there, if anything, is of the kind; an empty file is of any."""
+    with contextlib.suppress(FileNotFoundError), target.open("rb") as file:
+        head = file.read(HEAD)
+        return not head or kind.fits(head)
+    return True
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return one.samefile(other)
+    return False
