@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from onnxlab.analysis.profile import flops
-from onnxlab.execution.synthetic import symbols
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.shapes import Dim, Expr, Fact, evaluate
 
@@ -48,7 +47,7 @@ def _array(fact: Fact) -> "np.ndarray[Any, Any] | None":
         return None
     try:
         return np.broadcast_to(np.zeros((), np.bool_), tuple(map(_size, fact.shape)))
-    except ValueError:  # more dims, or larger ones, than NumPy has
+    except (ValueError, OverflowError):  # more dims, or larger ones, than NumPy has
         return None
 
 
@@ -56,7 +55,7 @@ def _size(dim: Dim) -> int:
     if not isinstance(dim, Expr):
         return dim
     try:
-        size = evaluate(dim, dict.fromkeys(symbols(dim), FREE))
+        size = evaluate(dim, dict.fromkeys(dim.symbols, FREE))
     except ZeroDivisionError:
         size = None
     return FREE if size is None else max(0, size)

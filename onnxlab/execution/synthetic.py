@@ -23,6 +23,7 @@ from onnxlab.shapes import (
     SparseTensorFact,
     TensorFact,
     evaluate,
+    text,
 )
 
 Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
@@ -88,7 +89,7 @@ def _size(dim: Dim, axis: int, rank: int, sizes: dict[str, int]) -> int:
     if not isinstance(dim, Expr):
         return dim
     default = _BATCH if axis == 0 else _IMAGE if rank == 4 and axis > 1 else _LENGTH
-    for name in symbols(dim):
+    for name in sorted(dim.symbols):
         if name not in sizes:
             sizes[name] = _conventional(name, sizes) or default
     try:
@@ -107,29 +108,12 @@ def _conventional(name: str, sizes: Mapping[str, int]) -> int:
     return _PAST if "past" in name else 0
 
 
-def symbols(dim: Dim) -> set[str]:
-    """Names of the symbols in a dim."""
-    found: set[str] = set()
-    waiting = [dim]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, Expr):
-            for atom in (atom for monomial in part.terms for atom in monomial):
-                if atom.function:
-                    waiting.extend(atom.arguments)
-                elif atom.definition is not None:
-                    waiting.append(atom.definition)
-                else:
-                    found.add(atom.name)
-    return found
-
-
 def observe(fact: Fact, value: Any, sizes: dict[str, int]) -> None:
     """Learn the sizes of symbols from a value that is given."""
     if isinstance(value, np.ndarray) and fact.shape is not None and len(fact.shape) == value.ndim:
         for dim, size in zip(fact.shape, value.shape, strict=True):
-            if isinstance(dim, Expr) and len(names := symbols(dim)) == 1 and str(dim) in names:
-                sizes.setdefault(str(dim), size)
+            if isinstance(dim, Expr) and len(names := dim.symbols) == 1 and text(dim) in names:
+                sizes.setdefault(text(dim), size)
 
 
 def ordinary(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

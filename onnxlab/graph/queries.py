@@ -14,7 +14,7 @@ from onnxlab.graph.cones import nodes_of
 from onnxlab.graph.declarations import elem_type_of
 from onnxlab.graph.names import suggestion
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
-from onnxlab.shapes import UNKNOWN, Fact
+from onnxlab.shapes import UNKNOWN, Fact, text
 
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
@@ -144,7 +144,7 @@ def fits_shape(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
         return fits_shape(shape[: len(head)], head) and fits_shape(shape[len(shape) - len(tail) :], tail)
     if len(shape) != len(wanted):
         return False
-    return all(want is None or dim == want or str(dim) == want for dim, want in zip(shape, wanted, strict=True))
+    return all(want is None or dim == want or text(dim) == want for dim, want in zip(shape, wanted, strict=True))
 
 
 def find_values(

@@ -76,7 +76,7 @@ class Answers:
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
         """What an exception of a rule tells; nothing where onnx refuses what only lacks a type, unless it is asked."""
         if error.code != "onnx-inference" or not incomplete(inputs):
-            return Problem("error", error.code, str(error), error.expected, error.found, error.hint)
+            return Problem(error.severity, error.code, str(error), error.expected, error.found, error.hint)
         return Problem("error", "incomplete", str(error)) if self._policy.cross_check else None
 
     def _despite(

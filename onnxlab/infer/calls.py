@@ -19,7 +19,7 @@ from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.native import hole
 from onnxlab.infer.operators import Operator, Problem
-from onnxlab.shapes import UNKNOWN, Dim, Fact, map_dims, replace_symbols
+from onnxlab.shapes import UNKNOWN, Dim, Fact, FactError, map_dims, replace_symbols
 from onnxlab.shapes.expressions import Atom, symbol_atoms
 
 if TYPE_CHECKING:
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from onnxlab.infer.walk import Walker
 
 CallKey = tuple[int, bytes, "Inputs"]
-
-MAX_DEPTH = 60
-"""Functions within functions; deeper nests are not followed. Each level takes a few of Python's stack frames."""
 
 
 @dataclass(slots=True, eq=False)
@@ -85,7 +82,10 @@ class Calls:
                 return (UNKNOWN,) * len(operator.outputs)
             try:
                 call = self._walk(scope, key, operator)
-            except RecursionError:
+            except FactError as error:
+                problems.append(Problem(error.severity, error.code, str(error)))
+                return (UNKNOWN,) * len(operator.outputs)
+            except RecursionError:  # of a caller that is deep inside of calls itself
                 problems.append(Problem("warning", "too-deep", f"the calls inside {scope.name!r} nest too deep"))
                 return (UNKNOWN,) * len(operator.outputs)
             self.memo[key] = call
@@ -107,8 +107,6 @@ class Calls:
             return Problem(
                 "error", "recursive-function", f"the function {scope.name!r} calls itself, which ONNX forbids"
             )
-        if len(self._active) >= MAX_DEPTH:
-            return Problem("warning", "too-deep", f"functions nested more than {MAX_DEPTH} deep are not followed")
         return None
 
     def _walk(self, scope: Scope, key: CallKey, operator: Operator) -> Call:
@@ -119,7 +117,7 @@ class Calls:
             frame.set(vid, (key[2][position] if position < len(key[2]) else None) or UNKNOWN)
         self._active.append(scope.id)
         try:
-            self._walker.walk_scope(frame, scope)
+            self._walker.walk_inside(frame, scope)
         finally:
             self._active.pop()
         outputs = tuple(frame.facts.get(vid, UNKNOWN) for vid in scope.outputs)

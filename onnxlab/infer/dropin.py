@@ -24,7 +24,7 @@ from onnxlab.infer.policy import Policy, is_unknown
 from onnxlab.infer.refusals import refuse, refuse_cycles
 from onnxlab.infer.types import type_of_fact
 from onnxlab.infer.writer import Writer
-from onnxlab.shapes import Expr
+from onnxlab.shapes import Expr, text
 
 LARGE = 1 << 20
 """Bytes of a message from which on it is let go at once: to take a small graph apart is a tenth of the work on it."""
@@ -170,4 +170,4 @@ def _type_of(graph: Glance, inference: Inference, name: str) -> onnx.TypeProto:
 
 
 def _named(dim: Expr) -> str | None:
-    return None if is_unknown(dim) else str(dim)
+    return None if is_unknown(dim) else text(dim)

@@ -17,6 +17,7 @@ from onnxlab.shapes import (
     Shape,
     SparseTensorFact,
     TensorFact,
+    text,
 )
 
 WriteDim = Callable[[Expr], "str | None"]
@@ -25,8 +26,11 @@ _MASK = (1 << 64) - 1
 _LIMIT = 1 << 63
 """Dims from here on are no int64."""
 
+_LONGEST = 4096
+"""Characters of a dim_param; a longer one, written for every value, would make a file of another size."""
 
-def encode(fact: Fact, write: WriteDim = str) -> bytes:
+
+def encode(fact: Fact, write: WriteDim = text) -> bytes:
     """The TypeProto of a fact; `write` gives the dim_param of an Expr, or None to leave the dim empty."""
     if type(fact) is TensorFact:
         return field(1, _tensor(fact.elem_type, fact.shape, write))
@@ -63,8 +67,8 @@ def _size(dim: int) -> bytes:
 
 def _symbol(dim: Dim, write: WriteDim) -> bytes:
     """The same with a text."""
-    text = write(dim) if isinstance(dim, Expr) and dim is not VARIES else None
-    return field(1, b"" if text is None else field(2, text.encode()))
+    found = write(dim) if isinstance(dim, Expr) and dim is not VARIES else None
+    return field(1, b"" if found is None or len(found) > _LONGEST else field(2, found.encode()))
 
 
 def field(tag: int, content: bytes) -> bytes:

@@ -202,6 +202,7 @@ class Inference:
         with self._graph.lock:
             old = self._frame.facts
             self._frame.changed = {}
+            self._walker.budget.renew(len(self._graph.nodes))
             self._note(commit)
             try:
                 if commit.touched.opsets or commit.touched.functions or self._generation != schemas.generation():

@@ -34,7 +34,15 @@ _OWN_DOMAINS = ("", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onn
 _infer_shapes = onnx.shape_inference.infer_shapes
 infer_node_outputs = onnx.shape_inference.infer_node_outputs
 """onnx's own, whatever others put in its place."""
-_REFUSALS = (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError)
+_REFUSALS = (
+    onnx.shape_inference.InferenceError, onnx.checker.ValidationError, RuntimeError, ValueError, MemoryError,
+)  # fmt: skip
+
+_MOST = 4096
+"""The longest list of sizes, axes or pieces that onnx's rules are told of: they make as many dims or outputs."""
+
+_LISTS = frozenset(("tensor(int64)", "tensor(int32)"))
+"""Types of an input that lists sizes or axes: it takes no others."""
 
 
 def hole(slot: int, axis: Hashable, minimum: int | None = 0) -> Dim:
@@ -84,6 +92,8 @@ def infer(
     Raises:
         FactError: onnx rejects the node; the message is onnx's, without its prefix.
     """
+    _refuse_counts(schema, node)
+    inputs = [_of_few(schema, slot, fact) for slot, fact in enumerate(inputs)]
     types = {name: _type_bytes(fact) for name, fact in zip(node.input, inputs, strict=True) if fact is not None}
     data = {
         name: encoded
@@ -110,6 +120,29 @@ def infer(
     if asks and (shapes := _as_shapes(node, inputs, asks)):
         facts = _with_shapes(node, facts, types, data, shapes, opsets, ir_version)
     return _without_false_zeros(facts, inputs)
+
+
+def _refuse_counts(schema: Any, node: onnx.NodeProto) -> None:
+    """Raise FactError where onnx's rule would run out of memory, or of its vectors, by a number in an attribute."""
+    if schema.name != "Split" or schema.domain:
+        return
+    outputs = len(node.output)
+    given = next((attribute.i for attribute in node.attribute if attribute.name == "num_outputs"), outputs)
+    if not outputs <= given <= _MOST + outputs:
+        message = f"num_outputs is {given}, and it has {outputs} outputs"
+        raise FactError(message, code="bad-attribute", expected=str(outputs), found=str(given))
+
+
+def _of_few(schema: Any, slot: int, fact: Fact | None) -> Fact | None:
+    """The fact without its size where that is the length of a list too long for onnx's rules."""
+    if not isinstance(fact, TensorFact) or fact.rank != 1 or not _is_many((fact.shape or ())[0]):
+        return fact
+    formal = schema.inputs[min(slot, len(schema.inputs) - 1)]
+    return TensorFact(fact.elem_type, (hole(slot, 0),)) if _LISTS.issuperset(formal.types) else fact
+
+
+def _is_many(dim: Dim) -> bool:
+    return isinstance(dim, int) and dim > _MOST
 
 
 def _as_shapes(node: onnx.NodeProto, inputs: Sequence[Fact | None], slots: Container[int]) -> dict[str, TensorFact]:

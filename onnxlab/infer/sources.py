@@ -8,8 +8,8 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import ValueRecord
 from onnxlab.infer.symbols import named_elements, unknown_dim, wants_names
-from onnxlab.infer.types import Unknown, fact_of_initializer, fact_of_type
-from onnxlab.shapes import UNKNOWN, Dim, Fact, TensorFact
+from onnxlab.infer.types import Unknown, declared_rank, fact_of_initializer, fact_of_type
+from onnxlab.shapes import MAX_RANK, UNKNOWN, Dim, Fact, SparseTensorFact, TensorFact
 
 
 class Sources:
@@ -48,8 +48,23 @@ class Sources:
             fact = self._initializer(value)
             if value.id not in self.problems:
                 kept = self.tensors
-        kept[value.id] = fact
+        kept[value.id] = fact = self._followed(value, fact)
         return fact
+
+    def _followed(self, value: ValueRecord, fact: Fact) -> Fact:
+        """The fact without its dims where it has, or is declared to have, more than arrays have."""
+        if value.initializer is None:
+            rank = declared_rank(value.info.type) if value.info is not None and fact.shape is None else 0
+        else:
+            rank = fact.rank or 0
+        if rank <= MAX_RANK:
+            return fact
+        message = f"{value.name!r} has {rank:,} dims; its shape is not followed"
+        expected, found = f"at most {MAX_RANK} dims", f"{rank:,} dims"
+        self.problems[value.id] = Diagnostic(
+            "warning", "rank-too-large", message, 0, value.id, value.scope, expected, found
+        )
+        return type(fact)(fact.elem_type) if isinstance(fact, (TensorFact, SparseTensorFact)) else fact
 
     def _input(self, value: ValueRecord) -> Fact:
         fact = self.declared(value)

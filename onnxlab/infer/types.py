@@ -19,6 +19,7 @@ from onnxlab import dtypes
 from onnxlab.graph.tensors import field_of
 from onnxlab.infer.encoding import WriteDim, encode
 from onnxlab.shapes import (
+    MAX_RANK,
     UNKNOWN,
     VARIES,
     Dim,
@@ -31,6 +32,7 @@ from onnxlab.shapes import (
     SparseTensorFact,
     TensorFact,
     parse,
+    text,
 )
 from onnxlab.shapes.values import is_addressable
 
@@ -87,10 +89,16 @@ def _varies(_: object) -> Dim:
 
 
 def shape_of(tensor_type: Any, unknown: Unknown, named: Named = parse) -> Shape | None:
-    """Dims of a Tensor or SparseTensor type, None where it has no shape field."""
-    if not tensor_type.HasField("shape"):
+    """Dims of a Tensor or SparseTensor type, None where it has no shape field or more of them than arrays have."""
+    if not tensor_type.HasField("shape") or len(tensor_type.shape.dim) > MAX_RANK:
         return None
     return tuple(_dim(dim, axis, unknown, named) for axis, dim in enumerate(tensor_type.shape.dim))
+
+
+def declared_rank(proto: onnx.TypeProto) -> int:
+    """How many dims a type lists; 0 where it is none of a tensor."""
+    kind = proto.WhichOneof("value")
+    return len(getattr(proto, kind).shape.dim) if kind in ("tensor_type", "sparse_tensor_type") else 0
 
 
 def _dim(proto: Any, axis: int, unknown: Unknown, named: Named) -> Dim:
@@ -102,7 +110,7 @@ def _dim(proto: Any, axis: int, unknown: Unknown, named: Named) -> Dim:
     return unknown(axis)
 
 
-def type_of_fact(fact: Fact, write: WriteDim = str) -> onnx.TypeProto:
+def type_of_fact(fact: Fact, write: WriteDim = text) -> onnx.TypeProto:
     """The TypeProto of a fact; `write` gives the dim_param of an Expr, or None to leave the dim empty."""
     return onnx.TypeProto.FromString(encode(fact, write))
 

@@ -14,6 +14,7 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.infer import checks
 from onnxlab.infer.answers import Answers
+from onnxlab.infer.budget import MAX_DEPTH, Budget
 from onnxlab.infer.calls import Calls
 from onnxlab.infer.catalogue import catalogue_of
 from onnxlab.infer.context import ScopeBody
@@ -32,6 +33,8 @@ class Walker:
     Attributes:
         overruled: {value id: what was inferred} where a policy other than the default one met a declared type that
             contradicts it.
+        budget: what may still be inferred; renewed for each inference.
+        depth: how many subgraphs and functions are being walked within each other.
     """
 
     def __init__(self, graph: ModelGraph, policy: Policy = DEFAULT_POLICY) -> None:
@@ -45,6 +48,8 @@ class Walker:
         self._by_node = self.catalogue.by_node
         self._adjusts = not policy.is_default
         self.overruled: dict[int, Fact] = {}
+        self.budget = Budget(len(graph.nodes))
+        self.depth = 0
 
     # -- walking ----------------------------------------------------------------------------------------------------
 
@@ -95,14 +100,29 @@ class Walker:
                 frame.set(vid, fact)
 
     def walk_body(self, frame: Frame, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
-        """Facts of a body's outputs for these facts of its inputs; where one is UNKNOWN, its declared type counts."""
+        """Facts of a body's outputs for these facts of its inputs; where one is UNKNOWN, its declared type counts.
+
+        Raises:
+            FactError: the body is nested deeper than inference follows.
+        """
         scope = self.graph.scopes[body.scope]
         frame.walked.add(scope.id)
         for position, vid in enumerate(scope.inputs):
             fact = facts[position] if position < len(facts) else UNKNOWN
             frame.set(vid, self.sources.declared(self.graph.values[vid]) if fact is UNKNOWN else fact)
-        self.walk_scope(frame, scope)
+        self.walk_inside(frame, scope)
         return [frame.facts.get(vid, UNKNOWN) for vid in scope.outputs]
+
+    def walk_inside(self, frame: Frame, scope: Scope) -> None:
+        """Walk a subgraph, or a function, of a node that is being inferred. Raises FactError where it is too deep."""
+        if self.depth >= MAX_DEPTH:
+            message = f"functions and subgraphs nested more than {MAX_DEPTH} deep are not followed"
+            raise FactError(message, code="too-deep", severity="warning")
+        self.depth += 1
+        try:
+            self.walk_scope(frame, scope)
+        finally:
+            self.depth -= 1
 
     def walk_for(self, frame: Frame, owner: NodeRecord, body: ScopeBody, facts: Sequence[Fact]) -> list[Fact]:
         """The same for a rule of the body's owner: the holes in its facts are symbols there, of any one iteration."""
@@ -155,7 +175,10 @@ class Walker:
         read = relevant(inputs, operator.reads)
         outcome = None if read is given else operator.memo.get(read)  # where those given had been looked up
         if outcome is None:
+            if self.budget.is_spent():
+                return self.budget.nothing(len(node.outputs))
             outcome = self._infer(frame, node, operator, read)
+            self.budget.count(outcome)
             operator.remember(read, outcome)
         if read is not inputs:  # elements that do not matter
             operator.remember(inputs, outcome)

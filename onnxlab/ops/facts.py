@@ -16,6 +16,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
 from onnxlab.shapes import (
+    MAX_RANK,
     UNKNOWN,
     Dim,
     Expr,
@@ -26,6 +27,7 @@ from onnxlab.shapes import (
     TensorFact,
     broadcast,
     from_items,
+    shown,
 )
 from onnxlab.shapes.expressions import symbol_atoms
 from onnxlab.shapes.values import MAX_ELEMENTS
@@ -111,13 +113,33 @@ def as_dim(ctx: InferContext, element: Dim | None, slot: int, axis: int) -> Dim:
 
 
 def unknown_shape(ctx: InferContext, rank: int, slot: int = 0) -> Shape:
-    """A shape of which only the rank is known."""
+    """A shape of which only the rank is known. Raises FactError where no array has that many dims."""
+    if rank > MAX_RANK:
+        raise too_many_dims(rank, slot)
     return tuple(ctx.symbol(slot, axis) for axis in range(rank))
+
+
+def too_many_dims(rank: int, slot: int) -> FactError:
+    """What to tell of an output of a larger rank than arrays have."""
+    return FactError(
+        f"its output {slot} would have {rank:,} dims; its shape is not followed",
+        code="rank-too-large",
+        expected=f"at most {MAX_RANK} dims",
+        found=f"{rank:,} dims",
+        severity="warning",
+    )
 
 
 def dims_text(shape: Shape | None) -> str:
     """A shape for messages: "[batch, 3, 224]"."""
-    return "[?]" if shape is None else f"[{', '.join(map(str, shape))}]"
+    if shape is None:
+        return "[?]"
+    more = ", …" if len(shape) > MAX_RANK else ""
+    return f"[{', '.join(map(_dim_text, shape[:MAX_RANK]))}{more}]"
+
+
+def _dim_text(dim: Dim | None) -> str:
+    return "None" if dim is None else shown(dim)
 
 
 def broadcast_shapes(shapes: Sequence[Shape | None]) -> Shape | None:
@@ -301,5 +323,5 @@ def rearranged(fact: Fact, data: MaybeFact, rearrange: Callable[[np.ndarray[Any,
 __all__ = [
     "UNKNOWN", "MaybeFact", "as_dim", "broadcast_shapes", "computed", "dims_text", "elem_type", "fits", "integers",
     "is_size", "items", "kind_of", "known_of", "like", "must_equal", "normal_axes", "normal_axis", "rank_at_least",
-    "rearranged", "same", "scalar", "unknown_shape",
+    "rearranged", "same", "scalar", "too_many_dims", "unknown_shape",
 ]  # fmt: skip

@@ -160,13 +160,7 @@ def _split(
     if given:
         pieces = _given_pieces(ctx, sizes, count, axis, dim)
     else:
-        count = attributes.get("num_outputs", count)
-        chunk = ceil_div(dim, count)
-        pieces = [chunk] * (count - 1) + [dim - chunk * (count - 1)]
-        if exact_div(dim, count) is not None:
-            pieces = [chunk] * count
-        elif not isinstance(dim, int):
-            pieces[-1] = maximum(pieces[-1], 0)
+        pieces = _equal_pieces(ctx, dim, attributes.get("num_outputs", count))
     facts, start = [], 0
     for piece in pieces:
         fact = like(x, (*x.shape[:axis], piece, *x.shape[axis + 1 :]))
@@ -176,6 +170,22 @@ def _split(
         start = start + piece
         facts.append(fact)
     return tuple(facts)
+
+
+def _equal_pieces(ctx: InferContext, dim: Dim, pieces: int) -> list[Dim]:
+    """Sizes of so many pieces of equal size, the last of which is smaller: of those that have an output."""
+    outputs = len(ctx.outputs)
+    message, hint = f"num_outputs is {pieces}, and it has {outputs} outputs", f"set num_outputs to {outputs}"
+    if pieces < outputs:
+        raise FactError(message, code="bad-attribute", expected=str(outputs), found=str(pieces), hint=hint)
+    if pieces > outputs:
+        ctx.warn(message, code="bad-attribute", expected=str(outputs), found=str(pieces), hint=hint)
+    chunk = ceil_div(dim, pieces)
+    sizes = [chunk] * outputs
+    if pieces == outputs and exact_div(dim, pieces) is None:
+        last = dim - chunk * (pieces - 1)
+        sizes[-1] = last if isinstance(dim, int) else maximum(last, 0)
+    return sizes
 
 
 def _given_pieces(ctx: InferContext, sizes: Sequence[Dim | None] | None, count: int, axis: int, dim: Dim) -> list[Dim]:

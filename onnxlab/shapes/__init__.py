@@ -22,6 +22,7 @@ from onnxlab.shapes.arithmetic import (
 from onnxlab.shapes.binding import evaluate, replace_symbols, substitute
 from onnxlab.shapes.expressions import Dim, Expr, symbol
 from onnxlab.shapes.facts import (
+    MAX_RANK,
     UNKNOWN,
     VARIES,
     Fact,
@@ -35,11 +36,12 @@ from onnxlab.shapes.facts import (
     map_dims,
     tensor,
 )
-from onnxlab.shapes.notation import parse, text
+from onnxlab.shapes.notation import parse, shown, text
 from onnxlab.shapes.problems import FactError
 from onnxlab.shapes.values import Element, KnownValue, from_items, known
 
 __all__ = [
+    "MAX_RANK",
     "UNKNOWN",
     "VARIES",
     "Dim",
@@ -69,6 +71,7 @@ __all__ = [
     "parse",
     "product",
     "replace_symbols",
+    "shown",
     "substitute",
     "symbol",
     "tensor",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import reduce
+from operator import attrgetter
 from typing import Any, cast
 
 from onnxlab.shapes.arithmetic import broadcast, floor_div, maximum, minimum, product
-from onnxlab.shapes.expressions import Atom, Dim, Expr, make
+from onnxlab.shapes.expressions import MAX_COEFFICIENT, Atom, Dim, Expr, all_atoms, make
 
 Replacement = Callable[[Atom], "Dim | None"]
 
@@ -21,9 +22,12 @@ _FUNCTIONS: dict[str, Callable[..., Dim]] = {
 
 
 def evaluate(dim: Dim, bindings: Mapping[str, int]) -> int | None:
-    """The number that `dim` is with each symbol replaced by the value of its name; None if one is missing."""
+    """The number that `dim` is with each symbol replaced by the value of its name.
+
+    None if one is missing, or the number is no int64.
+    """
     value = substitute(dim, bindings)
-    return value if isinstance(value, int) else None
+    return value if isinstance(value, int) and -MAX_COEFFICIENT <= value < MAX_COEFFICIENT else None
 
 
 def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
@@ -39,30 +43,27 @@ def replace_symbols(dim: Dim, replacement: Replacement) -> Dim:
 
     Raises ZeroDivisionError where a divisor becomes 0.
     """
-    return _replace(dim, replacement, {}) if isinstance(dim, Expr) else dim
+    if not isinstance(dim, Expr):
+        return dim
+    done: dict[Atom, Dim] = {}
+    for atom in sorted(all_atoms(dim), key=attrgetter("serial")):  # those inside of others first
+        done[atom] = _replaced(atom, replacement, done)
+    return _replace(dim, done)
 
 
-def _replace(dim: Dim, replacement: Replacement, done: dict[Atom, Dim]) -> Dim:
+def _replace(dim: Dim, done: Mapping[Atom, Dim]) -> Dim:
     if not isinstance(dim, Expr):
         return dim
     total: Any = 0
     for monomial, coefficient in dim.terms.items():
-        total = total + product([_replaced(atom, replacement, done) for atom in monomial]) * coefficient
+        total = total + product([done[atom] for atom in monomial]) * coefficient
     return cast("Dim", int(total) if isinstance(total, Fraction) and total.denominator == 1 else total)
 
 
-def _replaced(atom: Atom, replacement: Replacement, done: dict[Atom, Dim]) -> Dim:
-    if atom in done:
-        return done[atom]
-    value: Dim | None
+def _replaced(atom: Atom, replacement: Replacement, done: Mapping[Atom, Dim]) -> Dim:
     if atom.function:
-        arguments = [_replace(argument, replacement, done) for argument in atom.arguments]
-        value = _FUNCTIONS[atom.function](*arguments)
-    elif atom.definition is not None:
-        value = _replace(atom.definition, replacement, done)
-    else:
-        value = replacement(atom)
-        if value is None:
-            value = cast("Dim", make({(atom,): 1}))
-    done[atom] = value
-    return value
+        return _FUNCTIONS[atom.function](*[_replace(argument, done) for argument in atom.arguments])
+    if atom.definition is not None:
+        return _replace(atom.definition, done)
+    value = replacement(atom)
+    return cast("Dim", make({(atom,): 1})) if value is None else value

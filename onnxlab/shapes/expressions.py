@@ -8,7 +8,8 @@ Both are interned weakly, so that equal expressions are the same object: `==`, `
 What is no expression any more, such as `n - n`, is a plain int.
 
 Expressions are bounded: one that would have more than MAX_SIZE parts becomes a symbol of its own, whose
-definition is still there for `evaluate`. Division, min and max are in `arithmetic.py`, text in `notation.py`.
+definition is still there for `evaluate`; with more than MAX_WEIGHT parts, definitions written out, it becomes an
+unknown size (`is_grown`). Division, min and max are in `arithmetic.py`, text in `notation.py`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,13 @@ Dim: TypeAlias = Union[int, "Expr"]
 Number: TypeAlias = Union[int, Fraction, "Expr"]
 
 MAX_SIZE = 64
+MAX_WEIGHT = 4096
+"""Polynomials of polynomials double their degree with every node: their value has this many factors at most."""
+
 PLACEHOLDER = "hole"
 """First item of the key of a symbol that stands for whatever is put there later."""
+
+_GROWN = "grown"
 
 MAX_COEFFICIENT = 2**63
 
@@ -46,6 +52,9 @@ class Atom:
         minimum: a lower bound of its value, or None where nothing is known.
         definition: of a symbol that stands for an expression that grew too large, that expression.
         open: whether it is, or holds, a placeholder: a symbol whose key begins with PLACEHOLDER.
+        serial: larger than that of every atom in its arguments or its definition.
+        size: number of its parts.
+        weight: the same with definitions written out.
     """
 
     __slots__ = (
@@ -59,6 +68,7 @@ class Atom:
         "open",
         "serial",
         "size",
+        "weight",
     )
 
     def __init__(self, key: Hashable, name: str, minimum: int | None) -> None:
@@ -69,7 +79,7 @@ class Atom:
         self.arguments: tuple[Dim, ...] = ()
         self.definition: Expr | None = None
         self.serial = next(_serials)
-        self.size = 1
+        self.size = self.weight = 1
         self.open = type(key) is tuple and key[:1] == (PLACEHOLDER,)
 
     def __reduce__(self) -> Any:
@@ -86,28 +96,30 @@ class Expr:
     Supports + - * // and unary -, with ints and each other; results are Dims. Comparison is identity.
     """
 
-    __slots__ = ("__weakref__", "minimum", "open", "serial", "size", "terms", "too_large")
+    __slots__ = ("__weakref__", "minimum", "open", "serial", "size", "terms", "too_large", "weight")
 
     terms: dict[Monomial, Coefficient]
     open: bool
     minimum: int | None
     serial: int
     size: int
+    weight: int
     too_large: bool
 
     def __init__(self, terms: dict[Monomial, Coefficient]) -> None:
         self.terms = terms
         self.minimum = _lower_bound(terms)
         self.open = self.too_large = False
-        self.size = 0
+        self.size = self.weight = 0
         for monomial, coefficient in terms.items():
             self.size += sum([atom.size for atom in monomial]) or 1
+            self.weight += sum([atom.weight for atom in monomial]) or 1
             if not -MAX_COEFFICIENT <= coefficient <= MAX_COEFFICIENT:
                 self.too_large = True
             for atom in monomial:
                 if atom.open:
                     self.open = True
-        self.too_large = self.too_large or self.size > MAX_SIZE
+        self.too_large = self.too_large or self.size > MAX_SIZE or self.weight > MAX_WEIGHT
         self.serial = next(_serials)
 
     def __add__(self, other: Number) -> Any:
@@ -149,9 +161,9 @@ class Expr:
         return floor_div(other, self)
 
     def __str__(self) -> str:
-        from onnxlab.shapes.notation import text
+        from onnxlab.shapes.notation import shown
 
-        return text(self)
+        return shown(self)
 
     def __repr__(self) -> str:
         return f"<Expr {self}>"
@@ -198,20 +210,29 @@ def _call(function: str, arguments: tuple[Dim, ...], minimum: int | None) -> Ato
     made.arguments = arguments
     made.open = any(isinstance(argument, Expr) and argument.open for argument in arguments)
     made.size = 1 + sum(map(size, arguments))
+    made.weight = 1 + sum([argument.weight if isinstance(argument, Expr) else 1 for argument in arguments])
     return made
 
 
 def _defined(expr: Expr) -> Atom:
     """The symbol that stands for an expression that grew too large."""
-
+    if expr.weight > MAX_WEIGHT:
+        return _atom((PLACEHOLDER, 0, (expr, _GROWN), expr.minimum), _GROWN, expr.minimum)
     ref = _atoms.get(expr)
     found: Atom | None = ref and ref()
     if found is None:
-        made = Atom(expr, f"expr_{crc32(str(expr).encode()):08x}", expr.minimum)
+        made = Atom(expr, f"expr_{_digest(expr):08x}", expr.minimum)
         made.definition = expr
         made.open = expr.open
+        made.weight = expr.weight
         found = _atoms.keep(expr, made)
     return found
+
+
+def _digest(expr: Expr) -> int:
+    from onnxlab.shapes.notation import text
+
+    return crc32(text(expr).encode("utf-8", "surrogatepass"))
 
 
 def size(dim: Dim) -> int:
@@ -219,22 +240,37 @@ def size(dim: Dim) -> int:
     return dim.size if isinstance(dim, Expr) else 1
 
 
-def symbol_atoms(*dims: Dim) -> Iterator[Atom]:
-    """Every symbol in `dims`, those inside calls and definitions included; one may come more than once."""
+def all_atoms(*dims: Dim, inside: bool = True) -> Iterator[Atom]:
+    """Every atom in `dims`, those in calls and, if they are to be looked `inside`, in definitions; each one once."""
     pending: list[Dim] = list(dims)
-    seen: set[Expr] = set()
+    seen: set[Atom] = set()
     while pending:
         dim = pending.pop()
-        if not isinstance(dim, Expr) or dim in seen:
+        if not isinstance(dim, Expr):
             continue
-        seen.add(dim)
         for atom in itertools.chain.from_iterable(dim.terms):
-            if atom.function:
-                pending.extend(atom.arguments)
-            elif atom.definition is not None:
+            if atom in seen:
+                continue
+            seen.add(atom)
+            yield atom
+            pending.extend(atom.arguments)
+            if inside and atom.definition is not None:
                 pending.append(atom.definition)
-            else:
-                yield atom
+
+
+def symbol_atoms(*dims: Dim) -> Iterator[Atom]:
+    """Every symbol in `dims`, those inside calls and definitions included."""
+    return (atom for atom in all_atoms(*dims) if not atom.function and atom.definition is None)
+
+
+def is_grown(dim: object) -> bool:
+    """Whether a dim, or an element, has a part that stands for an expression of too many parts."""
+    return isinstance(dim, Expr) and dim.open and any(_is_grown(atom) for atom in symbol_atoms(dim))
+
+
+def _is_grown(atom: Atom) -> bool:
+    key = atom.key
+    return type(key) is tuple and key[0] == PLACEHOLDER and type(key[2]) is tuple and key[2][-1] == _GROWN
 
 
 def terms_of(number: Number) -> dict[Monomial, Coefficient]:

@@ -16,9 +16,13 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.shapes.expressions import Dim, Expr, symbol
 from onnxlab.shapes.interning import Interned
+from onnxlab.shapes.notation import shown
 from onnxlab.shapes.values import KnownValue
 
 Shape: TypeAlias = tuple[Dim, ...]
+
+MAX_RANK = 64
+"""NumPy has no arrays of more dims: of a larger rank, nothing is followed."""
 
 _interned = Interned()
 
@@ -251,12 +255,12 @@ VARIES: Expr = symbol("?", key=("varies",))
 
 
 def _brackets(shape: Shape | None) -> str:
-    return "[?]" if shape is None else f"[{','.join(map(str, shape))}]"
+    return "[?]" if shape is None else f"[{','.join(map(shown, shape))}]"
 
 
 def _edge_dim(dim: Dim) -> str:
     """Sums and differences in parentheses, because × binds tighter."""
-    written = str(dim)
+    written = shown(dim)
     return f"({written})" if isinstance(dim, Expr) and (" + " in written or " - " in written) else written
 
 

@@ -2,7 +2,8 @@
 
     2*seq + 1      floor((h + 1)/2)      min(batch, 4)      ceil(seq/64)
 
-`text` writes what `parse` reads. `parse` also reads `//` and `ceil`, the way exporters write a dim_param.
+`text` writes what `parse` reads; `shown`, which is what `str` gives, is the same for people, cut where it is long.
+`parse` also reads `//` and `ceil`, the way exporters write a dim_param.
 """
 
 from __future__ import annotations
@@ -13,9 +14,34 @@ from functools import lru_cache, reduce
 from operator import attrgetter
 
 from onnxlab.shapes.arithmetic import broadcast, ceil_div, floor_div, maximum, minimum
-from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, symbol
+from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, all_atoms, symbol
 
 Name = Callable[[Atom], str]
+
+MAX_SHOWN = 240
+"""Characters of an expression that people are shown; of a name in it, a quarter of that."""
+
+_MAX_BITS = 256
+
+_MAX_READ = 2000
+_MAX_NESTING = 40
+"""Longer texts, and deeper parentheses, are no expression but a name."""
+
+
+def shown(dim: Dim) -> str:
+    """The dim for people, in drawings and messages: its text, of MAX_SHOWN characters at most."""
+    if isinstance(dim, Expr):
+        return clipped(Notation(_short_name).dim(dim), MAX_SHOWN)
+    return str(dim) if dim.bit_length() <= _MAX_BITS else f"a number of {dim.bit_length():,} bits"
+
+
+def clipped(written: str, limit: int) -> str:
+    """A text of `limit` characters at most: what is longer ends with "…"."""
+    return written if len(written) <= limit else written[: limit - 1] + "…"
+
+
+def _short_name(atom: Atom) -> str:
+    return clipped(atom.name, MAX_SHOWN // 4)
 
 
 def text(dim: Dim, name: Name = attrgetter("name")) -> str:
@@ -36,7 +62,16 @@ class Notation:
     def dim(self, dim: Dim) -> str:
         if not isinstance(dim, Expr):
             return str(dim)
-        texts = {monomial: self.monomial(monomial) for monomial in dim.terms}
+        for atom in sorted(all_atoms(dim, inside=False), key=attrgetter("serial")):  # those inside of others first
+            if atom not in self._written:
+                self._written[atom] = self._call(atom) if atom.function else self._name(atom)
+        return self._sum(dim)
+
+    def _sum(self, dim: Dim) -> str:
+        """The same, its atoms being written."""
+        if not isinstance(dim, Expr):
+            return str(dim)
+        texts = {monomial: self._monomial(monomial) for monomial in dim.terms}
         written = ""
         for monomial in sorted(dim.terms, key=lambda m: (-len(m), dim.terms[m] < 0, texts[m])):
             coefficient: Coefficient = dim.terms[monomial]
@@ -46,21 +81,15 @@ class Notation:
             written += f" {sign} {term}" if written else sign + term
         return written
 
-    def monomial(self, monomial: Monomial) -> str:
-        return "*".join(sorted(map(self.atom, monomial)))
+    def _monomial(self, monomial: Monomial) -> str:
+        return "*".join(sorted([self._written[atom] for atom in monomial]))
 
-    def atom(self, atom: Atom) -> str:
-        found = self._written.get(atom)
-        if found is None:
-            found = self._written[atom] = self.call(atom) if atom.function else self._name(atom)
-        return found
-
-    def call(self, atom: Atom) -> str:
+    def _call(self, atom: Atom) -> str:
         if atom.function == "floor":
-            above, below = map(self.dim, atom.arguments)
+            above, below = map(self._sum, atom.arguments)
             return f"floor({_grouped(above)}/{_grouped(below)})"
         numbers = [str(dim) for dim in atom.arguments if isinstance(dim, int)]
-        others = sorted(self.dim(dim) for dim in atom.arguments if not isinstance(dim, int))
+        others = sorted(self._sum(dim) for dim in atom.arguments if not isinstance(dim, int))
         return f"{atom.function}({', '.join(others + numbers)})"
 
 
@@ -88,13 +117,13 @@ def _tokens(source: str) -> tuple[str, ...] | None:
 
 def parse(source: str) -> Dim:
     """The dim that a dim_param means: an expression where the text is one, else the symbol of that name."""
-    tokens = _tokens(source)
+    tokens = _tokens(source) if len(source) <= _MAX_READ else None
     if tokens is None or len(tokens) > 200:
         return symbol(source)
     reader = _Reader(tokens)
     try:
         dim = reader.sum()
-    except (_NotArithmeticError, ZeroDivisionError, RecursionError):
+    except (_NotArithmeticError, ZeroDivisionError):
         return symbol(source)
     return dim if reader.position == len(tokens) and isinstance(dim, Expr) else symbol(source)
 
@@ -109,6 +138,7 @@ class _Reader:
     def __init__(self, tokens: tuple[str, ...]) -> None:
         self.tokens = tokens
         self.position = 0
+        self.nesting = 0
 
     def peek(self) -> str:
         return self.tokens[self.position] if self.position < len(self.tokens) else ""
@@ -121,10 +151,14 @@ class _Reader:
         return token
 
     def sum(self) -> Dim:
+        self.nesting += 1
+        if self.nesting > _MAX_NESTING:
+            raise _NotArithmeticError
         negative = self.peek() == "-" and bool(self.take())
         total = -self.term() if negative else self.term()
         while self.peek() in ("+", "-") and self.peek():
             total = total + self.term() if self.take() == "+" else total - self.term()
+        self.nesting -= 1
         return total
 
     def term(self) -> Dim:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxlab.errors import OnnxlabError
+from onnxlab.errors import OnnxlabError, Severity
 
 
 class FactError(OnnxlabError, ValueError):
@@ -14,6 +14,7 @@ class FactError(OnnxlabError, ValueError):
         code: stable short name, such as "shape-mismatch".
         expected, found: the two sides of the contradiction.
         hint: what would mend it.
+        severity: "warning" where the node may well be right, but no shape of it is followed.
     """
 
     def __init__(
@@ -24,9 +25,11 @@ class FactError(OnnxlabError, ValueError):
         expected: str = "",
         found: str = "",
         hint: str = "",
+        severity: Severity = "error",
     ) -> None:
         super().__init__(message)
         self.code = code
         self.expected = expected
         self.found = found
         self.hint = hint
+        self.severity = severity

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import onnx
 import onnx.checker
@@ -12,9 +13,9 @@ from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.infer import Inference
+from onnxlab.infer import Inference, budget
 from onnxlab.shapes import UNKNOWN, Expr
-from tests.infer.hostile_models import MODELS, nested_functions
+from tests.infer.hostile_models import MODELS, nested_functions, text
 from tests.infer.models import ints, one_node, parsed
 
 SECONDS = 4.0  # of processor time; 2 s on an idle machine
@@ -118,3 +119,110 @@ def test_an_endless_loop_and_loops_in_loops_end() -> None:
         } }}>"""
     graph = parsed(f"agraph (float[4] v, bool c) => (v1) {{ {text} }}")
     assert Inference(graph).fact(graph.resolve_value("v1")).dtype is not None
+
+
+COUNTED: dict[str, list[Any]] = {
+    "Reshape": [(1, [2, 3]), (7, [2**40])],
+    "Expand": [(1, [2, 3]), (7, [2**40])],
+    "ConstantOfShape": [(7, [2**40])],
+    "Unsqueeze": [(1, [2, 3]), (7, [2**63 - 1])],
+    "Tile": [(1, [2, 3]), (7, [2**40])],
+    "Resize": [(1, [2, 3]), None, None, (7, [2**40])],
+    "CenterCropPad": [(1, [2, 3]), (7, [2**40])],
+    "AffineGrid": [(1, [2, 2, 3]), (7, [2**40])],
+    "MaxUnpool": [(1, [1, 1, 2, 2]), (7, [1, 1, 2, 2]), (7, [2**40])],
+    "ReduceSum": [(1, [2, 3]), (7, [2**40])],
+}
+
+
+@pytest.mark.parametrize("op_type", COUNTED)
+def test_lists_of_a_trillion_sizes_or_axes_make_no_dims(op_type: str) -> None:
+    given = [f"x{slot}" if each else "" for slot, each in enumerate(COUNTED[op_type])]
+    inputs = [
+        helper.make_tensor_value_info(name, *each) for name, each in zip(given, COUNTED[op_type], strict=True) if each
+    ]
+    attributes: dict[str, Any] = {"kernel_shape": [2, 2]} if op_type == "MaxUnpool" else {}
+    node = helper.make_node(op_type, given, ["y"], **attributes)
+    model = helper.make_model(
+        helper.make_graph([node], "g", inputs, [onnx.ValueInfoProto(name="y")]),
+        opset_imports=[helper.make_opsetid("", 20)], ir_version=9,
+    )  # fmt: skip
+    inference = Inference(ModelGraph(model))
+    assert (inference.fact(inference._graph.resolve_value("y")).rank or 0) <= 64
+    for strict in (False, True):
+        with contextlib.suppress(onnx.shape_inference.InferenceError):
+            onnxlab.infer_shapes(model, strict_mode=strict, data_prop=True)
+
+
+@pytest.mark.parametrize("pieces", [2**40, 1])
+def test_a_split_into_other_pieces_than_it_has_outputs_is_refused_before_onnx_is_asked(pieces: int) -> None:
+    node = helper.make_node("Split", ["x"], ["a", "y"], num_outputs=pieces)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [6, 3])
+    model = helper.make_model(
+        helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")]),
+        opset_imports=[helper.make_opsetid("", 18)], ir_version=9,
+    )  # fmt: skip
+    inference = Inference(ModelGraph(model))
+    assert [(d.code, d.found) for d in inference.diagnostics] == [("bad-attribute", str(pieces))]
+    with pytest.raises(onnx.shape_inference.InferenceError, match="num_outputs is"):  # onnx's own rule aborts
+        onnxlab.infer_shapes(model, strict_mode=True)
+
+
+def test_more_dims_than_arrays_have_are_unknown_and_reported() -> None:
+    values = {
+        "x": helper.make_tensor_value_info("x", TensorProto.FLOAT, [1] * 65),
+        "u": helper.make_tensor_value_info("u", TensorProto.FLOAT, [1] * 64),
+    }
+    nodes = [
+        helper.make_node("Relu", ["x"], ["y"]),
+        helper.make_node("Unsqueeze", ["u", "axes"], ["v"]),
+        helper.make_node("Relu", ["w"], ["z"]),
+    ]
+    weights = [
+        helper.make_tensor("axes", TensorProto.INT64, [1], [0]),
+        helper.make_tensor("w", TensorProto.FLOAT, [1] * 70, [0.0]),
+    ]
+    graph = ModelGraph(helper.make_model(helper.make_graph(nodes, "g", list(values.values()), [], weights)))
+    inference = Inference(graph)
+    for name in "xyvwz":
+        assert str(inference.fact(graph.resolve_value(name))) == "float32[?]"
+    assert [(d.code, d.severity, d.found) for d in inference.diagnostics] == [
+        ("rank-too-large", "warning", f"{rank} dims") for rank in (65, 65, 70)
+    ]
+
+
+def test_polynomials_of_polynomials_end_as_unknown_sizes() -> None:
+    nodes, last = [], "x"
+    for n in range(12):
+        nodes += [
+            helper.make_node("Shape", [last], [f"s{n}"]),
+            helper.make_node("Mul", [f"s{n}", f"s{n}"], [f"m{n}"]),
+            helper.make_node("Add", [f"m{n}", f"s{n}"], [f"q{n}"]),
+            helper.make_node("ConstantOfShape", [f"q{n}"], [f"c{n}"]),
+        ]
+        last = f"c{n}"
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", "M"])
+    graph = ModelGraph(helper.make_model(helper.make_graph(nodes, "g", [x], [])))
+    inference = Inference(graph)
+    assert {"size-too-complex"} == {d.code for d in inference.diagnostics}
+    first, second = inference.fact(graph.resolve_value("c11")).shape or ()
+    assert isinstance(first, Expr)
+    assert first is not second
+    early = (inference.fact(graph.resolve_value("c2")).shape or ())[0]
+    assert isinstance(early, Expr)
+    assert early.symbols == {"N"}
+
+
+@pytest.mark.parametrize(("what", "amount", "op_type"), [("SECONDS", -1.0, "Exp"), ("PARTS", -10_000, "Log")])
+def test_inference_that_takes_too_much_ends_with_a_diagnostic(
+    monkeypatch: pytest.MonkeyPatch, what: str, amount: float, op_type: str
+) -> None:
+    model = text(f"z = {op_type} (x) w = Unsqueeze (z, none) y = Abs (w)", inputs=f"float[only_in_{op_type}, 3] x")
+    with monkeypatch.context() as patch:
+        patch.setattr(budget, what, amount)
+        graph = ModelGraph(model)
+        inference = Inference(graph)
+        assert [d.code for d in inference.diagnostics] == ["inference-budget"]
+        assert inference.fact(graph.resolve_value("y")) is UNKNOWN
+    graph = ModelGraph(model)
+    assert str(Inference(graph).fact(graph.resolve_value("y"))) == f"float32[1,only_in_{op_type},3]"

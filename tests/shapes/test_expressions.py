@@ -13,9 +13,11 @@ from onnxlab.shapes import (
     ceil_div,
     evaluate,
     exact_div,
+    expressions,
     floor_div,
     maximum,
     minimum,
+    notation,
     parse,
     product,
     symbol,
@@ -176,3 +178,35 @@ def test_an_expression_that_grew_too_large_is_the_same_however_often_it_is_made(
         return sum((symbol(f"large_{i}") * (i + 2) for i in range(80)), start=symbol("start"))
 
     assert total() is total()
+
+
+def test_what_people_are_shown_is_cut_and_what_is_written_is_not() -> None:
+    n, long = symbol("n" * 100), symbol("x" * 10_000)
+    total = sum(symbol(f"{'name' * 5}{number}") for number in range(40))
+    assert len(str(total)) == notation.MAX_SHOWN
+    assert str(total).endswith("…")
+    assert parse(text(total)) is total
+    assert str(long + 1) == "x" * 59 + "… + 1"
+    assert text(n) == "n" * 100
+
+
+def test_calls_within_calls_are_written_and_evaluated_however_deep() -> None:
+    dim = symbol("n")
+    for divisor in range(3000):  # each in the definition of another
+        dim = maximum(floor_div(dim * 3 + divisor, 7), symbol("m") - divisor)
+    assert isinstance(evaluate(dim, {"n": 5, "m": 9}), int | None)
+    assert len(str(dim)) <= notation.MAX_SHOWN
+
+
+def test_polynomials_of_polynomials_become_unknown() -> None:
+    dim = symbol("n")
+    for _ in range(60):
+        dim = dim * dim + dim
+    assert dim.weight <= expressions.MAX_WEIGHT + expressions.MAX_SIZE
+    assert expressions.is_grown(dim)
+    assert evaluate(dim, {"n": 3}) is None
+
+
+@pytest.mark.parametrize("written", ["(" * 90 + "n" + ")" * 90 + " + 1", "n + " + "9" * 5000, "n+" * 2000 + "n"])
+def test_texts_that_nest_too_deep_or_are_too_long_are_names(written: str) -> None:
+    assert parse(written) is symbol(written)
