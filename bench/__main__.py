@@ -18,7 +18,7 @@ import onnxlab
 from bench.comparisons import GROUPS
 from bench.measure import Line, scratch_state, table
 
-TOPICS = ("model", "inference", "execution", "speed", "regions", "widget")
+TOPICS = ("model", "inference", "execution", "speed", "regions", "widget", "attributes")
 
 
 def main() -> int:

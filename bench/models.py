@@ -3,6 +3,7 @@
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
@@ -109,3 +110,47 @@ def _with_external(size: int, location: str) -> onnx.ModelProto:
     graph.input.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 1024]))
     graph.output.append(helper.make_tensor_value_info("y_15", TensorProto.FLOAT, ["batch", columns]))
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+@cache
+def forest(entries: int = 10_000_000, trees: int = 1_000) -> Path:
+    """A file with one TreeEnsembleRegressor, whose eleven attributes have about so many entries together.
+
+    Every tree is a complete binary tree, cut off at its last level, on 64 features; thresholds and weights are random.
+    """
+    path = FOLDER / f"forest_{entries}_{trees}.onnx"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        onnx.save(_forest(trees, round((entries / trees + 7) / 18)), path)
+    return path
+
+
+def _forest(trees: int, leaves: int) -> onnx.ModelProto:
+    """Seven entries for each of 2 · leaves - 1 nodes of a tree, four for each leaf."""
+    rng = np.random.default_rng(17)
+    count, inner = 2 * leaves - 1, leaves - 1
+    number = np.arange(count)
+    is_inner = np.tile(number < inner, trees)
+    left = np.where(number < inner, 2 * number + 1, 0)
+    leaf_ids = number[inner:]
+    attributes = {
+        "nodes_treeids": np.repeat(np.arange(trees), count),
+        "nodes_nodeids": np.tile(number, trees),
+        "nodes_featureids": np.where(is_inner, rng.integers(0, 64, trees * count), 0),
+        "nodes_values": np.where(is_inner, rng.normal(size=trees * count), 0).astype(np.float32),
+        "nodes_modes": np.where(is_inner, "BRANCH_LEQ", "LEAF"),
+        "nodes_truenodeids": np.tile(left, trees),
+        "nodes_falsenodeids": np.tile(np.where(left, left + 1, 0), trees),
+        "target_treeids": np.repeat(np.arange(trees), leaves),
+        "target_nodeids": np.tile(leaf_ids, trees),
+        "target_ids": np.zeros(trees * leaves, np.int64),
+        "target_weights": rng.normal(size=trees * leaves).astype(np.float32),
+    }
+    lists = {name: array.tolist() for name, array in attributes.items()}
+    node = helper.make_node(
+        "TreeEnsembleRegressor", ["x"], ["y"], "forest", domain="ai.onnx.ml", n_targets=1, **lists
+    )  # fmt: skip
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["rows", 64])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["rows", 1])
+    imports = [helper.make_opsetid("ai.onnx.ml", 3), helper.make_opsetid("", 21)]
+    return helper.make_model(helper.make_graph([node], "forest", [x], [y]), opset_imports=imports, ir_version=10)

@@ -165,10 +165,15 @@ def decode(graph: "ModelGraph", note: Note) -> Change:
 
 def pack(head: dict[str, Any], notes: list[Note]) -> bytes:
     """A record: its head and the changes in it."""
+    return b"".join(parts(head, notes))
+
+
+def parts(head: dict[str, Any], notes: list[Note]) -> tuple[bytes, ...]:
+    """What follows each other in a record, which may be large."""
     blobs = [blob for _, _, found in notes for blob in found]
     content = {**head, "changes": [[name, written, [*map(len, found)]] for name, written, found in notes]}
     text = _JSON.encode(content).encode("ascii")
-    return b"".join((len(text).to_bytes(4, "little"), text, *blobs))
+    return len(text).to_bytes(4, "little"), text, *blobs
 
 
 def unpack(record: bytes) -> tuple[dict[str, Any], list[Note]]:

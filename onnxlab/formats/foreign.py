@@ -4,8 +4,8 @@ Protobuf reads them as bytes where everybody expects text, and does not take the
 \xff for what is no UTF-8, which no other string of the model is; whoever types another text in its place has mended it.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from typing import Any
 
 import onnx
@@ -14,7 +14,8 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from onnxlab.formats import storage
-from onnxlab.graph.strings import readable, set_string, set_strings
+from onnxlab.graph import wire
+from onnxlab.graph.strings import readable, set_string, set_strings, varint
 
 Strings = Mapping[str, bytes]
 """{stand-in: the bytes that it stands for}."""
@@ -29,7 +30,7 @@ def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, byte
     Args:
         data: the model as bytes, where they are at hand.
     """
-    if _is_utf8(data if data is not None and len(data) < _LARGE else _without_weights(model)):
+    if _is_utf8(_without_weights(model) if data is None else data if len(data) < _LARGE else _slim(data)):
         return {}
     found: set[str | bytes] = {text for _, _, texts in _strings(model) for text in texts}
     stand_ins: dict[bytes, str] = {}
@@ -93,9 +94,41 @@ def _without_weights(model: onnx.ModelProto) -> bytes:
     return slim.SerializeToString()
 
 
+_GRAPH, _INITIALIZER = wire.tag(onnx.ModelProto, "graph"), wire.tag(onnx.GraphProto, "initializer")
+_VALUES = frozenset(wire.tag(onnx.TensorProto, name) for name in storage.VALUE_FIELDS)
+
+
+def _slim(data: bytes) -> bytes:
+    """The bytes of a model, cut out of them the data of the initializers of its main graph."""
+    try:
+        initializers = partial(_mapped, data, tag=_INITIALIZER, change=partial(_bare, data))
+        return _mapped(data, 0, len(data), _GRAPH, initializers)
+    except ValueError:  # groups, which nobody writes
+        return data
+
+
+def _bare(data: bytes, at: int, end: int) -> bytes:
+    """A tensor without its data."""
+    return b"".join([data[start:stop] for tag, start, _, stop in wire.fields(data, at, end) if tag not in _VALUES])
+
+
+def _mapped(data: bytes, at: int, end: int, tag: int, change: Callable[[int, int], bytes]) -> bytes:
+    """A message with other content in its fields with a tag: what `change` makes of where their content lies."""
+    parts, copied = [], at
+    for found, start, content, stop in wire.fields(data, at, end):
+        if found == tag and stop - start >= storage.SMALLEST:
+            changed = change(content, stop)
+            parts += [data[copied:start], varint(tag), varint(len(changed)), changed]
+            copied = stop
+    return b"".join([*parts, data[copied:end]])
+
+
 @cache
 def _strict() -> Any:
-    """ModelProto as protobuf's syntax "proto3" has it, where a string that is no UTF-8 is an error."""
+    """ModelProto as protobuf's syntax "proto3" has it, where a string that is no UTF-8 is an error.
+
+    No field is repeated: then each message overwrites the one before it, and reading takes neither time nor memory.
+    """
     file = descriptor_pb2.FileDescriptorProto()
     onnx.ModelProto.DESCRIPTOR.file.CopyToProto(file)
     file.name, file.syntax = "strict.proto", "proto3"
@@ -105,6 +138,8 @@ def _strict() -> Any:
         messages += message.nested_type
         for field in message.field:
             field.ClearField("default_value")
+            field.ClearField("options")
+            field.label = field.LABEL_OPTIONAL
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return GetMessageClass(pool.FindMessageTypeByName(onnx.ModelProto.DESCRIPTOR.full_name))

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import JournalWarning
 from onnxlab.formats import change_codec
-from onnxlab.formats.journal_file import SUFFIX, JournalFile, framed, prefix, state_folder
+from onnxlab.formats.journal_file import SUFFIX, JournalFile, digest_of, framed, prefix, state_folder
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class _Holder:
         interactive = hasattr(builtins, "__IPYTHON__") or hasattr(sys, "ps1")
         failed = not interactive and hasattr(sys, "last_value")
         if self.file is not None and self.file.is_own and not failed:
-            last = framed(change_codec.pack({"kind": "ended"}, []))
+            last = framed(*change_codec.parts({"kind": "ended"}, []))
             with contextlib.suppress(OSError):
                 self.file.append(*self.waiting, last)
         self.end(keep=interactive or failed or self.by_hand)
@@ -137,7 +137,7 @@ class Journal:
         head = {"kind": kind if marker else "edit", "label": label, "time": time.time()}
         if origin is not None:
             head["by_hand"] = self._holder.by_hand = True
-        self._write(framed(change_codec.pack(head, [] if marker else list(notes))))
+        self._write(framed(*change_codec.parts(head, [] if marker else list(notes))))
         if not marker:
             self._undoable, self._redoable = (self._undoable + 1 if kind == "edit" else 0), 0
         elif kind == "undo":
@@ -151,7 +151,7 @@ class Journal:
         """Note that the model is about to be saved as `data`: from then on these edits are in the file."""
         if self._active and self._holder.file is not None:
             head = {"kind": "saved", "sha256": hashlib.sha256(data).hexdigest()}
-            self._write(framed(change_codec.pack(head, [])))
+            self._write(framed(*change_codec.parts(head, [])))
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class Journal:
         source = self._source
         assert source is not None
         assert source.path is not None
-        data = source.path.read_bytes()
+        digest = digest_of(source.path)
         state = Stamp.of(source.path.stat())
         if source.disk is None or not source.disk.same_content(state):
             self._give_up(f"{source.path.name} was changed on disk since it was loaded")
@@ -197,7 +197,7 @@ class Journal:
             "mtime_ns": state.modified_ns,
             "inode": state.inode,
             "device": state.device,
-            "sha256": hashlib.sha256(data).hexdigest(),
+            "sha256": digest,
             "pid": os.getpid(),
             "started": time.time(),
         }

@@ -16,6 +16,7 @@ SUFFIX = ".journal"
 UNBORN = ".new"
 """Suffix of one that is not locked yet."""
 _MAGIC = b"onnxlab journal\n"
+_PIECE = 1 << 20
 
 
 def state_folder() -> Path:
@@ -103,9 +104,21 @@ class JournalFile:
                 self.path.unlink(missing_ok=True)
 
 
-def framed(payload: bytes) -> bytes:
-    """A record on disk: length, CRC-32, content."""
-    return len(payload).to_bytes(8, "little") + zlib.crc32(payload).to_bytes(4, "little") + payload
+def framed(*parts: bytes) -> bytes:
+    """A record on disk: length, CRC-32, content, which may come in parts."""
+    check = 0
+    for part in parts:
+        check = zlib.crc32(part, check)
+    return b"".join((sum(map(len, parts)).to_bytes(8, "little"), check.to_bytes(4, "little"), *parts))
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of what is in a file, of which no more than a piece is in memory at a time; raises OSError."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def records(data: bytes) -> list[bytes]:

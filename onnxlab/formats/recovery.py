@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from onnxlab.errors import EditError, JournalWarning, LoadError
 from onnxlab.formats import change_codec, journal_steps
 from onnxlab.formats.journal import FORMAT
-from onnxlab.formats.journal_file import SUFFIX, UNBORN, lock, prefix, state_folder
+from onnxlab.formats.journal_file import SUFFIX, UNBORN, digest_of, lock, prefix, state_folder
 from onnxlab.formats.journal_steps import Contents, Step
 from onnxlab.formats.source import Source, Stamp
 
@@ -225,7 +225,7 @@ def _digest(source: Source) -> str:
     """SHA-256 of the file, "" where it is not any more what was read."""
     assert source.path is not None
     with contextlib.suppress(OSError):
-        data = source.path.read_bytes()
+        found = digest_of(source.path)
         if source.disk is not None and source.disk.same_content(Stamp.of(source.path.stat())):
-            return hashlib.sha256(data).hexdigest()
+            return found
     return ""

@@ -12,6 +12,8 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph import tensors
+from onnxlab.graph.long_lists import LongList, long_list, text, texts
+from onnxlab.graph.strings import varint
 
 _TYPE = onnx.AttributeProto
 _NAMES: dict[int, str] = {
@@ -74,7 +76,8 @@ def kind_of(attribute: onnx.AttributeProto) -> str:
 def decode(attribute: onnx.AttributeProto) -> Any:
     """Return the value: int, float, str (bytes where it is not UTF-8), list of these, read-only array, or proto.
 
-    Dtypes of tensors are those of `onnxlab.dtypes`. A reference to a function's attribute is an `AttributeRef`.
+    A long list is a `LongList`, which reads like one. Dtypes of tensors are those of `onnxlab.dtypes`. A reference to
+    a function's attribute is an `AttributeRef`.
     """
     kind = kind_of(attribute)
     if attribute.ref_attr_name:
@@ -87,21 +90,13 @@ def decode(attribute: onnx.AttributeProto) -> Any:
             return field
         case "string":
             return text(field)
-        case "strings":
-            return [text(item) for item in field]
         case "tensor":
             return tensors.to_array(field)
         case "tensors":
             return [tensors.to_array(item) for item in field]
-    return list(field)
-
-
-def text(data: bytes) -> str | bytes:
-    """Decode a string of the model; bytes that are not UTF-8 stay bytes, so that nothing is lost."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data
+    if (found := long_list(attribute)) is not None:
+        return found
+    return texts(field) if kind == "strings" else list(field)
 
 
 def encode(name: str, value: Any, kind: str | None = None, where: str = "") -> onnx.AttributeProto:
@@ -128,10 +123,47 @@ def encode(name: str, value: Any, kind: str | None = None, where: str = "") -> o
         else:
             setattr(proto, _FIELDS[kind], converted)
         return proto
-    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+    is_list = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, str | bytes) or not is_list:
         raise _refusal(name, value, kind, where)
-    getattr(proto, _FIELDS[kind]).extend(_convert(name, item, singular, where, kind) for item in value)
+    if not _filled(proto, kind, value):
+        getattr(proto, _FIELDS[kind]).extend(_convert(name, item, singular, where, kind) for item in value)
     return proto
+
+
+def _filled(proto: onnx.AttributeProto, kind: str, value: Any) -> bool:
+    """Put in all items of a list at once, where they are all of a type that needs no thought."""
+    field = getattr(proto, _FIELDS[kind])
+    if isinstance(value, LongList):
+        if value.kind == kind:
+            field.MergeFrom(getattr(value.attribute, kind))
+            return True
+        value = value.array
+    if isinstance(value, np.ndarray):
+        if kind == "floats" and value.dtype == np.float32 and value.ndim == 1 and value.size:
+            proto.MergeFromString(_packed(proto, value))  # no bit of a NaN is changed, as Python's floats would
+            return True
+        value = value.tolist() if value.dtype.kind in _KINDS_OF.get(kind, "") else value
+    if not set(map(type, value)) <= _PLAIN.get(kind, frozenset()):
+        return False
+    try:
+        field.extend(value)
+    except (ValueError, OverflowError):
+        del field[:]
+        return False
+    return True
+
+
+_PLAIN: dict[str, frozenset[type]] = {"ints": frozenset((int,)), "floats": frozenset((int, float))}
+_KINDS_OF = {"ints": "iu", "floats": "iuf"}
+"""Kinds of NumPy's dtypes that make such a list."""
+
+
+def _packed(proto: onnx.AttributeProto, array: "np.ndarray[Any, Any]") -> bytes:
+    """The field `floats` as serialised in one piece, which protobuf takes for any list of numbers."""
+    data = np.ascontiguousarray(array, "<f4")
+    number: int = proto.DESCRIPTOR.fields_by_name["floats"].number
+    return b"".join((varint(number << 3 | 2), varint(data.nbytes), data.data))
 
 
 def _convert(name: str, value: Any, kind: str, where: str, outer: str = "") -> Any:

@@ -20,6 +20,7 @@ from onnxlab.graph import changes
 from onnxlab.graph.attributes import decode, encode, kind_of
 from onnxlab.graph.changes import Change
 from onnxlab.graph.index import function_key
+from onnxlab.graph.long_lists import LongList
 from onnxlab.graph.names import scope_path
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.graph.sayings import SAYINGS, value_handle
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from onnxlab.graph.history import Step
     from onnxlab.graph.modelgraph import ModelGraph
 
+
+_KIND = onnx.AttributeProto
 
 
 class Deed(NamedTuple):
@@ -93,15 +96,26 @@ def deed(graph: "ModelGraph", change: Change, said: str = "") -> Deed:
 
 
 def without_copy(graph: "ModelGraph", done: Deed) -> Deed:
-    """A deed that has just been done, with the model's own message in place of the tensor that was copied into it: the
-    history is not to hold the data twice.
+    """A deed that has just been done, with the model's own message in place of the one that was copied into it: the
+    history is not to hold the data of tensors and lists twice.
     """
     change = done.change
-    if not isinstance(change, changes.SetInitializer) or change.tensor is None or change.sparse:
-        return done
-    scope = graph.scopes[change.scope]
-    stored = scope.proto.initializer[scope.places("initializer").positions(change.name)[-1]]
-    return done._replace(change=replace(change, tensor=stored))
+    if isinstance(change, changes.SetInitializer):
+        if change.tensor is None or change.sparse:
+            return done
+        scope = graph.scopes[change.scope]
+        stored = scope.proto.initializer[scope.places("initializer").positions(change.name)[-1]]
+        return done._replace(change=replace(change, tensor=stored))
+    if isinstance(change, changes.SetAttribute) and change.proto is not None and change.proto.type in _BULKY:
+        given = graph.nodes[change.node].proto.attribute
+        places = range(len(given)) if change.position < 0 else (change.position,)
+        stored = next(given[place] for place in places if given[place].name == change.name)
+        return done._replace(change=replace(change, proto=stored))
+    return done
+
+
+_BULKY = frozenset((_KIND.TENSOR, _KIND.FLOATS, _KIND.INTS, _KIND.STRINGS))
+"""Types of attributes that may hold much and have no graph, which edits change where it stands."""
 
 
 def _fits(graph: "ModelGraph", change: Any) -> bool:
@@ -113,8 +127,10 @@ def _fits(graph: "ModelGraph", change: Any) -> bool:
     if attribute_problem(schema, proto):
         return False
     choices = schema.attributes[proto.name].choices
-    given = [proto.s] if proto.type == onnx.AttributeProto.STRING else proto.strings
-    return choices is None or all(item.decode(errors="replace") in choices for item in given)
+    if choices is None:
+        return True
+    given = {proto.s} if proto.type == onnx.AttributeProto.STRING else set(proto.strings)
+    return all(item.decode(errors="replace") in choices for item in given)
 
 
 def _subject(graph: "ModelGraph", change: Change) -> str:
@@ -269,6 +285,8 @@ def _set_attribute(change: changes.SetAttribute, subject: str, _: bool) -> str:
     place = f"{subject}.attributes[{change.name!r}]"
     if not proto.ref_attr_name and kind_of(proto) in _SPELLED:
         value = decode(proto)
+        if isinstance(value, LongList):
+            return f"{place} = {literal(proto)}"
         try:
             if encode(proto.name, value) == encode(proto.name, value, kind_of(proto)) == proto:
                 return f"{place} = {value!r}"

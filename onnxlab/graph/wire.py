@@ -31,6 +31,7 @@ _ATTRIBUTE = tag(onnx.NodeProto, "attribute")
 _G, _GRAPHS = tag(onnx.AttributeProto, "g"), tag(onnx.AttributeProto, "graphs")
 _FIXED = {1: 8, 5: 4}
 """Bytes of a field by its wire type, for those that have always as many."""
+_GROUP = (3, 4)
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
@@ -69,6 +70,26 @@ def find(data: bytes, at: int, end: int, wanted: int) -> int:
         else:
             at = at + _FIXED[kind & 7] if kind & 7 in _FIXED else varint(data, at)[1]
     return at
+
+
+def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+    """(tag, where it begins, where its content does, where that ends) of each field of a message that is well formed.
+
+    Raises:
+        ValueError: it has a group.
+    """
+    while at < end:
+        start = at
+        kind, at = varint(data, at)
+        content = at
+        if kind & 7 == 2:
+            size, content = varint(data, at)
+            at = content + size
+        elif kind & 7 in _GROUP:
+            raise ValueError(f"a group begins or ends at byte {start}")
+        else:
+            at = at + _FIXED[kind & 7] if kind & 7 in _FIXED else varint(data, at)[1]
+        yield kind, start, content, at
 
 
 def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:

@@ -134,6 +134,8 @@ class Catalogue:
         if not function and not node.inputs and proto.op_type == "Constant" and not node.domain:
             return self._identify_constant(frame, node)  # which may be too large to be serialised for nothing
         if not function and not node.bodies:
+            if given is None and node.domain and operators.has_long_list(proto):  # none of ONNX's own has one
+                return self._identify_large(frame, node)
             if given is None or self._annotated:
                 given = signature(proto.SerializeToString(), self._annotated)
             if given.startswith(_CONSTANT) and not node.domain:
@@ -150,6 +152,17 @@ class Catalogue:
         else:
             self.by_node[node.id] = found
         return found
+
+    def _identify_large(self, frame: Frame, node: NodeRecord) -> Operator:
+        """The operator of a node with a long list, which no other node shares: telling them apart takes longer."""
+        attributes, refers = self._attributes(frame, node)
+        made = self._new(node, attributes, b"", 0)
+        made.source = node.proto
+        if refers:
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = made
+        else:
+            self.by_node[node.id] = made
+        return made
 
     def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
         attributes, refers = self._attributes(frame, node)

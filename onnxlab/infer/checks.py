@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from onnxlab import dtypes
+from onnxlab.graph.long_lists import LongList
 from onnxlab.infer.operators import Operator, Problem
 from onnxlab.schemas import FormalParameter, Schema
 from onnxlab.shapes import (
@@ -61,8 +62,9 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
             continue
         plural = spec.type.endswith("s")
         # a list is of one kind, and one of a large forest has millions of items
-        some = value[:1] if plural and isinstance(value, tuple) else (value,)
-        if isinstance(value, tuple) != plural or not all(isinstance(item, kinds) for item in some):
+        is_list = isinstance(value, (tuple, LongList))
+        some = value[:1] if plural and is_list else (value,)
+        if is_list != plural or not all(isinstance(item, kinds) for item in some):
             message = f"its attribute {name!r} is {value!r}"
             hint = f"set {name!r} to a value of type {spec.type}"
             problems.append(Problem("error", "attribute-type", message, spec.type, _kind_of(value), hint))
@@ -71,7 +73,7 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
 
 def _kind_of(value: Any) -> str:
     """The type of an attribute's value, as schemas name it."""
-    if isinstance(value, tuple):
+    if isinstance(value, (tuple, LongList)):
         return f"{_kind_of(value[0])}s" if value else "an empty list"
     return next((name for name, kinds in _KINDS.items() if isinstance(value, kinds)), type(value).__name__)
 

@@ -17,6 +17,7 @@ from onnxlab import ops, schemas
 from onnxlab.errors import Severity
 from onnxlab.graph.attributes import AttributeRef, decode, kind_of
 from onnxlab.graph.index import GRAPH_KINDS
+from onnxlab.graph.long_lists import long_list, outline
 from onnxlab.shapes import Fact
 from onnxlab.shapes.values import MAX_ELEMENTS
 
@@ -81,7 +82,8 @@ class Operator:
         shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
         arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
         faults: what is wrong with its attributes, found at the same time.
-        given: a NodeProto with its operator and attributes, serialised; graphs left out.
+        given: a NodeProto with its operator and attributes, serialised; graphs left out. Empty where a list is long.
+        source: then the node itself; its long lists are cut off where onnx's rules do not look at them.
         memo: outcomes by the facts of the inputs.
     """
 
@@ -100,13 +102,14 @@ class Operator:
     arity: Problem | Literal[False] | None = None
     faults: Sequence[Problem] = ()
     memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
+    source: onnx.NodeProto | None = None
     _proto: onnx.NodeProto | None = None
 
     @property
     def proto(self) -> onnx.NodeProto:
         """A node with these attributes and placeholder names, for onnx's own inference."""
         if self._proto is None:
-            made = onnx.NodeProto.FromString(self.given)
+            made = onnx.NodeProto.FromString(self.given) if self.source is None else _cut(self.source)
             made.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
             made.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
             self._proto = made  # whole at once: another thread may use the operator
@@ -188,6 +191,26 @@ def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> by
     ).SerializeToString()
 
 
+_TREES = ("nodes_", "target_", "class_", "leaf_", "membership_", "tree_roots")
+"""How attributes of the tree ensembles begin of which onnx's rules ask no more than whether they are there."""
+
+
+def has_long_list(node: onnx.NodeProto) -> bool:
+    """Whether a list of its attributes is so long that it is not to be serialised for nothing."""
+    return any(map(long_list, node.attribute))
+
+
+def _cut(node: onnx.NodeProto) -> onnx.NodeProto:
+    """The operator and attributes of a node, long lists of tree ensembles cut off, graphs left out."""
+    is_ensemble = node.op_type.startswith("TreeEnsemble")
+    kept = [each for each in node.attribute if each.type not in GRAPH_KINDS]
+    return onnx.NodeProto(
+        op_type=node.op_type,
+        domain=node.domain,
+        attribute=[outline(each) if is_ensemble and each.name.startswith(_TREES) else each for each in kept],
+    )
+
+
 def _outline(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
     if attribute.type != onnx.AttributeProto.TENSOR or prod(attribute.t.dims) <= MAX_ELEMENTS:
         return attribute
@@ -211,7 +234,7 @@ def make(
         version: of `domain`, 0 where the model does not import it: then the newest schema is taken.
         named: its inputs and its outputs, 0 where one has no name.
         attributes: of the node, references bound.
-        given: the node `described`.
+        given: the node `described`; empty where a list of it is long, and the caller sets `source`.
         function: scope id of the model-local function of this name, else 0.
         bodies: {attribute: Body or list of them} of graph attributes.
     """
@@ -250,7 +273,7 @@ def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mappi
         elif kind == _INT and not attribute.ref_attr_name:  # nine of ten are integers
             values[name] = attribute.i
         elif kind == _INTS and not attribute.ref_attr_name:
-            values[name] = tuple(attribute.ints)
+            values[name] = long_list(attribute) or tuple(attribute.ints)
         elif kind_of(attribute) == "tensor":
             values[name] = attribute.t  # decoded by the rule that wants its elements: it may be large
         else:

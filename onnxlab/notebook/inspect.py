@@ -15,6 +15,7 @@ from onnxlab.graph.attributes import AttributeRef, decode, kind_of
 from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.graph.index import function_key
 from onnxlab.graph.lazy import LazyTensor
+from onnxlab.graph.long_lists import LongList
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.notebook import protocol
@@ -262,6 +263,8 @@ def _decode(attribute: onnx.AttributeProto) -> Any:
 
 
 def _is_long(value: Any) -> bool:
+    if isinstance(value, LongList):
+        return True
     if isinstance(value, list):
         return len(value) > MAX_ITEMS or any(isinstance(item, bytes) for item in value)
     return False

@@ -9,6 +9,7 @@ from onnxlab import dtypes
 from onnxlab.analysis.statistics import Statistics
 from onnxlab.graph.attributes import BodyRef
 from onnxlab.graph.lazy import LazyTensor
+from onnxlab.graph.long_lists import LongList
 from onnxlab.graph.records import ValueRecord
 from onnxlab.notebook import protocol
 from onnxlab.notebook.protocol import JSON
@@ -30,6 +31,8 @@ def on_wire(value: Any) -> Any:
             return value.decode("utf-8", "backslashreplace")
         case np.ndarray() | np.generic():
             return preview(np.asarray(value))
+        case LongList():
+            return [*map(on_wire, value[: 8 * EDGE]), f"… {len(value):,} items"]
         case list() | tuple():
             return [on_wire(item) for item in value[:MAX_ITEMS]]
         case onnx.TensorProto():

@@ -32,6 +32,9 @@ _ROWS = 1 << 18
 """Elements of the matrix of node numbers that is worked on at a time."""
 
 
+_PLACES = {"LEAF": LEAF, **{name: place for place, name in enumerate(MODES)}}
+
+
 @dataclass(frozen=True)
 class Forest:
     """Nodes of all trees, one entry per node.
@@ -153,9 +156,9 @@ def grow(
     targets: int,
 ) -> Forest:
     """A forest from the attributes of versions 1 to 5 of the two older operators; without targets all vote for one."""
-    vote_targets = [0] * len(vote_nodes) if vote_targets is None else vote_targets
+    vote_targets = np.zeros(len(vote_nodes), np.int64) if vote_targets is None else vote_targets  # type: ignore[assignment]
     tree, node = np.asarray(treeids, np.int64), np.asarray(nodeids, np.int64)
-    mode = np.array([LEAF if name == "LEAF" else MODES.index(name) for name in modes], np.int64)
+    mode = _places(modes)
     span = int(node.max(initial=0)) + 1
     keys = tree * span + node
     order = np.argsort(keys, kind="stable")
@@ -186,6 +189,18 @@ def grow(
         votes,
         voted,
     )
+
+
+def _places(modes: Sequence[str]) -> Array:
+    """The place of every node's mode in MODES.
+
+    Raises:
+        ValueError: one is none of them.
+    """
+    try:
+        return np.fromiter(map(_PLACES.__getitem__, modes), np.int64, len(modes))
+    except KeyError as error:
+        raise ValueError(f"the mode of a node is {error}: expected one of {', '.join(_PLACES)}") from None
 
 
 def planted(

@@ -46,24 +46,34 @@ def is_constant(array: Any) -> bool:
 
 _LARGEST = 64  # entries that `remembered` keeps
 
-_remembered: OrderedDict[tuple[Any, ...], tuple[tuple[Any, ...], Any]] = OrderedDict()
+_remembered: OrderedDict[tuple[Any, ...], tuple[list[Any], Any]] = OrderedDict()
 
 
 def remembered(make: Callable[..., T], *attributes: Any) -> T:
     """`make(*attributes)`, kept for the same objects: what a kernel makes of a node's attributes, which never change.
 
-    The last few dozen are kept; equal attributes that are other objects count as others.
+    The last few dozen are kept, as long as those attributes are in use that are large; equal attributes that are other
+    objects count as others.
     """
     key = (make, *(item if item is None or isinstance(item, (int, str)) else id(item) for item in attributes))
     found = _remembered.get(key)
     if found is None:
-        found = attributes, make(*attributes)  # holds the attributes, so that their ids stay theirs
+        held = [_held(item, key) for item in attributes]  # so that their ids stay theirs, or what was made goes
+        found = held, make(*attributes)
         with _lock:
             _remembered[key] = found
             while len(_remembered) > _LARGEST:
                 _remembered.popitem(last=False)
     value: T = found[1]
     return value
+
+
+def _held(item: Any, key: Any) -> Any:
+    """An attribute itself; of one that can be large and knows its users, a reference that drops what was made of it."""
+    try:
+        return weakref.ref(item, lambda dead: _remembered.pop(key, None))
+    except TypeError:  # a list, a tuple or a number
+        return item
 
 
 def prepared(what: Any, make: Callable[..., T], *arrays: Any) -> T:

@@ -149,7 +149,9 @@ def tree_ensemble_classifier(
 
 
 def are_one(ids: Sequence[int]) -> bool:
-    return len(set(ids)) == 1
+    """Whether there is one number and no other."""
+    array = np.asarray(ids)
+    return bool(array.size and (array == array[0]).all())
 
 
 def are_positive(weights: Any) -> bool:

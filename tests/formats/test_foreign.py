@@ -138,6 +138,40 @@ def test_a_proto_and_a_part_of_it_and_a_large_one(monkeypatch: pytest.MonkeyPatc
     assert onnxlab.load(model().SerializeToString()).source.strings == {}
 
 
+@pytest.mark.parametrize("text", ["GOOD", "BAD!"])
+@pytest.mark.parametrize("place", ["name", "doc_string", "key"])
+def test_a_large_one_is_searched_without_its_weights(
+    text: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proto = model()
+    weights = helper.make_tensor("TEXT" if place == "name" else "big", TensorProto.FLOAT, [1000], bytes(4000), raw=True)
+    if place == "doc_string":
+        weights.doc_string = "TEXT"
+    elif place == "key":
+        weights.metadata_props.add(key="TEXT", value="TEXT")
+    proto.graph.initializer.insert(0, weights)
+    data = proto.SerializeToString()
+    bad = data.replace(b"TEXT", text.encode().replace(b"BAD!", b"\xffAD!"))
+    assert bytes(4000) not in foreign._slim(data)
+    assert onnx.ModelProto.FromString(foreign._slim(data)).graph.initializer[0].dims == [1000]
+    monkeypatch.setattr(foreign, "_LARGE", 10)
+    assert (onnxlab.load(bad).source.strings == {}) == (text == "GOOD")
+
+
+def test_each_of_many_strings_is_looked_at_not_the_last_alone() -> None:
+    for place in ("NODE_VALUE", "ADDED", "Neg_GRAPH", "x", "DIM"):
+        assert onnxlab.load(spoilt(place)).source.strings
+
+
+def test_groups_are_searched_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    group = b"\xa3\x06\x08\x01\xa4\x06"  # field 100, which is unknown, begins and ends
+    data = model().SerializeToString() + group
+    assert foreign._slim(data) == data
+    monkeypatch.setattr(foreign, "_LARGE", 10)
+    assert onnxlab.load(data).source.strings == {}
+    assert onnxlab.load(spoilt("h") + group).source.strings
+
+
 def test_text_says_that_it_holds_stand_ins(tmp_path: Path) -> None:
     with pytest.warns(SaveWarning, match=r"a text holds UTF-8 only, so it has '\\\\xff' as shown here"):
         onnxlab.load(spoilt("h")).save(tmp_path / "model.textproto")

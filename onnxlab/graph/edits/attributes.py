@@ -90,8 +90,7 @@ def choice_problem(graph: "ModelGraph", node: NodeRecord, proto: onnx.AttributeP
     spec = schema.attributes.get(proto.name) if schema else None
     if spec is None or not spec.choices or proto.ref_attr_name:
         return ""
-    given = [proto.s] if spec.type == "string" else list(proto.strings)
-    for item in given:
+    for item in (proto.s,) if spec.type == "string" else dict.fromkeys(proto.strings):
         if item.decode(errors="replace") not in spec.choices:
             return (
                 f"attribute {proto.name!r} of {node.op_type} is one of {', '.join(spec.choices)}; "

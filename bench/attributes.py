@@ -1,0 +1,131 @@
+"""A model whose attributes are large: a forest of 1,000 trees, 10 million entries in eleven lists.
+
+`python -m bench.attributes SIDE MODEL` prints seconds of the processor and peak memory of one side, of which each has a
+process of its own: memory that one gave back would be the other's for nothing.
+"""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench import models
+from bench.measure import Figure, Line, Row
+
+REPEATS = 3
+EDITS = 20
+ROWS = 16
+
+Taken = dict[str, float]
+
+
+def rows() -> Iterator[Line]:
+    """All lines of the topic."""
+    path = models.forest()
+    ours, theirs = _least("ours", path), _least("theirs", path)
+    yield Row("load 10 million entries of attributes", ours["load"], theirs["load"], "onnx.load", 1.5)
+    peaks = f"{ours['loaded'] / 1e6:.0f} MB, onnx.load {theirs['loaded'] / 1e6:.0f} MB"
+    yield Figure("peak memory of that ÷ onnx.load's", ours["loaded"] / theirs["loaded"], at_most=1.5, note=peaks)
+    session = "onnxruntime's session and run"
+    yield Row(f"its first run, {ROWS} rows", ours["run"], theirs["run"], session, 2)
+    yield Row("its second run", ours["again"], theirs["again"], "onnxruntime's second run")
+    note = f"of 1.1 million entries; the first takes {ours['first edit']:.2g} s"
+    yield Figure("edit one of its attributes", ours["edit"], "s", at_most=1, note=note)
+    yield Figure("the slowest edit", max(ours["first edit"], ours["slowest edit"]), "s", at_most=1)
+    yield Figure("undo it", ours["undo"], "s", at_most=1)
+    size = path.stat().st_size
+    note = f"{ours['edits'] / 1e6:.0f} MB, file {size / 1e6:.0f} MB"
+    yield Figure(f"memory of {EDITS} edits ÷ the file", ours["edits"] / size, at_most=3, note=note)
+
+
+def _least(side: str, path: Path) -> Taken:
+    """What a side takes at best of some processes."""
+    command = [sys.executable, "-m", "bench.attributes", side, str(path)]
+    found: list[Taken] = [json.loads(subprocess.check_output(command, text=True)) for _ in range(REPEATS)]
+    return {what: min(taken[what] for taken in found) for what in found[0]}
+
+
+def peak() -> int:
+    """The most that this process has had in memory since it was last asked, in bytes."""
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    Path("/proc/self/clear_refs").write_text("5")
+    assert found is not None
+    return int(found[1]) * 1024
+
+
+def taken(action: Callable[[], Any]) -> float:
+    """Seconds of the processor, of all threads."""
+    start = time.process_time()
+    action()
+    return time.process_time() - start
+
+
+def feeds(count: int = ROWS) -> dict[str, Any]:
+    """Rows for the forest."""
+    return {"x": np.random.default_rng(count).normal(size=(count, 64)).astype(np.float32)}
+
+
+def ours(path: Path) -> Taken:
+    """Load, run twice, edit, undo."""
+    import onnxlab
+
+    small = onnxlab.load()
+    small.run(small.sample_inputs())  # imports all that there is
+    peak()
+    before = peak()
+    found, held = {}, []
+    found["load"] = taken(lambda: held.append(onnxlab.load(path)))
+    found["loaded"] = peak() - before
+    model = held[0]
+    found["run"] = taken(lambda: model.run(feeds()))
+    found["again"] = taken(lambda: model.run(feeds(ROWS + 1)))
+    return found | _edited(model)
+
+
+def _edited(model: Any) -> Taken:
+    """Edits of an attribute, each to other values, as a list and as an array."""
+    node, rng = model.nodes["forest"], np.random.default_rng(3)
+    count = next(len(each.floats) for each in node.proto.attribute if each.name == "nodes_values")
+    values = rng.normal(size=(EDITS, count)).astype(np.float32)
+    lists = [row.tolist() if number % 2 else row for number, row in enumerate(values)]
+    peak()
+    before = peak()
+    each = [taken(partial(node.attributes.__setitem__, "nodes_values", given)) for given in lists]
+    memory = peak() - before
+    undone = [taken(model.undo) for _ in range(EDITS)]
+    return {
+        "first edit": each[0], "edit": sorted(each)[EDITS // 2], "slowest edit": max(each[1:]), "edits": memory,
+        "undo": sorted(undone)[EDITS // 2],
+    }  # fmt: skip
+
+
+def theirs(path: Path) -> Taken:
+    """The same of onnx, and of a session of onnxruntime."""
+    import onnx
+    import onnxruntime
+
+    onnx.load(models.many_nodes(50))  # imports all that there is
+    peak()
+    before = peak()
+    found = {"load": taken(partial(onnx.load, path))}
+    found["loaded"] = peak() - before
+    held: list[Any] = []
+
+    def first() -> None:
+        held.append(onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]))
+        held[0].run(None, feeds())
+
+    found["run"] = taken(first)
+    found["again"] = taken(lambda: held[0].run(None, feeds(ROWS + 1)))
+    return found
+
+
+if __name__ == "__main__":
+    print(json.dumps({"ours": ours, "theirs": theirs}[sys.argv[1]](Path(sys.argv[2]))))
