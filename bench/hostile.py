@@ -51,9 +51,10 @@ def rows(
     seconds: float | None = None,
 ) -> Iterator[Line]:
     """A line for each promise, then what the trials were."""
-    server.preload(names)
+    server.preload(names)  # type: ignore[no-untyped-call]
     started = time.monotonic()
-    found: Any = campaign.campaign(trials, seed, names, processes, seconds, _told, _progress())
+    run: Any = campaign.campaign
+    found = run(trials, seed, names, processes, seconds, _told, _progress())
     took = time.monotonic() - started
     for promise, words in PROMISES.items():
         broken = [item for item in found.findings.values() if item.promise == promise]
@@ -85,8 +86,8 @@ def _progress() -> Callable[[Any], None]:
 
 def replay(name: str, seed: int) -> int:
     """Do one trial again in a child; prints its steps and what is found, and leaves its files."""
-    server.preload([name])
-    ((child, outcome),) = server.serve([(name, seed)])
+    server.preload([name])  # type: ignore[no-untyped-call]
+    ((child, outcome),) = server.serve([(name, seed)])  # type: ignore[no-untyped-call]
     folder = campaign.FOLDER / f"replay-{name}-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     campaign.FOLDER.mkdir(parents=True, exist_ok=True)

@@ -16,8 +16,8 @@ from tests.hostile import campaign, server
 from tests.hostile.trial import Broken, Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SEED = 7
-TRIALS = 150
+SEED = 15
+TRIALS = 40
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the fork server needs Linux")
 
@@ -88,7 +88,7 @@ def refused(case):
     ids=lambda item: getattr(item, "__name__", None),
 )
 def test_every_kind_of_fault_is_found(monkeypatch, trial, promise, words):
-    found = outcome(monkeypatch, trial, 1)
+    found = outcome(monkeypatch, trial, 1 if promise == "hang" else None)
     assert found["promise"] == promise, found
     assert words in found.get("signature", ""), found
 
@@ -111,7 +111,8 @@ def test_a_seed_draws_the_same_trial_again(tmp_path):
 
 def test_one_finding_per_signature(tmp_path, monkeypatch):
     monkeypatch.setattr(campaign, "FOLDER", tmp_path / "findings")
-    monkeypatch.setattr(server, "generator", lambda name: SimpleNamespace(trial=lost, WEIGHT=1))
+    for module in (server, campaign):
+        monkeypatch.setattr(module, "generator", lambda name: SimpleNamespace(trial=lost, WEIGHT=1))
     told = []
     found = campaign.campaign(3, 0, ("made",), told=told.append)
     ((signature, finding),) = found.findings.items()
