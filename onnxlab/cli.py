@@ -241,19 +241,22 @@ def _feeds(given: Sequence[str]) -> dict[str, Any]:
     """
     import numpy as np
 
+    from onnxlab.formats.arrays import read_arrays
+
     feeds: dict[str, Any] = {}
     for word in given:
         name, separator, path = word.rpartition("=")
         try:
-            read = np.load(path if separator else word, allow_pickle=False)
-        except (OSError, ValueError) as error:
+            with open(path if separator else word, "rb") as file:
+                read = read_arrays(file, word)
+        except (LoadError, OSError, ValueError) as error:
             raise LoadError(f"cannot read the inputs {word!r}: {error}; give name=array.npy or arrays.npz") from None
         if isinstance(read, np.ndarray):
             if not separator:
                 raise LoadError(f"{word!r} is one array: say which input it is for, as in name={word}")
             feeds[name] = read
         else:
-            feeds.update({key: read[key] for key in read.files})
+            feeds.update(read)
     return feeds
 
 

@@ -53,6 +53,13 @@ class NotComputedError(NameLookupError, KeyError):
     __str__ = OnnxlabError.__str__
 
 
+class MissingKeyError(NameLookupError, KeyError):
+    """A mapping of a model, such as attributes, metadata or opsets, has no such key."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)  # KeyError's own puts the message into quotes
+
+
 class RunError(OnnxlabError):
     """A run failed. `node` is the label of the node that failed, or None."""
 

@@ -253,16 +253,12 @@ class ScopeCompiler:
         if nodes is None:
             nodes = tuple(self.cone(given, outputs))
             if self.compiler.inlines and not keep:
-                flat = Flattened(self, nodes, given)
-                nodes, seen = flat.needed(outputs, given), given.union(outputs)
-                opset = self.scope.opsets.get("", 0)
-                plain = Unblocking(nodes, seen, flat.constant, flat.fact, self.reads, opset)
-                unblocked = plain.nodes()
-                written = Written(flat, Answers(plain.constant), Answers(plain.fact, flat.asked))
-                view = self.again(unblocked, visible, written)
-                if unblocked != nodes:  # arrays were made of constants
-                    view.written = None
-                return view
+                try:
+                    return self._written_out(nodes, given, outputs)
+                except OnnxlabError:
+                    raise
+                except Exception as error:  # of nodes with faults: as they stand, the run says which
+                    warnings.warn(f"calls in {self.where} stay calls: {type(error).__name__}: {error}", stacklevel=2)
         if keep:
             visible |= {name for node in nodes for name in node.outputs if name}
         return PartitionView(
@@ -275,6 +271,18 @@ class ScopeCompiler:
             scope=self,
             keep=keep,
         )
+
+    def _written_out(self, nodes: tuple[NodeView, ...], given: frozenset[str], outputs: Iterable[str]) -> PartitionView:
+        """What providers see where the nodes of functions and of decided branches stand in the place of their calls."""
+        flat = Flattened(self, nodes, given)
+        nodes, seen = flat.needed(outputs, given), given.union(outputs)
+        plain = Unblocking(nodes, seen, flat.constant, flat.fact, self.reads, self.scope.opsets.get("", 0))
+        unblocked = plain.nodes()
+        written = Written(flat, Answers(plain.constant), Answers(plain.fact, flat.asked))
+        view = self.again(unblocked, frozenset(outputs), written)
+        if unblocked != nodes:  # arrays were made of constants
+            view.written = None
+        return view
 
     def again(self, nodes: tuple[NodeView, ...], visible: frozenset[str], written: Written) -> PartitionView:
         """The view of nodes whose calls are written out."""

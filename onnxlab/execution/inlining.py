@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Part, PartitionView
-from onnxlab.graph.snapshot import AttributeRef, Attributes, NodeView, ScopeView
+from onnxlab.graph.snapshot import AttributeRef, Attributes, BodyRef, NodeView, ScopeView
 from onnxlab.shapes import Fact, TensorFact
 
 if TYPE_CHECKING:
@@ -165,14 +165,16 @@ class Flattened:
 
     def _taken_branch(self, node: NodeView) -> ScopeView | None:
         """The branch of an If that is taken, where that is known and its nodes can stand outside."""
-        if node.domain or self._scope.compiler.watched or not set(node.attributes) >= {"then_branch", "else_branch"}:
+        found = [node.attributes.get(name) for name in ("else_branch", "then_branch")]
+        bodies = [body for body in found if isinstance(body, BodyRef)]
+        if node.domain or self._scope.compiler.watched or len(bodies) < 2 or not node.inputs:
             return None
         condition = self.asked[node.inputs[0]] = self.fact(node.inputs[0])
         way = truth(condition)
         if way is None:
             return None
         scopes = self._scope.compiler.snapshot.scopes
-        branch = scopes[node.attributes["then_branch" if way else "else_branch"].scope]
+        branch = scopes[bodies[way].scope]
         if self._taken is None:
             self._taken = set(self._scope.ids)
         made = {name for inner in branch.nodes for name in inner.outputs}

@@ -19,14 +19,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from onnxlab import dtypes
+from onnxlab.errors import OnnxlabError
 from onnxlab.execution.compiled import background
 from onnxlab.execution.compiled.detours import any_failed, around, failure_of
 from onnxlab.execution.compiled.packing import SharedConstants
 from onnxlab.execution.executor import ProgramBody
-from onnxlab.execution.numpy_provider import NumpyProvider
+from onnxlab.execution.numpy_provider import NumpyProvider, check_arity, schema_of
 from onnxlab.execution.program import assemble
 from onnxlab.execution.provider import Part, PartitionView, Step, SubgraphClaim
 from onnxlab.graph.snapshot import NodeView
+from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact, TensorFact
 
 _FAMILIES = (
@@ -167,7 +169,7 @@ class _Claims:
         needed: set[str] = {name for node in background.paced(found) for name in node.inputs}
         chosen = {node.id for node in found}
         for node in background.paced(reversed(view.nodes)):  # what is known is taken only for those that read it
-            if self._makers.get(node.outputs[0]) is node and not needed.isdisjoint(node.outputs):
+            if self._is_maker(node) and not needed.isdisjoint(node.outputs):
                 chosen.add(node.id)
                 needed.update(node.inputs)
         for node in background.paced(view.nodes):
@@ -229,10 +231,14 @@ class _Claims:
         self._made.update(node.outputs)
         return True
 
+    def _is_maker(self, node: NodeView) -> bool:
+        return bool(node.outputs) and self._makers.get(node.outputs[0]) is node
+
     def _is_known(self, node: NodeView) -> bool:
+        if not node.outputs:
+            return False
         if node.op_type in ("Shape", "Size"):
-            fact = view_fact(self, node.inputs[0])
-            return fact is not None
+            return bool(node.inputs) and view_fact(self, node.inputs[0]) is not None
         if node.op_type == "Cast" and node.attributes.get("to") == dtypes.STRING:
             return False
         return node.op_type in _KNOWN and all(self.known(name) for name in node.inputs if name)
@@ -249,8 +255,8 @@ class _Claims:
         before = self._judged.get(node)
         if before is None or not all(ask(self, name) is answer for (ask, name), answer in before[0].items()):
             asking = _Asking(self)
-            reason = rule.accept(node, asking) or _unknown_integers(node, asking, rule.reads)
-            before = self._judged[node] = asking.answers, reason
+            schema = schema_of(node, self._view.scope)
+            before = self._judged[node] = asking.answers, _judgement(rule, node, schema, asking)
         return before[1]
 
 
@@ -274,6 +280,18 @@ class _Asking:
     read = partialmethod(_ask, _Claims.read)
     known = partialmethod(_ask, _Claims.known)
     made = partialmethod(_ask, _Claims.made)
+
+
+def _judgement(rule: Any, node: NodeView, schema: Schema | None, claims: _Asking) -> str:
+    """Why a node is not taken, "" where it is. One that its rule fails on, as on inputs that are missing, is not."""
+    try:
+        if schema is not None:
+            check_arity(node, schema, node.attributes)
+        return rule.accept(node, claims) or _unknown_integers(node, claims, rule.reads)
+    except OnnxlabError as error:
+        return str(error)
+    except Exception as error:  # of a node with faults: NumPy, which gets it, tells which
+        return f"its rule cannot judge it ({type(error).__name__}: {error})"
 
 
 def _unknown_integers(node: NodeView, claims: _Asking, reads: Collection[int]) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from onnxlab import schemas
-from onnxlab.errors import RunError, UnsupportedOperatorError
+from onnxlab.errors import OnnxlabError, RunError, UnsupportedOperatorError
 from onnxlab.execution import diagnosis, functions, gradient, reuse, sizes
 from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.compiler import Compiler, ScopeCompiler
@@ -64,7 +64,7 @@ class NumpyProvider:
     def _runnable(self, node: NodeView, scope: ScopeCompiler) -> bool:
         if (node.domain, node.op_type, node.overload) in scope.compiler.snapshot.functions:
             return True
-        schema = _schema(node, scope)
+        schema = schema_of(node, scope)
         if _kernel(node, schema, scope) or _is_gradient(node):
             return True
         return schema is not None and schema.has_function
@@ -75,7 +75,8 @@ def operator(node: NodeView) -> str:
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 
-def _schema(node: NodeView, scope: ScopeCompiler) -> Schema | None:
+def schema_of(node: NodeView, scope: ScopeCompiler) -> Schema | None:
+    """The operator's schema in the version that the node's graph imports."""
     version = scope.scope.opsets.get(node.domain, 1)
     return schemas.find(node.domain, node.op_type, version)
 
@@ -90,6 +91,19 @@ def _step(node: NodeView, scope: ScopeCompiler) -> Step:
     kept = scope.compiler.steps.get(node)
     if kept is not None:
         return kept
+    try:
+        return _made_step(node, scope)
+    except OnnxlabError:
+        raise
+    except Exception as error:  # of a node with faults
+        reason = f"{type(error).__name__}: {error}"
+        raise RunError(
+            f"{node.label} ({operator(node)}) cannot be prepared to run ({reason}); model.check() says what it lacks",
+            node.label,
+        ) from error
+
+
+def _made_step(node: NodeView, scope: ScopeCompiler) -> Step:
     if _is_gradient(node):
         return gradient.gradient_step(
             node, scope, lambda part: _step(part, scope), lambda part: _attributes(part, scope)
@@ -98,10 +112,10 @@ def _step(node: NodeView, scope: ScopeCompiler) -> Step:
     body = scope.compiler.function(node, given)
     if body is not None:
         return _function_step(node, scope, body)
-    schema = _schema(node, scope)
+    schema = schema_of(node, scope)
     kernel = _kernel(node, schema, scope)
     if schema is not None:
-        _check_arity(node, schema, given)
+        check_arity(node, schema, given)
     if kernel is not None:
         step = _kernel_step(node, scope, kernel, schema, given)
         if not node.attributes.bodies and not scope.bindings:
@@ -118,7 +132,7 @@ def _is_gradient(node: NodeView) -> bool:
 
 def _attributes(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
     """The attributes of a node, defaults filled in."""
-    return _keywords(_schema(node, scope), _given(node, scope))
+    return _keywords(schema_of(node, scope), _given(node, scope))
 
 
 def _given(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
@@ -161,7 +175,7 @@ def _defaults(schema: Schema) -> tuple[tuple[str, Any], ...]:
     return _defaults_of(schema.domain, schema.op_type, schema.since_version, id(schema))
 
 
-def _check_arity(node: NodeView, schema: Schema, given: Mapping[str, Any]) -> None:
+def check_arity(node: NodeView, schema: Schema, given: Mapping[str, Any]) -> None:
     """Raise RunError where a required attribute or input is absent."""
     what = f"{node.label} ({operator(node)})"
     for name, attribute in schema.attributes.items():

@@ -27,6 +27,8 @@ from onnxlab.shapes import Fact, TensorFact
 _EMBEDDED = 1 << 30
 """Bytes of constants that a part's model holds; larger ones are inputs, since a message ends at 2 GiB."""
 
+_IR_VERSION = 10
+
 _PLAIN = frozenset(
     (dtypes.FLOAT, dtypes.DOUBLE, dtypes.FLOAT16, dtypes.BOOL, dtypes.STRING, dtypes.INT8, dtypes.INT16, dtypes.INT32,
      dtypes.INT64, dtypes.UINT8, dtypes.UINT16, dtypes.UINT32, dtypes.UINT64)
@@ -100,6 +102,8 @@ class OnnxRuntimeProvider:
             return "a value has a type that is unknown or that onnxruntime's Python interface does not take"
         if any(isinstance(value, AttributeRef) for value in node.attributes.values()):
             return "it refers to an attribute of a function"
+        if reason := _fault(node, view):
+            return reason
         types = tuple(_elem_type(name, view) for name in node.inputs)
         key = (node.domain, node.op_type, node.since_version, view.opsets.get(node.domain), types)
         with _lock:
@@ -144,6 +148,18 @@ def _onnxruntime() -> Any:
     return onnxruntime
 
 
+def _fault(node: NodeView, view: PartitionView) -> str:
+    """What onnx's checker finds wrong with a node, "" for nothing: onnxruntime does not survive every such node."""
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = _IR_VERSION
+    context.opset_imports = {node.domain: 1, **view.opsets}
+    try:
+        onnx.checker.check_node(_node_proto(node), context)
+    except onnx.checker.ValidationError as error:
+        return f"onnx's checker refuses it: {_first_line(error)}"
+    return ""
+
+
 def _elem_type(name: str, view: PartitionView) -> int:
     if not name:
         return dtypes.UNDEFINED
@@ -175,7 +191,7 @@ def _model(
     for name in outputs:
         graph.output.add(name=name).type.CopyFrom(type_of_fact(_typed(view.fact(name))))
     graph.initializer.extend(tensors.from_array(array, name) for name, array in constants.items())
-    model = onnx.ModelProto(ir_version=10, graph=graph)
+    model = onnx.ModelProto(ir_version=_IR_VERSION, graph=graph)
     for domain, version in view.opsets.items():
         model.opset_import.add(domain=domain, version=version)
     return model
@@ -186,8 +202,11 @@ def _typed(fact: Fact) -> Fact:
 
 
 def _node_proto(node: NodeView) -> onnx.NodeProto:
+    inputs = list(node.inputs)
+    while inputs and not inputs[-1]:  # absent all the same: on one that is named "", some of its fusions crash
+        inputs.pop()
     proto = onnx.NodeProto(
-        op_type=node.op_type, domain=node.domain, name=f"node_{node.id}", input=node.inputs, output=node.outputs
+        op_type=node.op_type, domain=node.domain, name=f"node_{node.id}", input=inputs, output=node.outputs
     )
     proto.attribute.extend(node.attributes.proto(name) for name in node.attributes)
     return proto

@@ -8,9 +8,11 @@ that no path through others separates are then joined.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from onnxlab.errors import OnnxlabError
 from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Part, PartitionView, Provider, SubgraphClaim
 from onnxlab.graph.snapshot import NodeView
@@ -97,7 +99,7 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
     refusals: list[Refusal] = []
     for order, provider in enumerate(providers[:-1]):
         view.refusals.clear()
-        for claim in provider.get_capability(view):
+        for claim in _claims(provider, view):
             graph.assign(order, claim, view)
         free = set(graph.free())
         refusals += [
@@ -109,6 +111,19 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
     groups = [(providers[order].name, [view.nodes[index] for index in members]) for order, members in graph.groups()]
     parts = _parts(view, groups)
     return Partition(parts, tuple(_crossings(view, parts)), tuple(refusals))
+
+
+def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
+    """What a provider claims: nothing where it fails, which then is the reason why it has none of the nodes."""
+    try:
+        return list(provider.get_capability(view))
+    except OnnxlabError:
+        raise
+    except Exception as error:
+        reason = f"{provider.name} failed when it was asked for its nodes ({type(error).__name__}: {error})"
+        warnings.warn(f"{reason}; they go to the providers after it", stacklevel=2)
+        view.refusals.update((node.id, reason) for node in paced(view.nodes))
+        return ()
 
 
 class _Graph:

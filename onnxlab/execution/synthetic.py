@@ -144,7 +144,7 @@ def zeros(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]
 def free_shape(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """[-1, 1, 1, …]: a shape that any tensor can be given."""
     array = np.ones(shape, dtype)
-    array.reshape(-1)[:1] = -1
+    array.reshape(-1)[:1] = -1 if dtype.kind == "i" else 1
     return array
 
 
@@ -209,7 +209,8 @@ class Uses:
             dims: Sequence[Dim] = shape
         else:
             axis = node.attributes.get("axis", 0)
-            dims = shape[axis : axis + 1 or None] if -len(shape) <= axis < len(shape) else ()
+            known_axis = isinstance(axis, int) and -len(shape) <= axis < len(shape)
+            dims = shape[axis : axis + 1 or None] if known_axis else ()
         known = [dim for dim in dims if isinstance(dim, int)]
         return min(known) if known else None
 

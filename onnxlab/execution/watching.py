@@ -56,7 +56,8 @@ def find(graph: ModelGraph, snapshot: Snapshot, path: str) -> Watched:
     """The value that a path means.
 
     Raises:
-        NameLookupError: there is none, or it is in a function, which runs anew for every call.
+        NameLookupError: there is none, or it is in a function, which runs anew for every call, or in a graph of
+            training.
     """
     value = graph.resolve_value(path)
     record = graph.values[value]
@@ -67,6 +68,9 @@ def find(graph: ModelGraph, snapshot: Snapshot, path: str) -> Watched:
             raise NameLookupError(
                 f"{path!r} is inside of function {inner.name}, whose values have no place of their own"
             )
+        if not inner.owner:
+            where = f"{inner.attribute}, a graph of training"
+            raise NameLookupError(f"{path!r} is inside of {where}: no run of the model runs it")
         owner = graph.nodes[inner.owner]
         once = once and owner.op_type == "If"
         inner = graph.scopes[owner.scope]

@@ -8,6 +8,7 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
+from onnxlab.graph.strings import text
 
 
 def declare(name: str, dtype: Any = None, shape: Sequence[int | str | None] | None = None) -> onnx.ValueInfoProto:
@@ -16,7 +17,7 @@ def declare(name: str, dtype: Any = None, shape: Sequence[int | str | None] | No
     Raises:
         EditError: dtype or shape mean nothing.
     """
-    info = onnx.ValueInfoProto(name=name)
+    info = onnx.ValueInfoProto(name=text(name))
     if dtype is not None:
         info.type.tensor_type.elem_type = elem_type_of(dtype)
         if shape is not None:
@@ -65,7 +66,7 @@ def fill_dim(entry: onnx.TensorShapeProto.Dimension, dim: Any, axis: int, name: 
     entry.ClearField("dim_value")
     entry.ClearField("dim_param")
     if isinstance(dim, str) and dim:
-        entry.dim_param = dim
+        entry.dim_param = text(dim)
     elif isinstance(dim, int | np.integer) and not isinstance(dim, bool) and 0 <= dim < 2**63:
         entry.dim_value = int(dim)
     elif dim is not None:

@@ -4,12 +4,12 @@ A handle stays valid over edits, undo and redo for as long as its node exists; t
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import onnx
 
 from onnxlab import schemas
-from onnxlab.errors import EditError, NameLookupError
+from onnxlab.errors import EditError, NameLookupError, OnnxlabError
 from onnxlab.graph import edits
 from onnxlab.graph.edits.metadata import description
 from onnxlab.graph.node_attributes import Attributes
@@ -40,6 +40,17 @@ class _Handle:
 
     def __hash__(self) -> int:
         return hash((id(self._graph), self.id))
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self  # it says where something is, as a path does
+
+    def __reduce__(self) -> Any:
+        raise OnnxlabError(
+            f"a {type(self).__name__} cannot be pickled: it is a place in its model; pickle the Model, or its `proto`"
+        )
 
 
 class Node(_Handle):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import onnx
 
+from onnxlab.errors import MissingKeyError
 from onnxlab.graph import edits
 from onnxlab.graph.attributes import BodyRef, decode
 from onnxlab.graph.index import GRAPH_KINDS
@@ -33,7 +34,8 @@ class Attributes(MutableMapping[str, Any]):
         spec = self._schemas().get(name)
         if spec is None or spec.default is None:
             known = ", ".join([*self, *(other for other in self._schemas() if other not in set(self))]) or "none"
-            raise KeyError(f"{self._node.label} sets no attribute {name!r} and it has no default; known: {known}")
+            where = self._node.label
+            raise MissingKeyError(f"{where} sets no attribute {name!r} and it has no default; known: {known}")
         return spec.default
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -41,7 +43,7 @@ class Attributes(MutableMapping[str, Any]):
 
     def __delitem__(self, name: str) -> None:
         if name not in set(self):
-            raise KeyError(f"{self._node.label} does not set {name!r}")
+            raise MissingKeyError(f"{self._node.label} does not set {name!r}")
         edits.clear_attribute(self._node._graph, self._node._record, name)
 
     def __iter__(self) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, MissingKeyError
 from onnxlab.graph.edits import metadata
 from onnxlab.graph.records import Scope, ValueRecord
 from onnxlab.graph.renaming import canonical
@@ -30,15 +30,20 @@ class Metadata(MutableMapping[str, str]):
         return {} if proto is None else {entry.key: entry.value for entry in proto.metadata_props}
 
     def __getitem__(self, key: str) -> str:
-        return self._entries()[key]
+        return self._found(key)
 
     def __setitem__(self, key: str, text: str) -> None:
         metadata.set_metadata(self._graph, self._bearer(), {key: text})
 
     def __delitem__(self, key: str) -> None:
-        if key not in self._entries():
-            raise KeyError(key)
+        self._found(key)
         metadata.set_metadata(self._graph, self._bearer(), {key: None})
+
+    def _found(self, key: str) -> str:
+        entries = self._entries()
+        if key not in entries:
+            raise MissingKeyError(f"there is no metadata {key!r}; there is {', '.join(map(repr, entries)) or 'none'}")
+        return entries[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries())
@@ -71,14 +76,16 @@ class Opsets(MutableMapping[str, int]):
         return {canonical(entry.domain): entry.version for entry in proto.opset_import}
 
     def __getitem__(self, domain: str) -> int:
-        return self._imports()[canonical(domain)]
+        found = self._imports()
+        if canonical(domain) not in found:
+            raise MissingKeyError(f"no opset of domain {domain!r} is imported; there are {', '.join(map(repr, found))}")
+        return found[canonical(domain)]
 
     def __setitem__(self, domain: str, version: int) -> None:
         metadata.set_opset(self._graph, domain, version, self._function)
 
     def __delitem__(self, domain: str) -> None:
-        if canonical(domain) not in self._imports():
-            raise KeyError(domain)
+        _ = self[domain]
         metadata.set_opset(self._graph, domain, None, self._function)
 
     def __iter__(self) -> Iterator[str]:

@@ -6,6 +6,8 @@ On the wire they are fine, so that is how they are put back.
 from collections.abc import Iterable
 from typing import Any
 
+from onnxlab.errors import EditError
+
 Name = str | bytes
 
 
@@ -33,6 +35,22 @@ def set_string(proto: Any, field: str, name: Name) -> None:
         setattr(proto, field, name)
     else:
         proto.MergeFromString(_field(proto, field, name))
+
+
+def text(given: str) -> str:
+    """A string itself. Raises EditError where it cannot be written to a file: where it has half of a surrogate pair."""
+    try:
+        given.encode()
+    except UnicodeEncodeError as error:
+        raise unwritable(error) from None
+    return given
+
+
+def unwritable(error: UnicodeEncodeError) -> EditError:
+    """What to say of a string that cannot be written to a file."""
+    shown = ascii(error.object if len(error.object) <= 60 else error.object[:57] + "...")
+    half = ascii(error.object[error.start])
+    return EditError(f"{shown} is no text: {half} is half of a surrogate pair and no character; leave it out")
 
 
 def readable(name: Name) -> str:

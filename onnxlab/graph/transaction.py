@@ -13,6 +13,7 @@ from onnxlab.graph.commits import OUTSIDE, Touch, Touched
 from onnxlab.graph.ir_versions import raise_for_initializers
 from onnxlab.graph.script import Deed, deed, without_copy
 from onnxlab.graph.sorting import restore_order
+from onnxlab.graph.strings import unwritable
 from onnxlab.graph.sweeping import drop_ghosts
 from onnxlab.graph.uninterrupted import UNINTERRUPTED
 
@@ -81,6 +82,8 @@ class Transaction:
             active.inverses.append(inverse)
             active._notes.append(note)
             active._deeds.append(without_copy(graph, done))
+        except UnicodeEncodeError as error:
+            raise unwritable(error) from None
         finally:
             UNINTERRUPTED.release()
         return inverse

@@ -17,6 +17,7 @@ import onnx
 import onnx.shape_inference
 
 from onnxlab import schemas
+from onnxlab.errors import LoadError
 from onnxlab.graph.glance import Glance
 from onnxlab.infer import native
 from onnxlab.infer.engine import Inference
@@ -25,6 +26,9 @@ from onnxlab.infer.refusals import refuse, refuse_cycles
 from onnxlab.infer.types import type_of_fact
 from onnxlab.infer.writer import Writer
 from onnxlab.shapes import Expr, text
+
+LARGEST = (1 << 31) - 1
+"""Bytes of the largest message that protobuf serializes."""
 
 LARGE = 1 << 20
 """Bytes of a message from which on it is let go at once: to take a small graph apart is a tenth of the work on it."""
@@ -43,6 +47,7 @@ def infer_shapes(
 
     Raises:
         TypeError: `model` is neither.
+        LoadError: it has 2 GiB or more.
         onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type; or it does not
             import the domain of an operator.
         onnx.checker.ValidationError: a function of the model calls itself.
@@ -54,6 +59,11 @@ def infer_shapes(
         )
     if not isinstance(model, (onnx.ModelProto, bytes)):
         raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
+    if not isinstance(model, bytes) and model.ByteSize() > LARGEST:
+        raise LoadError(
+            "infer_shapes takes a model below 2 GiB, which is what protobuf can serialize; keep its weights in "
+            "external data, or ask onnxlab.load(model).fact(name), which needs no copy"
+        )
     data = model if isinstance(model, bytes) else model.SerializeToString()
     copy = onnx.ModelProto()
     copy.ParseFromString(data)

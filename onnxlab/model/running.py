@@ -16,12 +16,12 @@ from onnxlab.execution.runner import Runner
 from onnxlab.graph.editing import Editing
 from onnxlab.graph.handles import Node
 from onnxlab.limits import Limits
-from onnxlab.model.saving import Saving
+from onnxlab.model.copying import Copying
 
 Array = np.ndarray[Any, Any]
 
 
-class Running(Editing, Saving):
+class Running(Editing, Copying):
     """What a Model can be asked to compute.
 
     Attributes:

@@ -6,6 +6,7 @@ that METHODS does not list.
 """
 
 import base64
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -180,6 +181,8 @@ def parse(content: object) -> Request:
         raise ProtocolError("unknown_method", f"no method {_shown(method)}; there are {known}", request=number)
     if not isinstance(params, dict):
         raise ProtocolError("malformed", f"{method}: params is an object, got {_shown(params)}", request=number)
+    if fault := _fault(params):
+        raise ProtocolError("malformed", f"{method}: {fault}", request=number)
     spec = METHODS[method]
     if unknown := [str(name) for name in params if name not in spec]:
         takes = ", ".join(spec) or "none"
@@ -193,8 +196,24 @@ def parse(content: object) -> Request:
     return Request(number, method, {name: params.get(name) for name in spec})
 
 
+def _fault(params: JSON) -> str:
+    """Why parameters are none that a page can mean, whatever the method; "" where nothing is wrong with all of them."""
+    try:
+        json.dumps(params, ensure_ascii=False).encode()
+    except RecursionError:
+        return "its parameters are nested too deeply"
+    except UnicodeEncodeError:
+        return "a text in its parameters has half of a surrogate pair, which is no character"
+    except (TypeError, ValueError) as error:
+        return f"its parameters are no JSON: {error}"
+    return ""
+
+
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = ascii(value)
+    except RecursionError:
+        text = f"a {type(value).__name__} that is nested too deeply"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

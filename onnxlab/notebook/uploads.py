@@ -10,7 +10,8 @@ import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, LoadError
+from onnxlab.formats.arrays import read_arrays
 from onnxlab.graph import tensors
 from onnxlab.notebook.protocol import ProtocolError
 
@@ -34,18 +35,20 @@ class Upload:
         try:
             if self.name.endswith(".pb"):
                 return tensors.to_array(onnx.TensorProto.FromString(bytes(self.data)))
-            found = np.load(io.BytesIO(self.data), allow_pickle=False)
-        except (ValueError, EOFError, OSError, DecodeError) as error:
+            found = read_arrays(io.BytesIO(self.data), self.name, MOST)
+        except LoadError as error:
+            raise EditError(f"{error}; choose a .npy or .pb file") from None
+        except (ValueError, OSError, DecodeError, MemoryError) as error:
             raise EditError(
                 f"{self.name} holds no tensor that can be read: {error}; choose a .npy or .pb file"
             ) from None
         if isinstance(found, np.ndarray):
             return found
-        if name in found.files:
-            return np.asarray(found[name])
-        if len(found.files) != 1:
-            raise EditError(f"{self.name} holds {len(found.files)} arrays, one is needed; choose a .npy file")
-        return np.asarray(found[found.files[0]])
+        if name in found:
+            return found[name]
+        if len(found) != 1:
+            raise EditError(f"{self.name} holds {len(found)} arrays, one is needed; choose a .npy file")
+        return next(iter(found.values()))
 
 
 class Uploads:
@@ -66,7 +69,7 @@ class Uploads:
             raise ProtocolError("malformed", f"upload: {there} bytes of {name!r} are there, got a piece at {offset}")
         try:
             piece = base64.b64decode(data, validate=True)
-        except binascii.Error as error:
+        except (binascii.Error, ValueError) as error:
             raise ProtocolError("malformed", f"upload: the piece of {name!r} is no base64: {error}") from None
         while self._size() + len(piece) > MOST and (oldest := next((key for key in self._files if key != file), None)):
             del self._files[oldest]

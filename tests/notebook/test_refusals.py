@@ -88,3 +88,27 @@ def test_what_is_too_large_is_refused() -> None:
         assert sent[-1]["error"]["code"] == "malformed", method
         assert len(sent[-1]["error"]["message"]) < 300
     assert model.version == 0
+
+
+def test_what_cannot_be_meant_is_refused_with_one_reply() -> None:
+    model = onnxlab.load(small())
+    sent: list[dict[str, Any]] = []
+    session = Session(model, lambda content, buffers: sent.append(content))
+    node, deep = model.nodes["relu"].id, []
+    for _ in range(5000):
+        deep = [deep]
+    connect = {"gesture": "connect", "subject": [node], "given": {"slot": 2**31 - 1, "value": 0}, "version": None}
+    for number, params, method, code in (
+        (1, {"node": deep}, "inspect", "malformed"),
+        (2, {"node": node, "name": "half \ud800 of a pair"}, "rename_node", "malformed"),
+        (3, connect, "edit", "refused"),
+        (4, {**connect, "given": {"slot": 2**31 - 1, "value": model.value("x").id}}, "edit", "refused"),
+        (5, {"file": "f", "name": "f.npy", "offset": 0, "data": "½"}, "upload", "malformed"),
+        (6, {"gesture": "set_opset", "subject": [], "given": {"domain": "nope", "version": 0}}, "edit", "gone"),
+    ):
+        session.receive({"id": number, "method": method, "params": params})
+        assert (sent[-1]["id"], sent[-1]["error"]["code"]) == (number, code), sent[-1]
+    session.receive({"id": deep, "method": "inspect", "params": {}})
+    assert sent[-1]["error"]["code"] == "malformed"
+    assert model.version == 0
+    session.close()

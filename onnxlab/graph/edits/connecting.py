@@ -12,6 +12,9 @@ from onnxlab.graph.topology import reachable
 if TYPE_CHECKING:
     from onnxlab.graph.modelgraph import ModelGraph
 
+MOST_SLOTS = 1 << 16
+"""Inputs that a node may get here: a slot far behind the last one makes a list of empty names up to it."""
+
 Refusal = Callable[[ValueRecord, NodeRecord, int], "str | None"]
 """(value, node, slot) -> why the types forbid the wire, or None."""
 
@@ -94,7 +97,5 @@ def slot_problem(graph: "ModelGraph", node: NodeRecord, slot: int) -> str | None
         most: int = len(graph.scopes[function].inputs)
     else:
         schema = graph.schema(node)
-        if schema is None:
-            return None
-        most = schema.max_input
+        most = MOST_SLOTS if schema is None else min(schema.max_input, MOST_SLOTS)
     return f"{label} ({node.op_type}) takes at most {most} inputs; there is no slot {slot}" if slot >= most else None

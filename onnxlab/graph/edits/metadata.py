@@ -12,6 +12,7 @@ from onnxlab.graph.index import function_key
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.renaming import canonical
 from onnxlab.graph.sayings import imports_handle
+from onnxlab.graph.strings import text as text_of
 from onnxlab.graph.validation import node_problems
 
 if TYPE_CHECKING:
@@ -83,10 +84,10 @@ def _with(
         elif (text := entries[entry.key]) is not None:
             copy = onnx.StringStringEntryProto()
             copy.CopyFrom(entry)
-            copy.value = text
+            copy.value = text_of(text)
             changed.append(copy)
     added = [
-        onnx.StringStringEntryProto(key=key, value=text)
+        onnx.StringStringEntryProto(key=text_of(key), value=text_of(text))
         for key, text in entries.items()
         if text is not None and key not in known
     ]

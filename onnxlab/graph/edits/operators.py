@@ -14,6 +14,7 @@ from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index import function_key
 from onnxlab.graph.names import suggestion
 from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.graph.strings import text
 from onnxlab.graph.validation import attribute_problem
 
 if TYPE_CHECKING:
@@ -107,9 +108,9 @@ def make_node(graph: "ModelGraph", op_type: str, domain: str = "", **attributes:
     Raises:
         EditError: an attribute does not fit the operator.
     """
-    proto = onnx.NodeProto(op_type=op_type)
+    proto = onnx.NodeProto(op_type=text(op_type))
     if domain:
-        proto.domain = domain
+        proto.domain = text(domain)
     version = graph.opset_version(domain)
     schema = None if version is None else schemas.find(domain, op_type, version)
     for name, value in attributes.items():

@@ -7,7 +7,7 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.changes import InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInputs, SetOutputs
-from onnxlab.graph.edits.connecting import reading
+from onnxlab.graph.edits.connecting import MOST_SLOTS, reading
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import add_node
 from onnxlab.graph.names import suggestion
@@ -25,6 +25,8 @@ def set_input(graph: "ModelGraph", node: NodeRecord, slot: int, name: str, origi
     """
     if slot < 0:
         raise EditError(f"input slots are counted from 0; {graph.label(node)} has no slot {slot}")
+    if slot >= MOST_SLOTS:
+        raise EditError(f"{graph.label(node)} has no slot {slot}: a node has at most {MOST_SLOTS:,} inputs")
     names = list(node.proto.input)
     names += [""] * (slot + 1 - len(names))
     names[slot] = name

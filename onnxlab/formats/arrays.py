@@ -1,0 +1,65 @@
+"""Reading NumPy's .npy and .npz files that are not trusted: nothing is made that is larger than what is there."""
+
+import zipfile
+from math import prod
+from typing import IO, Any, BinaryIO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from onnxlab.errors import LoadError
+from onnxlab.limits import format_bytes
+
+Array = np.ndarray[Any, Any]
+
+
+def read_arrays(file: BinaryIO, label: str, most: int | None = None) -> Array | dict[str, Array]:
+    """The array of a .npy file, or those of an .npz file by name.
+
+    Args:
+        file: at its beginning; it can seek.
+        label: stands for it in messages.
+        most: bytes that the arrays may have together; None for no limit but memory.
+
+    Raises:
+        LoadError: it is neither, is cut off, holds Python objects, or is larger than it may be.
+    """
+    try:
+        if zipfile.is_zipfile(file):
+            return _archived(file, most)
+        size = file.seek(0, 2)
+        file.seek(0)
+        return _array(file, size, most)
+    except MemoryError:
+        raise LoadError(f"{label} holds arrays that do not fit into memory") from None
+    except Exception as error:  # zipfile, zlib, ast and NumPy have a dozen kinds for what is no such file
+        raise LoadError(f"{label} holds no array that can be read: {error or type(error).__name__}") from None
+
+
+def _archived(file: BinaryIO, most: int | None) -> dict[str, Array]:
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        total = sum(entry.file_size for entry in entries)
+        if most is not None and total > most:
+            raise ValueError(f"it unpacks to {format_bytes(total)}, {format_bytes(most)} is the limit")
+        found = {}
+        for entry in entries:
+            with archive.open(entry) as packed:  # which unpacks no more than the size that was counted
+                found[entry.filename.removesuffix(".npy")] = _array(packed, entry.file_size, most)
+        return found
+
+
+def _array(file: IO[bytes], size: int, most: int | None) -> Array:
+    """The array in a .npy file of `size` bytes, if as many elements are there as its header says."""
+    version = npy.read_magic(file)
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = header(file)
+    there, told = size - file.tell(), prod(shape) * max(dtype.itemsize, 1)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are not loaded")
+    if not 0 <= told <= there:
+        raise ValueError(f"its header says {told:,} bytes, {there:,} are there")
+    if most is not None and told > most:
+        raise ValueError(f"it has {format_bytes(told)}, {format_bytes(most)} is the limit")
+    file.seek(0)
+    return npy.read_array(file, allow_pickle=False)

@@ -1,0 +1,61 @@
+"""A Model copied, or sent to another process: with its files, without the session around it."""
+
+from dataclasses import replace
+from typing import Any, Self
+
+import onnx
+
+from onnxlab.errors import SaveError
+from onnxlab.formats.source import LARGEST, Source
+from onnxlab.infer import Inference, Policy
+from onnxlab.model.saving import Saving
+
+
+class Copying(Saving):
+    """What `copy` and `pickle` make of a Model: another one with its proto, its path and the folder of its data.
+
+    History, journal, arrays, pins and subscribers stay behind; what is not saved yet is not saved in the copy either,
+    which has no crash journal until then. A shallow copy is a deep one: two models never share messages.
+    """
+
+    inference: Inference
+
+    def __copy__(self) -> Self:
+        with self.graph.lock:
+            proto = onnx.ModelProto()
+            proto.CopyFrom(self.graph.proto)
+            return _remade(type(self), proto, *self._about())  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = memo[id(self)] = self.__copy__()
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        with self.graph.lock:
+            if self.graph.proto.ByteSize() > LARGEST:
+                raise SaveError(
+                    "this model cannot be pickled: a message of 2 GiB or more cannot be serialized; save it with "
+                    "external_data=True, and load it where it is needed"
+                )
+            return _parsed, (type(self), self.graph.proto.SerializeToString(), *self._about())
+
+    def _about(self) -> tuple[Source, bool, Policy]:
+        """Its file, whether it differs from that, and what counts as true in it."""
+        source = replace(self.source, layout={})  # which is about messages of this model
+        if self.graph.history.state != 0:  # the bytes as loaded are not those of the copy before any edit
+            source = replace(source, origin=None, stamp=None, kept=None)
+        return source, self.dirty, self.inference.policy
+
+
+def _parsed(kind: type[Any], data: bytes, *about: Any) -> Any:
+    return _remade(kind, onnx.ModelProto.FromString(data), *about)
+
+
+def _remade(kind: type[Any], proto: onnx.ModelProto, source: Source, dirty: bool, policy: Policy) -> Any:
+    made = kind(proto, source)
+    if dirty:  # no journal could say how to come here from the file
+        made._saved_state = -1
+        made._journal.begin(None)
+    if not policy.is_default:
+        made.inference.policy = policy
+    return made

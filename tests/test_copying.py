@@ -1,0 +1,63 @@
+"""Models copied and pickled: the model and its file, without the session around it."""
+
+import copy
+import pickle
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import onnxlab
+from onnxlab import OnnxlabError
+
+WAYS = [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))]
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "m.onnx"
+    onnxlab.load().save(path)
+    return onnxlab.load(path)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_copy_is_the_same_model_of_the_same_file(model, way):
+    made = way(model)
+    assert (made.to_bytes(), made.path, made.dirty) == (model.path.read_bytes(), model.path, False)
+    made.nodes[0].name = "renamed"
+    assert model.nodes[0].name != "renamed"
+    assert made.save() == model.path
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_unsaved_edits_go_along_and_stay_unsaved(model, way, tmp_path):
+    feeds = model.sample_inputs()
+    model.run(feeds)
+    model.nodes[0].name = "renamed"
+    made = way(model)
+    assert (made.nodes[0].name, made.dirty, len(made.history), len(made.values)) == ("renamed", True, 0, 0)
+    wanted, found = model.run(feeds), made.run(feeds)
+    assert all(np.array_equal(wanted[name], found[name]) for name in wanted)
+    made.nodes[1].name = "another"
+    assert onnx.load(made.save(tmp_path / "copy.onnx")).graph.node[0].name == "renamed"
+    assert not made.dirty
+    assert model.dirty
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_external_data_is_found_from_a_copy(tmp_path, way):
+    weight = helper.make_tensor("w", TensorProto.FLOAT, [512], np.ones(512, np.float32))
+    info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [512]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", info[:1], info[1:], [weight])
+    model = onnxlab.Model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9))
+    model.save(tmp_path / "m.onnx", external_data=True)
+    made = way(onnxlab.load(tmp_path / "m.onnx"))
+    assert np.array_equal(made.run({"x": np.ones(512, np.float32)})["y"], np.full(512, 2, np.float32))
+
+
+def test_handles_are_places_in_their_model(model):
+    node = model.nodes[0]
+    assert copy.copy(node) == copy.deepcopy(node) == node
+    with pytest.raises(OnnxlabError, match="pickle the Model"):
+        pickle.dumps(node)
