@@ -18,11 +18,13 @@ import argparse
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError
+from onnxlab.printable import printable, printable_lines
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -46,12 +48,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
-        return command(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = cast(Any, _warned)
+            return command(options)
     except tuple(kind for kind, _ in _CODES) as error:
         code = next(code for kind, code in _CODES if isinstance(error, kind))
-        message = "interrupted" if code == INTERRUPTED else " ".join(str(error).split())
-        print(f"onnxlab: {message}", file=sys.stderr)
+        _complain("interrupted" if code == INTERRUPTED else str(error))
         return code
+
+
+def _complain(message: str) -> None:
+    print(f"onnxlab: {printable(' '.join(message.split()))}", file=sys.stderr)
+
+
+def _warned(message: Warning | str, *_: object, **_named: object) -> None:
+    """What Python does with a warning here: one line, without the line of code that gave it."""
+    _complain(f"warning: {message}")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -171,7 +183,7 @@ def _check(options: argparse.Namespace) -> int:
 
     def words() -> str:
         lines = [f"{_label(model, item.node) or model.name}: {item}" for item in found]
-        return "\n".join([*lines, f"{errors} error{'' if errors == 1 else 's'}"])
+        return printable_lines([*lines, f"{errors} error{'' if errors == 1 else 's'}"])
 
     _answer(options, rows, words)
     return FOUND if errors else 0
@@ -228,7 +240,7 @@ def _run(options: argparse.Namespace) -> int:
     _answer(
         options,
         lambda: {"outputs": {name: _row(item) for name, item in found.items()}},
-        lambda: "\n".join(_line(name, item) for name, item in found.items()),
+        lambda: printable_lines(_line(name, item) for name, item in found.items()),
     )
     return 0
 
@@ -319,7 +331,15 @@ def scratch(path: Path) -> dict[str, Any]:
 
 
 def _answer(options: argparse.Namespace, rows: Callable[[], Any], words: Callable[[], str]) -> None:
-    print(json.dumps(rows(), ensure_ascii=False, allow_nan=False) if options.json else words())
+    print(_json(rows()) if options.json else words())
+
+
+def _json(answer: Any) -> str:
+    """JSON in UTF-8, but for what a terminal would obey or not show."""
+    text = json.dumps(answer, ensure_ascii=False, allow_nan=False)
+    if printable(text) == text:
+        return text
+    return "".join(char if printable(char) == char else json.dumps(char)[1:-1] for char in text)
 
 
 if __name__ == "__main__":

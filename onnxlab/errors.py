@@ -7,6 +7,8 @@ derive from it, so that `except ValueError` keeps working.
 from dataclasses import dataclass
 from typing import Literal
 
+from onnxlab.printable import printable
+
 Severity = Literal["error", "warning", "info"]
 
 
@@ -19,8 +21,7 @@ class OnnxlabError(Exception):
 
     def __str__(self) -> str:
         text = super().__str__()  # names of ten megabytes are names too
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}"
-
+        return printable(text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 2 :]}")
 
 
 class LoadError(OnnxlabError, ValueError):
@@ -31,11 +32,18 @@ class SaveError(OnnxlabError, OSError):
     """A model could not be written; whatever stood at the path before is still there."""
 
 
-class SaveWarning(UserWarning):
+class OnnxlabWarning(UserWarning):
+    """Base of the warnings that onnxlab has categories for."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
+
+
+class SaveWarning(OnnxlabWarning):
     """A model was written in another form than it was loaded in; the message says which and why."""
 
 
-class JournalWarning(UserWarning):
+class JournalWarning(OnnxlabWarning):
     """Edits cannot be written to the crash journal, or some of it can be recovered; the message says what to do."""
 
 
@@ -113,4 +121,4 @@ class Diagnostic:
             parts.append(f"expected {self.expected or '?'}, found {self.found or '?'}")
         if self.hint:
             parts.append(self.hint)
-        return "; ".join(parts)
+        return printable("; ".join(parts))

@@ -17,6 +17,7 @@ PACKAGE = Path(onnxlab.__file__).parent
 # From the bottom up: each may import those before it.
 LAYERS = [
     "forking",
+    "printable",
     "errors",
     "dtypes",
     "shapes",

@@ -22,6 +22,7 @@ from onnxlab.execution.recording import Counter as StepCounter
 from onnxlab.execution.recording import Position
 from onnxlab.execution.runner import Runner
 from onnxlab.limits import Limits, format_bytes
+from onnxlab.printable import printable_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ class Profile:
                 f"{entry.label[-40:]:40} {_time(entry.seconds):>9} {format_bytes(entry.read):>9} "
                 f"{format_bytes(entry.written):>9} {_count(entry.flops):>8} {rate:>9}  {', '.join(entry.shapes)}"
             )
-        return "\n".join(lines)
+        return printable_lines(lines)
 
 
 def profile(

@@ -17,6 +17,7 @@ from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Part, PartitionView, Provider, SubgraphClaim
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.limits import format_bytes
+from onnxlab.printable import printable_lines
 from onnxlab.shapes import Dim, TensorFact
 
 _MAX_JOINED = 400  # parts beyond which joining is not tried: it looks at pairs
@@ -76,8 +77,8 @@ class Partition:
             more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
             lines.append(f"{provider} left {', '.join(labels[:3])}{more}: {reason}")
         for path, body in self.bodies:
-            lines += [f"in {path}:", *(f"    {line}" for line in str(body).splitlines())]
-        return "\n".join(lines)
+            lines += [f"in {path}:", *(f"    {line}" for line in str(body).split("\n"))]
+        return printable_lines(lines)
 
 
 def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from onnxlab.execution.call import Progress
+from onnxlab.printable import printable
 
 DELAY = 1.0
 """Seconds after which the bar shows: what is done by then needs none."""
@@ -28,7 +29,7 @@ def bar(what: str = "run") -> Iterator[Progress | None]:
 
         def progress(done: int, total: int, label: str) -> None:
             drawn.total = total
-            drawn.set_postfix_str(label, refresh=False)
+            drawn.set_postfix_str(printable(label), refresh=False)
             drawn.update(done - drawn.n)
 
         yield progress

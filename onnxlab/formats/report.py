@@ -8,6 +8,7 @@ import onnx
 from google.protobuf.message import Message
 
 from onnxlab.formats.storage import unknown_fields
+from onnxlab.printable import printable
 
 # what an entry of a repeated field is known by
 _KEYS: dict[str, Callable[[Any], Any]] = {
@@ -39,7 +40,7 @@ class FieldChange:
     new: Any
 
     def __str__(self) -> str:
-        return f"{self.path}: {_short(self.old)} → {_short(self.new)}"
+        return printable(f"{self.path}: {_short(self.old)} → {_short(self.new)}")
 
 
 def differences(old: Message, new: Message, path: str = "") -> Iterator[FieldChange]:

@@ -16,6 +16,7 @@ from google.protobuf import json_format, text_format
 
 from onnxlab.errors import LoadError
 from onnxlab.formats.report import differences
+from onnxlab.printable import printable, printable_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,18 @@ def _to_language(model: onnx.ModelProto) -> str:
         raise ValueError(f"ONNX text cannot hold a tensor that is broken: {error}") from None
 
 
+def _in_octal(text: str) -> str:
+    """Protobuf text with what a terminal would obey or not show in octal, as protobuf itself writes other bytes."""
+    lines = text.split("\n")
+    return text if "\n".join(map(printable, lines)) == text else "\n".join(map(_octal_line, lines))
+
+
+def _octal_line(line: str) -> str:
+    return "".join(
+        char if printable(char) == char else "".join(f"\\{byte:03o}" for byte in char.encode()) for char in line
+    )
+
+
 _FIELDS = (
     "ir_version|opset_import|producer_name|producer_version|domain|model_version|doc_string|graph|metadata_props|"
     "training_info|functions|configuration"
@@ -78,7 +91,7 @@ FORMATS = (
         "protobuf text",
         (".textproto", ".pbtxt", ".txtpb"),
         re.compile(rf"(?:{_FIELDS})\s*[:{{]"),
-        lambda model: text_format.MessageToString(model, as_utf8=True),
+        lambda model: _in_octal(text_format.MessageToString(model, as_utf8=True)),
         _from_text,
     ),
     Format(
@@ -123,7 +136,7 @@ def by_content(data: bytes) -> Format | None:
 
 
 def text_of(model: onnx.ModelProto, suffix: str = ".onnxtxt") -> str:
-    """A model as text, in the format of a suffix.
+    """A model as text for people, in the format of a suffix; what is not visible in it is escaped.
 
     Raises:
         ValueError: no textual format has this suffix, or it cannot hold the model.
@@ -132,7 +145,7 @@ def text_of(model: onnx.ModelProto, suffix: str = ".onnxtxt") -> str:
     if form is None:
         known = ", ".join(suffix for entry in FORMATS for suffix in entry.suffixes)
         raise ValueError(f"{suffix!r} is no textual format of models; there are {known}")
-    return form.encode(model)
+    return printable_lines(form.encode(model).split("\n"))
 
 
 def decode(data: bytes, form: Format) -> onnx.ModelProto:

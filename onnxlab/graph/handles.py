@@ -15,6 +15,7 @@ from onnxlab.graph.edits.metadata import description
 from onnxlab.graph.node_attributes import Attributes
 from onnxlab.graph.properties import Metadata
 from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.printable import printable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -196,7 +197,7 @@ class Node(_Handle):
         if self.id not in self._graph.nodes:
             return f"<Node {self.id} (removed)>"
         domain = f"{self.domain}::" if self.domain else ""
-        return f"<Node {self.label!r}: {domain}{self.op_type}>"
+        return printable(f"<Node {self.label!r}: {domain}{self.op_type}>")
 
 
 class Value(_Handle):

@@ -22,6 +22,7 @@ from onnxlab.infer.operators import Operator
 from onnxlab.infer.policy import is_unknown
 from onnxlab.infer.provenance import Part, dependencies
 from onnxlab.infer.walk import Walker
+from onnxlab.printable import printable_lines
 from onnxlab.shapes import UNKNOWN, Expr, Fact
 
 MAX_STEPS = 400
@@ -84,13 +85,13 @@ class Explanation:
         passed: list[Step] = []
         for number, step in enumerate(self.steps):
             if len(lines) > MAX_LINES:
-                return "\n".join([*lines, f"  … and {len(self.steps) - number} more, see .steps"])
+                return printable_lines([*lines, f"  … and {len(self.steps) - number} more, see .steps"])
             if step.passes and not step.edits and not step.lost:
                 passed.append(step)
                 continue
             lines += [*_passed(passed), f"  {step.name} = {step.what}: {step.how}", *_notes(step)]
             passed = []
-        return "\n".join([*lines, *_passed(passed)])
+        return printable_lines([*lines, *_passed(passed)])
 
     def _repr_mimebundle_(self, **_options: object) -> dict[str, str]:
         return {"text/plain": str(self)}

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from onnxlab.errors import Diagnostic
 from onnxlab.infer.policy import is_unknown
+from onnxlab.printable import printable_lines
 from onnxlab.shapes import Fact
 
 MAX_LINES = 12
@@ -30,7 +31,7 @@ def blast_radius(title: str, facts: Mapping[str, tuple[Fact, Fact]], refusal: Di
         lines.append(f"  … and {len(facts) - MAX_LINES} more, the last one {names[-1]}")
     if refusal is not None:
         lines.append(f"  first refusal: {refusal}")
-    return "\n".join(lines)
+    return printable_lines(lines)
 
 
 def _kind(old: Fact, new: Fact) -> str:

@@ -16,6 +16,7 @@ from onnxlab.infer.memory import Liveness, nbytes
 from onnxlab.infer.policy import Policy
 from onnxlab.infer.walk import Walker
 from onnxlab.limits import format_bytes
+from onnxlab.printable import printable_lines
 from onnxlab.shapes import Dim, Expr, Fact, map_dims, replace_symbols
 from onnxlab.shapes.expressions import Atom, symbol_atoms
 
@@ -68,7 +69,7 @@ class Sized:
             lines.append(f"  not decided: {name} is {self.facts[name]}")
         if len(self.open) > SHOWN:
             lines.append(f"  … and {len(self.open) - SHOWN} more that are not decided")
-        return "\n".join([*lines, *(f"  {refusal}" for refusal in self.refused)])
+        return printable_lines([*lines, *(f"  {refusal}" for refusal in self.refused)])
 
 
 def with_dims(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> Sized:

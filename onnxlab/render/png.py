@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.graph.hierarchy import Hierarchy
+from onnxlab.printable import printable_lines
 from onnxlab.render.layout import Layout, Rectangle, layout
 from onnxlab.render.picture import MAX_BOXES, Box, Picture, picture
 from onnxlab.render.svg import fill
@@ -71,7 +72,7 @@ def source(drawn: Picture, placed: Layout) -> str:
 
 def quoted(text: str) -> str:
     """A text as a string of the DOT language that shows as it is: no escapes, no HTML."""
-    plain = "".join(char if char.isprintable() or char == "\n" else "\ufffd" for char in text)
+    plain = printable_lines(text.split("\n"))
     return '"' + plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 

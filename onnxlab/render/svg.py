@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from onnxlab.graph.hierarchy import Hierarchy
+from onnxlab.printable import printable
 from onnxlab.render.layout import LINE, Layout, Rectangle, Route, layout
 from onnxlab.render.picture import MAX_BOXES, Box, Picture, picture
 
@@ -76,9 +77,9 @@ def fill(family: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that XML can hold: escaped, control characters (which no XML may contain) replaced; long ones cut."""
+    """Text that XML can hold, without control characters, which none may contain; long ones cut."""
     text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-    return escape("".join(char if char.isprintable() else "�" for char in text), {'"': "&quot;"})
+    return escape(printable(text), {'"': "&quot;"})
 
 
 def _box(box: Box, at: Rectangle) -> str:

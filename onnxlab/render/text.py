@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from onnxlab import dtypes
 from onnxlab.graph.handles import Value
 from onnxlab.limits import format_bytes
+from onnxlab.printable import printable, printable_lines
 from onnxlab.render.picture import shorten
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ def summary(model: "Model") -> str:
         )
         lines += _operators(model)
         problems = [item for item in model.diagnostics if item.severity != "info"]
-        lines += [f"  {_plain(str(problem))}" for problem in problems[:MOST]]
+        lines += [f"  {problem}" for problem in problems[:MOST]]
         if len(problems) > MOST:
             lines.append(f"  … and {len(problems) - MOST} more problems")
-    return "\n".join(lines)
+    return printable_lines(lines)
 
 
 def headline(model: "Model") -> str:
@@ -49,7 +50,7 @@ def headline(model: "Model") -> str:
         parts.append(f"{count:,} parameters ({format_bytes(nbytes)})")
     version = graph.opset_version("")
     parts.append(f"IR {model.proto.ir_version}" + (f", opset {version}" if version else ""))
-    return f"{_plain(model.name)}: {', '.join(parts)}"
+    return printable(f"{model.name}: {', '.join(parts)}")
 
 
 def parameters(model: "Model") -> tuple[int, int]:
@@ -74,7 +75,7 @@ def _distinct(values: tuple[Value, ...]) -> list[Value]:
 
 def _listed(what: str, entries: list[str]) -> list[str]:
     rest = len(entries) - MOST
-    lines = [f"  {what} {_plain(entry)}" for entry in entries[:MOST]]
+    lines = [f"  {what} {entry}" for entry in entries[:MOST]]
     return [*lines, f"  … and {rest} more {what}s"] if rest > 0 else lines
 
 
@@ -83,11 +84,6 @@ def _operators(model: "Model") -> list[str]:
     counts = Counter([nodes[node].proto.op_type for node in model.graph.main.node_ids])
     if not counts:
         return []
-    most = [f"{count} {_plain(name)}" for name, count in counts.most_common(MOST)]
+    most = [f"{count} {name}" for name, count in counts.most_common(MOST)]
     rest = f", and {len(counts) - MOST} more operators" if len(counts) > MOST else ""
     return [f"  operators: {', '.join(most)}{rest}"]
-
-
-def _plain(text: str) -> str:
-    """On one line, without control characters: a name must not move a terminal's cursor."""
-    return "".join(char if char.isprintable() else "�" for char in text)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache, reduce
 from operator import attrgetter
 
+from onnxlab.printable import printable
 from onnxlab.shapes.arithmetic import broadcast, ceil_div, floor_div, maximum, minimum
 from onnxlab.shapes.expressions import Atom, Coefficient, Dim, Expr, Monomial, all_atoms, symbol
 
@@ -31,7 +32,7 @@ _MAX_NESTING = 40
 def shown(dim: Dim) -> str:
     """The dim for people, in drawings and messages: its text, of MAX_SHOWN characters at most."""
     if isinstance(dim, Expr):
-        return clipped(Notation(_short_name).dim(dim), MAX_SHOWN)
+        return printable(clipped(Notation(_short_name).dim(dim), MAX_SHOWN))
     return str(dim) if dim.bit_length() <= _MAX_BITS else f"a number of {dim.bit_length():,} bits"
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from onnxlab.printable import printable
 from onnxlab.shapes.expressions import Expr
 from onnxlab.shapes.interning import Interned
 
@@ -58,7 +59,7 @@ class KnownValue:
     def __str__(self) -> str:
         shown = ", ".join("?" if item is None else str(item) for item in self.items[:8])
         more = ", …" if len(self.items) > 8 else ""
-        return f"[{shown}{more}]" if self.shape else shown
+        return printable(f"[{shown}{more}]" if self.shape else shown)
 
     def array(self) -> np.ndarray[Any, Any] | None:
         """The elements in int64, float64 or bool when all are numbers, else None."""
