@@ -1,7 +1,8 @@
 """`python -m bench [group …]`: print the table of ratios, or that of some groups.
 
 The groups of `comparisons` are quick and are what is printed by default. A topic is a module of this folder with a
-function `rows()`, a longer campaign about one part of onnxlab, and is printed when it is asked for.
+function `rows()`, a longer campaign about one part of onnxlab, and is printed when it is asked for. `hostile` has
+options of its own: `python -m bench hostile --help`.
 """
 
 import argparse
@@ -18,11 +19,13 @@ import onnxlab
 from bench.comparisons import GROUPS
 from bench.measure import Line, scratch_state, table
 
-TOPICS = ("model", "inference", "execution", "speed", "regions", "widget", "attributes")
+TOPICS = ("model", "inference", "execution", "speed", "regions", "widget", "attributes", "hostile")
 
 
 def main() -> int:
     """Measure and print; the exit code is 1 with --check and a promise that is not kept."""
+    if sys.argv[1:2] == ["hostile"]:
+        return importlib.import_module("bench.hostile").main(sys.argv[2:])  # type: ignore[no-any-return]
     parser = argparse.ArgumentParser(prog="python -m bench", description="Ratios of onnxlab to other tools.")
     known = f"of {', '.join(GROUPS)} (all of these by default), {', '.join(TOPICS)}"
     parser.add_argument("groups", nargs="*", metavar="group", help=known)

@@ -1,0 +1,104 @@
+"""The verdicts that need other libraries: silent accepts and numbers.
+
+A silent accept: `onnxlab.load` succeeds and `Model.check` returns no diagnostic of any severity; `onnx.checker` refuses
+the file with its full check; and onnxruntime makes no session of it, optimizations off. Not counted is what only one of
+the two refuses, and what onnxruntime merely has no kernel for (NotImplemented).
+"""
+
+import re
+
+import numpy as np
+import onnx
+
+from tests.hostile import exercise
+from tests.hostile.trial import Broken, parsed
+
+RANDOM = {
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "Bernoulli",
+    "Multinomial",
+    "Dropout",
+    "TrainableDropout",
+}
+_UNABLE = re.compile(
+    r"NOT_IMPLEMENTED|NotImplemented|no kernel|not implemented|is not supported|under development", re.I
+)
+
+
+def checker_refuses(path):
+    """Why onnx.checker refuses a file, "" where it does not."""
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def session(path):
+    """(session, why there is none)."""
+    from tests.oracle import new_session
+
+    try:
+        return new_session(path.read_bytes(), path.parent), ""
+    except Exception as error:
+        return None, str(error)
+
+
+def silence(case, path, model):
+    """Raise Broken where a model was accepted without a word that both others refuse."""
+    if model is None or path.suffix != ".onnx":
+        return
+    case.asking("onnx.checker")
+    checker = checker_refuses(path)
+    if not checker:
+        return
+    case.asking("onnxruntime")
+    _, why = session(path)
+    if why and not _UNABLE.search(why):
+        raise Broken("silent", gist(checker), f"{checker[:300]} / {why[:300]}")
+
+
+def gist(text):
+    """An error without what differs from case to case: names, numbers, node texts."""
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    line = re.sub(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+|/[\w/.-]+", "…", line)
+    return line[:100]
+
+
+def numbers(case, path, model, ours):
+    """Raise Broken where a valid model's outputs differ from onnxruntime's beyond DESIGN §8."""
+    if ours is None or path.suffix != ".onnx":
+        return
+    feeds, found = ours
+    proto = parsed(path.read_bytes())
+    if proto is None or any(node.op_type in RANDOM for node in _nodes(proto)):
+        return
+    case.asking("onnx.checker")
+    if checker_refuses(path):
+        return
+    case.asking("onnxruntime")
+    made, _ = session(path)
+    if made is None:
+        return
+    try:
+        arrays = made.run(list(found), {name: np.asarray(array) for name, array in feeds.items()})
+    except Exception:
+        return
+    case.oracle = False
+    for (name, own), theirs in zip(found.items(), arrays, strict=True):
+        if what := exercise.close(own, theirs, name):
+            kinds = ", ".join(sorted({node.op_type for node in _nodes(proto)}))[:60]
+            raise Broken("number", f"{what} by {kinds}", f"{name}: {shown(own)} for {shown(theirs)}")
+
+
+def _nodes(proto):
+    yield from proto.graph.node
+    for function in proto.functions:
+        yield from function.node
+
+
+def shown(value):
+    return " ".join(repr(value)[:300].split())

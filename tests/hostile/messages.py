@@ -1,0 +1,273 @@
+"""Requests of a page that is not ours: each gets exactly one reply, and none is an internal error."""
+
+import base64
+import json
+import threading
+
+import onnxlab
+from onnxlab.notebook.gestures import GESTURES
+from onnxlab.notebook.protocol import METHODS
+from onnxlab.notebook.session import Session
+from tests.hostile.bases import bases
+from tests.hostile.mutants import INTEGERS, TEXTS
+from tests.hostile.trial import Broken
+
+WEIGHT = 8
+_PATIENCE = 30  # seconds for a reply
+QUIET = ("save", "recover", "discard")  # they deal with files
+WORDS = (
+    "float32",
+    "int",
+    "ints",
+    "string",
+    "tensor",
+    "graph",
+    "main",
+    "heat",
+    "image",
+    "time",
+    "bytes",
+    "flops",
+    "Add",
+    "Conv",
+    "ai.onnx.ml::Scaler",
+    "random",
+    "zeros",
+    "ones",
+    "axis",
+    "x",
+    "y",
+    "mean",
+    "array",
+)
+
+
+def preload():
+    bases()
+
+
+def trial(case):
+    base = case.pick(bases())
+    path = case.file(base.data)
+    model = case.call(f"model = onnxlab.load('m.onnx')  # {base.name}", onnxlab.load, path)
+    if model is None:
+        return
+    replies, arrived = {}, threading.Condition()
+
+    def take(content, buffers):
+        json.dumps(content, allow_nan=False)
+        with arrived:
+            if "event" not in content:
+                replies.setdefault(content["id"], []).append(content)
+                arrived.notify_all()
+
+    session = Session(model, take)
+    case.lines.append("session = Session(model, print)")
+    before = model.to_bytes()
+    for number in range(1, 2 + case.upto(15)):
+        message = request(case, model, number)
+        case.step(f"session.receive({short(message)})")
+        session.receive(message)
+        own = isinstance(message, dict) and message.get("id") == number
+        judged(replies, arrived, number if own else None, message)
+    session.close()
+    case.call("model.undo(to=0)", model.undo, 0)
+    if model.history.state == 0 and model.to_bytes() != before:
+        raise Broken("lost", "bytes differ after all edits by hand were undone")
+
+
+def judged(replies, arrived, number, message):
+    """Wait for the reply; raise Broken where it is not the only one, or says that we are at fault."""
+    if number is None:
+        replies.clear()
+        return
+    method = message.get("method")
+    with arrived:
+        if not arrived.wait_for(lambda: number in replies, timeout=_PATIENCE):
+            raise Broken("reply", f"no reply to {method if isinstance(method, str) else 'a message'}", short(message))
+        if method == "run":
+            arrived.wait(0.01)
+        found = replies[number]
+    if len(found) > 1:
+        raise Broken("reply", f"{len(found)} replies to {method}", short(message))
+    if found[0].get("error", {}).get("code") == "internal":
+        words = found[0]["error"]["message"].split(":")[0]
+        gesture = f" {message['params'].get('gesture')}" if method == "edit" else ""
+        raise Broken("reply", f"internal error of {method}{gesture}: {words}", f"{found[0]} for {short(message)}")
+
+
+def request(case, model, number):
+    """A request that is well formed nine times in ten."""
+    if case.chance(0.08):
+        return case.pick(
+            (
+                None,
+                [],
+                "text",
+                5,
+                {},
+                {"id": number},
+                {"id": -1, "method": "hello", "params": {}},
+                {"id": number, "method": deep(case), "params": {}},
+                {"id": number, "method": "hello", "params": deep(case)},
+                {"id": True, "method": "hello", "params": {}},
+                deep(case),
+            )
+        )
+    method = case.pick(
+        [name for name in METHODS if name not in QUIET] + ["edit"] * 25 + ["run", "tensor", "set_attribute"] * 2
+    )
+    params = {
+        name: value(case, model, name) for name, spec in METHODS[method].items() if spec.required or case.chance(0.5)
+    }
+    if method == "edit" and case.chance(0.95):
+        gesture = case.pick(list(GESTURES))
+        params["gesture"] = gesture
+        params["subject"] = subject(case, model, GESTURES[gesture].subject)
+        params["given"] = {name: parameter(case, model, kind) for name, kind in GESTURES[gesture].takes.items()}
+    if method == "upload" and case.chance(0.9):
+        params |= {"offset": case.pick((0, 0, 5)), "data": base64.b64encode(uploaded(case)).decode()}
+        params["name"] = case.pick(("a.npy", "m.onnx", "z.npz", "../x", "a.png"))
+    if "version" in params:
+        params["version"] = model.version + 1 if case.chance(0.8) else case.pick(INTEGERS)
+    if case.chance(0.1) and params:
+        params[case.pick(list(params))] = case.pick((None, deep(case), [[]], {}, *INTEGERS, *TEXTS))
+    return {"id": number, "method": method, "params": params}
+
+
+def uploaded(case):
+    """Bytes of a file that a page sends."""
+    import io
+    import zipfile
+
+    import numpy as np
+
+    way = case.upto(4)
+    stream = io.BytesIO()
+    if way == 0:
+        np.save(stream, np.ones(case.upto(5), case.pick(("f4", "i8", "U3"))))
+    elif way == 1:
+        return (
+            b"\x93NUMPY\x01\x00v\x00"
+            + b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }".ljust(117)
+            + b"\n"
+        )
+    elif way == 2:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.npy", bytes(10**6))
+    elif way == 3:
+        return case.pick(bases()).data
+    else:
+        return case.rng.bytes(50)
+    return stream.getvalue()
+
+
+def subject(case, model, kind):
+    ids = list(model.graph.values if kind == "value" else model.graph.nodes)
+    if kind == "model":
+        return []
+    count = 1 if kind != "nodes" else 1 + case.upto(2)
+    return [case.pick(ids) if ids and case.chance(0.95) else case.pick((0, 10**6)) for _ in range(count)]
+
+
+def value(case, model, name):
+    """A value for a parameter of a method, by what its name says."""
+    if name in (
+        "node",
+        "run",
+        "position",
+        "offset",
+        "axis",
+        "seed",
+        "rows",
+        "columns",
+        "top",
+        "left",
+        "height",
+        "width",
+        "pixels",
+    ):
+        return node_id(case, model) if name == "node" else case.pick((0, 0, 1, 2, 5, 100, 2**31, 2**53 - 1))
+    if name == "value":
+        return value_id(case, model) if case.chance(0.9) else case.pick((1.5, "x", [1, 2]))
+    if name == "nodes":
+        return [node_id(case, model) for _ in range(case.upto(3))]
+    if name in ("ok", "bypass", "on"):
+        return case.chance(0.5)
+    if name == "at":
+        return [case.upto(3) for _ in range(case.upto(4))]
+    if name == "sizes":
+        return {case.pick(("N", "batch", "n", "x")): case.pick((*INTEGERS, 1.5, "a"))}
+    if name == "inputs":
+        names = [item.name for item in model.inputs] or ["x"]
+        ways = (
+            {"kind": "random"},
+            {"make": "zeros"},
+            {"fill": 1},
+            {"file": "a.npy"},
+            {"upload": "a"},
+            None,
+            [],
+            "random",
+            5,
+            {"values": "1 2 3"},
+        )
+        return {case.pick(names): case.pick(ways)}
+    if name in ("given", "params"):
+        return {case.pick(WORDS): case.pick(INTEGERS)}
+    if name == "subject":
+        return subject(case, model, case.pick(("value", "node", "model")))
+    if name == "by":
+        return case.pick(("time", "bytes", "flops", "mean", "nan", "", "parameters", "zeros", "costs"))
+    if name == "gesture":
+        return case.pick([*GESTURES, "none"])
+    return case.pick((*WORDS, *TEXTS))
+
+
+def parameter(case, model, kind):
+    """A value for a parameter of a gesture, by its kind."""
+    short_ = case.pick((*WORDS, *TEXTS))
+    numbers = [case.pick((0, 1, 2, 3, -1, 1.5, 2**40, 2**70, 7)) for _ in range(case.upto(3))]
+    dims = [case.pick((1, 2, 3, "N", "n+1", None, 2**62, -1, "", "?")) for _ in range(case.upto(4))]
+    return {
+        "text": lambda: short_,
+        "text?": lambda: case.pick((None, short_)),
+        "texts": lambda: [case.pick((*WORDS, *TEXTS)) for _ in range(case.upto(3))],
+        "long": lambda: short_ * 10,
+        "bool": lambda: case.chance(0.5),
+        "int": lambda: case.pick((0, 0, 1, 2, 3, 10, 100, 2**31 - 1)),
+        "id": lambda: case.pick((0, value_id(case, model), node_id(case, model))),
+        "ids": lambda: [case.pick((value_id(case, model), node_id(case, model), 0)) for _ in range(case.upto(3))],
+        "dim": lambda: case.pick((1, 0, "N", "a b", None, 2**62, -1, "")),
+        "dims": lambda: dims,
+        "dims?": lambda: case.pick((None, dims)),
+        "attribute": lambda: case.pick((None, 1, -1, 2.5, "text", numbers, [], ["a", "b"], 2**70, 2**63)),
+        "numbers": lambda: case.pick((1, 2.5, "text", numbers, [], "1 2", 2**70, "nan", [[1]])),
+        "file": lambda: case.pick(("a.npy", "m.onnx", 0, "f")),
+        "elements": lambda: [[case.upto(5), case.pick((1, 2.5, "nan", "5", 2**70))] for _ in range(1 + case.upto(2))],
+    }[kind]()
+
+
+def node_id(case, model):
+    nodes = list(model.graph.nodes)
+    return case.pick(nodes) if nodes and case.chance(0.95) else case.pick((0, 10**6, 2**53 - 1))
+
+
+def value_id(case, model):
+    values = list(model.graph.values)
+    return case.pick(values) if values and case.chance(0.95) else case.pick((0, 10**6, 2**53 - 1))
+
+
+def deep(case):
+    """A list in a list in a list …"""
+    found = []
+    for _ in range(case.pick((5, 100, 1200))):
+        found = [found] if case.chance(0.7) else {"a": found}
+    return found
+
+
+def short(message):
+    try:
+        return repr(message)[:600]
+    except RecursionError:
+        return "a message of a thousand levels"

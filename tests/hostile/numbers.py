@@ -1,0 +1,124 @@
+"""Random regions and operators by NumPy, Numba and onnxruntime, on NaN, infinities, huge and subnormal numbers.
+
+NumPy and Numba have to agree on everything. onnxruntime is asked only where no input is NaN: ONNX does not say what a
+maximum, a pool or a recurrent network makes of NaN, and onnxruntime's kernels differ among themselves.
+"""
+
+import numpy as np
+
+import onnxlab
+from tests.execution.compiled.drawing import Drawing
+from tests.hostile import judge
+from tests.hostile.bases import plain_cases
+from tests.hostile.exercise import close
+from tests.hostile.feeds import extreme, special
+from tests.hostile.trial import Broken, limits
+
+WEIGHT = 14
+_LARGE = 1e18
+"""From here on a sum may be finite, infinite or NaN by the order of its terms, of which DESIGN §8 says nothing."""
+
+
+def preload():
+    plain_cases()
+
+
+def trial(case):
+    if case.chance(0.5):
+        region(case)
+    else:
+        operator(case)
+
+
+def region(case):
+    """A drawing of `tests/execution/compiled`, on usual or special numbers."""
+    odd = case.chance(0.5)
+    seed = case.upto(2**31)
+    drawing = Drawing(seed, nodes=3 + case.upto(9), special=odd)
+    case.lines.append(f"# Drawing({seed}, special={odd})")
+    feeds = dict(drawing.feeds)
+    compare(case, case.file(drawing.model().SerializeToString()), feeds, "a region", odd)
+
+
+def operator(case):
+    """One of onnx's cases with other numbers, in one of the dtypes that it takes."""
+    base = case.pick(plain_cases())
+    odd = case.chance(0.7)
+    feeds = {name: changed(case, array, odd) for name, array in base.feeds.items()}
+    case.lines.append(f"# {base.name}")
+    compare(case, case.file(base.data), feeds, base.name, odd)
+
+
+def changed(case, array, odd):
+    if array.dtype.kind == "f" and case.chance(0.7):
+        with np.errstate(all="ignore"):
+            array = (case.rng.standard_normal(array.shape) * case.pick((1, 1, 100, 1e-3))).astype(array.dtype)
+    if not odd:
+        return array
+    return special(case, array) if array.dtype.kind == "f" else extreme(case, array) if case.chance(0.2) else array
+
+
+def compare(case, path, feeds, name, odd):
+    """NumPy against onnxruntime, Numba against NumPy."""
+    from tests.execution.compiled.regions import Eager
+    from tests.hostile.mutants import parsed
+
+    model = case.call("model = onnxlab.load('m.onnx')", onnxlab.load, path)
+    if model is None or any(node.op_type in judge.RANDOM for node in judge._nodes(parsed(path.read_bytes()))):
+        return
+    np.savez(case.folder / "feeds.npz", **feeds)
+    cold = case.call("cold = model.run(feeds)", model.run, feeds, limits=limits())
+    if cold is None:
+        return
+    line = "hot = model.run(feeds, providers=[NumbaProvider(background=False, precise=True, least=0), 'numpy'])"
+    provider = Eager(1 + case.upto(1), precise=case.chance(0.5))
+    hot = case.call(line, model.run, feeds, providers=[provider, "numpy"], limits=limits())
+    if hot is None:
+        raise Broken("number", f"refused by numba, not by numpy: {name}")
+    for output, expected in cold.items():
+        if what := difference(hot[output], expected, odd):
+            raise Broken(
+                "number",
+                f"numba: {what} by {name}",
+                f"{output}: {judge.shown(hot[output])} for {judge.shown(expected)}",
+            )
+    if any(array.dtype.kind == "f" and np.isnan(array).any() for array in feeds.values()):
+        return
+    theirs = oracle(case, path, feeds, list(cold))
+    for output, expected in theirs.items():
+        if what := difference(cold[output], expected, odd):
+            raise Broken(
+                "number",
+                f"numpy: {what} by {name}",
+                f"{output}: {judge.shown(cold[output])} for {judge.shown(expected)}",
+            )
+
+
+def oracle(case, path, feeds, names):
+    """Outputs by onnxruntime; none where it does not take the model or the inputs."""
+    case.asking("onnxruntime")
+    made, _ = judge.session(path)
+    if made is None:
+        return {}
+    try:
+        arrays = made.run(names, {name: np.ascontiguousarray(array) for name, array in feeds.items()})
+    except Exception:
+        return {}
+    case.oracle = False
+    return dict(zip(names, arrays, strict=True))
+
+
+def difference(found, expected, odd):
+    """What differs; with special numbers elements above _LARGE need only be large or not finite on both sides."""
+    if odd and isinstance(expected, np.ndarray) and expected.dtype.kind == "f" and isinstance(found, np.ndarray):
+        if found.shape != expected.shape or found.dtype != expected.dtype:
+            return "another shape or dtype"
+        with np.errstate(all="ignore"):
+            plain = (np.abs(found.astype(np.float64)) < _LARGE) & (np.abs(expected.astype(np.float64)) < _LARGE)
+            same = plain | ~(
+                (np.abs(found.astype(np.float64)) < _LARGE) | (np.abs(expected.astype(np.float64)) < _LARGE)
+            )
+        if not same.all():
+            return "other places of large numbers"
+        return close(found[plain], expected[plain], "")
+    return close(found, expected, "")

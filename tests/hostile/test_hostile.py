@@ -1,0 +1,120 @@
+"""The short campaign, of fixed seeds, and that each kind of fault is found; the long one: `python -m bench hostile`."""
+
+import ctypes
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import onnxlab
+from onnxlab.errors import EditError
+from tests.hostile import campaign, server
+from tests.hostile.trial import Broken, Case
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SEED = 15
+TRIALS = 40
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the fork server needs Linux")
+
+
+def test_a_short_campaign_breaks_no_promise():
+    command = [sys.executable, "-m", "bench.hostile", "--seed", str(SEED), "--trials", str(TRIALS), "--check"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    assert done.returncode == 0, done.stderr[-8000:] + done.stdout
+    assert f"| trials | {TRIALS} |" in done.stdout
+
+
+def outcome(monkeypatch, trial, seconds=None):
+    """What the server says of a trial that does what it should not."""
+    monkeypatch.setattr(server, "generator", lambda name: SimpleNamespace(trial=trial, WEIGHT=1))
+    if seconds is not None:
+        monkeypatch.setattr(server, "SECONDS", seconds)
+    ((child, found),) = server.serve([("made", 1)])
+    child.forget()
+    return found
+
+
+def lost(case):
+    raise Broken("lost", "a file is gone", "m.onnx")
+
+
+def crash(case):
+    case.step("a kernel that reads address 0")
+    ctypes.string_at(0)
+
+
+def hang(case):
+    case.step("for ever")
+    while True:
+        pass
+
+
+def asleep(case):
+    time.sleep(60)
+
+
+def greedy(case):
+    case.step("bytes(1300000000)")
+    assert bytearray(1_300_000_000).count(0) > 0
+
+
+def oracle(case):
+    case.asking("onnxruntime")
+    ctypes.string_at(0)
+
+
+def refused(case):
+    case.call("model.undo(to=5)", onnxlab.load().undo, 5)
+    raise EditError("caught by nobody")
+
+
+@pytest.mark.parametrize(
+    ("trial", "promise", "words"),
+    [
+        (lost, "lost", "lost: a file is gone"),
+        (crash, "crash", "SIGSEGV in a kernel that reads address 0"),
+        (hang, "hang", "for ever"),
+        (asleep, "hang", ""),
+        (greedy, "memory", "bytes(1300000000)"),
+        (oracle, None, ""),
+        (refused, "harness", "EditError"),
+    ],
+    ids=lambda item: getattr(item, "__name__", None),
+)
+def test_every_kind_of_fault_is_found(monkeypatch, trial, promise, words):
+    found = outcome(monkeypatch, trial, 1 if promise == "hang" else None)
+    assert found["promise"] == promise, found
+    assert words in found.get("signature", ""), found
+
+
+def test_an_exception_is_told_by_its_innermost_frame(monkeypatch):
+    def trial(case):
+        onnxlab.load().graph.label(None)
+
+    found = outcome(monkeypatch, trial)
+    assert found["promise"] == "raw"
+    assert found["signature"].startswith("raw: AttributeError in graph/")
+
+
+def test_a_seed_draws_the_same_trial_again(tmp_path):
+    drawn = [[Case(5, tmp_path).upto(10**6) for _ in range(3)] for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert list(campaign.drawn(20, 3, ("files", "feeds"))) == list(campaign.drawn(20, 3, ("files", "feeds")))
+    assert {name for name, _ in campaign.drawn(200, 3)} == set(server.GENERATORS)
+
+
+def test_one_finding_per_signature(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "FOLDER", tmp_path / "findings")
+    for module in (server, campaign):
+        monkeypatch.setattr(module, "generator", lambda name: SimpleNamespace(trial=lost, WEIGHT=1))
+    told = []
+    found = campaign.campaign(3, 0, ("made",), told=told.append)
+    ((signature, finding),) = found.findings.items()
+    assert (signature, finding.count, len(told)) == ("lost: a file is gone", 3, 1)
+    assert "--replay made 0" in (finding.folder / "finding.txt").read_text()
