@@ -30,7 +30,7 @@ class Finding:
 
     def told(self):
         """The reproduction: the command, then what the trial did."""
-        steps = "\n".join(f"    {line[:400]}" for line in self.lines[-12:])
+        steps = "\n".join(f"    {line[:400]}" for line in [*self.lines[:1], *self.lines[1:][-11:]])
         again = f"python -m bench.hostile --replay {self.generator} {self.seed}"
         return f"{self.signature}\n  {again}\n  files: {self.folder}\n{steps}\n  {self.text.strip()[-1500:]}\n"
 

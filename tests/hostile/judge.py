@@ -62,10 +62,10 @@ def silence(case, path, model):
 
 
 def gist(text):
-    """An error without what differs from case to case: names, numbers, node texts."""
-    line = next((line for line in text.splitlines() if line.strip()), "")
-    line = re.sub(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\d+|/[\w/.-]+", "…", line)
-    return line[:100]
+    """The innermost error without what differs from case to case: names, numbers, node texts."""
+    text = re.split(r"\[(?:Shape|Type)InferenceError\] ", text.strip())[-1]
+    line = re.sub(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|-?\d+|/[\w/.-]+", "…", text.splitlines()[0])
+    return line[:80]
 
 
 def numbers(case, path, model, ours):
@@ -90,6 +90,7 @@ def numbers(case, path, model, ours):
     case.oracle = False
     for (name, own), theirs in zip(found.items(), arrays, strict=True):
         if what := exercise.close(own, theirs, name):
+            np.savez(case.folder / "feeds.npz", **feeds)
             kinds = ", ".join(sorted({node.op_type for node in _nodes(proto)}))[:60]
             raise Broken("number", f"{what} by {kinds}", f"{name}: {shown(own)} for {shown(theirs)}")
 

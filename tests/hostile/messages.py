@@ -10,7 +10,7 @@ from onnxlab.notebook.protocol import METHODS
 from onnxlab.notebook.session import Session
 from tests.hostile.bases import bases
 from tests.hostile.mutants import INTEGERS, TEXTS
-from tests.hostile.trial import Broken
+from tests.hostile.trial import Broken, innermost
 
 WEIGHT = 8
 _PATIENCE = 30  # seconds for a reply
@@ -62,6 +62,8 @@ def trial(case):
                 arrived.notify_all()
 
     session = Session(model, take)
+    refusal, errors = session._refusal, []
+    session._refusal = lambda number, error: (errors.append(error), refusal(number, error))[1]
     case.lines.append("session = Session(model, print)")
     before = model.to_bytes()
     for number in range(1, 2 + case.upto(15)):
@@ -69,14 +71,14 @@ def trial(case):
         case.step(f"session.receive({short(message)})")
         session.receive(message)
         own = isinstance(message, dict) and message.get("id") == number
-        judged(replies, arrived, number if own else None, message)
+        judged(replies, arrived, number if own else None, message, errors)
     session.close()
     case.call("model.undo(to=0)", model.undo, 0)
     if model.history.state == 0 and model.to_bytes() != before:
         raise Broken("lost", "bytes differ after all edits by hand were undone")
 
 
-def judged(replies, arrived, number, message):
+def judged(replies, arrived, number, message, errors):
     """Wait for the reply; raise Broken where it is not the only one, or says that we are at fault."""
     if number is None:
         replies.clear()
@@ -91,9 +93,9 @@ def judged(replies, arrived, number, message):
     if len(found) > 1:
         raise Broken("reply", f"{len(found)} replies to {method}", short(message))
     if found[0].get("error", {}).get("code") == "internal":
-        words = found[0]["error"]["message"].split(":")[0]
         gesture = f" {message['params'].get('gesture')}" if method == "edit" else ""
-        raise Broken("reply", f"internal error of {method}{gesture}: {words}", f"{found[0]} for {short(message)}")
+        what = f"{type(errors[-1]).__name__} in {innermost(errors[-1])}"
+        raise Broken("reply", f"internal error of {method}{gesture}: {what}", short(message)) from errors[-1]
 
 
 def request(case, model, number):
