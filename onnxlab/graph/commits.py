@@ -198,7 +198,7 @@ class Touch:
             self._values.add(ident)
         else:
             self.metadata = True
-        if field == "opset_import":
+        if field in ("opset_import", "ir_version"):  # without the former, the latter tells the opset
             self.opsets = True
             self._graph.forget_all_nodes()
 

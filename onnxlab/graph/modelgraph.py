@@ -232,7 +232,10 @@ class ModelGraph:
         return self.index.root_of(scope)
 
     def opset_version(self, domain: str, scope: Scope | None = None) -> int | None:
-        """Version of a domain that the model (or the function around `scope`) imports, None if it does not."""
+        """Version of a domain that the model (or the function around `scope`) imports, None if it does not.
+
+        A model of before opsets, of IR version 1 or 2 and without imports, has version 1 of ai.onnx.
+        """
         root = self.index.root_of(scope) if scope else self.main
         imports = self._opsets.get(root.id)
         if imports is None:
@@ -240,6 +243,8 @@ class ModelGraph:
             imports = {
                 ("" if entry.domain == "ai.onnx" else entry.domain): entry.version for entry in source.opset_import
             }
+            if not (imports or root.is_function) and 0 < self.header.ir_version < 3:
+                imports = {"": 1}
             self._opsets[root.id] = imports
         return imports.get("" if domain == "ai.onnx" else domain)
 

@@ -12,15 +12,21 @@ import numpy as np
 
 from onnxlab.limits import RunContext
 from onnxlab.ops.activation import (
+    celu,
+    elu,
     gelu,
     gelu_tanh,
     hard_sigmoid,
     hard_swish,
     leaky_relu,
     log_softmax,
+    selu,
     sigmoid,
     softmax,
+    softplus,
+    softsign,
     swish,
+    thresholded_relu,
 )
 from onnxlab.ops.conv import conv
 from onnxlab.ops.matmul import gemm, mat_mul
@@ -100,6 +106,14 @@ def activated(y: Array, activation: str, parameters: Sequence[float]) -> Array:
         "Clip": lambda: np.clip(y, values[0], values[1]),
         "HardSigmoid": lambda: hard_sigmoid(y, *values[:2]),
         "HardSwish": lambda: hard_swish(y),
+        "Elu": lambda: elu(y, *values[:1]),
+        "Selu": lambda: selu(y, *values[:1], *values[2:3]),
+        "Celu": lambda: celu(y, *values[:1]),
+        "Softplus": lambda: softplus(y),
+        "Softsign": lambda: softsign(y),
+        "ThresholdedRelu": lambda: thresholded_relu(y, *values[:1]),
+        "ParametricSoftplus": lambda: y.dtype.type(values[0]) * softplus(y * y.dtype.type(values[1])),
+        "ScaledTanh": lambda: y.dtype.type(values[0]) * np.tanh(y * y.dtype.type(values[1])),
         "Softmax": lambda: softmax(y),
         "LogSoftmax": lambda: log_softmax(y),
     }
@@ -136,7 +150,8 @@ def fused_gemm(
     **attributes: Any,
 ) -> Array:
     """activation(Gemm(A, B, C))."""
-    return activated(gemm(a, b, c, **attributes), activation, (activation_alpha, activation_beta))
+    parameters = (activation_alpha, activation_beta, activation_gamma)
+    return activated(gemm(a, b, c, **attributes), activation, parameters)
 
 
 def _transposed(x: Array, inner: int, batch: int) -> Array:
@@ -175,7 +190,8 @@ def fused_mat_mul_activation(
     **attributes: Any,
 ) -> Array:
     """activation(FusedMatMul(A, B))."""
-    return activated(fused_mat_mul(a, b, **attributes), activation, (activation_alpha, activation_beta))
+    parameters = (activation_alpha, activation_beta, activation_gamma)
+    return activated(fused_mat_mul(a, b, **attributes), activation, parameters)
 
 
 def _skip(

@@ -66,6 +66,9 @@ def check_kernel(w: Array, kernel_shape: Sequence[int] | None) -> None:
 
 def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
     """Convolve float arrays, by the way that suits the kernel's shape."""
+    if not (x.size and w.size):  # sums of nothing, or of padding
+        bias = x.dtype.type(0) if b is None else b.reshape(-1, *(1,) * len(shape.output))
+        return np.broadcast_to(bias, (len(x), len(w), *shape.output)).copy()
     if prod(shape.kernel) == 1 and not shape.padded:
         return _pointwise(ctx, x, w, b, shape, group)
     if shape.keeps_size and prod(shape.output) >= _FEWEST:

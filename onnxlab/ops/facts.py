@@ -56,9 +56,9 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
         raise FactError(
             f"{what} {axis} is out of range for a tensor of rank {rank}",
             code="axis-out-of-range",
-            expected=f"{-rank} to {rank - 1}",
+            expected=f"{-rank} to {rank - 1}" if rank else "no axis",
             found=str(axis),
-            hint=f"set {what} to an axis that the tensor has",
+            hint=f"set {what} to an axis that the tensor has" if rank else "a scalar has no axes: remove the node",
         )
     return axis % rank if rank else 0
 

@@ -139,7 +139,8 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
         ValueError: out of range.
     """
     if not -rank <= axis < rank:
-        raise ValueError(f"{what} {axis} is out of range for rank {rank}: expected {-rank} to {rank - 1}")
+        wanted = f"expected {-rank} to {rank - 1}" if rank else "a scalar has no axes"
+        raise ValueError(f"{what} {axis} is out of range for rank {rank}: {wanted}")
     return int(axis) % rank
 
 
