@@ -12,13 +12,14 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar, Token
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from onnxlab.errors import LimitError, RunStopped
+from onnxlab.errors import LimitError, LoadError, RunStopped
 from onnxlab.forking import fork_safe
 
 if TYPE_CHECKING:
@@ -117,6 +118,39 @@ class Limits:
     def release(self, nbytes: int) -> None:
         """Gives back `nbytes` that were reserved."""
         self.held -= nbytes
+
+
+_under_way: ContextVar[Limits | None] = ContextVar("onnxlab_run", default=None)
+_SMALL = 1 << 16
+
+
+class Loading:
+    """`with Loading(limits):` counts the data that is read meanwhile, in this thread, as part of a run."""
+
+    __slots__ = ("_limits", "_token")
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    def __enter__(self) -> None:
+        self._token: Token[Limits | None] = _under_way.set(self._limits)
+
+    def __exit__(self, *_: object) -> None:
+        _under_way.reset(self._token)
+
+
+def claim(nbytes: int, what: str) -> None:
+    """Ask for memory for data that is about to be read and kept: of the run under way, else of the machine.
+
+    Raises LimitError where the run has less left, LoadError where the machine has.
+    """
+    if nbytes <= _SMALL:
+        return
+    run = _under_way.get()
+    if run is not None:
+        run.reserve(nbytes, what)
+    elif nbytes > (most := int(SHARE_OF_MEMORY * available_memory())):
+        raise LoadError(f"{what} needs {format_bytes(nbytes)}, which does not fit into memory: {format_bytes(most)}")
 
 
 def format_bytes(nbytes: int) -> str:

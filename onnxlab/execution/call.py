@@ -14,7 +14,7 @@ from onnxlab.execution.executor import Run, run_program
 from onnxlab.execution.folding import Folder
 from onnxlab.execution.program import Program
 from onnxlab.execution.recording import Counter, Position
-from onnxlab.limits import Limits
+from onnxlab.limits import Limits, Loading
 
 Progress = Callable[[int, int, str], None]
 """progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
@@ -81,7 +81,7 @@ class Call:
         threads, progress, position = self.threads, self.progress, self.position
 
         def limited() -> Any:
-            with background.run(), np.errstate(all="ignore"), blas.limited(threads):
+            with Loading(self.limits), background.run(), np.errstate(all="ignore"), blas.limited(threads):
                 return work()
 
         if expected < QUICK and progress is None:

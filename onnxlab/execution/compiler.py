@@ -14,7 +14,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from onnxlab.errors import OnnxlabError, RunError
+from onnxlab.errors import LimitError, OnnxlabError, RunError
 from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.drafts import Answers, Drafts, Written
 from onnxlab.execution.executor import ProgramBody
@@ -30,7 +30,7 @@ from onnxlab.graph.snapshot import BodyRef, NodeView, ScopeView, Snapshot
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
 FactOf = Callable[[int], Fact]
-_MAX_DEPTH = 200  # of functions that call functions: deeper means that one calls itself
+_MAX_DEPTH = 60  # of functions that call functions, as in inference: each takes ten of Python's frames
 
 
 def unknown(value: int) -> Fact:
@@ -143,18 +143,24 @@ class Compiler:
         body = self._functions.get(key)
         if body is None:
             if self._depth > _MAX_DEPTH:
-                raise RunError(f"function {scope.name} calls itself, or functions are nested too deeply")
+                raise _too_deep(scope)
             inner = ScopeCompiler(self, scope, bindings)
             body = self._functions[key] = inner.body(scope.inputs, ())
             self._depth += 1
             try:
                 _ = body.program
-            except BaseException:
+            except BaseException as error:
                 del self._functions[key]
+                if isinstance(error, RecursionError):  # of a caller that is deep inside of calls itself
+                    raise _too_deep(scope) from None
                 raise
             finally:
                 self._depth -= 1
         return body
+
+
+def _too_deep(scope: ScopeView) -> RunError:
+    return RunError(f"function {scope.name} calls itself, or functions are nested more than {_MAX_DEPTH} deep")
 
 
 class ScopeCompiler:
@@ -339,7 +345,7 @@ class ScopeCompiler:
         try:
             return provider.compile(part, view)
         except OnnxlabError as error:
-            if provider is last:
+            if provider is last or isinstance(error, LimitError):
                 raise
             warnings.warn(f"{provider.name} claimed a part and failed to compile it: {error}", stacklevel=2)
             return last.compile(part, view)

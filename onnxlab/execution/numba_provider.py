@@ -337,11 +337,25 @@ class _Constants:
         return {name: array for name, array in found.items() if array is not None}
 
     def _made(self, name: str) -> Any:
-        """The value of a name that follows from constants, None of any other."""
-        node = self._makers.get(name)
-        if node is None:
-            return self._view.constant(name)
-        inputs = [self._made(source) if source else None for source in node.inputs]
+        """The value of a name that follows from constants, None of any other, or of one that follows from itself."""
+        found: dict[str, Any] = {}
+        waiting, opened = [name], set[str]()
+        while waiting:
+            each = waiting[-1]
+            node = self._makers.get(each)
+            if each in found:
+                waiting.pop()
+            elif node is None:
+                found[each] = self._view.constant(each)
+            elif each in opened:
+                found[each] = self._of(node, [found.get(source) for source in node.inputs])
+            else:
+                opened.add(each)
+                waiting += [source for source in node.inputs if source and source not in found and source not in opened]
+        return found[name]
+
+    def _of(self, node: NodeView, inputs: list[Any]) -> Any:
+        """What a node makes of these inputs, None where one is not known."""
         if any(source and array is None for source, array in zip(node.inputs, inputs, strict=True)):
             return None
         known = self._derived.get(node)

@@ -37,11 +37,12 @@ from onnxlab.execution.ready import ReadyProgram
 from onnxlab.execution.recorder import freeze
 from onnxlab.execution.reporting import describe
 from onnxlab.execution.requests import Requests, asked
-from onnxlab.execution.store import ValueStore
+from onnxlab.execution.store import State, ValueStore
 from onnxlab.execution.synthetic import make_up
+from onnxlab.execution.watching import Watched
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.limits import Limits
+from onnxlab.limits import Limits, Loading
 from onnxlab.shapes import Fact
 
 _OTHERS = 4  # runners with other providers
@@ -215,6 +216,16 @@ class Runner:
             given = dict(feeds)
             arrays = self._requests.checked(compiler, given)
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
+        with Loading(call.limits):
+            return self._run(compiler, programs, state, call, (given, arrays), (outputs, names, inner), keep, plain)
+
+    def _run(
+        self, compiler: Compiler, programs: Any, state: State, call: Call,
+        feeds: tuple[Mapping[str, Any], dict[str, Any]],
+        wanted: tuple[Sequence[str] | None, tuple[str, ...], list[Watched]], keep: bool, plain: bool,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The rest of a run, of feeds as they were given and checked, and outputs as they were asked for and found."""
+        (given, arrays), (outputs, names, inner) = feeds, wanted
         main = compiler.snapshot.main
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
         arrays = self._requests.with_pins(compiler, arrays)
@@ -292,7 +303,8 @@ class Runner:
         names = self._requests.outputs(compiler, outputs)
         given = self._requests.last_inputs(compiler, state) if feeds is None else self._given(compiler, feeds)
         arrays = self._requests.with_pins(compiler, self._requests.checked(compiler, given))
-        program = self._programs.program(compiler, programs, tuple(arrays), names)
+        with Loading(call.limits):
+            program = self._programs.program(compiler, programs, tuple(arrays), names)
         frame = program.frame(list(arrays.values()))
         call.part(lambda: execute(program, frame, call.run, observer), len(program.rows), float("inf"))
         self._programs.prepare()
@@ -335,7 +347,8 @@ class Runner:
         pins = self.store.pins
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
         if ran and not feeds:
-            return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
+            with Loading(call.limits):
+                return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
         if ran and (stale := [name for name in border if name not in arrays and not state.fresh(ids.get(name, 0))]):
             arrays = self.run(None, stale, limits=limits) | arrays
         for name in border:
@@ -347,8 +360,9 @@ class Runner:
             record = self.graph.values.get(ids.get(name, 0))
             if record is None or not (record.producers or record.is_input):
                 raise FeedError(f"{name!r} is read and nothing makes it; feed it, or mend the graph")
-        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed)
-        program = self._programs.program(compiler, programs, tuple(arrays), names)
+        make_up(compiler.main.scope.nodes, compiler.main.fact, missing, arrays, seed, None, call.limits)
+        with Loading(call.limits):
+            program = self._programs.program(compiler, programs, tuple(arrays), names)
         return owned(call(program, list(arrays.values()), self._programs.folder), names, arrays)
 
     def sample_inputs(
@@ -361,6 +375,7 @@ class Runner:
 
         Raises:
             FeedError: feeds that do not fit.
+            LimitError: the arrays would take more than 80 % of the free memory.
         """
         with self.graph.lock:
             compiler, _ = self._programs.current()

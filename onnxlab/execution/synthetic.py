@@ -7,12 +7,14 @@ are used as indices stay in range, and those used as shapes, axes or sizes get v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.graph.snapshot import NodeView
+from onnxlab.limits import Limits
 from onnxlab.shapes import (
     Dim,
     Expr,
@@ -32,6 +34,7 @@ _WORDS: Final = ("monday", "onnx graph", "cat dog", "tuesday", "a", "b")
 _IMAGE: Final = 64  # pixels of a free spatial axis: five halvings leave two
 _BATCH: Final = 2
 _LENGTH: Final = 8
+_DRAWN: Final = 8  # bytes of an element while it is drawn
 _PAST: Final = 4  # tokens in a cache; a mask over `total` covers them and the new ones
 
 
@@ -42,6 +45,7 @@ def make_up(
     arrays: dict[str, Any],
     seed: int,
     chosen: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
 ) -> None:
     """Add made-up arrays for `names`, of sizes that agree with the arrays that are there.
 
@@ -49,9 +53,14 @@ def make_up(
         nodes: of the scope; they say what the values are used for.
         fact: what is known of a name.
         chosen: sizes of symbols that no array tells.
+        limits: what the arrays may take; default: 80 % of the free memory.
+
+    Raises:
+        LimitError: they would take more.
     """
     if not names:
         return
+    budget = Limits.usual() if limits is None else limits
     sizes: dict[str, int] = {}
     for name, array in arrays.items():
         observe(fact(name), array, sizes)
@@ -59,29 +68,48 @@ def make_up(
     uses = Uses(nodes, fact)
     rng = np.random.default_rng(seed)
     for name in names:
-        arrays[name] = synthesise(fact(name), rng, sizes, uses.draw(name))
+        arrays[name] = synthesise(fact(name), rng, sizes, uses.draw(name), budget, name)
 
 
-def synthesise(fact: Fact, rng: np.random.Generator, sizes: dict[str, int], draw: Draw | None = None) -> Any:
+def synthesise(
+    fact: Fact, rng: np.random.Generator, sizes: dict[str, int], draw: Draw | None = None,
+    limits: Limits | None = None, name: str = "",
+) -> Any:  # fmt: skip
     """Make up a value of which `fact` is true.
 
     Args:
         rng: where randomness comes from.
         sizes: {symbol: size}; new symbols are added.
         draw: what to fill a tensor with; default: normal floats, integers in [0, 10), random booleans, words.
+        limits: asked before an array is made.
+        name: of the value, for the message.
+
+    Raises:
+        LimitError: an array takes more memory than there is.
     """
+    within = (limits, name)
     if isinstance(fact, SequenceFact):
-        return [synthesise(fact.elem, rng, sizes, draw) for _ in range(2)]
+        count = 1 if isinstance(fact.elem, (SequenceFact, OptionalFact)) else 2  # of forty in each other only the inner
+        return [synthesise(fact.elem, rng, sizes, draw, *within) for _ in range(count)]
     if isinstance(fact, OptionalFact):
-        return synthesise(fact.elem, rng, sizes, draw)
+        return synthesise(fact.elem, rng, sizes, draw, *within)
     if isinstance(fact, MapFact):
         keys: Iterable[Any] = _WORDS[:3] if fact.key_type == dtypes.STRING else range(3)
-        return {key: synthesise(fact.elem, rng, sizes) for key in keys}
+        return {key: synthesise(fact.elem, rng, sizes, None, *within) for key in keys}
     if fact.value is not None:
         return fact.value
     dtype = fact.dtype if isinstance(fact, (TensorFact, SparseTensorFact)) else None
     shape = tuple(_size(dim, axis, fact.rank or 0, sizes) for axis, dim in enumerate(fact.shape or ()))
-    return (draw or ordinary)(rng, shape, dtype or np.dtype(np.float32))
+    dtype = dtype or np.dtype(np.float32)
+    if limits is None:
+        return (draw or ordinary)(rng, shape, dtype)
+    count = prod(shape)
+    limits.reserve(count * dtype.itemsize, f"a made-up array for {name!r}")
+    limits.reserve(drawn := count * _DRAWN, f"making up an array for {name!r}")
+    try:
+        return (draw or ordinary)(rng, shape, dtype)
+    finally:
+        limits.release(drawn)
 
 
 def _size(dim: Dim, axis: int, rank: int, sizes: dict[str, int]) -> int:

@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 
 from onnxlab.errors import LoadError
+from onnxlab.limits import claim
 
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 # O_NONBLOCK: opening a FIFO must not wait for its writer
@@ -145,6 +146,7 @@ def read(
         # checked before anything of that size is allocated
         if where.offset + nbytes > size:
             raise _too_short(tensor.name, where, nbytes, size)
+        claim(nbytes if count is None else count, f"tensor {tensor.name!r}")
         array = np.empty(nbytes if count is None else count, np.uint8)
         view, done = memoryview(array.data), 0
         file.seek(where.offset + start)

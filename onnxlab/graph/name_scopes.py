@@ -20,6 +20,9 @@ _NO_SCOPE = "_empty_nn_module_stack_from_metadata_hook"
 _SCOPES = "pkg.torch.onnx.name_scopes"
 _NAMESPACE = "namespace"
 
+MAX_DEPTH = 32
+"""Scopes within scopes that are told apart: what a name says of deeper ones is left out."""
+
 
 class NameScopes:
     """The tree of paths: parallel lists by path, and a memo from what a node says to its path.
@@ -76,7 +79,7 @@ class NameScopes:
     def _insert(self, parts: Sequence[str], whole: bool) -> int:
         """The path of `parts`, made where it is new; `whole` parts repeat the name of the one around them."""
         path, outer = ROOT, ""
-        for part in parts:
+        for part in parts[:MAX_DEPTH]:
             child = self._children.get((path, part))
             if child is None:
                 child = self._children[path, part] = len(self.names)

@@ -16,6 +16,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import LoadError
 from onnxlab.graph import external_data
+from onnxlab.limits import claim
 
 Array = np.ndarray[Any, Any]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
@@ -43,7 +44,8 @@ def to_array(tensor: onnx.TensorProto | onnx.SparseTensorProto, base_dir: Path |
         base_dir: folder that external data must be in; None refuses to read any.
 
     Raises:
-        LoadError: the data does not fit type and shape, or cannot be read.
+        LoadError: the data does not fit type and shape, or into memory, or cannot be read.
+        LimitError: it takes more memory than the run under way has left.
     """
     if isinstance(tensor, onnx.SparseTensorProto):
         array = _dense(tensor, base_dir)
@@ -257,6 +259,7 @@ def _dense(tensor: onnx.SparseTensorProto, base_dir: Path | None) -> Array:
     limits = np.array(shape if indices.ndim == 2 else math.prod(shape))
     if indices.shape[1:] not in ((), (len(shape),)) or (indices < 0).any() or (indices >= limits).any():
         raise LoadError(f"sparse tensor {name!r} has indices outside of its shape {list(shape)}")
+    claim(math.prod(shape) * values.dtype.itemsize, f"sparse tensor {name!r}, made dense,")
     try:
         dense = np.zeros(shape, values.dtype)
     except (MemoryError, ValueError) as error:

@@ -84,20 +84,21 @@ def refuse_cycles(model: onnx.ModelProto) -> None:
     }
     done: set[tuple[str, str, str]] = set()
     for start in callees:
-        path, pending = [start], [iter(callees[start])]
+        path, pending = {start: None}, [iter(callees[start])]
         while pending:
             callee = next(pending[-1], None)
             if callee is None:
                 pending.pop()
-                done.add(path.pop())
+                done.add(path.popitem()[0])
             elif callee in path:
-                chain = " -> ".join("::".join(filter(None, key)) for key in [*path[path.index(callee) :], callee])
+                around = list(path)
+                chain = " -> ".join("::".join(filter(None, key)) for key in [*around[around.index(callee) :], callee])
                 raise onnx.checker.ValidationError(
                     f"Cycle detected in model-local function references: {chain}. "
                     "Model-local functions must not be recursive."
                 )
             elif callee not in done:
-                path.append(callee)
+                path[callee] = None
                 pending.append(iter(callees[callee]))
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise, repeat
 from operator import add
+from typing import Any
 
 import numpy as np
 
@@ -59,22 +60,46 @@ def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> 
 
 @kernel("RegexFullMatch", since=20)
 def regex_full_match(x: Array, pattern: str) -> Array:
-    """Whether the whole of every string matches; the pattern is RE2's syntax, a subset of Python's.
+    """Whether the whole of every string matches a pattern in RE2's syntax, in time that grows with the string alone.
 
     Raises:
         ValueError: the pattern is no regular expression.
     """
-    matches = _compiled(pattern).fullmatch
-    found = np.array([matches(text) is not None for text in texts(x)], bool)
+    matches = _compiled(pattern)
+    found = np.array([matches(text) for text in texts(x)], bool)
     return found if x.ndim == 1 else found.reshape(x.shape)
 
 
 @lru_cache
-def _compiled(pattern: str) -> re.Pattern[str]:
+def _compiled(pattern: str) -> Callable[[str], bool]:
     try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from None
+        import re2
+    except ImportError:  # in a browser there is none: Python's own may take for ever, which ends with the page
+        return _whole(_by(re.compile, re.error, pattern))
+    options = re2.Options()
+    options.log_errors = False
+    return _whole(_by(lambda text: re2.compile(text, options), re2.error, pattern))
+
+
+def _by(compiler: Callable[[str], Any], refusal: type[Exception], pattern: str) -> Callable[[str], Any]:
+    """What matches the whole of a string. Raises ValueError where the compiler refuses the pattern."""
+    try:
+        matches: Callable[[str], Any] = compiler(pattern).fullmatch
+    except (refusal, UnicodeEncodeError) as error:
+        said = error.args[0] if error.args else error
+        told = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        raise ValueError(f"pattern {pattern!r} is no regular expression: {told}") from None
+    return matches
+
+
+def _whole(matches: Callable[[str], Any]) -> Callable[[str], bool]:
+    def matched(text: str) -> bool:
+        try:
+            return matches(text) is not None
+        except UnicodeEncodeError:  # half of a surrogate pair, which no pattern means
+            return False
+
+    return matched
 
 
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
@@ -146,9 +171,9 @@ def _grams(
 ) -> list[int]:
     """Numbers of the known n-grams that occur; a single item has nothing to skip."""
     found = []
-    for distance in range(1, skip + 2):
+    for distance in range(1, min(skip + 1, len(items)) + 1):
         for start in range(len(items)):
-            for length in range(shortest, longest + 1):
+            for length in range(shortest, min(longest, len(items)) + 1):
                 if length == 1 and distance > 1:
                     continue
                 gram = tuple(items[start : start + length * distance : distance])

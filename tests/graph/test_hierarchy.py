@@ -9,6 +9,7 @@ from onnx import GraphProto, ModelProto, TensorProto, helper
 
 from onnxlab.graph.hierarchy import LIMIT, Hierarchy
 from onnxlab.graph.index import Index
+from onnxlab.graph.name_scopes import MAX_DEPTH
 from tests.corpus import Corpus
 
 
@@ -195,3 +196,10 @@ def test_what_weights_alone_make_stands_with_its_reader() -> None:
     ids = index.main.node_ids
     for i in range(400):
         assert found.group_of[ids[i]] == found.group_of[ids[400 + i]] == found.group_of[ids[800 + i]] != 0
+
+
+@pytest.mark.parametrize("parts", [1500, 100_000])
+def test_names_of_very_many_parts_make_few_groups_within_each_other(parts: int) -> None:
+    names = ["a/" * parts + "b", "a/" * parts + "c", "a/" * 30 + "d", "e"]
+    found = hierarchy(chain(names))
+    assert max(found.path(group).count("/") for group in found.groups) == MAX_DEPTH - 1
