@@ -53,11 +53,17 @@ def _convert(name: str, value: Any, fact: Fact) -> Any:
     if isinstance(fact, MapFact):
         if not isinstance(value, dict):
             raise _misfit(name, describe(value), fact, "give a dict")
-        return value
+        return {key: _number(item, fact.elem) for key, item in value.items()}
     dtype = fact.dtype if isinstance(fact, (TensorFact, SparseTensorFact)) else None
     if dtype is None and (value is None or isinstance(value, (list, dict))):
         return value  # nothing is declared: take it as it is
     return _tensor(name, value, fact, dtype)
+
+
+def _number(value: Any, fact: Fact) -> Any:
+    """A Python number in the declared dtype; anything else as it is."""
+    dtype = fact.dtype if isinstance(fact, TensorFact) else None
+    return dtype.type(value) if type(value) in (int, float) and dtype is not None and dtype.kind in "fiu" else value
 
 
 def _tensor(name: str, value: Any, fact: Fact, dtype: np.dtype[Any] | None) -> np.ndarray[Any, Any]:

@@ -119,14 +119,14 @@ class Forest:
 
     def collect(self, ctx: RunContext, x: Array, aggregate: str) -> tuple[Array, Array]:
         """(scores, whether any leaf voted), both [rows, targets]."""
-        scores = np.zeros((len(x), self.votes.shape[1]), self.votes.dtype)
+        scores = np.zeros((len(x), self.votes.shape[1]), np.result_type(self.votes, x))
         voted = np.zeros(scores.shape, bool)
         step = max(1, _ROWS // max(1, len(self.roots) * self.votes.shape[1]))
         for start in range(0, len(x), step):
             part = slice(start, start + step)
             leaves = self.leaves(ctx, x[part])
             if aggregate in ("SUM", "AVERAGE"):
-                scores[part] = self.votes[leaves].sum(axis=1)
+                scores[part] = self.votes[leaves].sum(axis=1, dtype=scores.dtype)
                 voted[part] = self.voted[leaves].any(axis=1)
                 continue
             for leaf in leaves.T:
@@ -155,7 +155,11 @@ def grow(
     vote_weights: Any,
     targets: int,
 ) -> Forest:
-    """A forest from the attributes of versions 1 to 5 of the two older operators; without targets all vote for one."""
+    """A forest from the attributes of versions 1 to 5 of the two older operators; without targets all vote for one.
+
+    With one target, as in ONNX Runtime, a leaf has its first vote alone, or if it has none the value of its node.
+    """
+    alone = targets == 1 and vote_targets is not None
     vote_targets = np.zeros(len(vote_nodes), np.int64) if vote_targets is None else vote_targets  # type: ignore[assignment]
     tree, node = np.asarray(treeids, np.int64), np.asarray(nodeids, np.int64)
     mode = _places(modes)
@@ -174,7 +178,13 @@ def grow(
     dtype = np.float64 if weights.dtype == np.float64 and isinstance(vote_weights, np.ndarray) else np.float32
     votes, voted = np.zeros((len(mode), targets), dtype), np.zeros((len(mode), targets), bool)
     place = find(np.asarray(vote_trees, np.int64), vote_nodes), np.asarray(vote_targets, np.int64)
-    np.add.at(votes, place, weights.astype(dtype))
+    if alone:
+        leaves = np.flatnonzero(mode == LEAF)
+        votes[leaves, 0], voted[leaves] = np.asarray(values, dtype)[leaves], True
+        _, first = np.unique(place[0], return_index=True)
+        votes[place[0][first], 0] = weights.astype(dtype)[first]
+    else:
+        np.add.at(votes, place, weights.astype(dtype))
     voted[place] = True
     _, roots = np.unique(tree, return_index=True)
     return Forest(

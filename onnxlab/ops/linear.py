@@ -9,17 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnxlab.ops.ml import DOMAIN, labels, logistic, post_transform, probit
+from onnxlab.ops.ml import DOMAIN, features, labels, logistic, post_transform, winner
 from onnxlab.ops.numeric import Array
 from onnxlab.ops.registry import kernel
 
 _transformed = post_transform  # an attribute has its name
-
-
-def _rows(x: Array) -> Array:
-    """[N, F] of [N, F] or [F], as float32 unless double."""
-    matrix = x.reshape(1, -1) if x.ndim == 1 else x.reshape(len(x), -1)
-    return matrix if matrix.dtype == np.float64 else matrix.astype(np.float32, copy=False)
 
 
 @kernel("LinearRegressor", domain=DOMAIN)
@@ -31,7 +25,7 @@ def linear_regressor(
     targets: int = 1,
 ) -> Array:
     """[N, targets]: X · coefficientsᵀ + intercepts."""
-    rows = _rows(x)
+    rows = features(x)
     scores = rows @ np.asarray(coefficients, np.float32).reshape(targets, -1).T
     if intercepts:
         scores = scores + np.asarray(intercepts, np.float32)
@@ -49,22 +43,26 @@ def linear_classifier(
     post_transform: str = "NONE",
 ) -> tuple[Array, Array]:
     """(labels [N], scores [N, classes]); one score for two classes means the second, the first gets the rest."""
-    rows, names = _rows(x), labels(classlabels_strings, classlabels_ints)
-    features = rows.shape[1]
-    count = len(intercepts) if intercepts else len(coefficients) // max(1, features)
+    rows, names = features(x), labels(classlabels_strings, classlabels_ints)
+    count = len(intercepts) if intercepts else len(coefficients) // max(1, rows.shape[1])
     # as in ONNX Runtime the rows decide how many coefficients each class has
-    weights = np.asarray(coefficients, np.float32)[: count * features].reshape(count, features)
-    scores = rows.astype(np.float32) @ weights.T
+    weights = np.asarray(coefficients, np.float32)[: count * rows.shape[1]].reshape(count, rows.shape[1])
+    scores = rows.astype(np.float32, copy=False) @ weights.T
     if intercepts:
         scores = scores + np.asarray(intercepts, np.float32)
     if count > 1:
-        return names[scores.argmax(axis=1)], _transformed(scores, post_transform).astype(np.float32)
-    if len(names) != 2:
+        return names[winner(scores)], _transformed(scores, post_transform).astype(np.float32)
+    paired = len(names) == 2
+    if not paired:
         names = labels(["0", "1"] if classlabels_strings else None, [0, 1])
-        return names[(scores[:, 0] > 0).astype(np.intp)], _transformed(scores, post_transform).astype(np.float32)
     chosen = names[(scores[:, 0] > 0).astype(np.intp)]
-    if post_transform == "PROBIT":
-        return chosen, probit(scores).astype(np.float32)
-    pair = np.concatenate([1 - scores, scores], axis=1) if post_transform != "LOGISTIC" else np.concatenate(
-        [logistic(-scores), logistic(scores)], axis=1)  # fmt: skip
-    return chosen, pair.astype(np.float32)
+    made = (_pair if paired else _transformed)(scores, post_transform)
+    return chosen, made.astype(np.float32)
+
+
+def _pair(scores: Array, transform: str) -> Array:
+    """The scores of both classes, from those of the second."""
+    if transform == "LOGISTIC":
+        return np.concatenate([logistic(-scores), logistic(scores)], axis=1)
+    both = np.concatenate([1 - scores, scores], axis=1)
+    return _transformed(both, transform) if transform == "PROBIT" else both

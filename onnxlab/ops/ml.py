@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -28,12 +29,11 @@ def _softmax(x: Array) -> Array:
 
 
 def _softmax_zero(x: Array) -> Array:
-    """Softmax of the scores that are not 0; those stay (nearly) 0."""
-    top = x.max(axis=-1, keepdims=True)
+    """Softmax of the scores that are not 0; those stay (nearly) 0, or NaN where there are no others."""
+    top = np.fmax.reduce(x, axis=-1, keepdims=True)
     live = np.abs(x) > 1e-7
     values = np.where(live, np.exp(x - top), x * np.exp(-top))
-    total = np.where(live, values, 0).sum(axis=-1, keepdims=True)
-    return values / np.where(total == 0, 1, total)
+    return values / np.where(live, values, 0).sum(axis=-1, keepdims=True)
 
 
 def probit(x: Array) -> Array:
@@ -54,14 +54,28 @@ _TRANSFORMS: dict[str, Callable[[Array], Array]] = {
 
 
 def post_transform(scores: Array, name: str) -> Array:
-    """Scores [N, classes] after the transform of that name.
+    """Scores [N, classes] after the transform of that name; as in ONNX Runtime, a score alone knows PROBIT only.
 
     Raises:
         ValueError: there is none of that name.
     """
     if name not in _TRANSFORMS:
         raise ValueError(f"post_transform is {name!r}: expected one of {', '.join(_TRANSFORMS)}")
-    return _TRANSFORMS[name](scores)
+    if name == "NONE" or (scores.shape[-1] == 1 and name != "PROBIT"):
+        return scores
+    return _TRANSFORMS[name](scores.astype(np.float32, copy=False))
+
+
+def features(x: Array) -> Array:
+    """[N, F] of [N, F] or [F], as float32 unless double."""
+    matrix = x.reshape(1, -1) if x.ndim < 2 else x.reshape(len(x), math.prod(x.shape[1:]))
+    return matrix if matrix.dtype == np.float64 else matrix.astype(np.float32, copy=False)
+
+
+def winner(scores: Array) -> Array:
+    """[N]: the column of the first largest score; NaN is passed over unless it comes first, as by a loop with >."""
+    unknown = np.isnan(scores)
+    return np.where(unknown[:, 0], 0, np.where(unknown, -np.inf, scores).argmax(axis=1))
 
 
 def labels(texts: Sequence[str] | None, numbers: Sequence[int] | None) -> Array:
@@ -77,10 +91,13 @@ def scaler(x: Array, offset: Sequence[float] = (0.0,), scale: Sequence[float] = 
 
 @kernel("Normalizer", domain=DOMAIN)
 def normalizer(x: Array, norm: str = "MAX") -> Array:
-    """Every row divided by its maximum, sum of magnitudes or Euclidean length; not where that is 0."""
+    """Every row divided by its maximum, sum of magnitudes or Euclidean length; not where that is 0.
+
+    NaN is no maximum.
+    """
     wide = x.astype(np.float32, copy=False)
     if norm == "MAX":
-        size = wide.max(axis=-1, keepdims=True)
+        size = np.fmax.reduce(wide, axis=-1, keepdims=True, initial=np.finfo(np.float32).min)
     elif norm == "L1":
         size = np.abs(wide).sum(axis=-1, keepdims=True)
     elif norm == "L2":
@@ -107,8 +124,13 @@ def imputer(
     """X with one value (which may be NaN) replaced, by one other or by one for each feature."""
     if x.dtype.kind == "f":
         new, old = np.asarray(imputed_value_floats, x.dtype), x.dtype.type(replaced_value_float)
-        return np.where(np.isnan(x) if np.isnan(old) else x == old, new, x)
-    return np.where(x == replaced_value_int64, np.asarray(imputed_value_int64s, x.dtype), x)
+        return np.where(np.isnan(x) if np.isnan(old) else x == old, _for_features(new, x), x)
+    return np.where(x == replaced_value_int64, _for_features(np.asarray(imputed_value_int64s, x.dtype), x), x)
+
+
+def _for_features(new: Array, x: Array) -> Array:
+    """What each feature gets, or all; only the first of a list that is not as long as there are features."""
+    return new if x.ndim and x.ndim <= 2 and len(new) == x.shape[-1] else new[:1]
 
 
 @kernel("FeatureVectorizer", domain=DOMAIN)
@@ -116,7 +138,7 @@ def feature_vectorizer(*inputs: Array, inputdimensions: Sequence[int] | None = N
     """Inputs [N, F] side by side as float32; each is cut or zero-padded to its entry of inputdimensions."""
     columns = []
     for number, x in enumerate(inputs):
-        matrix = x.reshape(1, -1) if x.ndim == 1 else x.reshape(len(x), -1)
+        matrix = features(x)
         width = inputdimensions[number] if inputdimensions else matrix.shape[1]
         column = np.zeros((len(matrix), width), np.float32)
         used = min(width, matrix.shape[1])
@@ -125,9 +147,12 @@ def feature_vectorizer(*inputs: Array, inputdimensions: Sequence[int] | None = N
     return np.concatenate(columns, axis=1)
 
 
+_NAN = ("NaN",)  # what stands for it among the keys, where it is not equal to itself
+
+
 def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Array:
     """Every element looked up; NaN is a key like any other."""
-    nan = table.get("nan key", default)
+    nan = table.get(_NAN, default)
     found = [
         nan if isinstance(key, float) and key != key else table.get(key, default) for key in x.reshape(-1).tolist()
     ]
@@ -137,10 +162,9 @@ def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[
 
 
 def _table(keys: Sequence[Any], values: Sequence[Any]) -> dict[Hashable, Any]:
-    return {
-        "nan key" if isinstance(key, float) and key != key else key: value
-        for key, value in zip(keys, values, strict=True)
-    }
+    """What each key stands for; of a key that is listed twice, the first."""
+    pairs = list(zip(keys, values, strict=True))[::-1]
+    return {_NAN if isinstance(key, float) and key != key else key: value for key, value in pairs}
 
 
 @kernel("CategoryMapper", domain=DOMAIN)
@@ -157,7 +181,7 @@ def category_mapper(
     return _map(x, dict(zip(cats_strings, cats_int64s, strict=True)), default_int64, np.dtype(np.int64))
 
 
-@kernel("LabelEncoder", since=2, domain=DOMAIN)
+@kernel("LabelEncoder", since=4, domain=DOMAIN)
 def label_encoder(
     x: Array,
     default_float: float = -0.0,
@@ -196,6 +220,18 @@ def label_encoder(
     return _map(x, _table(keys, values), default, dtype)
 
 
+@kernel("LabelEncoder", since=2, domain=DOMAIN)
+def label_encoder_2(x: Array, keys_floats: Sequence[float] | None = None, **attributes: Any) -> Array:
+    """As from version 4 on, but NaN is no key."""
+    if keys_floats is not None:
+        kept = [place for place, key in enumerate(keys_floats) if key == key]
+        keys_floats = [keys_floats[place] for place in kept]
+        for name in ("values_floats", "values_int64s", "values_strings"):
+            if attributes.get(name) is not None:
+                attributes[name] = [attributes[name][place] for place in kept]
+    return label_encoder(x, keys_floats=keys_floats, **attributes)
+
+
 @kernel("LabelEncoder", since=1, domain=DOMAIN)
 def label_encoder_1(
     x: Array, classes_strings: Sequence[str], default_int64: int = -1, default_string: str = "_Unused"
@@ -217,21 +253,29 @@ def one_hot_encoder(
     """float32 with a new last axis: 1 at the category's place, zeros for an unknown one unless that is an error."""
     categories = np.asarray(cats_int64s, np.int64) if cats_int64s else labels(cats_strings, None)
     values = x.astype(np.int64) if cats_int64s else x
-    hot = (values[..., None] == categories).astype(np.float32)
+    last = {category: place for place, category in enumerate(categories.tolist())}
+    chosen = np.isin(np.arange(len(categories)), [*last.values()])  # a category that is listed twice has one column
+    hot = ((values[..., None] == categories) & chosen).astype(np.float32)
     if not zeros and not hot.any(axis=-1).all():
         raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
     return hot
+
+
+def _written(value: Any) -> str:
+    """A number with six decimals, as in ONNX Runtime."""
+    return value if isinstance(value, str) else f"{value:f}"
 
 
 @kernel("CastMap", domain=DOMAIN)
 def cast_map(x: Mapping[int, Any], cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1) -> Array:
     """[1, C]: a map's values in the order of its keys, or at them (SPARSE, C = max_map)."""
     dtype: Any = {"TO_FLOAT": np.float32, "TO_INT64": np.int64, "TO_STRING": object}[cast_to]
-    convert: Callable[[Any], Any] = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": str}[cast_to]
+    converters: dict[str, Callable[[Any], Any]] = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": _written}
+    convert = converters[cast_to]
     if map_form == "DENSE":
         items = [convert(x[key]) for key in sorted(x)]
     else:
-        items = [convert(x[key]) if key in x else ("" if cast_to == "TO_STRING" else 0) for key in range(max_map)]
+        items = [convert(x[key]) if key in x else ("0.f" if cast_to == "TO_STRING" else 0) for key in range(max_map)]
     result = np.empty((1, len(items)), dtype)
     result[0] = items
     return result
@@ -245,11 +289,11 @@ def dict_vectorizer(
 ) -> Array:
     """[1, C]: a map's values in the order of a vocabulary, 0 for missing ones."""
     vocabulary: Sequence[Any] = int64_vocabulary or string_vocabulary or ()
-    sample = np.asarray(next(iter(x.values()), np.float32(0)))
+    first = next(iter(x.values()), 0.0)
+    sample = np.asarray(np.float32(first) if type(first) is float else first)  # maps of ZipMap hold Python's
     if sample.dtype.kind in "US" or sample.dtype == object:
         return strings([str(x.get(key, "")) for key in vocabulary], (1, len(vocabulary)))
-    dtype = np.dtype(np.float32) if sample.dtype.kind == "f" and sample.dtype != np.float64 else sample.dtype
-    return np.array([[x.get(key, 0) for key in vocabulary]], dtype)
+    return np.array([[x.get(key, 0) for key in vocabulary]], sample.dtype)
 
 
 @kernel("ZipMap", domain=DOMAIN)

@@ -53,13 +53,31 @@ def _classes(attributes: Attributes) -> tuple[int, int]:
 
 
 @rule("TreeEnsembleClassifier", domain=DOMAIN)
-@rule("LinearClassifier", domain=DOMAIN)
-@rule("SVMClassifier", domain=DOMAIN)
 def classifier(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
     """A label for each row, and a score for each row and class."""
     elem, count = _classes(attributes)
     rows = _rows(ctx, x)
     return TensorFact(elem, (rows,)), TensorFact(dtypes.FLOAT, (rows, count or ctx.symbol(1, 1)))
+
+
+@rule("LinearClassifier", domain=DOMAIN)
+def linear_classifier(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """A label for each row, and a score for each row and intercept, or two for two classes."""
+    chosen, scores = classifier(ctx, attributes, x)
+    given, labels = len(attributes.get("intercepts") or ()), _classes(attributes)[1]
+    if not given or (given == 1 and labels == 2):
+        return chosen, scores
+    return chosen, TensorFact(dtypes.FLOAT, (_rows(ctx, x), given))
+
+
+@rule("SVMClassifier", domain=DOMAIN)
+def svm_classifier(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """A label for each row, and a score for each row and class, or pair of classes where they are no probabilities."""
+    chosen, scores = classifier(ctx, attributes, x)
+    machines = len(attributes.get("vectors_per_class") or ())
+    if machines <= 2 or attributes.get("prob_a"):
+        return chosen, scores
+    return chosen, TensorFact(dtypes.FLOAT, (_rows(ctx, x), machines * (machines - 1) // 2))
 
 
 @rule("TreeEnsembleRegressor", domain=DOMAIN)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnxlab.ops.ml import DOMAIN, labels, post_transform
+from onnxlab.ops.ml import DOMAIN, features, labels, post_transform, winner
 from onnxlab.ops.numeric import Array
 from onnxlab.ops.prepared import remembered
 from onnxlab.ops.registry import kernel
@@ -21,8 +21,7 @@ def _kernel_product(x: Array, vectors: Array, kind: str, parameters: Sequence[fl
     """[N, vectors]: the kernel function of every row and support vector; parameters are gamma, coef0, degree."""
     gamma, coef0, degree = (*(parameters or (0.0, 0.0, 0.0)),)[:3]
     if kind == "RBF":
-        square = (x * x).sum(axis=1)[:, None] + (vectors * vectors).sum(axis=1) - 2 * (x @ vectors.T)
-        return np.exp(-gamma * np.maximum(square, 0))
+        return np.exp(-gamma * _distances(x, vectors))
     product = x @ vectors.T
     if kind == "LINEAR":
         return product
@@ -31,6 +30,19 @@ def _kernel_product(x: Array, vectors: Array, kind: str, parameters: Sequence[fl
     if kind == "SIGMOID":
         return np.tanh(gamma * product + coef0)
     raise ValueError(f"kernel_type is {kind!r}: expected LINEAR, POLY, RBF or SIGMOID")
+
+
+_SAFE = 1e8
+"""Squared lengths up to which the difference of two is exact enough for their distance."""
+
+
+def _distances(x: Array, vectors: Array) -> Array:
+    """[N, vectors]: squared Euclidean distances, of long or infinite rows by their differences."""
+    lengths, others = (x * x).sum(axis=1), (vectors * vectors).sum(axis=1)
+    found = np.maximum(lengths[:, None] + others - 2 * (x @ vectors.T), 0)
+    for row in np.flatnonzero(~(lengths + others.max(initial=0) <= _SAFE)).tolist():
+        found[row] = np.square(x[row] - vectors).sum(axis=1)
+    return found
 
 
 @kernel("SVMRegressor", domain=DOMAIN)
@@ -45,8 +57,11 @@ def svm_regressor(
     rho: Sequence[float] = (0.0,),
     support_vectors: Sequence[float] = (),
 ) -> Array:
-    """[N, 1]: Σ coefficient · kernel(x, vector) + rho; its sign for a one-class machine."""
-    rows, weights = x.astype(np.float64), np.asarray(coefficients, np.float64)
+    """[N, 1]: Σ coefficient · kernel(x, vector) + rho; its sign for a one-class machine.
+
+    As in ONNX Runtime, post_transform changes nothing.
+    """
+    rows, weights = _rows(x), np.asarray(coefficients, np.float64)
     if n_supports:
         vectors = remembered(matrix, support_vectors, n_supports)
         scores = _kernel_product(rows, vectors, kernel_type, kernel_params) @ weights
@@ -55,7 +70,7 @@ def svm_regressor(
     scores = scores + (rho[0] if rho else 0.0)
     if one_class:
         scores = np.where(scores > 0, 1.0, -1.0)
-    return _transformed(scores[:, None], post_transform).astype(np.float32)
+    return scores[:, None].astype(np.float32)
 
 
 @kernel("SVMClassifier", domain=DOMAIN)
@@ -73,8 +88,11 @@ def svm_classifier(
     support_vectors: Sequence[float] = (),
     vectors_per_class: Sequence[int] | None = None,
 ) -> tuple[Array, Array]:
-    """(labels [N], scores): one-against-one machines vote, prob_a and prob_b make probabilities; or linear ones."""
-    names, rows = labels(classlabels_strings, classlabels_ints), x.reshape(len(x), -1).astype(np.float64)
+    """(labels [N], scores): one-against-one machines vote, prob_a and prob_b make probabilities; or linear ones.
+
+    The class with most votes wins, and not the most probable one.
+    """
+    names, rows = labels(classlabels_strings, classlabels_ints), _rows(x)
     if not vectors_per_class:
         return _linear(rows, names, coefficients, rho, post_transform)
     counts = list(vectors_per_class)
@@ -83,21 +101,38 @@ def svm_classifier(
     weights = remembered(matrix, coefficients, classes - 1)
     products = _kernel_product(rows, vectors, kernel_type, kernel_params)
     decisions = _one_against_one(products, weights, counts, rho)
-    votes = np.zeros((len(rows), classes))
     pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
-    for number, (i, j) in enumerate(pairs):
-        votes[:, i] += decisions[:, number] > 0
-        votes[:, j] += decisions[:, number] <= 0
+    chosen = names[_votes(decisions, pairs, classes).argmax(axis=1)]
     if prob_a:
         scores = _probabilities(decisions, prob_a, prob_b or (0.0,) * len(prob_a), pairs, classes)
-        best = scores.argmax(axis=1)
+    elif classes == 2:  # one machine, whose decision is for the first class
+        return chosen, _pair(decisions, post_transform).astype(np.float32)
     else:
-        scores, best = decisions, votes.argmax(axis=1)
-        if classes == 2:  # one machine: its decision is for the first class
-            if post_transform == "NONE" and len(names) == 2:
-                scores = np.concatenate([decisions, -decisions], axis=1)
-            return names[best], _transformed(scores, post_transform).astype(np.float32)
-    return names[best], _transformed(scores, post_transform).astype(np.float32)
+        scores = decisions
+    return chosen, _transformed(scores, post_transform).astype(np.float32)
+
+
+def _rows(x: Array) -> Array:
+    """[N, F] as ONNX Runtime sees them, rounded to float32, to be computed with in float64."""
+    return features(x).astype(np.float32, copy=False).astype(np.float64)
+
+
+def _votes(decisions: Array, pairs: Sequence[tuple[int, int]], classes: int) -> Array:
+    """[N, classes]: how many machines decided for each; without a decision (NaN) it is the second of a pair."""
+    votes = np.zeros((len(decisions), classes), np.int64)
+    for number, (i, j) in enumerate(pairs):
+        first = decisions[:, number] > 0
+        votes[:, i] += first
+        votes[:, j] += ~first
+    return votes
+
+
+def _pair(decisions: Array, transform: str) -> Array:
+    """The scores of two classes from what one machine decided: as ONNX Runtime has them."""
+    if transform in ("NONE", "LOGISTIC"):
+        return _transformed(np.concatenate([-decisions, decisions], axis=1), transform)
+    both = np.concatenate([1 - decisions, decisions], axis=1)
+    return _transformed(both, transform) if transform == "PROBIT" else both
 
 
 def matrix(values: Sequence[float], rows: int) -> Array:
@@ -108,10 +143,18 @@ def matrix(values: Sequence[float], rows: int) -> Array:
 def _linear(
     rows: Array, names: Array, coefficients: Sequence[float], rho: Sequence[float], transform: str
 ) -> tuple[Array, Array]:
-    """Machines in primal form, one for each class."""
+    """Machines in primal form, one for each class.
+
+    Of two classes the second wins as soon as any score is above 0 (½ where no coefficient is negative), as in ONNX
+    Runtime.
+    """
     weights = remembered(matrix, coefficients, len(names))
     scores = rows @ weights.T + (rho[0] if rho else 0.0)
-    return names[scores.argmax(axis=1)], _transformed(scores, transform).astype(np.float32)
+    best = winner(scores)
+    if len(names) == 2:
+        top = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+        best = np.where(top >= 0.5 if (weights >= 0).all() else top > 0, 1, best)
+    return names[best], _transformed(scores, transform).astype(np.float32)
 
 
 def _one_against_one(products: Array, weights: Array, counts: Sequence[int], rho: Sequence[float]) -> Array:
@@ -134,27 +177,38 @@ def _probabilities(
     for number, (i, j) in enumerate(pairs):
         p = np.clip(1 / (1 + np.exp(decisions[:, number] * a[number] + b[number])), 1e-7, 1 - 1e-7)
         pairwise[:, i, j], pairwise[:, j, i] = p, 1 - p
-    if classes == 2:
-        return pairwise[:, [0, 1], [1, 0]]
-    return np.stack([_couple(matrix) for matrix in pairwise])
+    return _couple(pairwise)
 
 
 def _couple(pairwise: Array) -> Array:
-    """The distribution whose pairwise odds fit [classes, classes] best: libsvm's fixed-point iteration."""
-    classes = len(pairwise)
-    q = -pairwise * pairwise.T
-    np.fill_diagonal(q, 0)
-    np.fill_diagonal(q, (pairwise.T**2).sum(axis=1))
-    p = np.full(classes, 1 / classes)
-    for _ in range(max(100, classes)):
-        qp = q @ p
-        expected = p @ qp
-        if np.abs(qp - expected).max() < 0.005 / classes:
+    """[N, classes]: distributions whose pairwise odds fit [N, classes, classes] best: libsvm's fixed-point iteration.
+
+    Each row stops on its own; one of NaN stays as it began.
+    """
+    rows, classes = pairwise.shape[:2]
+    q = -pairwise * pairwise.transpose(0, 2, 1)
+    diagonal = (pairwise**2).sum(axis=1)
+    q[:, range(classes), range(classes)] = diagonal
+    p = np.full((rows, classes), 1 / classes)
+    live = np.arange(rows)
+    for _ in range(100):
+        now, matrices = p[live], q[live]
+        products = np.einsum("nij,nj->ni", matrices, now)
+        expected = (now * products).sum(axis=1)
+        going = np.abs(products - expected[:, None]).max(axis=1) >= 0.005 / classes
+        live = live[going]
+        if not live.size:
             break
-        for t in range(classes):
-            step = (expected - qp[t]) / q[t, t]
-            p[t] += step
-            expected = (expected + step * (step * q[t, t] + 2 * qp[t])) / (1 + step) ** 2
-            qp = (qp + step * q[t]) / (1 + step)
-            p /= 1 + step
+        p[live] = _round(matrices[going], now[going], products[going], expected[going])
+    return p
+
+
+def _round(q: Array, p: Array, qp: Array, expected: Array) -> Array:
+    """p after one round over all classes; qp is q·p, expected p·q·p."""
+    for t in range(p.shape[1]):
+        step = (expected - qp[:, t]) / q[:, t, t]
+        p[:, t] += step
+        expected = (expected + step * (step * q[:, t, t] + 2 * qp[:, t])) / (1 + step) ** 2
+        qp = (qp + step[:, None] * q[:, t]) / (1 + step)[:, None]
+        p /= (1 + step)[:, None]
     return p

@@ -12,15 +12,10 @@ import numpy as np
 
 from onnxlab.limits import RunContext
 from onnxlab.ops.forest import grow, planted
-from onnxlab.ops.ml import DOMAIN, labels, post_transform
+from onnxlab.ops.ml import DOMAIN, features, labels, post_transform, winner
 from onnxlab.ops.numeric import Array
 from onnxlab.ops.prepared import remembered
 from onnxlab.ops.registry import kernel
-
-
-def _features(x: Array) -> Array:
-    matrix = x.reshape(1, -1) if x.ndim == 1 else x
-    return matrix if matrix.dtype == np.float64 else matrix.astype(np.float32, copy=False)
 
 
 def first_of(*candidates: Any) -> Any:
@@ -71,7 +66,7 @@ def tree_ensemble_regressor(
         first_of(target_weights_as_tensor, target_weights),
         n_targets,
     )
-    scores, voted = forest.collect(ctx, _features(x), aggregate_function)
+    scores, voted = forest.collect(ctx, features(x), aggregate_function)
     base = first_of(base_values_as_tensor, base_values)
     if base is not None and len(base):  # a target that no leaf gives anything stays 0, as in ONNX Runtime
         scores = np.where(voted, scores + np.asarray(base, scores.dtype), scores)
@@ -107,15 +102,9 @@ def tree_ensemble_classifier(
     nodes_values_as_tensor: Array | None = None,
     post_transform: str = "NONE",
 ) -> tuple[Array, Array]:
-    """(labels [N], scores [N, classes]).
-
-    Where the leaves vote for only one of two classes, the votes decide for the second class: above ½ when all are
-    positive, else above 0. (Where they vote for both, ONNX Runtime answers 0 or 1, whatever the labels; here the
-    class with the higher score wins, as the operator's page says.)
-    """
+    """(labels [N], scores [N, classes]): the class with the largest score; of two classes see `_binary`."""
     names = labels(classlabels_strings, classlabels_int64s)
     weights = first_of(class_weights_as_tensor, class_weights)
-    single = len(names) == 2 and remembered(are_one, class_ids)
     forest = remembered(
         grow,
         nodes_treeids,
@@ -128,24 +117,21 @@ def tree_ensemble_classifier(
         nodes_missing_value_tracks_true,
         class_treeids,
         class_nodeids,
-        None if single else class_ids,
+        class_ids,
         weights,
-        1 if single else len(names),
+        len(names),
     )
-    scores, voted = forest.collect(ctx, _features(x), "SUM")
-    base = first_of(base_values_as_tensor, base_values)
-    if base is not None and len(base):
-        scores = scores + np.asarray(base, scores.dtype)[-scores.shape[1] :]
-        voted[...] = True
-    if not single:
-        best = np.where(voted, scores, -np.inf).argmax(axis=1)
-        return names[best], _transformed(scores, post_transform).astype(np.float32)
-    positive = remembered(are_positive, weights)
-    chosen = names[(scores[:, 0] > (0.5 if positive else 0)).astype(np.intp)]
-    if class_ids[0] == 1:
-        both = np.concatenate([np.zeros_like(scores), scores], axis=1)
-        return chosen, _transformed(both, post_transform).astype(np.float32)
-    return chosen, _pair(scores, positive, post_transform).astype(np.float32)
+    scores, voted = forest.collect(ctx, features(x), "SUM")
+    base = np.asarray(first_of(base_values_as_tensor, base_values, ()), scores.dtype)
+    if len(names) == 2:
+        chosen, made = _binary(scores, voted, base, remembered(threshold_of, class_ids, weights), post_transform)
+        if not remembered(are_one, class_ids):
+            names = names if classlabels_strings else np.arange(2)
+        return names[chosen], made.astype(np.float32)
+    if base.size:
+        scores, voted = scores + base, np.ones_like(voted)
+    best = winner(np.where(voted, scores, -np.inf))
+    return names[best], _transformed(scores, post_transform).astype(np.float32)
 
 
 def are_one(ids: Sequence[int]) -> bool:
@@ -154,17 +140,48 @@ def are_one(ids: Sequence[int]) -> bool:
     return bool(array.size and (array == array[0]).all())
 
 
-def are_positive(weights: Any) -> bool:
-    return bool(np.all(np.asarray(weights) >= 0))
+def threshold_of(ids: Sequence[int], weights: Any) -> float | None:
+    """The score above which the second of two classes wins, where the leaves vote for one of them; else None."""
+    if not are_one(ids):
+        return None
+    return 0.5 if bool(np.all(np.asarray(weights) >= 0)) else 0.0
 
 
-def _pair(scores: Array, positive: bool, transform: str) -> Array:
-    """Scores of both classes from votes that are all listed under the first one but are meant for the second."""
-    if transform == "PROBIT":
-        return _transformed(np.concatenate([1 - scores, scores], axis=1), transform)
+def _binary(
+    scores: Array, voted: Array, base: Array, threshold: float | None, transform: str
+) -> tuple[Array, Array]:  # fmt: skip
+    """(whether the second class wins [N], scores of both) as ONNX Runtime has them, row by row.
+
+    The score of the second class decides, or where no leaf voted for it that of the first, which then stands for the
+    second: it must be above the threshold, 0 where the leaves vote for both classes.
+    """
+    second = voted[:, 1]
+    if base.size == 2:
+        total = scores[:, 0] + base[1]
+        first = np.where(second, -total, scores[:, 0] + base[0])
+        scores = np.stack([first, np.where(second, total, 0)], axis=1)
+    elif base.size == 1:
+        scores = np.stack([scores[:, 0] + base[0], scores[:, 1]], axis=1)
+    scores = np.where(voted, scores, 0)
+    deciding = np.where(second, scores[:, 1], scores[:, 0])
+    chosen = (deciding > (threshold or 0.0)).astype(np.intp)
+    made = _transformed(scores, transform)
+    if base.size < 2 and not second.all():
+        alone = _paired(scores[:, :1], threshold, base.size == 1, transform)
+        made = np.where(second[:, None], made, alone)
+    return chosen, made
+
+
+def _paired(scores: Array, threshold: float | None, based: bool, transform: str) -> Array:
+    """The scores of both classes from one alone, listed under the first and meant for the second.
+
+    One that ONNX Runtime leaves to chance is 0.
+    """
+    if transform == "PROBIT" or (threshold is None and based):
+        return np.concatenate([_transformed(scores, transform), np.zeros_like(scores)], axis=1)
     if transform == "LOGISTIC":
         return _transformed(np.concatenate([-scores, scores], axis=1), transform)
-    return np.concatenate([1 - scores if positive else -scores, scores], axis=1)
+    return np.concatenate([1 - scores if threshold == 0.5 else -scores, scores], axis=1)
 
 
 @kernel("TreeEnsemble", since=5, domain=DOMAIN, context=True)

@@ -21,7 +21,7 @@ from onnxlab.execution.compiled.views import Array, View, constant_view
 from onnxlab.graph.snapshot import NodeView
 from onnxlab.ops.forest import LEAF, Forest, grow, planted
 from onnxlab.ops.prepared import remembered
-from onnxlab.ops.trees import are_one, are_positive
+from onnxlab.ops.trees import are_one, threshold_of
 
 DOMAIN = "ai.onnx.ml"
 _FLOAT, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
@@ -133,19 +133,24 @@ def tree_regressor(binder: Binder, node: NodeView) -> None:
     found, x = node.attributes, _features(binder, node)
     targets, aggregate = found.get("n_targets", 1), found.get("aggregate_function", "SUM")
     forest = _grown(found, "target", found.get("target_ids", ()), targets)
-    plain = found.get("post_transform", "NONE") == "NONE"
+    transform = _transform(found.get("post_transform", "NONE"), targets)
+    plain = transform == "NONE"
     y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), np.float32)
     extra: dict[str, Word] = {
         "aggregate": _AGGREGATES[aggregate], "base": _base(binder, found.get("base_values"), targets),
         "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
     }  # fmt: skip
     _run(binder, x, forest, extra, [], y)
-    _transformed(binder, node.outputs[0], y, found)
+    _transformed(binder, node.outputs[0], y, transform)
 
 
-def _transformed(binder: Binder, name: str, scores: View, found: Mapping[str, Any]) -> None:
+def _transform(name: str, columns: int) -> str:
+    """The transform that is applied to so many scores: none to one alone."""
+    return name if columns > 1 else "NONE"
+
+
+def _transformed(binder: Binder, name: str, scores: View, transform: str) -> None:
     """Name the scores after their transform."""
-    transform = found.get("post_transform", "NONE")
     if transform == "NONE" or not name:
         binder.put(name, scores)
     elif transform == "LOGISTIC":
@@ -157,26 +162,40 @@ def _transformed(binder: Binder, name: str, scores: View, found: Mapping[str, An
         binder.put(name, target)
 
 
-@rule("TreeEnsembleClassifier", domain=DOMAIN, accept=_accept, weight=8)
+def _classifier_accept(node: NodeView, view: Outlook) -> str:
+    classes, base = len(node.attributes.get("classlabels_int64s", ())), len(node.attributes.get("base_values") or ())
+    if classes < 2 or (classes == 2 and not remembered(are_one, node.attributes.get("class_ids", ()))):
+        return "less than two classes, or votes for both of two: decided row by row"
+    if base not in ((0, 1) if classes == 2 else (0, classes)):
+        return f"{base} values to add to the scores of {classes} classes"
+    return _accept(node, view)
+
+
+@rule("TreeEnsembleClassifier", domain=DOMAIN, accept=_classifier_accept, weight=8)
 def tree_classifier(binder: Binder, node: NodeView) -> None:
     found, x = node.attributes, _features(binder, node)
     names = np.asarray(found.get("classlabels_int64s", ()), np.int64)
-    ids = found.get("class_ids", ())
+    ids, base = found.get("class_ids", ()), found.get("base_values") or ()
     single = len(names) == 2 and remembered(are_one, ids)
     forest = _grown(found, "class", None if single else ids, 1 if single else len(names))
-    positive = remembered(are_positive, found.get("class_weights", ()))
-    logistic = found.get("post_transform", "NONE") == "LOGISTIC"
-    pair = 0 if not single else 1 if ids[0] == 1 else 2 if positive and not logistic else 3
-    y, choices = _answers(binder, node, x.shape[0], len(names))
-    base = found.get("base_values")
+    if single and not forest.voted[forest.modes == LEAF].all():
+        raise UnbindableError("a leaf that votes for neither class")
+    transform, pair, threshold = _transform(found.get("post_transform", "NONE"), len(names)), 0, 0.0
+    if single:
+        threshold = remembered(threshold_of, ids, found.get("class_weights", ())) or 0.0
+        if ids[0] == 1:  # what is to be added to the first score is not seen
+            pair, base = 1, ()
+        else:
+            pair = 2 if threshold and transform != "LOGISTIC" else 3
+            transform = transform if transform == "LOGISTIC" else "NONE"
+    y, choices = _answers(binder, node, x.shape[0], len(names), transform)
     extra: dict[str, Word] = {
         "choices": choices.where, "names": binder.builder.keep(names), "pair": pair,
-        "threshold": bits(0.5 if positive else 0.0), "always": 1,
-        "base": _base(binder, base, 1 if single else len(names)),
+        "threshold": bits(threshold), "always": 1, "base": _base(binder, base, 1 if single else len(names)),
     }  # fmt: skip
     _run(binder, x, forest, extra, [choices], y)
     binder.put(node.outputs[0], choices)
-    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, found)
+    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, transform)
 
 
 _TARGETS = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -200,9 +219,9 @@ def tree_ensemble(binder: Binder, node: NodeView) -> None:
     lists = [found[name] for name in _PLANTED]
     missing = found.get("nodes_missing_value_tracks_true")
     forest = remembered(planted, *lists, found.get("membership_values"), targets, missing)
-    transform = {"post_transform": _TRANSFORMS[found.get("post_transform", 0)]}
+    transform = _transform(_TRANSFORMS[found.get("post_transform", 0)], targets)
     aggregate = _TARGETS[found.get("aggregate_function", 1)]
-    plain = transform["post_transform"] == "NONE"
+    plain = transform == "NONE"
     y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), x.dtype)
     extra: dict[str, Word] = {
         "aggregate": _AGGREGATES[aggregate],
@@ -212,9 +231,9 @@ def tree_ensemble(binder: Binder, node: NodeView) -> None:
     _transformed(binder, node.outputs[0], y, transform)
 
 
-def _answers(binder: Binder, node: NodeView, rows: int, classes: int) -> tuple[View, View]:
+def _answers(binder: Binder, node: NodeView, rows: int, classes: int, transform: str) -> tuple[View, View]:
     """Places for scores and labels."""
-    plain = node.attributes.get("post_transform", "NONE") == "NONE" and len(node.outputs) > 1
+    plain = transform == "NONE" and len(node.outputs) > 1
     y = binder.allocate(node.outputs[1] if plain else "", (rows, classes), np.float32)
     return y, binder.allocate(node.outputs[0], (rows,), np.int64)
 
@@ -236,9 +255,10 @@ def _scores(binder: Binder, x: View, coefficients: Array, intercepts: Any, name:
 def linear_regressor(binder: Binder, node: NodeView) -> None:
     found, x = node.attributes, _features(binder, node)
     coefficients = np.asarray(found["coefficients"], np.float32).reshape(found.get("targets", 1), -1)
-    plain = found.get("post_transform", "NONE") == "NONE"
-    scores = _scores(binder, x, coefficients, found.get("intercepts"), node.outputs[0] if plain else "")
-    _transformed(binder, node.outputs[0], scores, found)
+    transform = _transform(found.get("post_transform", "NONE"), len(coefficients))
+    name = node.outputs[0] if transform == "NONE" else ""
+    scores = _scores(binder, x, coefficients, found.get("intercepts"), name)
+    _transformed(binder, node.outputs[0], scores, transform)
 
 
 @rule("LinearClassifier", domain=DOMAIN, accept=_accept, weight=5)
@@ -251,8 +271,8 @@ def linear_classifier(binder: Binder, node: NodeView) -> None:
     scores = _scores(binder, x, weights, found.get("intercepts"))
     transform = found.get("post_transform", "NONE")
     paired = count == 1 and len(names) == 2
-    if (paired and transform == "SOFTMAX") or (count > 1 and len(names) < count):
-        raise UnbindableError("a softmax of two scores from one, or fewer labels than scores")
+    if count > 1 and len(names) < count:
+        raise UnbindableError("fewer labels than scores")
     y, choices = scores, binder.allocate(node.outputs[0], (x.shape[0],), np.int64)
     if paired:
         y = binder.builder.allocate((x.shape[0], 2), np.float32)
@@ -267,7 +287,9 @@ def linear_classifier(binder: Binder, node: NodeView) -> None:
     writes = [choices, y] if paired else [choices]
     binder.builder.emit("choose", -(-x.shape[0] // unit), values, [scores], writes, work=x.shape[0] * 10.0)
     binder.put(node.outputs[0], choices)
-    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, found)
+    if count == 1 and transform != "LOGISTIC":
+        transform = "NONE"
+    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, _transform(transform, y.shape[1]))
 
 
 @rule("Scaler", domain=DOMAIN, accept=_accept)
@@ -284,7 +306,12 @@ def normalizer(binder: Binder, node: NodeView) -> None:
     """Rows divided by their largest element, sum of magnitudes or length; not where that is 0."""
     x = contiguous(binder.builder, binder.floats(node.inputs[0]))
     norm, length = node.attributes.get("norm", "MAX"), x.shape[-1]
-    source: View = binder.settle(chain("abs", x)) if norm == "L1" else x
+    source: View = x
+    if norm == "L1":
+        source = binder.settle(chain("abs", x))
+    elif norm == "MAX":  # NaN is no maximum
+        least = float(np.finfo(np.float32).min)
+        source = binder.settle(chain("where", chain("greater", x, least), x, least))
     mode = {"MAX": 1, "L1": 0, "L2": 3}[norm]
     sizes = binder.builder.allocate((*x.shape[:-1], 1), np.float32)
     emit_rows(binder, "reduce_rows", source, sizes, x.size // length, length, length * 4, 4, mode=mode, cost=0.1)
