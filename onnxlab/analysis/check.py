@@ -58,7 +58,7 @@ class Checker:
             return
         for what, idents in (
             ("node", touched.nodes | touched.removed_nodes),
-            ("value", touched.values | touched.removed_values),
+            ("value", touched.values | touched.removed_values | touched.declared),
             ("scope", touched.scopes | touched.removed_scopes),
         ):
             self._dirty.update((what, ident) for ident in idents)

@@ -117,6 +117,7 @@ FIELDS: dict[type[Any], dict[str, str | None]] = {
     changes.InsertFormal: {"scope": "scope", "kind": "plain", "position": "plain", "info": "plain", "ids": None},
     changes.RemoveFormal: {"scope": "scope", "kind": "plain", "position": "plain"},
     changes.SetFormal: {"scope": "scope", "kind": "plain", "position": "plain", "info": "plain"},
+    changes.SetTypes: {"scope": "scope", "kind": "plain", "places": "plain", "types": "plain"},
     changes.InsertEntry: {"scope": "scope", "field": "plain", "position": "plain", "proto": "plain", "ids": None},
     changes.RemoveEntry: {"scope": "scope", "field": "plain", "position": "plain"},
     changes.ReplaceEntry: {"scope": "scope", "field": "plain", "position": "plain", "proto": "plain"},

@@ -26,6 +26,7 @@ from onnxlab.graph.graph_changes import (
     ReplaceEntry,
     SetFormal,
     SetInitializer,
+    SetTypes,
 )
 from onnxlab.graph.mentions import Mention, mentions_by_name, reading_scopes, rename_mentions
 from onnxlab.graph.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
@@ -148,6 +149,7 @@ __all__ = [
     "SetInitializer",
     "SetInputs",
     "SetOutputs",
+    "SetTypes",
     "Target",
     "field_value",
 ]

@@ -10,6 +10,7 @@ from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 if TYPE_CHECKING:
     from onnxlab.graph.changes import Change, Target
     from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.transaction import Transaction
 
 CommitKind = Literal["edit", "undo", "redo"]
 
@@ -27,6 +28,8 @@ class Touched(NamedTuple):
         functions: whether a model-local function came or went.
         metadata: whether a field of the model itself changed.
         structure: whether anything but attributes and plain fields changed.
+        declared: values of which nothing changed but what the model says about them: no fact or array with it, but by
+            policies of inference that believe declarations.
     """
 
     nodes: frozenset[int]
@@ -39,6 +42,7 @@ class Touched(NamedTuple):
     functions: bool
     metadata: bool
     structure: bool
+    declared: frozenset[int] = frozenset()
 
 
 class GraphCommit(NamedTuple):
@@ -77,6 +81,18 @@ class Journal(Protocol):
         ...
 
 
+class Completer(Protocol):
+    """What has to be changed together with an edit; `infer.declaring` lets declarations follow what is inferred."""
+
+    def complete(self, transaction: "Transaction", touched: Touched) -> None:
+        """Apply what an edit that was judged and touches this entails, as a part of it."""
+        ...
+
+    def abandon(self) -> None:
+        """The edit that was completed last was taken back."""
+        ...
+
+
 class Touch:
     """Collects what the primitives of one transaction touch, and drops what the graph has cached of it.
 
@@ -90,6 +106,7 @@ class Touch:
         self._graph = graph
         self._nodes: set[int] = set()
         self._values: set[int] = set()  # and 0, where a slot is empty
+        self._declared: set[int] = set()
         self.suspects: set[int] = set()
         self._scopes: set[int] = set()
 
@@ -177,6 +194,10 @@ class Touch:
         self.suspects.add(value.id)
         self._graph.forget_data(scope.id, value.id)
 
+    def declared(self, values: Iterable[int]) -> None:
+        """Values about which the model says something else."""
+        self._declared.update(values)
+
     def renamed(self, value: ValueRecord) -> None:
         self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
         for node, _ in value.producers:
@@ -195,7 +216,7 @@ class Touch:
         elif kind == "scope":
             self.scopes(ident)
         elif kind == "tensor":
-            self._values.add(ident)
+            self._declared.add(ident)
         else:
             self.metadata = True
         if field in ("opset_import", "ir_version"):  # without the former, the latter tells the opset
@@ -211,6 +232,7 @@ class Touch:
         return Touched(
             nodes, removed_nodes, values, removed_values, scopes, removed_scopes,
             self.opsets, self.functions, self.metadata, self.structure,
+            _parted(self._declared - values, graph.values)[0] if self._declared else _NONE,
         )  # fmt: skip
 
 

@@ -90,6 +90,48 @@ class SetFormal:
 
 
 @dataclass(frozen=True, slots=True)
+class SetTypes:
+    """Let declarations state other types: those of many values in one change, and nothing else of their messages.
+
+    Args:
+        places: positions of inputs, outputs or entries of value_info; the name of a value is its own entry.
+        types: for each a serialized TypeProto, None for no type.
+    """
+
+    scope: int
+    kind: Literal["input", "output", "value_info"]
+    places: tuple[Any, ...]
+    types: tuple[bytes | None, ...]
+
+    def apply(self, graph: "ModelGraph") -> "SetTypes":
+        scope, values = graph.scopes[self.scope], graph.values
+        messages = getattr(scope.proto, self.kind)
+        infos: list[Any] = [
+            messages[at] if isinstance(at, int) else values[scope.names[at]].info for at in self.places
+        ]
+        for encoded in self.types:
+            if encoded is not None:
+                onnx.TypeProto.FromString(encoded)  # refuses what is none before anything is changed
+        old = []
+        for info, encoded in zip(infos, self.types, strict=True):
+            old.append(info.type.SerializePartialToString() if info.HasField("type") else None)
+            info.ClearField("type")
+            if encoded is not None:
+                info.type.SetInParent()
+                info.type.MergeFromString(encoded)
+        graph.touch.declared(self._values(scope, infos))
+        return SetTypes(self.scope, self.kind, self.places, tuple(old))
+
+    def _values(self, scope: Scope, infos: list[Any]) -> list[int]:
+        if self.kind == "value_info":
+            found = [scope.names.get(info.name, 0) for info in infos]
+        else:
+            formals = scope.inputs if self.kind == "input" else scope.outputs
+            found = [formals[at] for at in self.places]
+        return [vid for vid in found if vid]
+
+
+@dataclass(frozen=True, slots=True)
 class InsertEntry:
     """Add an initializer, dense or sparse, an entry of value_info or a quantization annotation to a graph.
 
@@ -179,7 +221,10 @@ def _follow_entry(
         return
     if value is not None and value.id in graph.values:
         graph.index.refresh_info(value)
-        graph.touch.formal(scope, value)
+        if field == "value_info":
+            graph.touch.declared([value.id])
+        else:
+            graph.touch.formal(scope, value)
 
 
 @dataclass(frozen=True, slots=True)

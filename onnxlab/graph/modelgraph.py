@@ -19,7 +19,7 @@ from onnxlab.forking import fork_safe
 from onnxlab.graph import names, tensors
 from onnxlab.graph.changes import Change, Target
 from onnxlab.graph.collecting import no_collection
-from onnxlab.graph.commits import OUTSIDE, CommitKind, GraphCommit, Journal, Touch, Touched
+from onnxlab.graph.commits import OUTSIDE, CommitKind, Completer, GraphCommit, Journal, Touch, Touched
 from onnxlab.graph.filing import Filing
 from onnxlab.graph.history import History
 from onnxlab.graph.index import Index
@@ -54,6 +54,7 @@ class ModelGraph:
             reported as a warning and cut off.
         networks: the graph as networkx sees it, scope by scope.
         touch: where a change that is being applied notes what it touches; OUTSIDE of an edit it refuses that.
+        completer: what completes every edit before it is final, None where nothing does; undo and redo have it all.
         journal: where every commit is written down before it is final, None where nothing is.
     """
 
@@ -73,6 +74,7 @@ class ModelGraph:
         self.followers: list[Follower] = []
         self.kept: dict[Any, Any] = {}
         self.keeps = False
+        self.completer: Completer | None = None
         self.journal: Journal | None = None
         self.transaction: Transaction | None = None
         self.touch = OUTSIDE

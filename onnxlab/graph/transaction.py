@@ -1,6 +1,7 @@
 """An edit in progress: changes applied one by one, judged together, kept or taken back as a whole."""
 
 import threading
+import warnings
 from collections.abc import Collection
 from dataclasses import fields
 from types import TracebackType
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from onnxlab.errors import EditError
 from onnxlab.graph import validation
 from onnxlab.graph.changes import Change
-from onnxlab.graph.commits import OUTSIDE, Touch, Touched
+from onnxlab.graph.commits import OUTSIDE, Completer, Touch, Touched
 from onnxlab.graph.ir_versions import raise_for_initializers
 from onnxlab.graph.script import Deed, deed, without_copy
 from onnxlab.graph.sorting import restore_order
@@ -40,6 +41,7 @@ class Transaction:
         self._savepoint = 0
         self.touch = Touch(graph)
         self.problems: validation.Problems
+        self._completed_by: Completer | None = None
 
     def __enter__(self) -> "Transaction":
         held = False
@@ -67,17 +69,20 @@ class Transaction:
             raise
         return self
 
-    def apply(self, change: Change, said: str = "") -> Any:
+    def apply(self, change: Change, said: str | None = "") -> Any:
         """Make one change now and return its inverse; the edit is judged when the transaction ends.
 
-        `said` is the statement that a script makes the change with, where that does not follow from the change.
+        `said` is the statement that a script makes the change with, where that does not follow from the change; None
+        where the rest of the edit entails it.
         """
         active = self._outer or self
         graph = self._graph
         UNINTERRUPTED.hold()
         try:
             note = graph.journal.note(change) if graph.journal else None
-            done = deed(graph, change, said)
+            done = deed(graph, change, said or "")
+            if said is None:
+                done = done._replace(said=None)
             inverse = change.apply(graph)
             active.inverses.append(inverse)
             active._notes.append(note)
@@ -123,6 +128,8 @@ class Transaction:
                 suspects = self.touch.suspects
                 if found := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
                     raise EditError(f"{self.label}: refused. " + " ".join(found))
+                if self._graph.completer is not None:
+                    touched = self._completed(self._graph.completer, touched)
                 if self._graph.journal is not None:
                     self._graph.journal.append("edit", self.label, self._notes, self.origin)
         except BaseException:
@@ -131,6 +138,19 @@ class Transaction:
         self._close()
         if self.inverses:
             self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
+
+    def _completed(self, completer: Completer, touched: Touched) -> Touched:
+        """What the edit touches with all that it entails. A completer that fails is reported and cut off."""
+        done = len(self.inverses)
+        self._completed_by = completer
+        try:
+            completer.complete(self, touched)
+        except Exception as error:
+            self._roll_back(self.inverses, done)
+            del self._notes[done:], self._deeds[done:]
+            self._graph.completer = None
+            warnings.warn(f"{self.label!r} could not be completed by {completer!r}: {error!r}", stacklevel=2)
+        return touched if len(self.inverses) == done else self.touch.freeze()
 
     def _faults_before(self, touched: Touched, suspects: Collection[int]) -> validation.Found:
         """The faults of the suspects in the state before the edit, which is taken back for it and made again."""
@@ -153,6 +173,8 @@ class Transaction:
     def _abandon(self) -> None:
         try:
             self._roll_back(self.inverses, 0)
+            if self._completed_by is not None:
+                self._completed_by.abandon()
         finally:
             self._close()
 

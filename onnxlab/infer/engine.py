@@ -46,6 +46,8 @@ class Inference:
         self._graph = graph
         self._policy = policy
         self._edits: dict[int, list[str]] = {}
+        # the version that is to come, the facts before it, and what changed
+        self._foreseen: tuple[int, dict[int, Fact], Changes] | None = None
         with graph.lock:
             self._start()
             self._refusals = Refusals(graph)
@@ -200,21 +202,54 @@ class Inference:
         Never raises: should the incremental update fail, everything is inferred from scratch.
         """
         with self._graph.lock:
-            old = self._frame.facts
-            self._frame.changed = {}
-            self._walker.budget.renew(len(self._graph.nodes))
             self._note(commit)
+            foreseen, self._foreseen = self._foreseen, None
             try:
-                if commit.touched.opsets or commit.touched.functions or self._generation != schemas.generation():
-                    return self._restart(old)
-                self._update(commit.touched)
-                changed = self._frame.changed
-            except Exception:  # a defect of ours must not stop an edit, and a fresh start repairs it
-                return self._restart(old)
+                if foreseen is None or (commit.version, commit.kind) != (foreseen[0], "edit"):
+                    return self._advance(commit.touched, {})
+                declared = commit.touched.declared
+                if self._policy.prefer == "inferred":
+                    self._settle_declared(declared)
+                    return foreseen[2]
+                return self._advance(_only_declared(declared), foreseen[1])
             finally:
-                self._frame.changed = None
                 self._refusals.look(self._walker, self._frames())
-            return self._delta(changed, self._frame.facts)
+
+    def foresee(self, touched: Touched) -> Changes:
+        """The same for an edit that is about to be committed: `follow` goes on from there.
+
+        What may still be changed by it is what the model declares about values.
+        """
+        with self._graph.lock:
+            before: dict[int, Fact] = {}
+            changed = self._advance(touched, before)
+            self._foreseen = (self._graph.version + 1, before, changed)
+            return changed
+
+    def forget_foreseen(self) -> None:
+        """The edit that was foreseen was taken back."""
+        with self._graph.lock:
+            if self._foreseen is not None:
+                self._foreseen = None
+                self._start()
+
+    def _advance(self, touched: Touched, before: dict[int, Fact]) -> Changes:
+        """Bring the facts up to date; `before` has those from before what is followed here, and gets them.
+
+        What changed, facts gone by included, comes back in topological order.
+        """
+        old = self._frame.facts
+        self._frame.changed = before
+        self._walker.budget.renew(len(self._graph.nodes))
+        try:
+            if touched.opsets or touched.functions or self._generation != schemas.generation():
+                return self._restart(old, before)
+            self._update(touched)
+        except Exception:  # a defect of ours must not stop an edit, and a fresh start repairs it
+            return self._restart(old, before)
+        finally:
+            self._frame.changed = None
+        return self._delta(before, self._frame.facts)
 
     def _note(self, commit: GraphCommit) -> None:
         """Keep which edits made each node and value what it is, for `explain`; an edit undone made nothing."""
@@ -224,12 +259,15 @@ class Inference:
             elif labels := self._edits.get(ident):
                 labels.pop()
 
-    def _restart(self, old: Mapping[int, Fact]) -> Changes:
-        before = dict(old)
+    def _restart(self, old: Mapping[int, Fact], before: dict[int, Fact] | None = None) -> Changes:
+        before = {} if before is None else before
+        known = {**old, **before}
         self._start()
         facts = self._frame.facts
-        candidates = {vid: before.get(vid, UNKNOWN) for vid in {*before, *facts}}
-        return self._delta({vid: candidates[vid] for vid in self._in_order(candidates)}, facts)
+        candidates = {vid: known.get(vid, UNKNOWN) for vid in {*known, *facts}}
+        before.clear()
+        before.update((vid, candidates[vid]) for vid in self._in_order(candidates))
+        return self._delta(before, facts)
 
     def _in_order(self, values: Iterable[int]) -> list[int]:
         """Values as they follow from each other: those that no node makes, then the others by their nodes' order."""
@@ -267,7 +305,7 @@ class Inference:
             walker.sources.forget(vid)
         for node in touched.removed_nodes:
             self._forget_node(node)
-        dirty: set[int] = set()
+        dirty = self._settle_declared(touched.declared)
         in_function = any(self._is_in_function(graph.scopes[scope]) for scope in touched.scopes)
         for node in touched.nodes:
             self._forget_node(node)
@@ -287,6 +325,17 @@ class Inference:
         if in_function:
             walker.calls.forget()
             dirty.update(walker.catalogue.call_nodes)
+        return dirty
+
+    def _settle_declared(self, values: Iterable[int]) -> set[int]:
+        """The nodes to infer because of what is declared of values: none, but by a policy that believes it."""
+        graph, dirty = self._graph, set[int]()
+        for vid in values:
+            value = graph.values[vid]
+            self._walker.sources.forget_declared(value)
+            if self._policy.prefer != "inferred":
+                dirty.update(node for node, _ in value.producers)
+        self._conflicts.check(values)
         return dirty
 
     def _forget_node(self, node: int) -> None:
@@ -336,3 +385,9 @@ class Inference:
             for vid in walker.infer_node(frame, node):
                 for reader, _ in graph.values[vid].uses:
                     push(reader)
+
+
+def _only_declared(values: frozenset[int]) -> Touched:
+    """What is left of a commit whose facts were foreseen."""
+    none: frozenset[int] = frozenset()
+    return Touched(none, none, none, none, none, none, False, False, False, False, values)

@@ -32,6 +32,11 @@ class Sources:
         self.tensors.pop(value, None)
         self.problems.pop(value, None)
 
+    def forget_declared(self, value: ValueRecord) -> None:
+        """The same where only the declaration is another one: what a tensor says stays."""
+        if value.initializer is None:
+            self._facts.pop(value.id, None)
+
     def fact(self, value: ValueRecord) -> Fact:
         """The fact of an initializer, else of the declared type; small integers of a graph input get names.
 

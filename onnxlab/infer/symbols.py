@@ -18,7 +18,7 @@ from onnxlab import dtypes
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.infer.policy import Policy
 from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, KnownValue, TensorFact, map_dims, replace_symbols, symbol
-from onnxlab.shapes.expressions import Atom
+from onnxlab.shapes.expressions import Atom, symbol_atoms
 
 MAX_NAMED = 8
 """Integer tensors up to this many elements get a symbol for each element that is not known."""
@@ -147,6 +147,13 @@ def _container_has_holes(fact: Fact) -> bool:
 
     map_dims(fact, look)
     return found
+
+
+def is_open(dim: Dim) -> bool:
+    """Whether a dim depends on a size that nothing is known of, so that its name means nothing elsewhere."""
+    return isinstance(dim, Expr) and any(
+        isinstance(atom.key, tuple) and atom.key[0] in ("unknown", "hole") for atom in symbol_atoms(dim)
+    )
 
 
 def is_symbolic(fact: Fact) -> bool:

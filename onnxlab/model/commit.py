@@ -34,7 +34,9 @@ class Commit:
 
     def __str__(self) -> str:
         """What the edit did to the facts, in topological order, and the first node that refuses it."""
-        return blast_radius(f"{self.kind} {self.label!r}", self.facts, self.first_refusal)
+        text = blast_radius(f"{self.kind} {self.label!r}", self.facts, self.first_refusal)
+        count = len(self.touched.declared)
+        return f"{text}\n  {count} declaration{'s' * (count != 1)} changed" if count else text
 
     def __repr__(self) -> str:
         return f"<Commit {self.version}: {self.kind} {self.label!r}, {len(self.facts)} facts changed>"

@@ -17,6 +17,7 @@ from onnxlab.formats.source import Source
 from onnxlab.graph import edits
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.editing import ValueKey, ValueKeys
+from onnxlab.graph.edits.declaring import Action
 from onnxlab.graph.extraction import extract
 from onnxlab.graph.handles import Node, Nodes, Value
 from onnxlab.graph.history import History
@@ -27,6 +28,7 @@ from onnxlab.graph.querying import Querying
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.transaction import Transaction
 from onnxlab.infer import Inference
+from onnxlab.infer.declaring import Completer, DeclarationChange, rewrite
 from onnxlab.infer.explain import Explanation
 from onnxlab.infer.whatif import Sized
 from onnxlab.infer.wires import wire_problem
@@ -61,6 +63,7 @@ class Model(Querying, Running, Showing):
         self._subscribers: list[Callable[[Commit], Any]] = []
         self.on_save: list[Callable[[], Any]] = []
         self.graph.followers.append(_follower(self))
+        self.graph.completer = Completer(self.graph, self.inference)
 
     # -- looking ----------------------------------------------------------------------------------------------------
 
@@ -215,6 +218,21 @@ class Model(Querying, Running, Showing):
     def declaration(self, value: int) -> onnx.ValueInfoProto:
         """A ValueInfoProto of what inference knows of a value id."""
         return self.inference.declaration(value)
+
+    def declarations(self, action: Action) -> list[DeclarationChange]:
+        """Bring what the model says about its values up to date, as one step; returns what changed.
+
+        An edit that makes a declaration wrong changes it by itself; this is for what was wrong before. Bodies and
+        functions are seen to as well; inputs of the model stay.
+
+        Args:
+            action: "refresh" changes the declared types that there are to what is inferred; "store" declares every
+                value that a node makes besides; "drop" takes away those of values that are no outputs.
+
+        Raises:
+            EditError: there is no such action.
+        """
+        return rewrite(self.graph, self.inference, action)
 
     def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
         """Why the types that inference knows forbid a node to read a value in a slot, None where they do not."""

@@ -68,7 +68,7 @@ class Hub:
         return leave
 
     def _follow(self, commit: "Commit") -> None:
-        for ident in (*commit.touched.nodes, *commit.touched.values):
+        for ident in (*commit.touched.nodes, *commit.touched.values, *commit.touched.declared):
             self._touched[ident] = (commit.version, commit.origin)
         if commit.kind == "edit":
             self.lines[self.model.history.position] = self._line

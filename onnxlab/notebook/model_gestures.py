@@ -115,6 +115,10 @@ def _graph_doc(on: On, given: Given) -> None:
     on.model.graph_doc_string = given["text"]
 
 
+def _declarations(action: str, label: str) -> Gesture:
+    return method("model", "declarations", label, {}, lambda on, given: ([action], {}), ["set_declarations"])
+
+
 GESTURES: Mapping[str, Gesture] = {
     "add_node": method(
         "model", "add_node", "add {op_type}", {**OPERATOR, "inputs": "ids", "scope": "id"}, _node_arguments
@@ -166,6 +170,9 @@ GESTURES: Mapping[str, Gesture] = {
     "drop_dead_nodes": method("model", "drop_dead_nodes", "drop dead nodes"),
     "drop_unused_initializers": method("model", "drop_unused_initializers", "drop unused initializers"),
     "drop_unused_functions": method("model", "drop_unused_functions", "drop unused functions"),
+    "refresh_declarations": _declarations("refresh", "bring declared types up to date"),
+    "store_declarations": _declarations("store", "declare every value"),
+    "drop_declarations": _declarations("drop", "drop declared types"),
     "inline_all": method("model", "inline", "inline all functions", edits=["inline_functions"]),
     **described("model"),
 }

@@ -217,6 +217,7 @@ COMPOSITE: dict[str, Callable[[Pick], Any]] = {
     "opset": lambda pick: pick.model.opsets.update({("", "local", "other")[pick.slot]: 18 + pick.numbers[0] % 4}),
     "convert_opset": lambda pick: pick.model.convert_opset(13 + pick.numbers[0] % 9),
     "drop_opset": lambda pick: pick.model.opsets.pop(("", "local", "other")[pick.slot], None),
+    "declarations": lambda pick: pick.model.declarations(("refresh", "store", "drop")[pick.slot]),
     "sort": lambda pick: pick.model.sort_nodes(),
     "drop_dead_nodes": lambda pick: pick.model.drop_dead_nodes(),
     "drop_unused": lambda pick: (pick.model.drop_unused_initializers(), pick.model.drop_unused_functions()),

@@ -31,6 +31,7 @@ from onnxlab.graph.changes import (
     SetInitializer,
     SetInputs,
     SetOutputs,
+    SetTypes,
 )
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
@@ -198,6 +199,15 @@ def insert_entry(draw: Draw) -> None:
     draw.graph.apply(InsertEntry(scope.id, field, position, entry(draw, field, name)))  # type: ignore[arg-type]
 
 
+def set_types(draw: Draw) -> None:
+    scope, kind = draw.plain_scope, ("input", "output", "value_info")[draw.numbers[0] % 3]
+    infos = getattr(scope.proto, kind)
+    if len(infos):
+        place = draw.position(len(infos))
+        encoded = None if draw.numbers[1] % 3 == 0 else draw.info("any").type.SerializeToString()
+        draw.graph.apply(SetTypes(scope.id, kind, (place,), (encoded,)))  # type: ignore[arg-type]
+
+
 def remove_entry(draw: Draw) -> None:
     scope, field = draw.plain_scope, ENTRIES[draw.numbers[0] % 4]
     if count := len(getattr(scope.proto, field)):
@@ -255,7 +265,7 @@ EDITS: dict[str, Edit] = {
         insert_node, insert_node_with_body, set_inputs, set_outputs, set_attribute, clear_attribute, set_body,
         set_node_field, set_scope_field, set_model_field, insert_formal, remove_formal, set_formal, insert_entry,
         remove_entry, replace_entry, set_initializer, rename_value, insert_function, remove_function, move_node,
-        set_tensor_field, several,
+        set_tensor_field, set_types, several,
     )
 }  # fmt: skip
 EDITS |= {

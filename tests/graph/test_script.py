@@ -74,7 +74,7 @@ def test_dims_and_arrays_are_written_as_people_do() -> None:
     for line in (
         "model.value('x').set_dim(0, None)",
         "model.value('x').set_dim(3, 'width')",
-        "model.value('y').set_dim(0, 'batch')",
+        "model.value('y').set_shape(['batch', 4, 4, 4])",  # it had followed x
         "model.value('x').set_dtype('float16')",
         "model.value('w').array = np.array([[[[0.25]], [[0.25]], [[0.25]]], ",
         "model.add_initializer('axes', np.array([0, -1], 'int64'))",

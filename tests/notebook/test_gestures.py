@@ -45,6 +45,7 @@ def wide() -> onnx.ModelProto:
             helper.make_node("Neg", ["c"], ["late"], "late"),
         ]
     )
+    graph.value_info.append(helper.make_tensor_value_info("c", TensorProto.FLOAT, ["n", 4, 8, None]))
     graph.input.append(helper.make_tensor_value_info("spare", TensorProto.FLOAT, [1]))
     graph.initializer.append(numpy_helper.from_array(np.arange(6, dtype=np.float16).reshape(2, 3), "unused"))
     imports = [helper.make_opsetid("", 21)]
@@ -88,6 +89,9 @@ CASES: list[Case] = [
     ("convert_opset", [], {"version": 18}),
     ("insert", [], {"file": "piece.onnx", "connect": [], "feed": [], "prefix": "", "outputs": False}),
     ("sort_nodes", [], {}),
+    ("refresh_declarations", [], {}),
+    ("store_declarations", [], {}),
+    ("drop_declarations", [], {}),
     ("drop_dead_nodes", [], {}),
     ("drop_unused_initializers", [], {}),
     ("inline_all", [], {}),

@@ -266,6 +266,9 @@ const MODEL: Command[] = [
   direct("model", "drop_dead_nodes", "Drop dead nodes"),
   direct("model", "drop_unused_initializers", "Drop unused initializers"),
   direct("model", "drop_unused_functions", "Drop unused functions"),
+  direct("model", "refresh_declarations", "Bring declared types up to date"),
+  direct("model", "store_declarations", "Declare the type of every value"),
+  direct("model", "drop_declarations", "Drop declared types of inner values"),
   direct("model", "inline_all", "Inline all functions", { fits: (app) => [...app.store.scopes.values()].some(({ kind }) => kind === "function") }),
 ];
 

@@ -9,6 +9,7 @@ from onnxlab.graph.edits.cleaning import drop_dead_nodes, drop_unused_functions,
 from onnxlab.graph.edits.connecting import Targets, can_connect
 from onnxlab.graph.edits.constants import constant_to_initializer, initializer_to_constant
 from onnxlab.graph.edits.conversion import convert_opset
+from onnxlab.graph.edits.declaring import set_declarations
 from onnxlab.graph.edits.exposing import add_output
 from onnxlab.graph.edits.formals import (
     add_input,
@@ -78,6 +79,7 @@ __all__ = [
     "rename_node",
     "rename_value",
     "set_attribute",
+    "set_declarations",
     "set_dim",
     "set_doc_string",
     "set_dtype",

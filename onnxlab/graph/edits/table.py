@@ -10,6 +10,7 @@ from onnxlab.graph.edits import (
     attributes,
     cleaning,
     constants,
+    declaring,
     exposing,
     formals,
     initializers,
@@ -61,7 +62,7 @@ EDITS: Mapping[str, Edit] = _table(
         nodes.add_node, formals.add_input, initializers.add_initializer, metadata.set_doc_string,
         metadata.set_metadata, metadata.set_model_field, metadata.set_opset, cleaning.sort_nodes,
         cleaning.drop_dead_nodes, cleaning.drop_unused_initializers, cleaning.drop_unused_functions,
-        inlining.inline_functions, insertion.insert_model,
+        inlining.inline_functions, insertion.insert_model, declaring.set_declarations,
     ],
     nodes=[nodes.remove_nodes, nodes.duplicate_nodes, outlining.make_function, outlining.for_each_copy],
     node=[

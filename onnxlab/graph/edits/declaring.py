@@ -1,0 +1,150 @@
+"""Edits of what a model says about its values: declarations brought up to date, written for all, or dropped."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.changes import InsertEntry, RemoveEntry, SetTypes
+from onnxlab.graph.names import scope_path
+from onnxlab.graph.records import Scope, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.transaction import Transaction
+
+Action = Literal["refresh", "store", "drop"]
+Kind = Literal["input", "output", "value_info"]
+
+TypeOf = Callable[[int, onnx.TypeProto], onnx.TypeProto]
+"""What a declared type of a value id should be; an empty one, where nothing is declared or known."""
+
+
+class Place(NamedTuple):
+    """Where a value is declared: what `SetTypes` takes, and the message."""
+
+    scope: int
+    kind: Kind
+    at: int | str
+    info: onnx.ValueInfoProto
+
+
+class Redeclared(NamedTuple):
+    """A declaration that an edit changed: the value with its path, the types before and after, None for none."""
+
+    value: str
+    old: onnx.TypeProto | None
+    new: onnx.TypeProto | None
+
+
+def set_declarations(graph: "ModelGraph", action: Action, type_of: TypeOf) -> list[Redeclared]:
+    """Bring the declared types of values up to date, in bodies and functions too; inputs of the model stay.
+
+    Args:
+        action: "refresh" changes those that there are; "store" declares every value that a node makes besides; "drop"
+            takes away those of values that are no outputs, apart from what documents them.
+        type_of: what is known of a value.
+
+    Returns:
+        What changed.
+
+    Raises:
+        EditError: there is no such action.
+    """
+    if action not in get_args(Action):
+        raise EditError(f"declarations are {', '.join(map(repr, get_args(Action)))}, got {action!r}")
+    done: list[Redeclared] = []
+    with graph.edit(f"{action} declarations") as edit:
+        for scope in list(graph.scopes.values()):
+            if action == "drop":
+                _drop(graph, edit, scope, done)
+            else:
+                _refresh(graph, edit, scope, type_of, done)
+            if action == "store":
+                _store(graph, edit, scope, type_of, done)
+        edit.sum_up(f"model.declarations({action!r})")
+    return done
+
+
+def places(graph: "ModelGraph", value: ValueRecord) -> Iterator[Place]:
+    """All that declares a value, but for an input of the model."""
+    scope = graph.scopes[value.scope]
+    if value.is_input and scope.kind == "subgraph":
+        position = scope.inputs.index(value.id)
+        yield Place(scope.id, "input", position, scope.proto.input[position])
+    elsewhere = value.is_input and not scope.is_function
+    for ident, position in value.formal_outputs:
+        where = graph.scopes[ident]
+        if not where.is_function:
+            elsewhere |= ident == scope.id
+            yield Place(ident, "output", position, where.proto.output[position])
+    if not elsewhere:
+        if value.info is not None:
+            yield Place(scope.id, "value_info", value.name, value.info)
+    elif len(scope.proto.value_info) and not value.is_input:
+        for position in scope.places("value_info").positions(value.name):
+            yield Place(scope.id, "value_info", position, scope.proto.value_info[position])
+
+
+def _refresh(
+    graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: TypeOf, done: list[Redeclared]
+) -> None:
+    found: dict[tuple[int, Kind], tuple[list[int | str], list[bytes]]] = {}
+    for vid in scope.names.values():
+        value = graph.values[vid]
+        if value.info is None and not value.formal_outputs:
+            continue
+        for place in places(graph, value):
+            new = type_of(vid, place.info.type)
+            if new == place.info.type or new.WhichOneof("value") is None:
+                continue
+            at, types = found.setdefault((place.scope, place.kind), ([], []))
+            at.append(place.at)
+            types.append(new.SerializePartialToString())
+            done.append(Redeclared(_path(graph, value), _copied(place.info), new))
+    for (ident, kind), (at, types) in found.items():
+        edit.apply(SetTypes(ident, kind, tuple(at), tuple(types)))
+
+
+def _store(graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
+    for vid in list(scope.names.values()):
+        value = graph.values[vid]
+        if not value.producers or value.info is not None:
+            continue
+        known = type_of(vid, onnx.TypeProto())
+        if known.WhichOneof("value") is not None:
+            info = onnx.ValueInfoProto(name=value.name, type=known)
+            edit.apply(InsertEntry(scope.id, "value_info", len(scope.proto.value_info), info))
+            done.append(Redeclared(_path(graph, value), None, known))
+
+
+def _drop(graph: "ModelGraph", edit: "Transaction", scope: Scope, done: list[Redeclared]) -> None:
+    for position in reversed(range(len(scope.proto.value_info))):
+        info = scope.proto.value_info[position]
+        value = graph.values.get(scope.names.get(info.name, 0))
+        if value is None or not value.producers or not (info.HasField("type") or _is_bare(info)):
+            continue
+        done.append(Redeclared(_path(graph, value), _copied(info), None))
+        if _is_bare(info):
+            edit.apply(RemoveEntry(scope.id, "value_info", position))
+        else:
+            edit.apply(SetTypes(scope.id, "value_info", (position,), (None,)))
+
+
+def _is_bare(info: onnx.ValueInfoProto) -> bool:
+    """Whether a declaration says nothing but the type."""
+    return not info.doc_string and not info.metadata_props
+
+
+def _copied(info: onnx.ValueInfoProto) -> onnx.TypeProto | None:
+    if not info.HasField("type"):
+        return None
+    copy = onnx.TypeProto()
+    copy.CopyFrom(info.type)
+    return copy
+
+
+def _path(graph: "ModelGraph", value: ValueRecord) -> str:
+    path = scope_path(graph, graph.scopes[value.scope])
+    return f"{path}/{value.name}" if path else value.name
