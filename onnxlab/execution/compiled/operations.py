@@ -47,6 +47,8 @@ EXPRESSIONS = {
     "where": "select(not_equal(x, ZERO), y, z)",
     "fma": "fma(x, y, z)",
     "clip": "vmin(vmax(x, y), z)",
+    "half": "to_half(x)",
+    "brain": "to_brain(x)",
     "quantise": "vmin(select(greater(vround(x), y), vround(x), y), z)",
 }
 NAMES = tuple(EXPRESSIONS)

@@ -382,6 +382,24 @@ def store_half(builder: Any, address: Any, value: Any) -> None:
     builder.store(builder.fptrunc(value, kind), pointer(builder, address, kind), align=2)
 
 
+@declared(lanes, lanes)
+def to_half(builder: Any, value: Any) -> Any:
+    """Rounded to what float16 holds."""
+    return builder.fpext(builder.fptrunc(value, ir.VectorType(ir.HalfType(), WIDTH)), VECTOR)
+
+
+@declared(lanes, lanes)
+def to_brain(builder: Any, value: Any) -> Any:
+    """Rounded to what bfloat16 holds, to even; NaN stays one."""
+    one, bias, kept, shift = (
+        ir.Constant(INTEGERS, [ir.Constant(_I32, n)] * WIDTH) for n in (1, 0x7FFF, 0xFFFF0000, 16)
+    )
+    bits = builder.bitcast(value, INTEGERS)
+    odd = builder.and_(builder.lshr(bits, shift), one)
+    rounded = builder.and_(builder.add(builder.add(bits, bias), odd), kept)
+    return builder.select(builder.fcmp_unordered("uno", value, value), value, builder.bitcast(rounded, VECTOR))
+
+
 @declared(lanes, _i64)
 def load_bytes(builder: Any, address: Any) -> Any:
     """uint8 or bool in memory, as float32."""

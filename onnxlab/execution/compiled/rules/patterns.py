@@ -5,7 +5,7 @@
 Operators are written as calls. A lower-case name stands for any value, and for the same one wherever it comes again; a
 number for a constant that equals it (which is looked at while binding). `[Add](x, y)` is an Add of x and y, or x
 alone. `(s := Softmax(x))` names what an operator makes. The order of the operands of Add and Mul does not count, and
-Identity, Cast and Dropout, which do nothing to floats in a region, may stand between any two operators.
+what does nothing to floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from onnxlab import dtypes
 from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.provider import Part
 from onnxlab.graph.snapshot import NodeView
@@ -24,6 +25,13 @@ _COMMUTATIVE = ("Add", "Mul")
 _THROUGH = ("Identity", "Cast", "Dropout")
 _EXTRA = ("ReduceMean",)
 """Operators whose further inputs are no operands: axes."""
+
+
+def _passes(node: NodeView) -> bool:
+    """Whether a node hands on what it gets: casts to less than float32 round."""
+    if node.domain or node.op_type not in _THROUGH:
+        return False
+    return node.op_type != "Cast" or node.attributes.get("to") == dtypes.FLOAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +153,7 @@ class Matcher:
     def origin(self, name: str) -> str:
         """The value that a name stands for, before operators that do nothing."""
         node = self._makers.get(name)
-        while node is not None and node.op_type in _THROUGH and not node.domain:
+        while node is not None and _passes(node):
             name = node.inputs[0]
             node = self._makers.get(name)
         return name
@@ -184,7 +192,7 @@ class Matcher:
         """The node that makes a value, and those in between that do nothing."""
         passed: list[NodeView] = []
         node = self._makers.get(name)
-        while node is not None and node.op_type in _THROUGH and node.op_type != op_type and not node.domain:
+        while node is not None and _passes(node) and node.op_type != op_type:
             passed.append(node)
             node = self._makers.get(node.inputs[0])
         return node, passed
@@ -203,7 +211,7 @@ class Matcher:
                 maker = self._makers.get(name)
                 while maker is not None:
                     kinds.add(maker.op_type)
-                    maker = self._makers.get(maker.inputs[0]) if maker.op_type in _THROUGH else None
+                    maker = self._makers.get(maker.inputs[0]) if _passes(maker) else None
             found = self._before[node.id] = frozenset(kinds)
         return found
 

@@ -244,8 +244,12 @@ def _cast_accept(node: NodeView, view: Outlook) -> str:
 
 @rule("Cast", since=6, accept=_cast_accept)
 def cast(binder: Binder, node: NodeView) -> None:
-    operand = binder.operand(node.inputs[0])
-    if getattr(operand, "dtype", None) == np.float32:
+    """What it makes is float32, rounded where the node says float16 or bfloat16."""
+    operand, target = binder.operand(node.inputs[0]), node.attributes.get("to")
+    dtype = getattr(operand, "dtype", None)
+    if target != dtypes.FLOAT and dtype not in (np.bool_, dtypes.to_numpy(target)):
+        binder.combine(node.outputs[0], "half" if target == dtypes.FLOAT16 else "brain", [operand])
+    elif dtype == np.float32:
         binder.put(node.outputs[0], binder.value(node.inputs[0]))
     else:
         binder.combine(node.outputs[0], "copy", [operand])
