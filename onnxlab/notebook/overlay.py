@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from onnxlab.analysis.profile import profile
 from onnxlab.analysis.statistics import Statistics
+from onnxlab.limits import Limits
 from onnxlab.notebook.protocol import JSON, ProtocolError, number
 
 if TYPE_CHECKING:
@@ -33,11 +35,17 @@ class Overlay:
         return {**found, "kinds": list(self.kinds)} if self.kinds else found
 
 
-def measured(model: "Model", by: str, summaries: Mapping[int, Statistics]) -> Overlay:
+Measure = Callable[["Model", Mapping[int, Statistics], Limits | None], Overlay]
+
+
+def measured(
+    model: "Model", by: str, summaries: Mapping[int, Statistics], limits: Limits | None = None
+) -> Overlay:
     """The overlay of one of MEASURES.
 
     Args:
         summaries: of the values of the last run, by value id.
+        limits: of what runs the model.
 
     Raises:
         ProtocolError: there is no such measure, or nothing was run yet for `range`.
@@ -45,20 +53,20 @@ def measured(model: "Model", by: str, summaries: Mapping[int, Statistics]) -> Ov
     """
     if by not in MEASURES:
         raise ProtocolError("malformed", f"overlay: there is nothing like {by!r}; there are {', '.join(MEASURES)}")
-    return MEASURES[by](model, summaries)
+    return MEASURES[by](model, summaries, limits)
 
 
-def _profiled(title: str, unit: str, field: str) -> "Callable[[Model, Mapping[int, Statistics]], Overlay]":
-    def measure(model: "Model", summaries: Mapping[int, Statistics]) -> Overlay:
+def _profiled(title: str, unit: str, field: str) -> Measure:
+    def measure(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
         found: dict[int, float] = {}
-        for entry in model.profile(runs=1).entries:
+        for entry in profile(model.runner, runs=1, limits=limits).entries:
             found[entry.node] = found.get(entry.node, 0.0) + float(getattr(entry, field))
         return Overlay(title, unit, found)
 
     return measure
 
 
-def _parameters(model: "Model", summaries: Mapping[int, Statistics]) -> Overlay:
+def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
     values = model.graph.values
     found: dict[int, float] = {}
     for ident, node in model.graph.nodes.items():
@@ -74,7 +82,7 @@ def _parameters(model: "Model", summaries: Mapping[int, Statistics]) -> Overlay:
     return Overlay("parameters", "", found)
 
 
-def _range(model: "Model", summaries: Mapping[int, Statistics]) -> Overlay:
+def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
     if not summaries:
         raise ProtocolError("nothing", "Nothing was run since the last edit.", "Press Run all, then colour by range.")
     found: dict[int, float] = {}
@@ -87,14 +95,14 @@ def _range(model: "Model", summaries: Mapping[int, Statistics]) -> Overlay:
     return Overlay("largest magnitude", "", found)
 
 
-def _provider(model: "Model", summaries: Mapping[int, Statistics]) -> Overlay:
+def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
     parts = model.partition().parts
     names = list(dict.fromkeys(part.provider for part in parts))
     found = {node.id: float(names.index(part.provider)) for part in parts for node in part.nodes}
     return Overlay("provider", "", found, tuple(names))
 
 
-MEASURES: "Mapping[str, Callable[[Model, Mapping[int, Statistics]], Overlay]]" = {
+MEASURES: Mapping[str, Measure] = {
     "time": _profiled("time", "s", "seconds"),
     "memory": _profiled("bytes written", "B", "written"),
     "flops": _profiled("floating-point operations", "FLOP", "flops"),

@@ -146,6 +146,7 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
         "seed": Parameter("an integer from 0", _is_int, required=False),
         "inputs": Parameter("an object that says how each input is made", _is_object, required=False),
         "sizes": Parameter("an object of sizes by the names of dims", _is_object, required=False),
+        "deadline": Parameter("seconds, 0 for no end, or null for those of the view", _is_int, required=False),
     },
     "tensor": {
         "value": _ID,

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 PROGRESS_EVERY = 0.1
 """Seconds between two reports of progress."""
 
+DEADLINE = 60.0
+"""Seconds that a run from the page may take where nothing else is said."""
+
 Progress = Callable[[int, int, str], None]
 
 
@@ -41,10 +44,14 @@ class Runs:
         self._lock = threading.Lock()
 
     def start(
-        self, ident: int, nodes: list[int] | None, seed: int, feeds: Feeds, progress: Progress, finish: Finish
-    ) -> None:
-        """Run some nodes of the model (None: all of the main graph) and summarise all that they make."""
-        limits = Limits()
+        self, ident: int, nodes: list[int] | None, seed: int, feeds: Feeds, progress: Progress, finish: Finish,
+        deadline: float | None = DEADLINE,
+    ) -> None:  # fmt: skip
+        """Run some nodes of the model (None: all of the main graph) and summarise all that they make.
+
+        It may take `deadline` seconds (None: as many as it likes), and 80 % of the free memory.
+        """
+        limits = Limits(deadline=deadline)
         with self._lock:
             self._limits[ident] = limits
 

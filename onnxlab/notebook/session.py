@@ -12,15 +12,16 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.analysis.statistics import Statistics
-from onnxlab.errors import EditError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
+from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph.hierarchy import Hierarchy
+from onnxlab.limits import Limits
 from onnxlab.notebook import inputs, palette, protocol
 from onnxlab.notebook.editor import Editor
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.outbox import Outbox, Send
 from onnxlab.notebook.overlay import Overlay, measured
 from onnxlab.notebook.protocol import JSON, ProtocolError, Request, wire_version
-from onnxlab.notebook.runs import Made, Runs
+from onnxlab.notebook.runs import DEADLINE, Made, Runs
 from onnxlab.notebook.tensors import Tensors
 from onnxlab.notebook.values import statistics_on_wire
 
@@ -49,12 +50,14 @@ class Session:
     Attributes:
         id: names the view, as the origin of its edits.
         summaries: statistics of the values of the runs since the last edit, by value id.
+        deadline: seconds that a run may take where the page says nothing else; None: as many as it likes.
     """
 
     def __init__(self, model: "Model", send: Send) -> None:
         self.id = uuid.uuid4().hex
         self.model = model
         self.summaries: dict[int, Statistics] = {}
+        self.deadline: float | None = DEADLINE
         self.overlay: Overlay | None = None
         self._hub = hub_of(model)
         self.editor = Editor(model, self._hub, self.id)
@@ -184,7 +187,7 @@ class Session:
         self._outbox.event("overlay", overlay.on_wire() if overlay else empty)
 
     def _colour(self, by: str | None) -> JSON:
-        self.show_overlay(measured(self.model, by, self.summaries) if by else None)
+        self.show_overlay(measured(self.model, by, self.summaries, Limits(deadline=self.deadline)) if by else None)
         return {}
 
     def _operators(self) -> JSON:
@@ -222,11 +225,13 @@ class Session:
 
         nodes, seed = request.params["nodes"], request.params["seed"] or 0
         given, sizes = request.params["inputs"], request.params["sizes"]
+        seconds = request.params["deadline"]
+        deadline = self.deadline if seconds is None else seconds or None
 
         def feeds() -> dict[str, Any]:
             return inputs.feeds(self.model, self.editor.uploads, given, sizes, seed)
 
-        self._runs.start(request.id, nodes, seed, feeds, progress, finish)
+        self._runs.start(request.id, nodes, seed, feeds, progress, finish, deadline)
 
     def _tensor(self, **params: Any) -> tuple[JSON, list[bytes]]:
         with self.model.graph.lock:
@@ -270,6 +275,9 @@ class Session:
                 return protocol.error(request, error.code, str(error), error.hint)
             case RunStopped():
                 return protocol.error(request, "stopped", str(error))
+            case LimitError() if "Limits.deadline" in str(error):
+                hint = "Give it more seconds in Inputs of the run (0: no end), or in Python: view.deadline = 600"
+                return protocol.error(request, "run", str(error), hint, self._node_called(error.node))
             case RunError():
                 return protocol.error(request, "run", str(error), node=self._node_called(error.node))
             case EditError():

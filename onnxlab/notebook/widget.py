@@ -14,6 +14,7 @@ from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.graph.handles import Node
 from onnxlab.notebook import display, export
 from onnxlab.notebook.overlay import Overlay
+from onnxlab.notebook.runs import DEADLINE
 from onnxlab.notebook.session import Session
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class ModelWidget(anywidget.AnyWidget):
         columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
         height: pixels.
         title: shown above the picture.
+        deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
         model: the model that is shown.
     """
 
@@ -100,6 +102,7 @@ class ModelWidget(anywidget.AnyWidget):
     columns = traitlets.Bool(True).tag(sync=True)
     height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
     title = traitlets.Unicode("").tag(sync=True)
+    deadline = traitlets.Float(DEADLINE, min=0, allow_none=True)
     session = traitlets.Unicode("", read_only=True).tag(sync=True)
     bundle = traitlets.Unicode(_digest(_code + _styles), read_only=True).tag(sync=True)
 
@@ -115,6 +118,11 @@ class ModelWidget(anywidget.AnyWidget):
         self.selection, self.bookmarks = selection, bookmarks
         self._unsubscribe = model.subscribe(self._drop_removed)
         self.on_msg(self._receive)
+
+    @traitlets.observe("deadline")
+    def _set_deadline(self, change: Any) -> None:
+        if self._session is not None:
+            self._session.deadline = change["new"]
 
     def _send_message(self, content: dict[str, Any], buffers: list[bytes]) -> None:
         self.send(content, buffers)

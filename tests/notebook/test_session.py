@@ -9,6 +9,7 @@ import threading
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import onnxlab
 from onnxlab.errors import JournalWarning
 from onnxlab.graph.changes import SetField
+from onnxlab.limits import Limits
 from onnxlab.notebook.session import PROBE
 from tests.notebook.conftest import Page
 
@@ -208,6 +210,27 @@ def test_a_run_can_be_stopped(page: Page, model: onnxlab.Model, monkeypatch: pyt
     assert page.ask("stop", run=run) == {"stopped": True}
     assert page.wait(run)["error"]["code"] == "stopped"
     assert page.ask("stop", run=run) == {"stopped": False}
+
+
+def test_a_run_from_the_page_has_a_deadline(
+    page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float | None] = []
+    run = model.runner.run
+
+    def noted(*args: Any, limits: Limits, **options: Any) -> Any:
+        given.append(limits.deadline)
+        return run(*args, limits=limits, **options)
+
+    monkeypatch.setattr(model.runner, "run", noted)
+    page.ask("run", nodes=None)
+    page.ask("run", nodes=None, deadline=5)
+    page.ask("run", nodes=None, deadline=0)
+    page.session.deadline = 1e-9
+    late = page.wait(page.send("run", nodes=None))["error"]
+    assert given == [60, 5, None, 1e-9]
+    assert late["code"] == "run"
+    assert "view.deadline" in late["hint"]
 
 
 def test_a_run_that_fails_names_its_node(page: Page, model: onnxlab.Model) -> None:

@@ -130,3 +130,14 @@ def test_the_loader_is_small_and_asks_for_the_bundle(model: onnxlab.Model, monke
     view._receive(view, {"bundle": view.bundle}, [])
     code, styles = ((STATIC / name).read_text(encoding="utf-8") for name in ("widget.js", "widget.css"))
     assert sent == [{"bundle": view.bundle, "code": code, "styles": styles}]
+
+
+def test_the_deadline_of_runs_is_an_option(model: onnxlab.Model) -> None:
+    view = model.view(deadline=300)
+    assert view._session is not None
+    assert view._session.deadline == 300
+    view.deadline = None
+    assert view._session.deadline is None
+    with pytest.raises(traitlets.TraitError):
+        view.deadline = -1
+    assert model.view(new=True).deadline == 60

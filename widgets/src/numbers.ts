@@ -16,6 +16,8 @@ export interface Inputs {
   choices: Record<string, Choice>;
   sizes: Record<string, number>;
   seed: number;
+  /** Seconds that a run may take, 0: no end, null: as many as the view gives it. */
+  deadline: number | null;
 }
 
 /** A picture with its bytes. */
@@ -25,7 +27,7 @@ export interface Drawn {
   bytes: Uint8Array;
 }
 
-const NO_CHOICE: Inputs = { choices: {}, sizes: {}, seed: 0 };
+const NO_CHOICE: Inputs = { choices: {}, sizes: {}, seed: 0, deadline: null };
 const THUMBNAIL = 48, REMEMBERED = 60;
 
 export class Numbers {
@@ -43,10 +45,13 @@ export class Numbers {
   }
 
   /** What a run is asked with besides its nodes; nothing where nobody chose anything. */
-  get asked(): { seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number> } {
-    const { choices, sizes, seed } = this.inputs.value;
+  get asked(): { seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number>; deadline?: number } {
+    const { choices, sizes, seed, deadline } = this.inputs.value;
     const inputs = Object.fromEntries(Object.entries(choices).map(([name, { how, text, file }]) => [name, { how, text, file }]));
-    return { ...(seed ? { seed } : {}), ...(Object.keys(inputs).length ? { inputs } : {}), ...(Object.keys(sizes).length ? { sizes } : {}) };
+    return {
+      ...(seed ? { seed } : {}), ...(Object.keys(inputs).length ? { inputs } : {}), ...(Object.keys(sizes).length ? { sizes } : {}),
+      ...(deadline === null ? {} : { deadline }),
+    };
   }
 
   choose(name: string, choice: Choice | null): void {

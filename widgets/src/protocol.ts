@@ -315,7 +315,7 @@ export interface Methods {
   save: [Record<string, never>, { path: string; bytes: number }];
   recover: [Record<string, never>, { steps: number }];
   discard: [Record<string, never>, Record<string, never>];
-  run: [{ nodes: number[] | null; seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number> }, RunResult];
+  run: [{ nodes: number[] | null; seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number>; deadline?: number }, RunResult];
   tensor: [{ value: number; rows?: number; columns?: number; at?: number[]; top?: number; left?: number; height?: number; width?: number; pixels?: number; picture?: string }, TensorPart];
   costs: [Record<string, never>, Costs];
   /** Ids of groups that are equal, class by class. */

@@ -22,6 +22,8 @@ test("a run is asked for with what was chosen and nothing else", () => {
   app.numbers.size("n", null);
   app.numbers.inputs.value = { ...app.numbers.inputs.value, seed: 7 };
   assert.deepEqual(app.numbers.asked, { seed: 7 });
+  app.numbers.inputs.value = { ...app.numbers.inputs.value, seed: 0, deadline: 0 };
+  assert.deepEqual(app.numbers.asked, { deadline: 0 });
   app.dispose();
   app.client.dispose();
 });

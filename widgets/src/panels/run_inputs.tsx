@@ -1,4 +1,4 @@
-/** What a run is fed: for each input how it is made, sizes for names of dims, the seed of what is random. */
+/** What a run is fed: for each input how it is made, sizes for names of dims, the seed of what is random; how long it may take. */
 
 import { useState } from "preact/hooks";
 import type { App } from "../app.ts";
@@ -22,7 +22,7 @@ export function RunInputs({ app }: { app: App }) {
 
 function OpenInputs({ app }: { app: App }) {
   useEvents(app.store, "commit", "reset");
-  const { sizes, seed } = useCell(app.numbers.inputs);
+  const { sizes, seed, deadline } = useCell(app.numbers.inputs);
   const running = useCell(app.running);
   const inputs = graphInputs(app);
   const close = (event: Event) => {
@@ -52,6 +52,10 @@ function OpenInputs({ app }: { app: App }) {
         <NumberField
           label="seed" value={seed || null} testid="run-seed"
           change={(next) => { app.numbers.inputs.value = { ...app.numbers.inputs.value, seed: next ?? 0 }; }}
+        />
+        <NumberField
+          label="seconds" value={deadline} testid="run-deadline"
+          change={(next) => { app.numbers.inputs.value = { ...app.numbers.inputs.value, deadline: next }; }}
         />
       </div>
       <button
