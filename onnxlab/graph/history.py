@@ -61,6 +61,15 @@ class History:
         """How many edits lie between the loaded state and this one."""
         return len(self._done)
 
+    def since(self, state: int) -> list[str]:
+        """What happened since a state: the labels of the edits, and of those taken back "undo …"; all of them where the
+        state cannot be come back to.
+        """
+        done, undone = [0, *(step.token for step in self._done)], [step.token for step in self._undone]
+        if state in undone:
+            return [f"undo {step.label}" for step in self._undone[undone.index(state) :]]
+        return self.labels[done.index(state) if state in done else 0 :]
+
     def position_of(self, step: int | str) -> int:
         """How many edits lie before a state: a number of edits (negative from now), or the label that led to it last.
 

@@ -46,6 +46,11 @@ class Saving:
         """Whether there are edits that are not saved."""
         return self.graph.history.state != self._saved_state
 
+    @property
+    def unsaved(self) -> list[str]:
+        """What the edits are called that were made, or taken back, since it was loaded or saved last."""
+        return self.graph.history.since(self._saved_state)
+
     def save(
         self,
         path: str | PathLike[str] | None = None,

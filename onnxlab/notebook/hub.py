@@ -105,13 +105,14 @@ class Hub:
         return {"blocks": equal_groups(self.model.graph, self.scene.hierarchy)}
 
     def state(self) -> JSON:
-        """Where in its history the model stands, whether there are edits to save or to recover, and its opsets."""
+        """Where the model stands in its history, its edits to save or recover, its file, its opsets."""
         history = self.model.history
         labels, redo = history.labels, history.redo_labels
         position = {"length": len(history), "position": history.position, "recoverable": self._recoverable()}
         return {
             "history": {"undo": labels[-1] if labels else None, "redo": redo[-1] if redo else None, **position},
             "dirty": self.model.dirty,
+            "path": str(self.model.path) if self.model.path else None,
             "opsets": dict(self.model.opsets),
         }
 
@@ -142,14 +143,6 @@ class Hub:
         """Tell every view, whoever saved."""
         for listener in list(self._state_listeners):
             listener()
-
-    def save(self) -> JSON:
-        """Write the model to the path that Python gave."""
-        if self.model.path is None:
-            hint = "Run model.save('model.onnx') in a cell; from then on Save writes there."
-            raise ProtocolError("no_path", "This model was not loaded from a file.", hint)
-        path = self.model.save()
-        return {"path": str(path), "bytes": path.stat().st_size}
 
     def refuse_conflict(self, version: int | None, targets: Iterable[int] | None, origin: object) -> None:
         """Refuse an edit made on an older state whose targets somebody else has changed since.

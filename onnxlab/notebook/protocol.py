@@ -138,7 +138,8 @@ METHODS: Mapping[str, Mapping[str, Parameter]] = {
     "upload": {"file": _NAME, "name": _NAME, "offset": _ID, "data": _NAME},
     "copies": {"nodes": Parameter("a list of node ids", _is_ids)},
     "extract": {"nodes": Parameter("a list of node ids", _is_ids)},
-    "save": {},
+    "unsaved": {},
+    "save": {"copy": Parameter("true or false", _is_bool, required=False), **_EDIT},
     "recover": {},
     "discard": {},
     "run": {

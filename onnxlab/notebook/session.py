@@ -15,7 +15,7 @@ from onnxlab.analysis.statistics import Statistics
 from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
 from onnxlab.graph.hierarchy import Hierarchy
 from onnxlab.limits import Limits
-from onnxlab.notebook import inputs, palette, protocol
+from onnxlab.notebook import inputs, palette, protocol, saver
 from onnxlab.notebook.editor import Editor
 from onnxlab.notebook.hub import hub_of
 from onnxlab.notebook.outbox import Outbox, Send
@@ -80,6 +80,7 @@ class Session:
             "operators": self._operators,
             "operator_doc": self._operator_doc,
             "targets": self._targets,
+            "unsaved": self._unsaved,
             "save": self._save,
             "recover": self._hub.recover,
             "discard": self._hub.discard,
@@ -160,7 +161,6 @@ class Session:
             content["overlay"] = self.overlay.on_wire() if self.overlay else None
             content["pinned"] = self.tensors.pinned()
         content["title"] = model.name
-        content["path"] = str(model.path) if model.path else None
         return {**content, **self._hub.state()}, [buffer]
 
     def _inspect(self, node: int) -> JSON:
@@ -202,8 +202,14 @@ class Session:
         with self.model.graph.lock:
             return palette.targets(self.model, value, nodes)
 
-    def _save(self) -> JSON:
-        return self._hub.save()
+    def _unsaved(self) -> JSON:
+        with self.model.graph.lock:
+            return saver.unsaved(self.model)
+
+    def _save(self, copy: bool | None, version: int | None) -> JSON:
+        with self.model.graph.lock:
+            self._hub.refuse_conflict(version, None, self.id)  # what is written is what was shown
+            return saver.save(self.model, bool(copy))
 
     # -- runs ---------------------------------------------------------------------------------------------
 

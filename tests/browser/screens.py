@@ -4,6 +4,7 @@ python -m tests.browser.screens [STATE …]
 """
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, sync_playwright
 
+from onnxlab.model.opening import EXAMPLE
 from tests.browser.conftest import VIEWPORT
 from tests.browser.jupyter import Jupyter, chromium
 from tests.browser.lab import FLAGS, Lab, Widget
@@ -69,6 +71,14 @@ def edit(widget: Widget) -> None:
     widget.get("history-1").wait_for()
 
 
+def save(widget: Widget) -> None:
+    """Before a save: what changes in the file."""
+    edit(widget)
+    widget.get("toolbar-save").click()
+    widget.get("save-confirm").wait_for()
+    widget.root.locator('[data-testid="save-panel"] summary').click()
+
+
 def palette(widget: Widget) -> None:
     """A node is inserted: operators with their documentation."""
     widget.select(widget.node("/stem/conv/Conv"))
@@ -108,6 +118,7 @@ STATES: Mapping[str, tuple[str, State]] = {
     "error": ("", error),
     "run": ("", run),
     "edit": ("", edit),
+    "save": ("digits", save),
     "palette": ("", palette),
     "search": ("light_resnet50", search),
     "tables": ("bert_base", tables),
@@ -184,6 +195,8 @@ def find(model: str) -> Path:
         from bench.models import residual
 
         return Path(residual(int(model.removeprefix("residual_"))))
+    if model == "digits":  # the one that comes along, as a file of its own
+        return Path(shutil.copy(EXAMPLE, FOLDER / "digits.onnx")).resolve()
     return Path(Corpus()[model])
 
 

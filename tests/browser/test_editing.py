@@ -1,7 +1,10 @@
 """Edits by hand: the palette by keyboard alone, a wire dragged to another node, the history stepped through."""
 
+from pathlib import Path
+
 import pytest
 
+import onnxlab
 from tests.browser.lab import Lab, Widget
 from tests.corpus import Corpus
 
@@ -57,3 +60,31 @@ def test_a_wire_is_dragged_to_another_node(lab: Lab, shown: Widget) -> None:
     inputs = shown.evaluate("(handle, node) => handle.store.nodes.get(node).inputs", gelu)
     assert inputs == [value]
     assert shown.evaluate("(handle, node) => handle.store.nodes.has(node)", conv)
+
+
+def test_a_save_is_shown_before_and_a_copy_is_offered(lab: Lab, tmp_path: Path) -> None:
+    path = onnxlab.load().save(tmp_path / "digits.onnx")
+    before = path.read_bytes()
+    lab.open("saving.ipynb", ["import onnxlab", f"model = onnxlab.load({str(path)!r})", "model"])
+    lab.run_all()
+    widget = lab.widget()
+    widget.select(widget.node("/stem/conv/Conv"))
+    widget.set_field("strides", "2, 2")
+    widget.wait("h => h.store.dirty")
+
+    widget.press("Control+s")
+    widget.get("save-confirm").wait_for()
+    assert widget.get("save-edits").inner_text() == "set strides of /stem/conv/Conv"
+    assert "(1, 1) → (2, 2)" in (widget.get("save-fields").text_content() or "")
+    widget.page.keyboard.press("Escape")
+    widget.get("save-panel").wait_for(state="detached")
+    assert path.read_bytes() == before
+
+    widget.get("toolbar-save").click()
+    widget.get("save-confirm").wait_for()
+    lab.python("model.nodes[0].name = 'meanwhile'; print(1)")
+    widget.page.wait_for_function("() => document.querySelectorAll('[data-testid=save-edits] li').length === 2")
+    widget.get("save-copy").click()
+    widget.wait("h => !h.store.dirty && h.store.path.endsWith('digits-edited.onnx')")
+    assert path.read_bytes() == before
+    assert onnxlab.load(tmp_path / "digits-edited.onnx").nodes[0].name == "meanwhile"

@@ -90,6 +90,9 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
 
     # save, and back to the notebook
     keys.press("Control+s")
+    widget.get("save-confirm").wait_for()
+    assert widget.evaluate(FOCUSED) == "save-confirm"
+    keys.press("Enter")
     widget.wait("h => !h.store.dirty")
     widget.get("outline").focus()
     for _ in range(4):

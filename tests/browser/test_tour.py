@@ -85,12 +85,14 @@ def test_tour(lab: Lab, corpus: Corpus, name: str) -> None:
 
     # saving without a net edit writes the bytes that were loaded; with one, what a reload shows
     widget.get("toolbar-save").click()
+    widget.get("save-confirm").click()
     widget.wait("handle => handle.app.toasts.value.some((toast) => toast.text.startsWith('Saved'))")
     assert path.read_bytes() == original
     widget.select(widget.node(tour.node))
     widget.set_field(tour.attribute, tour.typed)
     widget.wait_label(tour.value, tour.new_label)
     widget.get("toolbar-save").click()
+    widget.get("save-confirm").click()
     widget.wait("handle => !handle.store.dirty")
     assert path.read_bytes() != original
     assert same_bytes(lab, path)

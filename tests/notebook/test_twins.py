@@ -49,8 +49,11 @@ def test_methods_and_parameters_agree() -> None:
     assert f"export const PROTOCOL = {protocol.PROTOCOL};" in TWIN
 
 
-def test_events_and_answers_have_the_fields_that_the_twin_declares(page: Page, model: onnxlab.Model) -> None:
+def test_events_and_answers_have_the_fields_that_the_twin_declares(
+    page: Page, model: onnxlab.Model, tmp_path: Path
+) -> None:
     conv, value = model.nodes["/stem/conv"].id, model.value("r").id
+    model.save(tmp_path / "m.onnx")
     answers = {
         "Hello": page.ask("hello"),
         "Snapshot": page.ask("snapshot"),
@@ -63,6 +66,7 @@ def test_events_and_answers_have_the_fields_that_the_twin_declares(page: Page, m
         "About": page.ask("about"),
         "Elements": page.ask("elements", value=model.value("w").id),
         "Steps": page.ask("history"),
+        "Unsaved": page.ask("unsaved"),
         "RunResult": page.ask("run", nodes=None),
     }
     answers |= {f"{event['event'].capitalize()}Event": event for event in page.events}

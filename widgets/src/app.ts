@@ -89,6 +89,8 @@ export class App {
   readonly toasts = new Cell<Toast[]>([]);
   readonly menu = new Cell<PointerTarget | null>(null);
   readonly saving = new Cell(false);
+  /** Whether the page that asks before a save shows. */
+  readonly savePanel = new Cell(false);
   /** What the boxes are coloured by; null: by what they are. */
   readonly overlay = new Cell<Heat | null>(null);
   /** A measure is being taken. */
@@ -365,15 +367,20 @@ export class App {
     this.renaming.value = true;
   }
 
+  /** Shows what saving would change, and asks; where there is no file, says so. */
   async save(): Promise<void> {
-    if (this.saving.value || !this.client.editable) return;
+    if (this.saving.value || this.savePanel.value || !this.client.editable) return;
+    if (this.store.path === null) await this.client.request("unsaved", {}).catch((error) => this.fail(error));
+    else this.savePanel.value = true;
+  }
+
+  /** Replaces the file, or writes a copy; refused where the model is not any more what the page shows. */
+  async confirmSave(copy: boolean): Promise<void> {
     this.saving.value = true;
     try {
-      const { path, bytes } = await this.client.request("save", {});
-      this.store.setHistory(this.store.history, false);
+      const { path, bytes } = await this.client.request("save", { copy, version: this.store.version });
+      this.store.setHistory(this.store.history, false, path);
       this.toast("success", `Saved ${path.split(/[/\\]/).pop()}`, `${path}\n${plural(bytes, "byte")}`);
-    } catch (error) {
-      this.fail(error);
     } finally {
       this.saving.value = false;
     }

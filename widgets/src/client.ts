@@ -84,7 +84,7 @@ interface Pending {
 
 /** Asking these twice does no harm. */
 const REPEATABLE = new Set<Method>([
-  "hello", "probe", "snapshot", "inspect", "doc", "value", "history", "operators", "operator_doc", "targets", "about", "copies",
+  "hello", "probe", "snapshot", "inspect", "doc", "value", "history", "operators", "operator_doc", "targets", "about", "unsaved", "copies",
 ]);
 /** These take as long as they take. */
 const LONG = new Set<Method>(["run", "overlay"]);
@@ -304,7 +304,7 @@ export class Client {
     if (event.event === "commit") this.#applyCommit(event);
     else if (event.event === "diagnostics") this.store.setDiagnostics(event.diagnostics);
     else if (event.event === "overlay") this.#emit("overlay", event);
-    else if (event.event === "history") this.store.setHistory(event.history, event.dirty);
+    else if (event.event === "history") this.store.setHistory(event.history, event.dirty, event.path);
   }
 
   #applyCommit(event: CommitEvent): void {

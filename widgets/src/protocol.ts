@@ -312,7 +312,10 @@ export interface Methods {
   /** Nodes as a model of their own; its bytes come as a buffer. */
   extract: [{ nodes: number[] }, { name: string; python: string }];
   targets: [{ value: number; nodes: number[] }, Targets];
-  save: [Record<string, never>, { path: string; bytes: number }];
+  /** What saving would change in the file. */
+  unsaved: [Record<string, never>, Unsaved];
+  /** Replaces the file, or writes a copy beside it, which the model belongs to from then on. */
+  save: [{ copy?: boolean; version?: number }, { path: string; bytes: number }];
   recover: [Record<string, never>, { steps: number }];
   discard: [Record<string, never>, Record<string, never>];
   run: [{ nodes: number[] | null; seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number>; deadline?: number }, RunResult];
@@ -323,6 +326,18 @@ export interface Methods {
   /** A value stays what it was in the last run, whatever makes it. */
   pin: [{ value: number; on: boolean }, { pinned: number[] }];
   stop: [{ run: number }, { stopped: boolean }];
+}
+
+/** What is not saved: the edits, oldest first, the fields of the file that they change, and what else there is to know. */
+export interface Unsaved {
+  path: string;
+  /** The name that a copy would get. */
+  copy: string;
+  edits: string[];
+  fields: string[];
+  /** Edits and fields that are not listed. */
+  more: [edits: number, fields: number];
+  notes: string[];
 }
 
 /** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
@@ -454,6 +469,7 @@ export interface CommitEvent {
   diagnostics: Diagnostic[];
   history: History;
   dirty: boolean;
+  path?: string | null;
   /** Opset version by domain. */
   opsets?: Record<string, number>;
   /** The first node that cannot accept what the edit changed. */
@@ -484,6 +500,7 @@ export interface HistoryEvent {
   seq: number;
   history: History;
   dirty: boolean;
+  path?: string | null;
   opsets?: Record<string, number>;
 }
 

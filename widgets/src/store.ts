@@ -173,7 +173,7 @@ export class Store {
       refusal: commit.refusal ?? null,
     });
     this.setDiagnostics(commit.diagnostics);
-    this.setHistory(commit.history, commit.dirty);
+    this.setHistory(commit.history, commit.dirty, commit.path);
   }
 
   setDiagnostics(diagnostics: Diagnostic[]): void {
@@ -181,9 +181,11 @@ export class Store {
     this.#emit("diagnostics", diagnostics);
   }
 
-  setHistory(history: History, dirty: boolean): void {
+  /** `path` is left out where it is what it was. */
+  setHistory(history: History, dirty: boolean, path?: string | null): void {
     this.history = history;
     this.dirty = dirty;
+    if (path !== undefined) this.path = path;
     this.#emit("history", history);
   }
 

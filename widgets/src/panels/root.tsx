@@ -15,6 +15,7 @@ import { Banner, Placeholder, Toasts } from "./notices.tsx";
 import { PalettePanel } from "./palette.tsx";
 import { RadiusNotice } from "./radius.tsx";
 import { RunInputs } from "./run_inputs.tsx";
+import { SavePanel } from "./save.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
 import { TrailNotice } from "./travel_bar.tsx";
@@ -49,6 +50,7 @@ export function Root({ app, onStage }: Props) {
           <PalettePanel app={app} />
           <CommandList app={app} />
           <FormPanel app={app} />
+          <SavePanel app={app} />
           <WireHint app={app} />
         </div>
         <Inspector app={app} />

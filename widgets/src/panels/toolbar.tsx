@@ -139,7 +139,7 @@ function SaveButton({ app }: { app: App }) {
     <div class="ol-tool-group">
       <ToolButton
         icon="save" testid="toolbar-save" disabled={saving || !app.client.editable} onClick={() => void app.save()}
-        title={dirty ? `Save changes (Ctrl+S) – ${where}` : `Saved – ${where}`}
+        title={dirty ? `Save changes… (Ctrl+S) – ${where}` : `Saved – ${where}`}
       >
         {dirty && <span class="ol-dirty" data-testid="dirty-dot" aria-label="unsaved changes" />}
       </ToolButton>
