@@ -9,6 +9,7 @@ from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.errors import EditError, FeedError, LoadError, NameLookupError, RunError, UnsupportedOperatorError
+from onnxlab.render import text
 
 
 def unknown_operator() -> onnxlab.Model:
@@ -197,3 +198,9 @@ def test_shapes_that_numpy_has_not_are_drawn_and_exported(dims: list[int | str],
     assert model.to_html(tmp_path / "model.html").stat().st_size > 1000
     assert "</svg>" in model.to_svg()
     assert str(model.fact("y").dtype) == "float32"
+
+
+def test_an_initializer_of_an_element_type_that_does_not_exist_is_summarized() -> None:
+    proto = one_node(helper.make_node("Neg", ["x"], ["y"]))
+    proto.graph.initializer.add(name="w", dims=[3], data_type=-(2**31))
+    assert "3 parameters (0 B)" in text.summary(onnxlab.load(proto))

@@ -5,7 +5,7 @@ every model: what onnx.checker accepts has no error here but those of `BEYOND`, 
 warning of `LENIENT`.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -22,6 +22,7 @@ from onnxlab.graph.commits import Touched
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import Scope
 from onnxlab.infer import Inference
+from onnxlab.infer.policy import Policy
 
 BEYOND = {
     **{
@@ -30,10 +31,14 @@ BEYOND = {
     },
     "tensor-size-unchecked": "more data than the shape takes: onnx.checker looks only whether there is enough",
     "tensor-type-unchecked": "an unknown element type in raw_data, which nobody can decode",
+    "value-type-unknown": "an element type that does not exist: onnx.checker sees it only where a node reads it",
     "external-data-unreadable": "offset, length and size of a data file: onnx.checker looks only at its name",
     "function-output-unmade": "an output of a function that nothing makes: no runtime can call it",
 }
 """{code: why it is an error here}, of the errors that onnx.checker does not see."""
+
+DOUBTED = "refused-by-onnx"
+"""The code of what only onnx's inference refuses."""
 
 LENIENT = {"unknown-to-onnx": "operators that runtimes put into ONNX's own domains; their schemas are registered here"}
 """{code: why it is a warning here}, of what onnx.checker refuses a model for."""
@@ -48,6 +53,7 @@ class Checker:
         self._graph = graph
         self._found: dict[Dirty, tuple[Diagnostic, ...]] = {}
         self._dirty: set[Dirty] | None = None
+        self._doubts: tuple[int, list[Diagnostic]] = -1, []
 
     def follow(self, touched: Touched) -> None:
         """Note what a commit touched."""
@@ -84,6 +90,18 @@ class Checker:
                 problem = Diagnostic("error", code, message, node, value, graph.nodes[node].scope, hint=_ORDER[code])
                 result.append(self._weighed(problem))
             return result
+
+    def doubts(self) -> list[Diagnostic]:
+        """What onnx's inference refuses, node by node, as warnings: for models in which nothing else is wrong.
+
+        Our rules are asked alone otherwise, and some of them take what onnx does not.
+        """
+        graph = self._graph
+        with graph.lock:
+            if self._doubts[0] != graph.version:
+                found = Inference(graph, Policy(as_onnx=True, cross_check=True)).diagnostics
+                self._doubts = graph.version, [_doubt(problem) for problem in found if problem.severity == "error"]
+            return list(self._doubts[1])
 
     def _refresh(self) -> None:
         graph = self._graph
@@ -174,8 +192,9 @@ def check(source: Any, *, types: bool = True) -> list[Diagnostic]:
     if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
         proto, origin = onnx_format.read(source)  # type: ignore[arg-type]
         graph = ModelGraph(proto, origin.base_dir)
-        rules = [*foreign_strings(origin.strings), *Checker(graph).problems()]
-        return combined(rules, Inference(graph).diagnostics if types else ())
+        checker = Checker(graph)
+        rules = [*foreign_strings(origin.strings), *checker.problems()]
+        return combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
     problems: list[Diagnostic] = source.check(types=types)
     return problems
 
@@ -189,8 +208,18 @@ def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:
     ]
 
 
-def combined(rules: Iterable[Diagnostic], inferred: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Both lists in one; what inference says again of the same node or value under the same code is left out."""
+def _doubt(problem: Diagnostic) -> Diagnostic:
+    hint = "onnxlab takes it; other tools that check as onnx does will not"
+    return replace(problem, severity="warning", code=DOUBTED, message=f"onnx refuses {problem.message}", hint=hint)
+
+
+def combined(
+    rules: Iterable[Diagnostic], inferred: Iterable[Diagnostic], doubts: Callable[[], Iterable[Diagnostic]]
+) -> list[Diagnostic]:
+    """Both lists in one; what inference says again of the same node or value under the same code is left out.
+
+    Where neither has an error, what onnx's own inference refuses is added.
+    """
     result = list(rules)
     known = {(problem.code, problem.node, problem.value) for problem in result}
     silent = {problem.node for problem in result if problem.code in _SAID_BY_INFERENCE_TOO and problem.node}
@@ -199,7 +228,7 @@ def combined(rules: Iterable[Diagnostic], inferred: Iterable[Diagnostic]) -> lis
         if (problem.code, problem.node, problem.value) not in known
         and not (problem.node in silent and problem.code in _SAID_BY_INFERENCE_TOO)
     ]  # fmt: skip
-    return result
+    return result if any(problem.severity == "error" for problem in result) else [*result, *doubts()]
 
 
 _SAID_BY_INFERENCE_TOO = frozenset(("arity", "missing-opset", "unknown-operator", "attribute-missing"))

@@ -22,6 +22,7 @@ _TYPE_FIELDS = {
     "map_type": ("key_type", "value_type"),
     "opaque_type": ("name",),
 }
+_ELEMENTS = frozenset(onnx.TensorProto.DataType.values()) - {onnx.TensorProto.UNDEFINED}
 
 
 def check_scope(graph: "ModelGraph", scope: Scope, findings: Findings) -> None:
@@ -76,12 +77,34 @@ def _check_formal(info: onnx.ValueInfoProto, what: str, typed: bool, findings: F
     if kind is None:
         findings.error("value-type", f"{what} has no type", "declare its type", "a type", "none")
         return
+    _check_elements(info.type, what, findings)
     part = getattr(info.type, kind)
     for field in _TYPE_FIELDS.get(kind, ()):
         if not part.HasField(field) or (field == "name" and not part.name):
             findings.error(
                 "value-type", f"the type of {what} has no {field}",
                 f"set the {field} of its {kind}; a shape may have unknown dims", field, "none",
+            )  # fmt: skip
+
+
+def _check_elements(kind: onnx.TypeProto, what: str, findings: Findings) -> None:
+    """The element types that a type names have to exist, those of its elements too."""
+    levels = [kind]
+    while levels:
+        field = levels[-1].WhichOneof("value")
+        part = getattr(levels.pop(), field) if field else None
+        if field in ("sequence_type", "optional_type"):
+            levels.append(part.elem_type)
+        elif field == "map_type":
+            levels.append(part.value_type)
+        elif field == "opaque_type":
+            hint = "give it the type of a tensor, a sequence, an optional or a map"
+            findings.warning("value-type-opaque", f"no operator of ONNX takes the opaque type of {what}", hint)
+        number = part.key_type if field == "map_type" else getattr(part, "elem_type", 1)
+        if isinstance(number, int) and number not in _ELEMENTS:
+            findings.error(
+                "value-type-unknown", f"the type of {what} names element type {number}, which does not exist",
+                "set it to a value of TensorProto.DataType", "1 for float32, 7 for int64, …", str(number),
             )  # fmt: skip
 
 

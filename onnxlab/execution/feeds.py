@@ -72,7 +72,7 @@ def _tensor(name: str, value: Any, fact: Fact, dtype: np.dtype[Any] | None) -> n
     has_dtype = hasattr(value, "dtype") or hasattr(value, "__array__")
     try:
         array = np.asarray(value) if has_dtype or dtype is None else np.asarray(value, dtype=dtype)
-    except (ValueError, TypeError, OverflowError) as error:
+    except Exception as error:  # an object's own __array__ may raise whatever it likes
         raise _misfit(name, f"{type(value).__name__} ({error})", fact, "give an array") from error
     if array.dtype.kind in "US":
         array = array.astype(object)

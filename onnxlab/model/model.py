@@ -113,8 +113,8 @@ class Model(Querying, Running, Showing):
 
         After an edit only what it touched is checked again. `types=False` leaves out what inference finds.
         """
-        strings = foreign_strings(self.source.strings)
-        return combined([*strings, *self._checker.problems()], self.diagnostics if types else ())
+        rules = [*foreign_strings(self.source.strings), *self._checker.problems()]
+        return combined(rules, self.diagnostics, self._checker.doubts) if types else rules
 
     def node(self, ident: int) -> Node:
         """The node with an id (or whatever `nodes[…]` takes as a name)."""

@@ -22,7 +22,9 @@ _made: dict[int, dict[tuple[Any, ...], Any]] = {}  # by id of the first constant
 
 
 def mark_constant(array: Any) -> None:
-    """Say that nobody writes to an array any more and that it will be seen again."""
+    """Say that nobody writes to an array any more and that it will be seen again; sequences are left as they are."""
+    if isinstance(array, list):
+        return
     key = id(array)
     found = _constants.get(key)
     if found is not None and found() is array:

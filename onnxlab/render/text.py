@@ -1,6 +1,7 @@
 """A model in words: what `print` and plain-text output show."""
 
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from onnxlab import dtypes
@@ -65,7 +66,8 @@ def parameters(model: "Model") -> tuple[int, int]:
         for dim in values.dims:
             elements *= max(dim, 0)
         count += elements
-        nbytes += elements * dtypes.bits(values.data_type) // 8
+        with suppress(ValueError):  # an element type that does not exist has no size
+            nbytes += elements * dtypes.bits(values.data_type) // 8
     return count, nbytes
 
 

@@ -346,3 +346,39 @@ def test_many_nodes_take_linear_time_and_an_edit_little() -> None:
         assert len(calls_made) == 2001
     finally:
         checks.check_node = real  # type: ignore[assignment]
+
+
+def test_what_onnx_alone_refuses_is_a_warning():
+    reshape = helper.make_node("Reshape", ["x", "s"], ["y"])
+    infos = [helper.make_tensor_value_info("x", 1, [2, 3]), helper.make_tensor_value_info("s", 7, [4, "k"])]
+    graph = helper.make_graph([reshape], "g", infos, [helper.make_tensor_value_info("y", 1, [3, 2])])
+    model = onnxlab.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9))
+    (found,) = model.check()
+    assert (found.code, found.severity, found.node) == ("refused-by-onnx", "warning", model.nodes[0].id)
+    assert "shape input must be 1D tensor" in found.message
+    assert model.check(types=False) == []
+    assert [item.code for item in onnxlab.check(model.proto)] == ["refused-by-onnx"]
+
+
+@pytest.mark.parametrize("elem_type", [0, 99, -1, 2**31 - 1])
+def test_element_types_that_do_not_exist(elem_type):
+    for where in ("input", "output"):
+        graph = helper.make_graph(
+            [helper.make_node("Relu", ["x"], ["y"])], "g",
+            [helper.make_tensor_value_info(name, 1, [2]) for name in ("x", "idle")], [onnx.ValueInfoProto(name="y")],
+        )  # fmt: skip
+        graph.output[0].type.CopyFrom(graph.input[0].type)
+        getattr(graph, where)[-1].type.tensor_type.elem_type = elem_type
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+        assert "value-type-unknown" in [item.code for item in onnxlab.check(proto)]
+
+
+def test_element_types_inside_of_others():
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [], [onnx.ValueInfoProto(name="y")])
+    graph.input.add(name="x").type.sequence_type.elem_type.map_type.key_type = 7
+    graph.input[0].type.sequence_type.elem_type.map_type.value_type.tensor_type.elem_type = 99
+    graph.output[0].type.opaque_type.name = "thing"
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    codes = [item.code for item in onnxlab.check(proto)]
+    assert "value-type-unknown" in codes
+    assert "value-type-opaque" in codes

@@ -87,3 +87,13 @@ def test_kept_inputs_are_checked_again_where_the_model_declares_others():
         run.run()
     run.graph.undo()
     assert run.run()["y"].tolist() == [[-1] * 4] * 2
+
+
+class Unwilling:
+    def __array__(self, dtype=None, copy=None):
+        raise OSError("no array today")
+
+
+def test_an_object_that_cannot_become_an_array_is_a_misfit():
+    with pytest.raises(FeedError, match=r"given Unwilling \(no array today\); give an array"):
+        convert({"x": Unwilling()}, {"x": IMAGE})

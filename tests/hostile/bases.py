@@ -9,6 +9,7 @@ import onnx
 
 LARGEST = 60_000  # bytes
 CORPUS = ("digits", "script_control", "string_ops", "logreg_iris", "surfaces_tree", "surfaces_mlp", "stft_audio")
+_HALVES = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,11 @@ class Base:
     name: str
     data: bytes
     feeds: dict = field(default_factory=dict)
+
+    @property
+    def is_halves_in_steps(self):
+        """Whether it computes in 16 bits by several operators, after each of which NumPy rounds and Numba need not."""
+        return "expanded" in self.name and any(getattr(x, "dtype", None) in _HALVES for x in self.feeds.values())
 
 
 @functools.cache
