@@ -91,8 +91,11 @@ def _check_elements(kind: onnx.TypeProto, what: str, findings: Findings) -> None
     """The element types that a type names have to exist, those of its elements too."""
     levels = [kind]
     while levels:
-        field = levels[-1].WhichOneof("value")
-        part = getattr(levels.pop(), field) if field else None
+        level = levels.pop()
+        field = level.WhichOneof("value")
+        if field is None:
+            continue
+        part = getattr(level, field)
         if field in ("sequence_type", "optional_type"):
             levels.append(part.elem_type)
         elif field == "map_type":
