@@ -7,7 +7,8 @@ import numpy as np
 
 from onnxlab.analysis.profile import flops
 from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.shapes import Dim, Expr, Fact, evaluate
+from onnxlab.shapes import Dim, Expr, Fact, replace_symbols
+from onnxlab.shapes.expressions import Atom
 
 FREE = 1
 """What a dim counts whose size is not known, so that the numbers are those of one image, one sentence, one token."""
@@ -22,13 +23,14 @@ def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int
         fact: what inference knows of a value id. Nodes whose ranks it does not know are left out.
     """
     known: dict[Fact, Any] = {}
+    sizes: dict[Atom, Dim] = {}
 
     def stand_in(value: int) -> Any:
         if not value:
             return None
         found = fact(value)
         if found not in known:
-            known[found] = _array(found)
+            known[found] = _array(found, sizes)
         return known[found]
 
     counted = {}
@@ -41,21 +43,22 @@ def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int
     return counted
 
 
-def _array(fact: Fact) -> "np.ndarray[Any, Any] | None":
+def _array(fact: Fact, sizes: dict[Atom, Dim]) -> "np.ndarray[Any, Any] | None":
     """An array of the shape of a fact that takes no memory."""
     if fact.shape is None:
         return None
     try:
-        return np.broadcast_to(np.zeros((), np.bool_), tuple(map(_size, fact.shape)))
+        return np.broadcast_to(np.zeros((), np.bool_), tuple([_size(dim, sizes) for dim in fact.shape]))
     except (ValueError, OverflowError):  # more dims, or larger ones, than NumPy has
         return None
 
 
-def _size(dim: Dim) -> int:
+def _size(dim: Dim, sizes: dict[Atom, Dim]) -> int:
+    """A dim with FREE for each symbol; `sizes` are those of the atoms met so far."""
     if not isinstance(dim, Expr):
         return dim
     try:
-        size = evaluate(dim, dict.fromkeys(dim.symbols, FREE))
+        size = replace_symbols(dim, lambda _: FREE, sizes)
     except ZeroDivisionError:
-        size = None
-    return FREE if size is None else max(0, size)
+        return FREE
+    return max(0, size) if isinstance(size, int) else FREE

@@ -38,15 +38,18 @@ def substitute(dim: Dim, bindings: Mapping[str, Dim]) -> Dim:
     return replace_symbols(dim, lambda atom: bindings.get(atom.name))
 
 
-def replace_symbols(dim: Dim, replacement: Replacement) -> Dim:
+def replace_symbols(dim: Dim, replacement: Replacement, done: dict[Atom, Dim] | None = None) -> Dim:
     """`dim` with each symbol replaced by what `replacement` returns for it; None keeps it.
+
+    Args:
+        done: what atoms became, to be handed on to the next of many calls with the same replacement.
 
     Raises ZeroDivisionError where a divisor becomes 0.
     """
     if not isinstance(dim, Expr):
         return dim
-    done: dict[Atom, Dim] = {}
-    for atom in sorted(all_atoms(dim), key=attrgetter("serial")):  # those inside of others first
+    done = {} if done is None else done
+    for atom in sorted(all_atoms(dim, without=done), key=attrgetter("serial")):  # those inside of others first
         done[atom] = _replaced(atom, replacement, done)
     return _replace(dim, done)
 

@@ -15,7 +15,7 @@ unknown size (`is_grown`). Division, min and max are in `arithmetic.py`, text in
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator
+from collections.abc import Container, Hashable, Iterator
 from fractions import Fraction
 from math import ceil, prod
 from typing import Any, TypeAlias, Union
@@ -240,8 +240,12 @@ def size(dim: Dim) -> int:
     return dim.size if isinstance(dim, Expr) else 1
 
 
-def all_atoms(*dims: Dim, inside: bool = True) -> Iterator[Atom]:
-    """Every atom in `dims`, those in calls and, if they are to be looked `inside`, in definitions; each one once."""
+def all_atoms(*dims: Dim, inside: bool = True, without: Container[Atom] = ()) -> Iterator[Atom]:
+    """Every atom in `dims`, those in calls and, if they are to be looked `inside`, in definitions; each one once.
+
+    Args:
+        without: atoms that are left out, with what is in them.
+    """
     pending: list[Dim] = list(dims)
     seen: set[Atom] = set()
     while pending:
@@ -249,7 +253,7 @@ def all_atoms(*dims: Dim, inside: bool = True) -> Iterator[Atom]:
         if not isinstance(dim, Expr):
             continue
         for atom in itertools.chain.from_iterable(dim.terms):
-            if atom in seen:
+            if atom in seen or atom in without:
                 continue
             seen.add(atom)
             yield atom
