@@ -13,6 +13,7 @@ import onnx
 import onnx.parser
 import onnx.printer
 from google.protobuf import json_format, text_format
+from google.protobuf.message import DecodeError
 
 from onnxlab.errors import LoadError
 from onnxlab.formats.report import differences
@@ -50,9 +51,31 @@ def _from_json(text: str) -> onnx.ModelProto:
         raise LoadError(f"it is no JSON of a model: {error}") from error
 
 
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"?|[({\[)}\]]', re.DOTALL)
+_DEEPEST = 200
+"""Brackets within each other: protobuf has 100 levels of messages, and onnx's parser no stack for thousands."""
+
+
+def _nesting(text: str) -> int:
+    """How many brackets are open at once at most, strings left out."""
+    depth = deepest = 0
+    for match in _STRING_OR_BRACKET.finditer(text):
+        bracket = match[0]
+        if bracket in "({[":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif bracket in ")}]":
+            depth -= 1
+    return deepest
+
+
 def _from_language(text: str) -> onnx.ModelProto:
+    if (found := _nesting(text)) > _DEEPEST:
+        raise LoadError(f"it is no ONNX text: {found:,} brackets within each other, at most {_DEEPEST} are read")
     try:
         return onnx.parser.parse_model(text)
+    except DecodeError:
+        raise LoadError("it is no ONNX text that can be read: it is nested deeper than protobuf's 100 levels") from None
     except onnx.parser.ParseError as error:
         said = error.args[0].decode("utf-8", "replace") if isinstance(error.args[0], bytes) else str(error)
         raise LoadError(f"it is no ONNX text: {' '.join(said.split())[:300]}") from error

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+from google.protobuf.message import DecodeError
 
-from onnxlab.errors import JournalWarning
+from onnxlab.errors import JournalWarning, LoadError
 from onnxlab.execution.protos import as_model
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import saving
@@ -34,8 +35,10 @@ def load(source: ModelSource | None = None) -> Model:
     """
     if source is None:
         source = EXAMPLE.read_bytes()  # bytes, so that nobody saves over it
-    proto, origin = onnx_format.read(source)
-    model = Model(proto, origin)
+    try:
+        model = Model(*onnx_format.read(source))
+    except (DecodeError, RecursionError):  # of a message that was made in memory, or of text
+        raise LoadError("cannot load this model: it is nested deeper than protobuf's 100 levels") from None
     if model.recoverable and model.recoverable[-1].urgent:
         warnings.warn(
             f"{model.name}: {model.recoverable[-1]} were never saved; model.recover() makes them again, "
