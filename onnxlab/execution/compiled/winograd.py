@@ -1,7 +1,8 @@
 """Convolutions of 3×3 windows by Winograd's F(4×4, 3×3) as records: transform, 36 products, transform back.
 
 It takes a quarter of the multiplications and rounds more: on activations of ordinary size the error is about ten times
-that of the direct way, some 1e-6 of the largest magnitude. `NumbaProvider(precise=True)` does without it.
+that of the direct way, some 1e-6 of the largest magnitude. What is not finite or very large would reach outputs that
+do not read it, so tiles that hold such a pixel are done the direct way. `NumbaProvider(precise=True)` does without it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from onnxlab.execution.compiled.moving import emit_clear
 from onnxlab.execution.compiled.packing import Packed, SharedConstants, late
 from onnxlab.execution.compiled.plan import PlanBuilder, Word
 from onnxlab.execution.compiled.products import Product, bits, emit_product
-from onnxlab.execution.compiled.views import Array, View
+from onnxlab.execution.compiled.views import Array, View, constant_view
 from onnxlab.ops.window import Window
 
 _WEIGHTS = np.array(
@@ -114,17 +115,22 @@ def emit_winograd(builder: PlanBuilder, product: Product, found: Window, packed:
     unit = words["unit_tiles"]
     assert isinstance(unit, int)
     units = -(-tiles.count // unit)
-    words |= {"top": found.begin[0], "left": found.begin[1]}
-    builder.emit("winograd_input", units, words, [x], [spread], work=spread.size * 0.2)
+    wild = builder.allocate((tiles.count,), np.uint8)
+    words |= {"top": found.begin[0], "left": found.begin[1], "wild": wild.where, "made_height": target.shape[2],
+              "made_width": target.shape[3]}  # fmt: skip
+    builder.emit("winograd_input", units, words, [x], [spread, wild], work=spread.size * 0.2)
     emit_product(builder, _planes(product, spread, made), packed)
+    taps = _taps(product, packed)
     words = tiles.words(target, made, columns) | {"low": bits(product.low), "high": bits(product.high)}
+    words |= {"wild": wild.where, "patches": spread.where, "patch_bytes": spread.strides[0], "inner": channels,
+              "taps": taps.where}  # fmt: skip
     if product.bias is not None:
         words["bias"] = builder.keep(np.ascontiguousarray(product.bias.reshape(-1), np.float32))
     residual = product.residual
     if residual is not None:
         words |= {"residual": residual.where, "residual_bytes": residual.strides[0],
                   "residual_row": residual.strides[2], "residual_pixel": residual.strides[3]}  # fmt: skip
-    builder.emit("winograd_output", units, words, [made, residual], [target], work=made.size * 0.2)
+    builder.emit("winograd_output", units, words, [made, residual, spread, wild, taps], [target], work=made.size * 0.2)
     return target
 
 
@@ -142,6 +148,19 @@ def _planes(product: Product, spread: View, made: View) -> Product:
         constant=late(product.constant).then(partial(_weights_of, product.scale)), window=None,
         key=(*product.key, "winograd", scale),
     )  # fmt: skip
+
+
+def _taps(product: Product, packed: Packed) -> View:
+    """The weights as they are, [9 * channels, columns], for tiles whose pixels must not be mixed."""
+    scale = None if product.scale is None else product.scale.tobytes()
+    key = (*product.key, "taps", scale)
+    made = late(product.constant).then(partial(_scaled, product.scale))
+    return packed.get(key) or packed.put(key, constant_view(np.asarray(made)), made)
+
+
+def _scaled(scale: Array | None, weights: Array) -> Array:
+    found = weights[0] if scale is None else weights[0] * scale
+    return np.ascontiguousarray(found, np.float32)
 
 
 def _weights_of(scale: Array | None, weights: Array) -> Array:

@@ -132,17 +132,21 @@ def relu(binder: Binder, node: NodeView) -> None:
     _clamped(binder, node, 0.0, inf, "relu")
 
 
+_LOWEST = float(np.finfo(np.float32).min)
+"""What an absent bound is: infinities become finite."""
+
+
 @rule("Clip", since=6)
 def clip(binder: Binder, node: NodeView) -> None:
     if node.since_version < 11:
-        low, high = node.attributes.get("min", -inf), node.attributes.get("max", inf)
+        low, high = node.attributes.get("min", _LOWEST), node.attributes.get("max", -_LOWEST)
     else:
         bounds = [binder.known(name) if name else None for name in (*node.inputs[1:], "", "")[:2]]
         for bound, name in zip(bounds, node.inputs[1:], strict=False):
             if name and bound is None:
                 raise UnbindableError(f"the bound {name!r} is known only when it has been computed")
-        low = -inf if bounds[0] is None else float(bounds[0].reshape(()))
-        high = inf if bounds[1] is None else float(bounds[1].reshape(()))
+        low = _LOWEST if bounds[0] is None else float(bounds[0].reshape(()))
+        high = -_LOWEST if bounds[1] is None else float(bounds[1].reshape(()))
     _clamped(binder, node, low, high, "")
 
 
