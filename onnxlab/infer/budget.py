@@ -33,9 +33,9 @@ class Budget:
     def __init__(self, nodes: int) -> None:
         self.renew(nodes)
 
-    def renew(self, nodes: int) -> None:
-        """Begin again, for another inference."""
-        self._seconds = SECONDS + SECONDS_PER_NODE * nodes
+    def renew(self, nodes: int, seconds: float | None = None) -> None:
+        """Begin again, for another inference; it may take `seconds`, by default as many as the nodes allow."""
+        self._seconds = SECONDS + SECONDS_PER_NODE * nodes if seconds is None else seconds
         self._parts = PARTS + PARTS_PER_NODE * nodes
         self._until = 0.0
         self._told = False

@@ -9,7 +9,8 @@ from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import ValueRecord
 from onnxlab.infer.checks import contradiction
 from onnxlab.infer.sources import Sources
-from onnxlab.shapes import UNKNOWN, Fact
+from onnxlab.infer.symbols import is_open
+from onnxlab.shapes import UNKNOWN, Dim, Fact
 
 
 class Conflicts:
@@ -43,7 +44,8 @@ class Conflicts:
                 self._found.pop(vid, None)
             else:
                 self._found[vid] = found
-        return [*(self._found[vid] for vid in sorted(self._found)), *self._unmade()]
+        conflicts = [self._found[vid] for vid in sorted(self._found)]
+        return [*conflicts, *unlike_outputs(self._graph, facts), *self._unmade()]
 
     def _unmade(self) -> Iterator[Diagnostic]:
         for value in [self._graph.values[vid] for vid in sorted(self._graph.index.undefined)]:
@@ -81,3 +83,35 @@ class Conflicts:
             str(fact),
             "correct the declared type, or the nodes before it",
         )
+
+
+def unlike_outputs(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Diagnostic]:
+    """Outputs that are declared to vary with an input and do not, and those that do and are declared not to."""
+    scope = graph.main
+    names = {dim.dim_param for info in scope.proto.input for dim in info.type.tensor_type.shape.dim if dim.dim_param}
+    for vid, info in zip(scope.outputs, scope.proto.output, strict=True) if names else ():
+        shape, value = facts.get(vid, UNKNOWN).shape or (), graph.values[vid]
+        dims = info.type.tensor_type.shape.dim
+        if value.is_input or len(dims) != len(shape):
+            continue
+        for axis, (stated, dim) in enumerate(zip(dims, shape, strict=True)):
+            if isinstance(dim, int) and stated.dim_param in names:
+                yield _unlike(value, axis, stated.dim_param, dim, "fixed")
+            elif stated.HasField("dim_value") and not isinstance(dim, int) and not is_open(dim):
+                yield _unlike(value, axis, stated.dim_value, dim, "dynamic")
+
+
+def _unlike(value: ValueRecord, axis: int, stated: Dim | str, dim: Dim, kind: str) -> Diagnostic:
+    node = value.producers[0][0] if value.producers else 0
+    how, hint = _SAID[kind]
+    message = f"dim {axis} of the graph output {value.name!r} is declared as {stated}, but it is {dim}{how}"
+    return Diagnostic("warning", f"output-{kind}", message, node, value.id, value.scope, str(stated), str(dim), hint)
+
+
+_SAID = {
+    "fixed": (
+        " whatever the inputs are",
+        "correct the declared dim, or what fixes it: a Reshape, Expand or Slice by a constant",
+    ),
+    "dynamic": (", which varies", "correct the declared dim: model.declarations('refresh')"),
+}

@@ -56,7 +56,7 @@ class Walker:
     def walk_scope(self, frame: Frame, scope: Scope) -> None:
         """Infer initializers and all nodes of a scope; its inputs have facts already."""
         if not scope.is_function:
-            self._walk_initializers(frame, scope)
+            self.walk_initializers(frame, scope)
         nodes, facts, known, identify = self.graph.nodes, frame.facts, self._by_node.get, self.catalogue.identify
         adjusted, problems = self._adjusted_values(scope), frame.problems
         fact_of = facts.get
@@ -90,7 +90,8 @@ class Walker:
         everything = not self.policy.data_prop
         return {vid for vid in scope.names.values() if everything or values[vid].info is not None}
 
-    def _walk_initializers(self, frame: Frame, scope: Scope) -> None:
+    def walk_initializers(self, frame: Frame, scope: Scope) -> None:
+        """Set the facts of the stored tensors of a scope."""
         if not scope.proto.initializer and not scope.proto.sparse_initializer:  # as where all constants are nodes
             return
         values, facts, known = self.graph.values, frame.facts, self.sources.fact

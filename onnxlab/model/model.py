@@ -30,6 +30,7 @@ from onnxlab.graph.transaction import Transaction
 from onnxlab.infer import Inference
 from onnxlab.infer.declaring import Completer, DeclarationChange, rewrite
 from onnxlab.infer.explain import Explanation
+from onnxlab.infer.trial import Trial
 from onnxlab.infer.whatif import Sized
 from onnxlab.infer.wires import wire_problem
 from onnxlab.model.commit import Commit
@@ -47,6 +48,7 @@ class Model(Querying, Running, Showing):
     Attributes:
         graph: the ModelGraph below, for records by id, networkx and snapshots.
         inference: types, shapes and known values, always up to date with the graph.
+        trial: what refuses other sizes, where an edit made a dim dynamic; `trial.finish()` tries now what waits.
     """
 
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
@@ -63,6 +65,7 @@ class Model(Querying, Running, Showing):
         self._subscribers: list[Callable[[Commit], Any]] = []
         self.on_save: list[Callable[[], Any]] = []
         self.graph.followers.append(_follower(self))
+        self.trial = Trial(self.graph, self.inference)
         self.graph.completer = Completer(self.graph, self.inference)
 
     # -- looking ----------------------------------------------------------------------------------------------------
@@ -105,14 +108,19 @@ class Model(Querying, Running, Showing):
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """Everything that inference found wrong, pinned to nodes."""
-        return list(self.inference.diagnostics)
+        """Everything that inference found wrong, pinned to nodes.
+
+        Where an edit made a dim of an input dynamic, other sizes are tried in the background; `check()` waits for that.
+        """
+        return [*self.inference.diagnostics, *self.trial.diagnostics]
 
     def check(self, *, types: bool = True) -> list[Diagnostic]:
         """Every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.
 
         After an edit only what it touched is checked again. `types=False` leaves out what inference finds.
         """
+        if types:
+            self.trial.finish()
         rules = [*foreign_strings(self.source.strings), *self._checker.problems()]
         return combined(rules, self.diagnostics, self._checker.doubts) if types else rules
 
@@ -292,6 +300,7 @@ class Model(Querying, Running, Showing):
 
     def _follow(self, done: GraphCommit) -> None:
         changed = self.inference.follow(done)
+        self.trial.follow(changed)
         self.runner.invalidate(done)
         self._checker.follow(done.touched)
         values = self.graph.values

@@ -44,15 +44,22 @@ class Hub:
         self._started = model.version
         self._unsubscribe = model.subscribe(self._follow)
         model.on_save.append(self._saved)
+        self._trial_listeners: list[Callable[[JSON], None]] = []
+        model.trial.on_found.append(self._tried)
 
-    def follow(self, listener: Listener, on_state: Callable[[], None]) -> Callable[[], None]:
+    def follow(
+        self, listener: Listener, on_state: Callable[[], None], on_diagnostics: Callable[[JSON], None]
+    ) -> Callable[[], None]:
         """Call `listener` with each commit and what it changes for the page, `on_state` after a save.
+
+        `on_diagnostics` gets all problems where the background finds others than the last commit told.
 
         Returns the function that ends it; after the last one the hub lets go of the model.
         """
         with self.model.graph.lock:
             self._listeners.append(listener)
             self._state_listeners.append(on_state)
+            self._trial_listeners.append(on_diagnostics)
 
         def leave() -> None:
             with self.model.graph.lock:
@@ -60,9 +67,11 @@ class Hub:
                     return
                 self._listeners.remove(listener)
                 self._state_listeners.remove(on_state)
+                self._trial_listeners.remove(on_diagnostics)
                 if not self._listeners:
                     self._unsubscribe()
                     self.model.on_save.remove(self._saved)
+                    self.model.trial.on_found.remove(self._tried)
                     _hubs.pop(id(self.model), None)
 
         return leave
@@ -138,6 +147,13 @@ class Hub:
                 self.model.discard(self.model.recoverable[-1])
             self._saved()
         return {}
+
+    def _tried(self) -> None:
+        """Tell every view what the trial of other sizes found."""
+        with self.model.graph.lock:
+            found: JSON = {"diagnostics": diagnostics(self.model.diagnostics)}
+            for listener in list(self._trial_listeners):
+                listener(found)
 
     def _saved(self) -> None:
         """Tell every view, whoever saved."""

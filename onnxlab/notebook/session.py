@@ -65,7 +65,7 @@ class Session:
         self._ahead: tuple[int, float, tuple[JSON, bytes]] | None = None
         self.tensors = Tensors(model)
         self._runs = Runs(model)
-        self._leave = self._hub.follow(self._commit, self._state_changed)
+        self._leave = self._hub.follow(self._commit, self._state_changed, self._diagnosed)
         self._answers: Mapping[str, Callable[..., tuple[JSON, list[bytes]] | JSON | None]] = {
             "hello": self._hello,
             "probe": self._probe,
@@ -267,6 +267,10 @@ class Session:
         about = {"version": wire_version(commit.version), "label": commit.label, "kind": commit.kind}
         origin = commit.origin if isinstance(commit.origin, str) else None
         self._outbox.event("commit", {**about, **delta, "origin": origin})
+
+    def _diagnosed(self, found: JSON) -> None:
+        self._ahead = None
+        self._outbox.event("diagnostics", found)
 
     def _state_changed(self) -> None:
         self._outbox.event(*self._state_event())
