@@ -16,6 +16,7 @@ from google.protobuf.message_factory import GetMessageClass
 from onnxlab.errors import LoadError
 from onnxlab.graph import changes
 from onnxlab.graph.changes import Change
+from onnxlab.graph.long_lists import Items, serialized
 from onnxlab.graph.records import Scope
 
 if TYPE_CHECKING:
@@ -46,8 +47,11 @@ class Encoder:
 
     def plain(self, value: Any) -> Any:
         """A scalar, a message, or a tuple of these."""
+        if isinstance(value, Items):
+            value = value.message()
         if isinstance(value, Message):
-            self.blobs.append(value.SerializePartialToString())
+            is_list = isinstance(value, onnx.AttributeProto)
+            self.blobs.append(serialized(value) if is_list else value.SerializePartialToString())  # type: ignore[arg-type]
             return {"message": value.DESCRIPTOR.full_name}
         if isinstance(value, bytes):
             self.blobs.append(value)

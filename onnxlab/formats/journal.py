@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import JournalWarning
 from onnxlab.formats import change_codec
-from onnxlab.formats.journal_file import SUFFIX, JournalFile, digest_of, framed, prefix, state_folder
+from onnxlab.formats.journal_file import SUFFIX, JournalFile, digest_of, frame, prefix, state_folder
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ class _Holder:
         interactive = hasattr(builtins, "__IPYTHON__") or hasattr(sys, "ps1")
         failed = not interactive and hasattr(sys, "last_value")
         if self.file is not None and self.file.is_own and not failed:
-            last = framed(*change_codec.parts({"kind": "ended"}, []))
+            last = frame(*change_codec.parts({"kind": "ended"}, []))
             with contextlib.suppress(OSError):
-                self.file.append(*self.waiting, last)
+                self.file.append(*self.waiting, *last)
         self.end(keep=interactive or failed or self.by_hand)
 
 
@@ -137,7 +137,7 @@ class Journal:
         head = {"kind": kind if marker else "edit", "label": label, "time": time.time()}
         if origin is not None:
             head["by_hand"] = self._holder.by_hand = True
-        self._write(framed(*change_codec.parts(head, [] if marker else list(notes))))
+        self._write(frame(*change_codec.parts(head, [] if marker else list(notes))))
         if not marker:
             self._undoable, self._redoable = (self._undoable + 1 if kind == "edit" else 0), 0
         elif kind == "undo":
@@ -151,7 +151,7 @@ class Journal:
         """Note that the model is about to be saved as `data`: from then on these edits are in the file."""
         if self._active and self._holder.file is not None:
             head = {"kind": "saved", "sha256": hashlib.sha256(data).hexdigest()}
-            self._write(framed(*change_codec.parts(head, [])))
+            self._write(frame(*change_codec.parts(head, [])))
 
     # -- writing ------------------------------------------------------------------------------------------------------
 
@@ -160,9 +160,9 @@ class Journal:
         # a fork has the file of its parent, and writes nothing
         return self._source is not None and not self._given_up and self._pid == os.getpid()
 
-    def _write(self, record: bytes) -> None:
+    def _write(self, record: Sequence[bytes]) -> None:
         """Append a record and those that wait; what cannot be written waits for the next one."""
-        waiting = [*self._holder.waiting, record]
+        waiting = [*self._holder.waiting, *record]
         try:
             if self._holder.file is None:
                 header = self._header()

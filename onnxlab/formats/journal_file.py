@@ -79,9 +79,12 @@ class JournalFile:
         return self._owner == os.getpid()
 
     def append(self, *parts: bytes) -> None:
-        """Write whole records or nothing; raises OSError."""
+        """Write whole records, which may come in parts, or nothing; raises OSError."""
         try:
-            write_all(self._descriptor, b"".join(parts))
+            if sum(map(len, parts)) < _PIECE:
+                parts = (b"".join(parts),)
+            for part in parts:  # what is large is not copied once more
+                write_all(self._descriptor, part)
         except BaseException:
             os.ftruncate(self._descriptor, self._size)
             os.lseek(self._descriptor, self._size, os.SEEK_SET)
@@ -104,12 +107,17 @@ class JournalFile:
                 self.path.unlink(missing_ok=True)
 
 
-def framed(*parts: bytes) -> bytes:
-    """A record on disk: length, CRC-32, content, which may come in parts."""
+def framed(payload: bytes) -> bytes:
+    """A record on disk: length, CRC-32, content."""
+    return b"".join(frame(payload))
+
+
+def frame(*parts: bytes) -> tuple[bytes, ...]:
+    """The same of a content that comes in parts, without a copy of them."""
     check = 0
     for part in parts:
         check = zlib.crc32(part, check)
-    return b"".join((sum(map(len, parts)).to_bytes(8, "little"), check.to_bytes(4, "little"), *parts))
+    return sum(map(len, parts)).to_bytes(8, "little"), check.to_bytes(4, "little"), *parts
 
 
 def digest_of(path: Path) -> str:

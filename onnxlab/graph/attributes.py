@@ -12,8 +12,7 @@ import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph import tensors
-from onnxlab.graph.long_lists import LongList, long_list, text, texts
-from onnxlab.graph.strings import varint
+from onnxlab.graph.long_lists import LONG, LongList, long_list, packed, text, texts
 
 _TYPE = onnx.AttributeProto
 _NAMES: dict[int, str] = {
@@ -135,35 +134,38 @@ def _filled(proto: onnx.AttributeProto, kind: str, value: Any) -> bool:
     """Put in all items of a list at once, where they are all of a type that needs no thought."""
     field = getattr(proto, _FIELDS[kind])
     if isinstance(value, LongList):
-        if value.kind == kind:
-            field.MergeFrom(getattr(value.attribute, kind))
+        if value.items.kind == kind:
+            field.MergeFrom(getattr(value.items.message(), kind))
             return True
         value = value.array
+    if kind == "floats" and (data := _packed(value)):
+        proto.MergeFromString(data)
+        return True
     if isinstance(value, np.ndarray):
-        if kind == "floats" and value.dtype == np.float32 and value.ndim == 1 and value.size:
-            proto.MergeFromString(_packed(proto, value))  # no bit of a NaN is changed, as Python's floats would
-            return True
         value = value.tolist() if value.dtype.kind in _KINDS_OF.get(kind, "") else value
     if not set(map(type, value)) <= _PLAIN.get(kind, frozenset()):
         return False
     try:
-        field.extend(value)
-    except (ValueError, OverflowError):
+        field.extend(map(str.encode, value) if kind == "strings" else value)
+    except (ValueError, OverflowError):  # of a text: half of a surrogate pair
         del field[:]
         return False
     return True
 
 
-_PLAIN: dict[str, frozenset[type]] = {"ints": frozenset((int,)), "floats": frozenset((int, float))}
+def _packed(value: Any) -> bytes:
+    """The items of an array of single precision, and of a long list of floats, as a field; nothing of others."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float32 and value.ndim == 1 and value.size:
+        return packed(value)  # no bit of a NaN is changed, as Python's floats would
+    if isinstance(value, list) and len(value) > LONG and set(map(type, value)) == {float}:
+        with np.errstate(over="ignore"):
+            return packed(np.array(value, np.float32))  # one by one, protobuf reserves twice the memory
+    return b""
+
+
+_PLAIN = {"ints": frozenset((int,)), "floats": frozenset((int, float)), "strings": frozenset((str,))}
 _KINDS_OF = {"ints": "iu", "floats": "iuf"}
 """Kinds of NumPy's dtypes that make such a list."""
-
-
-def _packed(proto: onnx.AttributeProto, array: "np.ndarray[Any, Any]") -> bytes:
-    """The field `floats` as serialised in one piece, which protobuf takes for any list of numbers."""
-    data = np.ascontiguousarray(array, "<f4")
-    number: int = proto.DESCRIPTOR.fields_by_name["floats"].number
-    return b"".join((varint(number << 3 | 2), varint(data.nbytes), data.data))
 
 
 def _convert(name: str, value: Any, kind: str, where: str, outer: str = "") -> Any:
@@ -196,6 +198,8 @@ def _refusal(name: str, value: Any, kind: str, where: str) -> EditError:
 
 def _guess(name: str, value: Any) -> str:
     """The kind of attribute that a Python value makes where no schema tells."""
+    if isinstance(value, LongList):
+        return value.items.kind
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         if not value:
             raise EditError(f"attribute {name!r}: an empty list has no type; give an onnx.AttributeProto instead.")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import onnx
 
+from onnxlab.graph.long_lists import Items, overwrite
 from onnxlab.graph.messages import insert_message
 from onnxlab.graph.records import GRAPH_KINDS, NodeImage, ScopeImage
 from onnxlab.graph.strings import set_strings
@@ -122,16 +123,19 @@ class SetAttribute:
 
     Without a `position`, the first attribute of the name is replaced where it stands or taken away, and a new one goes
     to the end. With one, an attribute is put there, or the one there is taken away: files can have several of a name.
+
+    A long list of an operator of another domain than ONNX's own gets its items where it stands: whoever has made a
+    LongList of it keeps those of before.
     """
 
     node: int
     name: str
-    proto: onnx.AttributeProto | None
+    proto: onnx.AttributeProto | Items | None
     position: int = -1
     images: tuple[ScopeImage, ...] | None = None
 
     def apply(self, graph: "ModelGraph") -> "SetAttribute":
-        if not isinstance(self.proto, onnx.AttributeProto | None):
+        if not isinstance(self.proto, onnx.AttributeProto | Items | None):
             raise TypeError(f"an attribute is an AttributeProto, got {type(self.proto).__name__}")
         node = graph.nodes[self.node]
         attributes = node.proto.attribute
@@ -148,6 +152,8 @@ class SetAttribute:
             position = len(attributes) if self.position < 0 else self.position
             self._insert(graph, position)
             return SetAttribute(node.id, self.name, None, position)
+        if node.domain and (held := overwrite(attributes[standing], self.proto)) is not None:
+            return SetAttribute(node.id, self.name, held)
         old, images = self._remove(graph, standing)
         self._insert(graph, standing)
         return SetAttribute(node.id, self.name, old, -1, images)
@@ -163,9 +169,10 @@ class SetAttribute:
 
     def _insert(self, graph: "ModelGraph", position: int) -> None:
         assert self.proto is not None
+        proto = self.proto.message() if isinstance(self.proto, Items) else self.proto
         node = graph.nodes[self.node]
-        made = insert_message(node.proto.attribute, position, self.proto)
-        if self.proto.type in GRAPH_KINDS:
+        made = insert_message(node.proto.attribute, position, proto)
+        if proto.type in GRAPH_KINDS:
             start, _ = _bodies(node.proto, position)
             graph.index.add_bodies(node, made, list(self.images or ()), start)
             graph.touch.bodies(node, self.name)

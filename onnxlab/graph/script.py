@@ -20,7 +20,7 @@ from onnxlab.graph import changes
 from onnxlab.graph.attributes import decode, encode, kind_of
 from onnxlab.graph.changes import Change
 from onnxlab.graph.index import function_key
-from onnxlab.graph.long_lists import LongList
+from onnxlab.graph.long_lists import Items, LongList, items_of
 from onnxlab.graph.names import scope_path
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.graph.sayings import SAYINGS, value_handle
@@ -106,11 +106,13 @@ def without_copy(graph: "ModelGraph", done: Deed) -> Deed:
         scope = graph.scopes[change.scope]
         stored = scope.proto.initializer[scope.places("initializer").positions(change.name)[-1]]
         return done._replace(change=replace(change, tensor=stored))
-    if isinstance(change, changes.SetAttribute) and change.proto is not None and change.proto.type in _BULKY:
+    if isinstance(change, changes.SetAttribute) and not isinstance(change.proto, Items | None):
+        if change.proto.type not in _BULKY:
+            return done
         given = graph.nodes[change.node].proto.attribute
         places = range(len(given)) if change.position < 0 else (change.position,)
         stored = next(given[place] for place in places if given[place].name == change.name)
-        return done._replace(change=replace(change, proto=stored))
+        return done._replace(change=replace(change, proto=items_of(stored) or stored))
     return done
 
 
@@ -121,6 +123,7 @@ _BULKY = frozenset((_KIND.TENSOR, _KIND.FLOATS, _KIND.INTS, _KIND.STRINGS))
 def _fits(graph: "ModelGraph", change: Any) -> bool:
     """Whether the operator that a node is takes what a SetAttribute gives it."""
     node, proto = graph.nodes[change.node], change.proto
+    proto = proto.message() if isinstance(proto, Items) else proto
     schema = graph.schema(node)
     if proto is None or schema is None or function_key(node.proto) in graph.index.functions:
         return True
@@ -225,6 +228,7 @@ def literal(value: Any) -> str:
     if isinstance(value, tuple | list):
         inner = ", ".join(map(literal, value))
         return f"({inner},)" if isinstance(value, tuple) and len(value) == 1 else f"({inner})"
+    value = value.message() if isinstance(value, Items) else value
     return _message(value) if isinstance(value, Message) else repr(value)
 
 
@@ -281,7 +285,7 @@ def _set_attribute(change: changes.SetAttribute, subject: str, _: bool) -> str:
         return f"del {subject}.attributes[{change.name!r}]"
     if change.position >= 0:
         return ""
-    proto = change.proto
+    proto = change.proto.message() if isinstance(change.proto, Items) else change.proto
     place = f"{subject}.attributes[{change.name!r}]"
     if not proto.ref_attr_name and kind_of(proto) in _SPELLED:
         value = decode(proto)

@@ -15,6 +15,7 @@ import onnx
 from onnxlab.graph import tensors
 from onnxlab.graph.attributes import AttributeRef, BodyRef, decode
 from onnxlab.graph.index import FunctionKey, function_key
+from onnxlab.graph.long_lists import LongList, long_list
 from onnxlab.graph.records import NodeRecord, Scope, ScopeKind
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class Attributes(Mapping[str, Any]):
         for name, bodies in node.bodies.items():
             refs = [BodyRef(body) for body in bodies]
             self._values[name] = refs[0] if self._protos[name].type == onnx.AttributeProto.GRAPH else refs
+        if node.domain:  # where items are overwritten: what holds those of now
+            found = ((name, long_list(attribute)) for name, attribute in self._protos.items())
+            self._values.update((name, items) for name, items in found if items is not None)
         self.bodies = tuple(BodyRef(body) for bodies in node.bodies.values() for body in bodies)
 
     def __getitem__(self, name: str) -> Any:
@@ -44,7 +48,8 @@ class Attributes(Mapping[str, Any]):
 
     def proto(self, name: str) -> onnx.AttributeProto:
         """The message itself, to be read only."""
-        return self._protos[name]
+        value = self._values.get(name)
+        return value.items.message() if isinstance(value, LongList) else self._protos[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._protos)

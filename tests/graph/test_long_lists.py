@@ -247,10 +247,96 @@ def test_the_history_holds_a_list_once_and_its_script_makes_the_same_bytes() -> 
     model = onnxlab.load(custom("floats", items("floats", LONG + 1)))
     before = model.to_bytes()
     node = model.nodes[0]
-    node.attributes["a"] = items("floats", LONG + 5, 1)
+    node.attributes["a"] = attribute("floats", items("floats", LONG + 5, 1))
     (step,) = model.history._done
-    assert step.deeds[0].change.proto is model.proto.graph.node[0].attribute[0]
+    assert step.deeds[0].change.proto.message() is model.proto.graph.node[0].attribute[0]
     assert replayed(model, before) == model.to_bytes()
+    node.attributes["a"] = attribute("floats", items("floats", LONG + 2, 2))
+    assert step.deeds[0].change.proto is model.history._done[1].changes[0].proto
+    assert replayed(model, before) == model.to_bytes()
+
+
+EDITS = (
+    "same length", "longer", "shorter", "one item", "short", "empty", "gone", "documented", "other type",
+    "undo", "redo",
+)  # fmt: skip
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.sampled_from(sorted(KINDS)), st.lists(st.sampled_from(EDITS), min_size=1, max_size=6), st.integers(0, 2**32))
+def test_any_edits_give_what_they_say_and_undo_to_the_same_bytes(kind: str, wanted: list[str], seed: int) -> None:
+    """Of a list that is overwritten where it stands, and of what takes its place."""
+    data = custom(kind, items(kind, LONG + 9, seed)).SerializeToString()
+    model = onnxlab.load(data)
+    node, states, held = model.nodes[0], [data], []
+    for number, edit in enumerate(wanted):
+        if edit == "undo" and model.history.labels:
+            model.undo()
+            assert model.to_bytes() == states[len(model.history.labels)]
+        elif edit == "redo" and model.history.redo_labels:
+            model.redo()
+            assert model.to_bytes() == states[len(model.history.labels)]
+        elif edit in ("undo", "redo"):
+            continue
+        else:
+            proto = edited(kind, edit, model.proto.graph.node[0].attribute, seed + number)
+            view = model.graph.snapshot().main.nodes[0].attributes
+            if "a" in view:
+                held.append((view, view["a"], view.proto("a").SerializeToString(), [*view["a"]]))
+            if proto is None:
+                node.attributes.pop("a", None)
+            else:
+                node.attributes["a"] = proto
+            expected = [] if proto is None else [proto.SerializeToString()]
+            assert [each.SerializeToString() for each in model.proto.graph.node[0].attribute] == expected
+            del states[len(model.history.labels) :]
+            states.append(model.to_bytes())
+        for view, value, before, listed in held:
+            assert view.proto("a").SerializeToString() == before
+            assert view["a"] is value
+            np.testing.assert_equal([*value], listed)
+    assert replayed(model, data) == model.to_bytes()
+    for _ in range(len(model.history.labels)):
+        model.undo()
+        assert model.to_bytes() == states[len(model.history.labels)]
+    for _ in range(len(model.history.redo_labels)):
+        model.redo()
+        assert model.to_bytes() == states[len(model.history.labels)]
+
+
+def edited(kind: str, edit: str, now: Any, seed: int) -> onnx.AttributeProto | None:
+    """What an edit makes of the attribute as it is."""
+    count = {"longer": LONG + 500, "shorter": LONG + 1, "short": 3, "empty": 0}.get(edit, LONG + 9)
+    made = attribute(kind, items(kind, count, seed))
+    if edit == "gone" and len(now):
+        return None
+    if edit == "one item" and len(now) and getattr(now[0], kind):
+        made = onnx.AttributeProto.FromString(now[0].SerializeToString())
+        getattr(made, kind)[0] = items(kind, 1, seed)[0]
+    if edit == "documented":
+        made.doc_string = "of this list"
+    return attribute("ints", np.arange(LONG + 3)) if edit == "other type" else made
+
+
+def test_edits_and_undo_take_no_memory_of_the_model() -> None:
+    """protobuf keeps what a message once took until the whole model goes: lists are overwritten where they stand."""
+    model = onnxlab.load(custom("ints", np.arange(LONG + 9)))
+    node, stands = model.nodes[0], model.proto.graph.node[0].attribute[0]
+    for number in range(4):
+        node.attributes["a"] = attribute("ints", np.arange(LONG + 9) + number)
+    while model.history.labels:
+        model.undo()
+    assert model.proto.graph.node[0].attribute[0] is stands
+    kept = model.history._undone[0].changes[0].proto
+    assert kept.attribute is None
+    assert kept._stored.dtype == np.uint16
+    assert len({id(each) for step in model.history._undone for each in held(step)}) == 4, "each list once"
+
+
+def held(step: Any) -> list[Any]:
+    """The lists that a step of the history holds apart from the model."""
+    protos = [change.proto for change in (*step.changes, *(deed.change for deed in step.deeds))]
+    return [proto for proto in protos if proto.attribute is None]
 
 
 def test_a_journal_brings_it_back_bit_by_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +345,7 @@ def test_a_journal_brings_it_back_bit_by_bit(tmp_path: Path, monkeypatch: pytest
     onnx.save(custom("floats", items("floats", LONG + 1)), path)
     model = onnxlab.load(path)
     for seed in (1, 2):
-        model.nodes[0].attributes["a"] = items("floats", LONG + seed, seed)
+        model.nodes[0].attributes["a"] = attribute("floats", items("floats", LONG + seed, seed))
     expected = model.to_bytes()
     model._journal._holder.end(keep=True)
     with pytest.warns(match="never saved"):
