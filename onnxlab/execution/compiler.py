@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from onnxlab.errors import LimitError, OnnxlabError, RunError
+from onnxlab.execution import border
 from onnxlab.execution.compiled.background import paced
 from onnxlab.execution.drafts import Answers, Drafts, Written
 from onnxlab.execution.executor import ProgramBody
@@ -343,7 +344,7 @@ class ScopeCompiler:
         """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
         last = self.compiler.providers[-1]
         try:
-            return provider.compile(part, view)
+            return border.compiled(provider, part, view)
         except OnnxlabError as error:
             if provider is last or isinstance(error, LimitError):
                 raise

@@ -12,6 +12,7 @@ from itertools import repeat
 from math import inf
 from typing import Any
 
+from onnxlab.execution import border
 from onnxlab.execution.compiler import Compiler
 from onnxlab.execution.likeness import alike, changed_nodes
 from onnxlab.execution.program import Instruction, Program
@@ -202,7 +203,7 @@ def _recompiled(view: NodeView, compiler: Compiler) -> Step | None:
     provider = compiler.providers[0]
     inputs = compiler.main.reads(view)
     part = Part(provider.name, (view,), inputs, tuple(filter(None, view.outputs)))
-    compiled = provider.compile(part, compiler.main.view((), part.outputs, keep=True, nodes=(view,)))
+    compiled = border.compiled(provider, part, compiler.main.view((), part.outputs, keep=True, nodes=(view,)))
     if isinstance(compiled, list) and len(compiled) == 1 and compiled[0].constants is None:
         return compiled[0]
     return None

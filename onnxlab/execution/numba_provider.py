@@ -69,6 +69,7 @@ class NumbaProvider:
     inlines = True
     """Wants to see the nodes of functions, not their calls."""
     own_threads = True
+    trusted = True
 
     def __init__(self, threads: int = 1, background: bool = True, precise: bool = False, least: int = _WORTH) -> None:
         self.threads = threads

@@ -34,6 +34,7 @@ class NumpyProvider:
     """Runs nodes with NumPy. As the last provider it gets what nobody else took, and says what it cannot run."""
 
     name = "numpy"
+    trusted = True
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim each node that has a kernel or a body."""

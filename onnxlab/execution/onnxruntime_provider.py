@@ -49,6 +49,7 @@ class OnnxRuntimeProvider:
     """
 
     name = "onnxruntime"
+    trusted = True
 
     def __init__(self, optimise: bool = True, threads: int = 0) -> None:
         _onnxruntime()

@@ -137,7 +137,8 @@ class Provider(Protocol):
     `background` is true is not waited for: after a run that had to do without it, a background thread calls its
     `prepare()`, which may be called often, and then has it claim and compile. One with a method `still(view, nodes)`
     tells after an edit whether it would claim as before, where only these nodes or the data that they read are others;
-    `view.notes` are those of its claims.
+    `view.notes` are those of its claims. Its parts read arrays that they cannot write to, and what they return is
+    checked against what is known of it, unless an attribute `trusted` is true.
     """
 
     @property
