@@ -225,6 +225,20 @@ def latest_opset(domain: str) -> int:
     return max(newest, default=0)
 
 
+def newest_official(domain: str) -> int | None:
+    """Return the newest version that the installed onnx knows of one of its own domains; None of any other."""
+    import onnx
+
+    match canonical_domain(domain):
+        case "":
+            return onnx.defs.onnx_opset_version()
+        case "ai.onnx.ml":
+            return onnx.defs.onnx_ml_opset_version()
+        case "ai.onnx.preview.training":
+            return 1
+    return None
+
+
 def operators(domain: str, version: int | None = None) -> tuple[str, ...]:
     """Return the names of a domain's operators in alphabetical order.
 

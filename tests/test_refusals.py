@@ -9,6 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
+from onnxlab.errors import RunError
 
 FLOAT = TensorProto.FLOAT
 X = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
@@ -88,7 +89,97 @@ def test_an_axis_of_a_scalar_is_refused_as_by_onnxruntime_and_said_so(ort_run: O
     proto = model([helper.make_node("Squeeze", ["x"], ["y"], axes=[0])], [info("x", [])], opset=11)
     opened = onnxlab.Model(proto)
     assert "a scalar has no axes" in str(opened.diagnostics[0])
-    with pytest.raises(onnxlab.errors.RunError, match="a scalar has no axes"):
+    with pytest.raises(RunError, match="a scalar has no axes"):
         opened.run(np.float32(1))
     with pytest.raises(Exception, match="Squeeze"):
         ort_run(proto.SerializeToString(), {"x": np.array(1, np.float32)})
+
+
+ADD = helper.make_node("Add", ["x", "b"], ["y"])
+RELU = helper.make_node("Relu", ["x"], ["y"])
+REFUSED = {
+    "two element types": lambda: model([ADD], [info("x", [2, 3]), info("b", [2, 3], TensorProto.INT64)]),
+    "unknown attribute": lambda: model([helper.make_node("Relu", ["x"], ["y"], alpha=1.0)]),
+    "attribute of another type": lambda: model([helper.make_node("Elu", ["x"], ["y"], alpha=1)]),
+    "attribute missing": lambda: model([helper.make_node("Concat", ["x", "x"], ["y"])]),
+    "too many inputs": lambda: model([helper.make_node("Relu", ["x", "x"], ["y"])]),
+    "two writers": lambda: model([RELU, helper.make_node("Neg", ["x"], ["y"])]),
+    "a type that came later": lambda: model([RELU], [info("x", [2, 3], TensorProto.INT32)], opset=6),
+    "a deprecated operator": lambda: model([helper.make_node("Upsample", ["x", "s"], ["y"])], opset=10, initializer=[
+        onnx.numpy_helper.from_array(np.ones(2, np.float32), "s")]),
+    "opset 99": lambda: model([RELU], opset=99),
+    "opset 2**31 - 1": lambda: model([RELU], opset=2**31 - 1),
+    "ai.onnx.ml 99": lambda: _with_import(model([RELU]), "ai.onnx.ml", 99),
+    "IR version 99": lambda: model([RELU], ir=99),
+}  # fmt: skip
+
+
+def _with_import(proto: onnx.ModelProto, domain: str, version: int) -> onnx.ModelProto:
+    proto.opset_import.add(domain=domain, version=version)
+    return proto
+
+
+def fed(proto: onnx.ModelProto) -> dict[str, Any]:
+    types = {each.name: each.type.tensor_type.elem_type for each in proto.graph.input}
+    return {name: X.astype(helper.tensor_dtype_to_np_dtype(elem)) for name, elem in types.items()}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+@pytest.mark.parametrize("providers", [None, ["numpy"]])
+def test_a_run_refuses_what_onnxruntime_does_not_load(what: str, providers: Any, ort_run: OrtRun) -> None:
+    proto = REFUSED[what]()
+    with pytest.raises(Exception, match=r"."):
+        ort_run(proto.SerializeToString(), fed(proto))
+    opened = onnxlab.Model(proto)
+    assert any(each.severity == "error" for each in opened.check())
+    with pytest.raises(RunError, match="onnxruntime refuses such a model too: strict=False runs it all the same"):
+        opened.run(fed(proto), providers=providers)
+    if what not in ("too many inputs", "attribute missing", "a deprecated operator", "two writers"):
+        assert opened.run(fed(proto), providers=providers, strict=False)["y"].shape == (2, 3)
+        with pytest.raises(RunError, match="strict=False"):
+            opened.run(fed(proto), providers=providers)
+
+
+def test_what_the_outputs_do_not_need_is_not_refused_and_an_edit_mends_it() -> None:
+    wrong = helper.make_node("Neg", ["y"], ["z"], name="wrong", foo=1)
+    opened = onnxlab.Model(model([RELU, wrong], outputs=[info("y", [2, 3]), info("z", [2, 3])]))
+    np.testing.assert_array_equal(opened.run(X, ["y"])["y"], np.maximum(X, 0))
+    with pytest.raises(RunError, match="no attribute 'foo'") as caught:
+        opened.run(X)
+    assert caught.value.node == "wrong"
+    with pytest.raises(RunError, match="no attribute 'foo'"):
+        opened.subgraph(["wrong"]).run()
+    np.testing.assert_array_equal(opened.run({"x": X, "z": X})["z"], X)  # fed: nothing makes it
+    del opened.nodes["wrong"].attributes["foo"]
+    np.testing.assert_array_equal(opened.run(X)["z"], -np.maximum(X, 0))
+    opened.undo()
+    with pytest.raises(RunError, match="no attribute 'foo'"):
+        opened.run(X)
+
+
+def test_bodies_and_functions_that_the_outputs_need_are_judged_too() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 17, "local" : 1]>
+        g (float[2, 3] x, bool c) => (float[2, 3] y, float[2, 3] z) {
+            y = If (c) <then_branch = t () => (float[2, 3] a) { a = Neg <foo = 1> (x) },
+                        else_branch = e () => (float[2, 3] b) { b = Abs (x) }>
+            z = local.f (x)
+        }
+        <opset_import: ["" : 17], domain: "local"> f (p) => (q) { q = Relu <foo = 1> (p) }"""
+    opened = onnxlab.Model(onnx.parser.parse_model(text))
+    for name in "yz":
+        with pytest.raises(RunError, match="no attribute 'foo'"):
+            opened.run({"x": X, "c": False}, [name])
+    assert opened.run({"x": X, "c": False}, strict=False)["z"].shape == (2, 3)
+
+
+def test_versions_that_a_runtime_does_not_read_are_told() -> None:
+    newest, ir = onnx.defs.onnx_opset_version(), onnx.IR_VERSION
+    assert onnxlab.Model(model([RELU], outputs=[info("y", [2, 3])], opset=newest, ir=ir)).check() == []
+    opened = onnxlab.Model(model([RELU], outputs=[info("y", [2, 3])]))
+    assert opened.check(providers=["onnxruntime", "numpy"]) == []
+    opened = onnxlab.Model(model([RELU], outputs=[info("y", [2, 3])], opset=99, ir=ir + 1))
+    codes = [each.code for each in opened.check(providers=["onnxruntime"])]
+    assert codes == ["ir-version", "opset-newer", "runtime-ir-version", "runtime-opset"]
+    said = str(opened.check(providers=["onnxruntime"])[-1])
+    assert "onnxruntime reads version" in said
+    assert "convert_opset" in said

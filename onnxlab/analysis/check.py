@@ -33,6 +33,7 @@ BEYOND = {
     "tensor-type-unchecked": "an unknown element type in raw_data, which nobody can decode",
     "value-type-unknown": "an element type that does not exist: onnx.checker sees it only where a node reads it",
     "external-data-unreadable": "offset, length and size of a data file: onnx.checker looks only at its name",
+    "opset-newer": "a version that onnx does not know: onnx.checker takes the newest that it knows for it",
     "function-output-unmade": "an output of a function that nothing makes: no runtime can call it",
 }
 """{code: why it is an error here}, of the errors that onnx.checker does not see."""
@@ -231,7 +232,9 @@ def combined(
     return result if any(problem.severity == "error" for problem in result) else [*result, *doubts()]
 
 
-_SAID_BY_INFERENCE_TOO = frozenset(("arity", "missing-opset", "unknown-operator", "attribute-missing"))
+_SAID_BY_INFERENCE_TOO = frozenset(
+    ("arity", "missing-opset", "unknown-operator", "attribute-missing", "attribute-unknown", "deprecated")
+)
 
 
 def errors(problems: Iterable[Diagnostic]) -> Iterator[Diagnostic]:

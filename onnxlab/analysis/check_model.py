@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import onnx
 
@@ -20,16 +20,7 @@ _NONE = -1  # no import; a file that says so means the same
 
 def check_model(proto: onnx.ModelProto, findings: Findings) -> None:
     """Problems of the fields of a ModelProto."""
-    if not proto.ir_version:
-        findings.error(
-            "ir-version", "the model does not say its IR version", f"set ir_version, for example to {onnx.IR_VERSION}",
-            f"1 to {onnx.IR_VERSION}", "none",
-        )  # fmt: skip
-    elif proto.ir_version > onnx.IR_VERSION:
-        findings.error(
-            "ir-version", f"the model has IR version {proto.ir_version}, newer than the installed onnx package knows",
-            "install a newer onnx package, or lower ir_version", f"at most {onnx.IR_VERSION}", str(proto.ir_version),
-        )  # fmt: skip
+    check_ir_version(proto, findings)
     for key, count in Counter(entry.key for entry in proto.metadata_props).items():
         if count > 1:
             message = f"the metadata key {key!r} is there {count} times"
@@ -46,7 +37,68 @@ def check_model(proto: onnx.ModelProto, findings: Findings) -> None:
     _check_versions(proto.opset_import, "the model", findings)
 
 
+def check_ir_version(proto: onnx.ModelProto, findings: Findings) -> None:
+    """Whether the IR version is one that the installed onnx knows."""
+    if not proto.ir_version:
+        findings.error(
+            "ir-version", "the model does not say its IR version", f"set ir_version, for example to {onnx.IR_VERSION}",
+            f"1 to {onnx.IR_VERSION}", "none",
+        )  # fmt: skip
+    elif proto.ir_version > onnx.IR_VERSION:
+        findings.error(
+            "ir-version", f"the model has IR version {proto.ir_version}, newer than the installed onnx package knows",
+            "install a newer onnx package, or lower ir_version", f"at most {onnx.IR_VERSION}", str(proto.ir_version),
+        )  # fmt: skip
+
+
+def check_newer(imports: Sequence[onnx.OperatorSetIdProto], what: str, findings: Findings) -> None:
+    """Whether ONNX's own domains are imported in versions that the installed onnx knows."""
+    for entry in imports:
+        newest = schemas.newest_official(entry.domain)
+        if newest is not None and entry.version > newest:
+            findings.error(
+                "opset-newer", f"{what} imports version {entry.version} of {entry.domain or 'ai.onnx'!r}, newer than "
+                "the installed onnx package knows: what its operators mean is not known here",
+                "correct the version, or install a newer onnx package", f"at most {newest}", str(entry.version),
+            )  # fmt: skip
+
+
+class Reader(Protocol):
+    """A provider that reads models up to some versions."""
+
+    name: str
+
+    def newest(self, domain: str, known: int) -> int:
+        """The newest version of a domain that it reads, `known` where that is not below it."""
+
+    def newest_ir(self, known: int) -> int:
+        """The newest IR version that it reads, likewise."""
+
+
+def check_reader(proto: onnx.ModelProto, reader: Reader, findings: Findings) -> None:
+    """Warnings of versions that a runtime does not read, though others may run the model."""
+    newest = reader.newest_ir(onnx.IR_VERSION)
+    if proto.ir_version > newest:
+        findings.warning(
+            "runtime-ir-version", f"the model has IR version {proto.ir_version}, and {reader.name} reads version "
+            f"{newest} at most", "lower ir_version, or install a newer runtime", f"at most {newest}",
+            str(proto.ir_version),
+        )  # fmt: skip
+    for entry in proto.opset_import:
+        known = schemas.newest_official(entry.domain)
+        if known is None:
+            continue
+        newest = reader.newest(schemas.canonical_domain(entry.domain), known)
+        if entry.version > newest:
+            findings.warning(
+                "runtime-opset", f"the model imports version {entry.version} of {entry.domain or 'ai.onnx'!r}, and "
+                f"{reader.name} reads version {newest} at most", "convert the model (model.convert_opset), or install "
+                "a newer runtime", f"at most {newest}", str(entry.version),
+            )  # fmt: skip
+
+
 def _check_versions(imports: Sequence[onnx.OperatorSetIdProto], what: str, findings: Findings) -> None:
+    check_newer([entry for entry in imports if entry.version < _INT32], what, findings)
     for entry in imports:
         if not -_INT32 <= entry.version < _INT32:
             findings.error(

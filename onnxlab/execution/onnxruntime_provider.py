@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ _PLAIN = frozenset(
     (dtypes.FLOAT, dtypes.DOUBLE, dtypes.FLOAT16, dtypes.BOOL, dtypes.STRING, dtypes.INT8, dtypes.INT16, dtypes.INT32,
      dtypes.INT64, dtypes.UINT8, dtypes.UINT16, dtypes.UINT32, dtypes.UINT64)
 )  # fmt: skip
+_TRIAL = '<ir_version: 8, opset_import: ["" : 13]> g (float[1] x) => (float[1] y) { y = Neg (x) }'
+_TRIALS = 12
+"""Versions below the newest known that are tried; where all fail, the trial itself does, and nothing is known."""
 _probed: dict[tuple[Any, ...], str] = {}  # (operator, version, input types): why not, "" where it is fine
 _lock = fork_safe(threading.Lock())
 
@@ -55,6 +59,14 @@ class OnnxRuntimeProvider:
         _onnxruntime()
         self.optimise = optimise
         self.threads = threads
+
+    def newest(self, domain: str, known: int) -> int:
+        """The newest version of a domain that the installed onnxruntime reads, `known` where that is not below it."""
+        return _newest(domain, known)
+
+    def newest_ir(self, known: int) -> int:
+        """The newest IR version that the installed onnxruntime reads, `known` where that is not below it."""
+        return _newest(None, known)
 
     def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
         """Claim what has a kernel; the reasons for the rest go to `view.refuse`."""
@@ -120,6 +132,28 @@ class OnnxRuntimeProvider:
         except Exception as error:  # onnxruntime's own kinds of error, by the dozen
             return _first_line(error)
         return ""
+
+
+@lru_cache(maxsize=16)
+def _newest(domain: str | None, known: int) -> int:
+    """By trial, downwards: onnxruntime does not tell which versions it reads. None: of the IR."""
+    for version in range(known, max(known - _TRIALS, 0), -1):
+        model = onnx.parser.parse_model(_TRIAL)
+        if domain is None:
+            model.ir_version = version
+        elif domain:
+            model.opset_import.add(domain=domain, version=version)
+        else:
+            model.opset_import[0].version = version
+        runtime = _onnxruntime()
+        options = runtime.SessionOptions()
+        options.log_severity_level = 4
+        try:
+            runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        except Exception:  # onnxruntime's own kinds of error, by the dozen
+            continue
+        return version
+    return known
 
 
 class _Session:

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakMethod
 
-from onnxlab.errors import FeedError, NameLookupError, NotComputedError
+from onnxlab.errors import Diagnostic, FeedError, NameLookupError, NotComputedError, RunError
 from onnxlab.execution import watching
 from onnxlab.execution.call import PACE, QUICK, Call, Progress
 from onnxlab.execution.compiler import Compiler, FactOf
@@ -46,6 +46,17 @@ from onnxlab.limits import Limits, Loading
 from onnxlab.shapes import Fact
 
 _OTHERS = 4  # runners with other providers
+_REFUSED = "refused"  # note of a compiler
+
+
+class Refuse(Protocol):
+    """Who knows what keeps nodes from running."""
+
+    def refusals(self) -> Sequence[Diagnostic]:
+        """The errors of the graph as it is now for which a run is refused."""
+
+    def needed(self, problem: Diagnostic, nodes: set[int]) -> bool:
+        """Whether an error keeps these nodes of the main graph from running."""
 
 
 class Runner:
@@ -60,6 +71,7 @@ class Runner:
         threads: of BLAS during runs (see `blas`); 0 leaves it as it is. More pay for large products on idle cores. It
             is one where a provider brings threads of its own: BLAS's would spin beside them.
         store: the values and pins of another runner of this graph, to share them; default: its own.
+        refuse: asked once per version of the graph for what keeps nodes from running, and whether some need it.
 
     Attributes:
         store: the values of the last run, by value id.
@@ -73,6 +85,7 @@ class Runner:
         keep_bytes: int | None = None,
         threads: int = 1,
         store: ValueStore | None = None,
+        refuse: Refuse | None = None,
     ) -> None:
         self.graph = graph
         self.providers = tuple(providers or (HasteningProvider() if threads == 1 else NumpyProvider(),))
@@ -85,6 +98,7 @@ class Runner:
         self._programs = Programs(graph, self.providers, self._fact, self._requests.check_missing, doubt)
         self._kept = KeptRuns(graph, self.store, self._programs.kept)
         self._others: dict[Any, Runner] = {}
+        self._refuse = refuse
 
     def _doubt(self, values: bool) -> None:
         """Forget kept plans, and values too where custom operators came or went."""
@@ -101,7 +115,9 @@ class Runner:
         key = (tuple([providers] if isinstance(providers, str) else providers), threads)
         if key not in self._others:
             made = named(key[0], threads)
-            self._others[key] = Runner(self.graph, self._fact, made, threads=threads, store=self.store)
+            self._others[key] = Runner(
+                self.graph, self._fact, made, threads=threads, store=self.store, refuse=self._refuse
+            )
             while len(self._others) > _OTHERS:
                 del self._others[next(iter(self._others))]
         return self._others[key]
@@ -174,6 +190,7 @@ class Runner:
         progress: Progress | None = None,
         keep: bool = True,
         seed: int | None = None,
+        strict: bool = True,
     ) -> dict[str, Any]:
         """Run the main graph and return {name: array} of the outputs.
 
@@ -187,6 +204,7 @@ class Runner:
                 takes from what is kept whatever the feeds cannot change, inputs too, and changes nothing of it.
                 Without `keep`, memory is let go as early as possible.
             seed: of random operators.
+            strict: refuse nodes for which onnxruntime would refuse the model.
 
         Raises:
             FeedError: feeds that do not fit, or inputs that are missing.
@@ -229,6 +247,8 @@ class Runner:
         main = compiler.snapshot.main
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
         arrays = self._requests.with_pins(compiler, arrays)
+        if strict and self._refuse is not None:
+            self._check_refused(compiler, arrays, names)
         if keep and inputs and not inner:
             return self._kept.run(compiler, state, arrays, names, call)
         if keep and not inner:  # what happens in a body is seen only where it runs
@@ -242,10 +262,28 @@ class Runner:
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
         self._programs.standins.ran((tuple(arrays), names, False), program)
-        if plain and not inner and self._programs.settled(general, arrays):
+        if plain and strict and not inner and self._programs.settled(general, arrays):
             self._note(general, program, given, arrays, outputs)
         found.update((one.path, one.found(call.run.seen)) for one in inner)
         return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
+
+    def _check_refused(self, compiler: Compiler, given: Iterable[str], outputs: tuple[str, ...]) -> None:
+        """Raise RunError for the first node that the outputs need and that is refused; mostly there is none."""
+        refused = compiler.notes.get(_REFUSED)
+        if refused is None:
+            refused = compiler.notes[_REFUSED] = self._refuse.refusals() if self._refuse else []
+        if refused:
+            nodes = {node.id for node in compiler.main.cone(given, outputs)}
+            self._raise_refused(compiler, nodes)
+
+    def _raise_refused(self, compiler: Compiler, nodes: set[int]) -> None:
+        for problem in compiler.notes[_REFUSED]:
+            if self._refuse is not None and self._refuse.needed(problem, nodes):
+                record = self.graph.nodes.get(problem.node)
+                raise RunError(
+                    f"{problem}; onnxruntime refuses such a model too: strict=False runs it all the same",
+                    None if record is None else self.graph.label(record),
+                )
 
     def _ready(
         self, compiler: Compiler, feeds: Mapping[str, Any], outputs: Sequence[str] | None
@@ -318,6 +356,7 @@ class Runner:
         limits: Limits | None = None,
         progress: Progress | None = None,
         seed: int = 0,
+        strict: bool = True,
     ) -> dict[str, Any]:
         """Run these nodes (ids; a node in a body stands for the node that owns it) and return all that they make.
 
@@ -346,11 +385,13 @@ class Runner:
         ids = compiler.ids
         pins = self.store.pins
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
+        if strict and self._refuse is not None:
+            self._check_refused(compiler, (*arrays, *border), names)
         if ran and not feeds:
             with Loading(call.limits):
                 return self._kept.run(compiler, state, self._requests.with_pins(compiler, last), names, call)
         if ran and (stale := [name for name in border if name not in arrays and not state.fresh(ids.get(name, 0))]):
-            arrays = self.run(None, stale, limits=limits) | arrays
+            arrays = self.run(None, stale, limits=limits, strict=strict) | arrays
         for name in border:
             value = ids.get(name, 0)
             if name not in arrays and (value in pins or state.fresh(value)):

@@ -48,6 +48,7 @@ class Answers:
         if schema is not None:
             if operator.arity is None:
                 operator.faults = checks.attribute_problems(schema, operator.attributes)
+                operator.oddities = checks.oddities(schema, operator.attributes)
                 operator.arity = checks.arity_problem(schema, inputs, len(operator.outputs))
             problems.extend(operator.faults)
             if operator.arity:

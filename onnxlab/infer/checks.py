@@ -71,6 +71,24 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
     return problems
 
 
+def oddities(schema: Schema, attributes: Mapping[str, Any]) -> list[Problem]:
+    """Attributes that an operator of ONNX does not have, and that it is deprecated: no matter to its shapes."""
+    if schema.onnx is None:  # registered here: others may know more of it
+        return []
+    problems = []
+    for name in attributes:
+        if name not in schema.attributes and not name.startswith("__"):
+            known = ", ".join(schema.attributes) or "none"
+            message = f"it has no attribute {name!r} in version {schema.since_version}"
+            hint = "clear it, or import the opset that has it"
+            problems.append(Problem("error", "attribute-unknown", message, f"one of {known}", name, hint))
+    if schema.deprecated:
+        message = f"it is deprecated since version {schema.since_version}"
+        hint = "use what replaced it, or an older opset"
+        problems.append(Problem("error", "deprecated", message, "an operator in use", "a deprecated one", hint))
+    return problems
+
+
 def _kind_of(value: Any) -> str:
     """The type of an attribute's value, as schemas name it."""
     if isinstance(value, (tuple, LongList)):

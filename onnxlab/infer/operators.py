@@ -82,6 +82,7 @@ class Operator:
         shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
         arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
         faults: what is wrong with its attributes, found at the same time.
+        oddities: what is wrong with it and no matter to its rule: attributes that it does not have, deprecation.
         given: a NodeProto with its operator and attributes, serialised; graphs left out. Empty where a list is long.
         source: then the node itself; its long lists are cut off where onnx's rules do not look at them.
         memo: outcomes by the facts of the inputs.
@@ -101,6 +102,7 @@ class Operator:
     shared: bool = True
     arity: Problem | Literal[False] | None = None
     faults: Sequence[Problem] = ()
+    oddities: Sequence[Problem] = ()
     memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
     source: onnx.NodeProto | None = None
     _proto: onnx.NodeProto | None = None

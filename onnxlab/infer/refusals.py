@@ -44,8 +44,12 @@ def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bo
         raise onnx.shape_inference.InferenceError("[ShapeInferenceError] Inference error(s): " + "\n".join(lines))
 
 
+_IGNORED = ("attribute-unknown", "deprecated")
+"""Codes of what onnx.checker refuses and onnx.shape_inference does not look at."""
+
+
 def _is_wrong(diagnostic: Diagnostic) -> bool:
-    if diagnostic.code in _TYPE_CODES:
+    if diagnostic.code in _TYPE_CODES or diagnostic.code in _IGNORED:
         return False
     return diagnostic.severity == "error" or diagnostic.code in _WARNINGS or diagnostic.code.startswith("declared-")
 

@@ -262,6 +262,7 @@ class Walker:
             found = self.calls.infer(frame, node, operator, inputs, problems)
         else:
             found, theirs = self.answers.facts(frame, node, operator, inputs, problems)
+            problems += operator.oddities
         count = len(operator.outputs)
         if len(found) != count:
             found = [*found[:count], *[UNKNOWN] * (count - len(found))]

@@ -1,14 +1,19 @@
 """`Model`: a graph with its inference, values and journal, kept in step by one stream of commits."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from weakref import WeakMethod, ref
 
 import onnx
 
 from onnxlab.analysis.check import Checker, combined, foreign_strings
+from onnxlab.analysis.check_model import check_reader
+from onnxlab.analysis.findings import Findings
+from onnxlab.analysis.judge import Judge
 from onnxlab.errors import Diagnostic, NameLookupError
+from onnxlab.execution.provider import Provider
+from onnxlab.execution.providers import named
 from onnxlab.execution.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import recovery
@@ -56,7 +61,7 @@ class Model(Querying, Running, Showing):
         read_here = self.source.path is not None or self.source.kept is not None
         self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here)
         self.inference = Inference(self.graph)
-        self.runner = Runner(self.graph, self.inference.fact)
+        self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
         self.graph.journal = self._journal = Journal(self.graph, self.source)
@@ -114,11 +119,26 @@ class Model(Querying, Running, Showing):
         """
         return [*self.inference.diagnostics, *self.trial.diagnostics]
 
-    def check(self, *, types: bool = True) -> list[Diagnostic]:
+    def check(
+        self, *, types: bool = True, providers: Sequence[str | Provider] | None = None
+    ) -> list[Diagnostic]:
         """Every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.
 
-        After an edit only what it touched is checked again. `types=False` leaves out what inference finds.
+        After an edit only what it touched is checked again.
+
+        Args:
+            types: False leaves out what inference finds.
+            providers: warn of versions that these do not read, as `["onnxruntime"]`.
+
+        Raises:
+            ValueError: no provider has that name.
         """
+        if providers is not None:
+            found = Findings()
+            for provider in named(providers):
+                if hasattr(provider, "newest_ir"):
+                    check_reader(self.graph.header, provider, found)
+            return [*self.check(types=types), *found.found]
         if types:
             self.trial.finish()
         rules = [*foreign_strings(self.source.strings), *self._checker.problems()]

@@ -45,6 +45,7 @@ class Running(Editing, Copying):
         providers: Sequence[str | Provider] | None = None,
         threads: int = 1,
         seed: int | None = None,
+        strict: bool = True,
     ) -> dict[str, Array]:
         """Run the model on `{name: array}` and return `{name: array}`.
 
@@ -63,6 +64,8 @@ class Running(Editing, Copying):
                 all values.
             threads: of a run with `providers`.
             seed: of random operators that have none of their own.
+            strict: refuse what onnxruntime refuses to load: nodes that the outputs need and that have wrong element
+                types, unknown attributes, too many inputs and the like. False runs them as far as that makes sense.
 
         Raises:
             FeedError: an array is missing, of a wrong name, dtype or shape.
@@ -74,12 +77,12 @@ class Running(Editing, Copying):
         if isinstance(progress, bool):
             with bar(f"run {self.name}") if progress else nullcontext() as drawn:
                 return self.run(feeds, outputs, limits=limits, progress=drawn, providers=providers, threads=threads,
-                                seed=seed)  # fmt: skip
+                                seed=seed, strict=strict)  # fmt: skip
         if providers is None:
-            return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed)
+            return self.runner.run(feeds, outputs, limits=limits, progress=progress, seed=seed, strict=strict)
         runner = self.runner.by(providers, threads)
         given = self.runner.last_inputs() if feeds is None else feeds
-        return runner.run(given, outputs, limits=limits, progress=progress, keep=False, seed=seed)
+        return runner.run(given, outputs, limits=limits, progress=progress, keep=False, seed=seed, strict=strict)
 
     def pin(self, value: str, array: Any) -> None:
         """Use this array for a value in every run that does not feed it, whatever the graph would make of it.
@@ -197,13 +200,14 @@ class Subgraph:
         limits: Limits | None = None,
         progress: Callable[[int, int, str], Any] | None = None,
         seed: int = 0,
+        strict: bool = True,
     ) -> dict[str, Array]:
         """Run just these nodes and return everything that they make.
 
         What they read from outside comes from `feeds`, else is what the model makes of the inputs of its last run,
         else is made up from what is known of it (dtype and shape; floats are N(0, 1)), reproducibly by `seed`.
         """
-        return self.runner.run_nodes(self.node_ids, feeds, limits=limits, progress=progress, seed=seed)
+        return self.runner.run_nodes(self.node_ids, feeds, limits=limits, progress=progress, seed=seed, strict=strict)
 
     def __repr__(self) -> str:
         return f"<Subgraph of {len(self.node_ids)} nodes>"

@@ -1,0 +1,101 @@
+"""Which nodes `run` refuses: those with an error for which ONNX Runtime refuses to load the whole model too.
+
+A run of them would give numbers, and often those that were meant; but no other runtime would run the model. The rest of
+what is wrong with a node (shapes, values of attributes) its kernel says when it gets there.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+import onnx
+
+from onnxlab.analysis import check_model
+from onnxlab.analysis.findings import Findings
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.index import function_key
+from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import NodeRecord
+from onnxlab.infer import Inference
+
+REFUSED = frozenset(
+    ("type-mismatch", "arity", "attribute-missing", "attribute-type", "attribute-unknown", "deprecated",
+     "single-assignment", "opset-newer", "ir-version")
+)  # fmt: skip
+"""Codes of errors for which ONNX Runtime too refuses a model."""
+
+
+class Judge:
+    """Finds what keeps the nodes of one graph from running."""
+
+    def __init__(self, graph: ModelGraph, inference: Inference) -> None:
+        self._graph = graph
+        self._inference = inference
+        self._doubled: list[int] | None = None  # values that had several makers when this was first asked
+
+    def refusals(self) -> list[Diagnostic]:
+        """The errors as the model is now; those without a node are of the whole model."""
+        with self._graph.lock:
+            found = [each for each in self._inference.problems if each.code in REFUSED and self._counts(each)]
+            return [*self._versions(), *self._made_twice(), *found]
+
+    def needed(self, problem: Diagnostic, nodes: set[int]) -> bool:
+        """Whether a problem keeps these nodes of the main graph from running.
+
+        It is of one of them, of a node in a body of theirs, of a function that they call, or of the whole model.
+        """
+        graph = self._graph
+        with graph.lock:
+            record = graph.nodes.get(problem.node)
+            if record is None:
+                return True
+            root = graph.root(graph.scopes[record.scope])
+            if root.is_function:
+                return root.id in called(graph, [graph.nodes[node] for node in nodes if node in graph.nodes])
+            return root.id == graph.main.id and graph.index.owner_in(record, graph.main.id) in nodes
+
+    def _counts(self, problem: Diagnostic) -> bool:
+        """Whether ONNX Runtime looks at the node like this: not at a Constant, and at operators of others by its own
+        schemas."""
+        node = self._graph.nodes.get(problem.node)
+        if node is None or problem.severity != "error" or (node.op_type == "Constant" and not node.domain):
+            return False
+        if function_key(node.proto) in self._graph.index.functions:
+            return False
+        schema = self._graph.schema(node)
+        return schema is not None and schema.onnx is not None
+
+    def _versions(self) -> list[Diagnostic]:
+        proto, found = self._graph.header, Findings()
+        check_model.check_newer(proto.opset_import, "the model", found)
+        if proto.ir_version > onnx.IR_VERSION:
+            check_model.check_ir_version(proto, found)
+        return found.found
+
+    def _made_twice(self) -> Iterator[Diagnostic]:
+        graph, values = self._graph, self._graph.values
+        if self._doubled is None:  # no edit makes any: what a file has is all there ever is
+            self._doubled = [vid for vid, value in values.items() if len(value.producers) > 1]
+        for vid in self._doubled:
+            value = values.get(vid)
+            if value is not None and len(value.producers) > 1:
+                makers = [graph.nodes[node] for node, _ in value.producers]
+                named = " and by ".join(graph.label(node) for node in makers[:3])
+                yield Diagnostic(
+                    "error", "single-assignment", f"{value.name!r} is made by {named}", makers[-1].id, vid, value.scope,
+                    "one maker", str(len(makers)), "give one of them another name",
+                )  # fmt: skip
+
+
+def called(graph: ModelGraph, nodes: list[NodeRecord]) -> set[int]:
+    """Scope ids of the functions that some nodes call, themselves, in their bodies or through other functions."""
+    found: set[int] = set()
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        inside = list(chain.from_iterable(node.bodies.values()))
+        function = graph.index.functions.get(function_key(node.proto))
+        if function is not None and function not in found:
+            found.add(function)
+            inside.append(function)
+        waiting += [graph.nodes[each] for scope in inside for each in graph.scopes[scope].node_ids]
+    return found
