@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import onnx
 
@@ -63,10 +63,13 @@ def check_newer(imports: Sequence[onnx.OperatorSetIdProto], what: str, findings:
             )  # fmt: skip
 
 
+@runtime_checkable
 class Reader(Protocol):
     """A provider that reads models up to some versions."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """How messages call it."""
 
     def newest(self, domain: str, known: int) -> int:
         """The newest version of a domain that it reads, `known` where that is not below it."""

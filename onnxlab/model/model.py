@@ -8,7 +8,7 @@ from weakref import WeakMethod, ref
 import onnx
 
 from onnxlab.analysis.check import Checker, combined, foreign_strings
-from onnxlab.analysis.check_model import check_reader
+from onnxlab.analysis.check_model import Reader, check_reader
 from onnxlab.analysis.findings import Findings
 from onnxlab.analysis.judge import Judge
 from onnxlab.errors import Diagnostic, NameLookupError
@@ -136,7 +136,7 @@ class Model(Querying, Running, Showing):
         if providers is not None:
             found = Findings()
             for provider in named(providers):
-                if hasattr(provider, "newest_ir"):
+                if isinstance(provider, Reader):
                     check_reader(self.graph.header, provider, found)
             return [*self.check(types=types), *found.found]
         if types:
