@@ -233,22 +233,23 @@ class Runner:
         else:
             given = dict(feeds)
             arrays = self._requests.checked(compiler, given)
+        if strict:
+            self._check_refused(compiler, arrays, names)
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
+        noted = plain and strict
         with Loading(call.limits):
-            return self._run(compiler, programs, state, call, (given, arrays), (outputs, names, inner), keep, plain)
+            return self._run(compiler, programs, state, call, (given, arrays), (outputs, names, inner), keep, noted)
 
     def _run(
         self, compiler: Compiler, programs: Any, state: State, call: Call,
         feeds: tuple[Mapping[str, Any], dict[str, Any]],
-        wanted: tuple[Sequence[str] | None, tuple[str, ...], list[Watched]], keep: bool, plain: bool,
+        wanted: tuple[Sequence[str] | None, tuple[str, ...], list[Watched]], keep: bool, noted: bool,
     ) -> dict[str, Any]:  # fmt: skip
         """The rest of a run, of feeds as they were given and checked, and outputs as they were asked for and found."""
         (given, arrays), (outputs, names, inner) = feeds, wanted
         main = compiler.snapshot.main
         inputs = all(name in main.inputs and name not in main.initializers for name in arrays)
         arrays = self._requests.with_pins(compiler, arrays)
-        if strict and self._refuse is not None:
-            self._check_refused(compiler, arrays, names)
         if keep and inputs and not inner:
             return self._kept.run(compiler, state, arrays, names, call)
         if keep and not inner:  # what happens in a body is seen only where it runs
@@ -262,7 +263,7 @@ class Runner:
         program = self._programs.program(compiler, programs, tuple(arrays), names)
         found = owned(call(program, list(arrays.values()), compiler.folder), names, arrays)
         self._programs.standins.ran((tuple(arrays), names, False), program)
-        if plain and strict and not inner and self._programs.settled(general, arrays):
+        if noted and not inner and self._programs.settled(general, arrays):
             self._note(general, program, given, arrays, outputs)
         found.update((one.path, one.found(call.run.seen)) for one in inner)
         return found if outputs is None else {name: found[name] for name in dict.fromkeys(outputs)}
@@ -273,7 +274,8 @@ class Runner:
         if refused is None:
             refused = compiler.notes[_REFUSED] = self._refuse.refusals() if self._refuse else []
         if refused:
-            nodes = {node.id for node in compiler.main.cone(given, outputs)}
+            fed = self._requests.with_pins(compiler, dict.fromkeys(given))
+            nodes = {node.id for node in compiler.main.cone(fed, outputs)}
             self._raise_refused(compiler, nodes)
 
     def _raise_refused(self, compiler: Compiler, nodes: set[int]) -> None:
@@ -385,7 +387,7 @@ class Runner:
         ids = compiler.ids
         pins = self.store.pins
         call = Call(limits, progress, seed, self.threads, self._programs.prepare)
-        if strict and self._refuse is not None:
+        if strict:
             self._check_refused(compiler, (*arrays, *border), names)
         if ran and not feeds:
             with Loading(call.limits):
