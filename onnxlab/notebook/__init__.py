@@ -12,19 +12,21 @@ from onnxlab.model import Model, ModelSource, load
 __all__ = ["mimebundle", "publish", "show", "view"]
 
 
-def show(model: "Model | ModelSource | None" = None, **options: Any) -> Any:
+def show(model: "Model | ModelSource | None" = None, *, new: bool = True, **options: Any) -> Any:
     """A new `ModelWidget` on a model, or on what `onnxlab.load` takes: a path, bytes, a ModelProto.
 
     Args:
+        new: False shows the view of the model that was made last, where there is one.
         options: `height` in pixels, `title`, `selection` (nodes by handle, name or id), `static` (no
             widget, the picture that is shown where no kernel runs).
 
     Raises:
         LoadError: the file is missing, or is no ONNX model.
+        OnnxlabError: a view has no such option, or it cannot have this value.
     """
     from onnxlab.notebook.views import open_view
 
-    return open_view(model if isinstance(model, Model) else load(model), new=True, **options)
+    return open_view(model if isinstance(model, Model) else load(model), new=new, **options)
 
 
 def view(model: Model, **options: Any) -> Any:

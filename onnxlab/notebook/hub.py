@@ -23,6 +23,10 @@ Listener = Callable[["Commit", JSON], None]
 _hubs: "WeakValueDictionary[int, Hub]" = WeakValueDictionary()
 
 
+def _nothing() -> None:
+    """What a hub without views has to end."""
+
+
 class Hub:
     """The one of a model; get it by `hub_of`.
 
@@ -70,6 +74,7 @@ class Hub:
                 self._trial_listeners.remove(on_diagnostics)
                 if not self._listeners:
                     self._unsubscribe()
+                    self._unsubscribe = _nothing  # the one that was led back here
                     self.model.on_save.remove(self._saved)
                     self.model.trial.on_found.remove(self._tried)
                     _hubs.pop(id(self.model), None)

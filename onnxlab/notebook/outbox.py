@@ -22,6 +22,14 @@ QUIET = 0.1
 """Seconds after which the event that shows a gap is sent."""
 
 
+def _nowhere(message: JSON, buffers: list[bytes]) -> None:
+    """Where a closed outbox sends to."""
+
+
+def _no_event() -> tuple[str, JSON]:
+    return "", {}
+
+
 class Outbox:
     """The way out of one session.
 
@@ -88,5 +96,6 @@ class Outbox:
         """Send nothing from now on."""
         with self._lock:
             self._open = False
+            self._send, self._state_event = _nowhere, _no_event
             if self._mending is not None:
                 self._mending.cancel()

@@ -40,6 +40,10 @@ FRESH = 5.0
 """Seconds for which a snapshot that was made ahead is kept for the page."""
 
 
+def _nothing() -> None:
+    """What a closed view has to leave."""
+
+
 class Session:
     """One view of a model.
 
@@ -128,6 +132,8 @@ class Session:
         self._runs.stop_all()
         self._outbox.event("closed", {})
         self._outbox.close()
+        # what leads back here would keep all of it until Python next looks for cycles, in a notebook for long
+        self._answers, self._leave = {}, _nothing
 
     # -- questions ----------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """The widget: a handful of synchronised traits, and a session to which every message goes."""
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,10 @@ def _digest(code: str) -> str:
 def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
     """Write a model as one HTML page, with the widget's bundle in it; returns the path."""
     return export.write(model, path, _bundled("widget.js"), _bundled("widget.css"))
+
+
+def _nothing() -> None:
+    """What a closed view has to end."""
 
 
 class Selection(traitlets.TraitType[Any, Any]):
@@ -94,7 +98,8 @@ class ModelWidget(anywidget.AnyWidget):
 
     _code = _bundled("widget.js")
     _styles = _bundled("widget.css")
-    _esm = _bundled("loader.js")
+    _esm = traitlets.Unicode(_bundled("loader.js")).tag(sync=True)
+    _anywidget_id = traitlets.Unicode("onnxlab.notebook.widget.ModelWidget").tag(sync=True)
 
     selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
     bookmarks = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
@@ -108,14 +113,19 @@ class ModelWidget(anywidget.AnyWidget):
 
     def __init__(self, model: "Model", **options: Any) -> None:
         self.model = model
+        self._unsubscribe: Callable[[], None] = _nothing
         self._session: Session | None = Session(model, self._send_message)
         options.setdefault("title", model.name)
         selection, bookmarks = options.pop("selection", ()), options.pop("bookmarks", ())
         self.set_trait("session", self._session.id)
         self._owns_layout = "layout" not in options
-        # One name for both, by which the page finds the view's output in its notebook.
-        super().__init__(model_id=self._session.id, **options)
-        self.selection, self.bookmarks = selection, bookmarks
+        try:
+            # One name for both, by which the page finds the view's output in its notebook.
+            super().__init__(model_id=self._session.id, **options)
+            self.selection, self.bookmarks = selection, bookmarks
+        except BaseException:
+            self.close()  # the model would be followed for good
+            raise
         self._unsubscribe = model.subscribe(self._drop_removed)
         self.on_msg(self._receive)
 
@@ -123,6 +133,12 @@ class ModelWidget(anywidget.AnyWidget):
     def _set_deadline(self, change: Any) -> None:
         if self._session is not None:
             self._session.deadline = change["new"]
+
+    def add_traits(self, **traits: Any) -> None:
+        """Add traits that the class does not have: anywidget's are here, for each view would get a class of its own."""
+        missing = {name: trait for name, trait in traits.items() if not self.has_trait(name)}
+        if missing:
+            super().add_traits(**missing)
 
     def _send_message(self, content: dict[str, Any], buffers: list[bytes]) -> None:
         self.send(content, buffers)
@@ -178,6 +194,9 @@ class ModelWidget(anywidget.AnyWidget):
             self._unsubscribe()
             self._session.close()
             self._session = None
+            # what leads back to the widget would keep it until Python next looks for cycles, in a notebook for long
+            self._unsubscribe = _nothing
+            self.on_msg(self._receive, remove=True)
         layout = self.layout if self._owns_layout else None
         super().close()
         if layout is not None:  # ipywidgets would leave it behind, in the kernel and on the page

@@ -1,6 +1,7 @@
 """The widget's traits and what a cell's output holds; no browser needed."""
 
 import gc
+import tracemalloc
 import weakref
 
 import pytest
@@ -10,7 +11,7 @@ from ipywidgets import Layout
 from ipywidgets.widgets import widget
 
 import onnxlab
-from onnxlab.errors import NameLookupError
+from onnxlab.errors import NameLookupError, OnnxlabError
 from onnxlab.notebook.display import WIDGET
 from onnxlab.notebook.widget import STATIC
 
@@ -141,3 +142,46 @@ def test_the_deadline_of_runs_is_an_option(model: onnxlab.Model) -> None:
     with pytest.raises(traitlets.TraitError):
         view.deadline = -1
     assert model.view(new=True).deadline == 60
+
+
+def test_closed_views_leave_nothing_that_waits_for_the_garbage_collector(model: onnxlab.Model) -> None:
+    def views(count: int) -> None:
+        for _ in range(count):
+            view = onnxlab.show(model)
+            for number, method in enumerate(("hello", "snapshot", "history")):
+                view._session.receive({"id": number + 1, "method": method, "params": {}})
+            view.selection = model.nodes[0]
+            view.close()
+
+    views(10)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        views(60)
+        assert (tracemalloc.get_traced_memory()[0] - before) / 60 < 2000
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert type(onnxlab.show(model)) is type(onnxlab.show(model)), "a view has no class of its own"
+
+
+def test_options_that_a_view_does_not_have(model: onnxlab.Model) -> None:
+    view = onnxlab.show(model, new=True)
+    assert onnxlab.show(model, new=False, height=300) is view
+    assert view.height == 300
+    assert onnxlab.show(model) is not view
+    followers = len(model._subscribers)
+    for options, words in (
+        ({"foo": 1}, "a view has no option 'foo'; there are new, static, .*height.*selection"),
+        ({"session": "mine"}, "no option 'session'"),
+        ({"height": "x"}, "expected an int"),
+        ({"height": 5}, "should not be less than 120"),
+        ({"flow": "up"}, "'down'"),
+        ({"selection": "nobody"}, "no node is called"),
+    ):
+        for new in (True, False):
+            with pytest.raises(OnnxlabError, match=words):
+                onnxlab.show(model, new=new, **options)
+    assert len(model._subscribers) == followers, "what was not shown follows nothing"
