@@ -13,6 +13,9 @@ from typing import Any
 from onnxlab.shapes import Expr, at_least, floor_div
 
 
+_MOST_BITS = 64
+
+
 def exact(value: Any) -> Any:
     """A float that meets an Expr as a fraction: only dyadic ones with small terms, which floats hold exactly."""
     if isinstance(value, float):
@@ -74,6 +77,8 @@ def power(a: Any, b: Any) -> Any:
         for _ in range(int(b)):
             result = result * a
         return result
+    if isinstance(a, int) and isinstance(b, int) and b > _MOST_BITS and not -1 <= a <= 1:
+        raise ArithmeticError("no integer type holds it, and memory may not either")
     return a**b
 
 

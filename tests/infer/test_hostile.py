@@ -226,3 +226,12 @@ def test_inference_that_takes_too_much_ends_with_a_diagnostic(
         assert inference.fact(graph.resolve_value("y")) is UNKNOWN
     graph = ModelGraph(model)
     assert str(Inference(graph).fact(graph.resolve_value("y"))) == f"float32[1,only_in_{op_type},3]"
+
+
+def test_a_power_that_no_type_holds_is_not_computed() -> None:
+    integers = [helper.make_tensor(name, TensorProto.INT64, [], [n]) for name, n in (("a", 3), ("b", 2**62))]
+    (fact,), _ = one_node("Pow", integers)
+    assert str(fact) == "int64[]"
+    (fact,), _ = one_node("Pow", [ints(-1, 0, 1, 2), ints(2**62, 2**62, 2**62, 62)])
+    assert fact.value is not None
+    assert fact.value.tolist() == [1, 0, 1, 2**62]
