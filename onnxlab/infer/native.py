@@ -234,6 +234,9 @@ def _by_model(
     for name, encoded in types.items():
         info = model.graph.input.add(name=name)
         info.type.MergeFromString(encoded)
+        dims = info.type.tensor_type.shape.dim[:]
+        if len(dims) == 1 and dims[0].dim_value > _MOST:  # data propagation makes a list of any vector
+            dims[0].ClearField("dim_value")
     for name, encoded in data.items():
         tensor = model.graph.initializer.add()
         tensor.MergeFromString(encoded)

@@ -12,7 +12,6 @@ from typing import Any
 
 from onnxlab.shapes import Expr, at_least, floor_div
 
-
 _MOST_BITS = 64
 
 

@@ -235,3 +235,16 @@ def test_a_power_that_no_type_holds_is_not_computed() -> None:
     (fact,), _ = one_node("Pow", [ints(-1, 0, 1, 2), ints(2**62, 2**62, 2**62, 62)])
     assert fact.value is not None
     assert fact.value.tolist() == [1, 0, 1, 2**62]
+
+
+def test_a_slice_of_a_trillion_integers_is_no_list() -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.UINT64, [2**40])
+    ends = [
+        helper.make_tensor("starts", TensorProto.INT32, [1, 1], [2**31 - 1]),
+        helper.make_tensor("ends", TensorProto.INT32, [8], [-1, 2**31 - 1, 2, 0, 3, 2, 1, 0]),
+        helper.make_tensor("axes", TensorProto.INT64, [1, 8], [2**63 - 1, -(2**63), 2**62, 2**62, 1, 2**63 - 1, 0, 2]),
+    ]
+    node = helper.make_node("Slice", ["x", "starts", "ends", "axes"], ["y"])
+    graph = helper.make_graph([node], "g", [x], [onnx.ValueInfoProto(name="y")], ends)
+    with contextlib.suppress(onnx.shape_inference.InferenceError):
+        onnxlab.infer_shapes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), data_prop=True)
