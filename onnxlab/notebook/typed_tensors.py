@@ -1,5 +1,6 @@
 """Tensors as they are typed by hand: a type, a shape and numbers, or a few elements changed; each with its Python."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -45,12 +46,15 @@ def array(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") ->
     Raises:
         EditError: the type is none, the shape too large, or the numbers do not fit either.
     """
-    kind, size = _dtype(dtype), int(np.prod(shape, dtype=object)) if shape else 1
     if any(not isinstance(dim, int) for dim in shape):
         raise EditError(f"a stored tensor has a fixed shape, got {list(shape)}; give a number for each dim")
+    kind, size = _dtype(dtype), math.prod(shape)
     if size > MOST:
         raise EditError(f"{list(shape)} has {size:,} elements, by hand at most {MOST:,}; assign an array in Python")
-    found = np.empty(tuple(shape), kind)
+    try:
+        found = np.empty(tuple(shape), kind)
+    except ValueError as error:  # a negative dim, or beside a 0 others that overflow
+        raise EditError(f"there is no array of shape {list(shape)}: {error}") from None
     if not isinstance(numbers, list):
         found[...] = element(numbers, kind)
     elif len(numbers) != size:

@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 import time
 
 import onnxlab
@@ -21,13 +23,14 @@ def trial(case):
     base = case.pick(corpus_models()[:5])
     path = case.file(base.data)
     count = 1 + case.upto(5)
-    names = left_behind(case, path, count)
+    way = case.pick(("whole", "full", "cut", "bytes", "odd", "odd", "records", "others", "header"))
+    names = left_behind(case, path, count, way == "full")
     folder = journal_file.state_folder()
     (journal,) = [entry for entry in folder.iterdir() if entry.suffix == journal_file.SUFFIX]
-    way = case.pick(("whole", "cut", "bytes", "odd", "odd", "records", "others", "header"))
     case.lines.append(f"# {base.name}: {count} edits and SIGKILL, then the journal is changed: {way}")
-    {"whole": lambda *_: None, "cut": cut, "bytes": flipped, "odd": odd, "records": records, "others": others,
-     "header": header}[way](case, journal)  # fmt: skip
+    ways = {"cut": cut, "bytes": flipped, "odd": odd, "records": records, "others": others, "header": header}
+    if way in ways:
+        ways[way](case, journal)
     model = case.call("model = onnxlab.load('m.onnx')", onnxlab.load, path)
     if model is None:
         raise Broken("lost", "a file does not load beside a journal", way)
@@ -46,24 +49,36 @@ def trial(case):
 def judged(model, names, recovered, way):
     """Whole journals give all edits back, others a beginning of them or, changed on purpose, something else."""
     now = [node.name for node in list(model.nodes)[: len(names)]]
-    if way in ("whole", "others") and (recovered != len(names) or now != names):
+    if way in ("whole", "full", "others") and (recovered != len(names) or now != names):
         raise Broken("lost", f"acknowledged edits are not recovered: {way}", f"{recovered} of {len(names)}: {now}")
     if way == "cut" and now[:recovered] != names[:recovered]:
         raise Broken("lost", "a cut journal gives other edits", f"{now} for {names}")
 
 
-def left_behind(case, path, count):
-    """Let a process edit the names of the first nodes and kill it; returns the names."""
+def left_behind(case, path, count, full):
+    """Let a process edit the names of the first nodes and kill it; returns the names.
+
+    Args:
+        full: the disk takes nothing meanwhile, but for the last edit, with which the others are written too.
+    """
     total = len(onnxlab.load(path).nodes)
     names = [f"edit {number} é" for number in range(min(count, total))]
     child = os.fork()
     if not child:
         model = onnxlab.load(path)
         for number, name in enumerate(names):
+            if full:
+                disk_takes(0 if number < len(names) - 1 else 1 << 40)
             model.nodes[number].name = name
-        os.kill(os.getpid(), 9)
+        os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     return names
+
+
+def disk_takes(nbytes):
+    """Let no file of this process grow beyond some bytes."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
 
 
 def cut(case, journal):

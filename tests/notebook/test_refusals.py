@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
@@ -14,6 +15,7 @@ import onnxlab
 from onnxlab.notebook.gestures import GESTURES
 from onnxlab.notebook.protocol import MAX_TEXT, METHODS
 from onnxlab.notebook.session import Session
+from tests.notebook.conftest import Page
 
 LATER = {"run", "overlay"}
 """Answered on a thread of their own, and tested where they are at home."""
@@ -112,3 +114,10 @@ def test_what_cannot_be_meant_is_refused_with_one_reply() -> None:
     assert sent[-1]["error"]["code"] == "malformed"
     assert model.version == 0
     session.close()
+
+
+@pytest.mark.parametrize("shape", [["N"], [-1], [0, 2**62, 2**62], [2**62]], ids=str)
+def test_a_tensor_by_hand_of_a_shape_that_none_has(page: Page, model: onnxlab.Model, shape: list[Any]) -> None:
+    given = {"name": "w2", "dtype": "float32", "shape": shape, "numbers": 1}
+    reply = page.refused("edit", gesture="set_tensor", subject=[model.nodes[0].id], given=given)
+    assert reply["code"] in ("refused", "malformed"), reply
