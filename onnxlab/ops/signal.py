@@ -31,12 +31,28 @@ def _dft(x: Array, length: Array | None, axis: int, inverse: int, onesided: int)
     count = signal.shape[axis] if length is None else int(length.reshape(()))
     if onesided and inverse:  # half a spectrum gives a real signal
         count = 2 * (signal.shape[axis] - 1) if length is None else count
-        return np.fft.irfft(signal, count, axis)[..., None].astype(x.dtype)
+        signal = _first(signal, count // 2 + 1, axis)
+        return _known(np.fft.irfft(signal, count, axis), signal, axis)[..., None].astype(x.dtype)
+    signal = _first(signal, count, axis)
     if onesided:
         if x.shape[-1] == 2:
             raise ValueError("onesided=1 needs a real input: the spectrum of a complex one has no symmetry")
-        return _pairs(np.fft.rfft(signal, count, axis), x.dtype)
-    return _pairs(np.fft.ifft(signal, count, axis) if inverse else np.fft.fft(signal, count, axis), x.dtype)
+        return _pairs(_known(np.fft.rfft(signal, count, axis), signal, axis), x.dtype)
+    made = np.fft.ifft(signal, count, axis) if inverse else np.fft.fft(signal, count, axis)
+    return _pairs(_known(made, signal, axis), x.dtype)
+
+
+def _first(signal: Array, count: int, axis: int) -> Array:
+    """What a transform of so many numbers reads."""
+    return signal[(*[slice(None)] * axis, slice(max(0, count)))]
+
+
+def _known(spectra: Array, signal: Array, axis: int) -> Array:
+    """NaN wherever the signal along the axis holds one, in both parts: a fast transform leaves out products by 0."""
+    lost = np.isnan(signal).any(axis=axis, keepdims=True)
+    if not lost.any():
+        return spectra
+    return np.where(lost, np.nan if spectra.dtype.kind == "f" else complex(np.nan, np.nan), spectra)
 
 
 @kernel("DFT", since=20)
@@ -81,7 +97,7 @@ def stft(
     windowed = frames if window is None else frames * window
     spectra = np.fft.fft(windowed, axis=-1)[..., :bins] if np.iscomplexobj(samples) or not onesided \
         else np.fft.rfft(windowed, axis=-1)  # fmt: skip
-    return _pairs(spectra, signal.dtype)
+    return _pairs(_known(spectra, windowed, -1), signal.dtype)
 
 
 def _cosine_window(size: Array, output_datatype: int, periodic: int, *terms: float) -> Array:
