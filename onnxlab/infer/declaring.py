@@ -201,7 +201,7 @@ def rewrite(graph: ModelGraph, inference: Inference, action: Action) -> list[Dec
     def type_of(vid: int, declared: onnx.TypeProto) -> onnx.TypeProto:
         return merged(declared, inference.fact(vid))
 
-    done = edits.set_declarations(graph, action, type_of)
+    done = edits.set_declarations(graph, action, type_of, inference.believes)
     return [DeclarationChange(each.value, _fact(each.old), _fact(each.new)) for each in done]
 
 

@@ -27,6 +27,7 @@ from onnxlab.infer.explain import Explainer, Explanation
 from onnxlab.infer.first_refusal import Refusals
 from onnxlab.infer.frame import Frame
 from onnxlab.infer.join import join
+from onnxlab.infer.operators import Operator
 from onnxlab.infer.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.types import type_of_fact
 from onnxlab.infer.walk import Walker
@@ -208,8 +209,7 @@ class Inference:
                 if foreseen is None or (commit.version, commit.kind) != (foreseen[0], "edit"):
                     return self._advance(commit.touched, {})
                 declared = commit.touched.declared
-                if self._policy.prefer == "inferred":
-                    self._settle_declared(declared)
+                if not self._settle_declared(declared):
                     return foreseen[2]
                 return self._advance(_only_declared(declared), foreseen[1])
             finally:
@@ -328,15 +328,32 @@ class Inference:
         return dirty
 
     def _settle_declared(self, values: Iterable[int]) -> set[int]:
-        """The nodes to infer because of what is declared of values: none, but by a policy that believes it."""
+        """Forget what was declared of values; return the nodes to infer, which are those that believe declarations."""
         graph, dirty = self._graph, set[int]()
         for vid in values:
             value = graph.values[vid]
             self._walker.sources.forget_declared(value)
-            if self._policy.prefer != "inferred":
-                dirty.update(node for node, _ in value.producers)
+            dirty.update(graph.scopes[scope].owner for scope, _ in value.formal_outputs)
+            if value.is_input:
+                dirty.add(graph.scopes[value.scope].owner)
+            dirty.update(node for node, _ in value.producers if self.believes(node))
+        dirty.discard(0)
+        for node in dirty:
+            self._forget_node(node)
+        if any(self._is_in_function(graph.scopes[graph.nodes[node].scope]) for node in dirty):
+            self._walker.calls.forget()
+            dirty.update(self._walker.catalogue.call_nodes)
         self._conflicts.check(values)
         return dirty
+
+    def believes(self, node: int) -> bool:
+        """Whether the facts of a node's outputs come from what the model declares: nothing else is known of them."""
+        if self._policy.prefer != "inferred":
+            return True
+        operator = self._walker.catalogue.by_node.get(node)
+        if operator is None:
+            return True  # not looked at yet
+        return isinstance(operator, Operator) and not (operator.schema or operator.rule or operator.function)
 
     def _forget_node(self, node: int) -> None:
         self._walker.catalogue.forget_node(node)

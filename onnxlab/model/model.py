@@ -255,7 +255,8 @@ class Model(Querying, Running, Showing):
 
         Args:
             action: "refresh" changes the declared types that there are to what is inferred; "store" declares every
-                value that a node makes besides; "drop" takes away those of values that are no outputs.
+                value that a node makes besides; "drop" takes away those of values that are no outputs, but for what
+                operators make that onnxlab does not know.
 
         Raises:
             EditError: there is no such action.

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import EditError, JournalWarning
+from onnxlab.graph.changes import RemoveEntry
 from onnxlab.graph.edits.declaring import places
 from onnxlab.infer import Inference
 from onnxlab.infer.policy import Policy
@@ -288,3 +289,22 @@ def test_only_values_whose_fact_changed_are_looked_at(monkeypatch: pytest.Monkey
     assert seen == []
     model.nodes["if"].name = "other"
     assert seen == []
+
+
+def test_what_only_declarations_say_follows_them() -> None:
+    """Of the outputs of an operator that nobody knows, and in a body around it."""
+    proto = declared()
+    proto.opset_import.append(helper.make_opsetid("com.example", 1))
+    proto.graph.node[0].op_type, proto.graph.node[0].domain = "Mystery", "com.example"
+    model = onnxlab.load(proto)
+    assert str(model.fact("y")) == "float32[4,16]"
+    model.declarations("drop")
+    assert [entry.name for entry in model.proto.graph.value_info] == ["a"]
+    assert dict(model.inference.facts) == dict(Inference(model.graph).facts)
+    model.graph.apply(RemoveEntry(model.graph.main.id, "value_info", 0))
+    assert str(model.fact("a")) == "?"
+    assert {vid: str(fact) for vid, fact in model.inference.facts.items()} == {
+        vid: str(fact) for vid, fact in Inference(model.graph).facts.items()
+    }
+    model.undo()
+    assert str(model.fact("y")) == "float32[4,16]"

@@ -38,13 +38,16 @@ class Redeclared(NamedTuple):
     new: onnx.TypeProto | None
 
 
-def set_declarations(graph: "ModelGraph", action: Action, type_of: TypeOf) -> list[Redeclared]:
+def set_declarations(
+    graph: "ModelGraph", action: Action, type_of: TypeOf, needed: Callable[[int], bool] = lambda node: False
+) -> list[Redeclared]:
     """Bring the declared types of values up to date, in bodies and functions too; inputs of the model stay.
 
     Args:
         action: "refresh" changes those that there are; "store" declares every value that a node makes besides; "drop"
             takes away those of values that are no outputs, apart from what documents them.
         type_of: what is known of a value.
+        needed: whether nothing but declarations says what a node of this id makes; those are not dropped.
 
     Returns:
         What changed.
@@ -58,7 +61,7 @@ def set_declarations(graph: "ModelGraph", action: Action, type_of: TypeOf) -> li
     with graph.edit(f"{action} declarations") as edit:
         for scope in list(graph.scopes.values()):
             if action == "drop":
-                _drop(graph, edit, scope, done)
+                _drop(graph, edit, scope, needed, done)
             else:
                 _refresh(graph, edit, scope, type_of, done)
             if action == "store":
@@ -119,11 +122,15 @@ def _store(graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: Type
             done.append(Redeclared(_path(graph, value), None, known))
 
 
-def _drop(graph: "ModelGraph", edit: "Transaction", scope: Scope, done: list[Redeclared]) -> None:
+def _drop(
+    graph: "ModelGraph", edit: "Transaction", scope: Scope, needed: Callable[[int], bool], done: list[Redeclared]
+) -> None:
     for position in reversed(range(len(scope.proto.value_info))):
         info = scope.proto.value_info[position]
         value = graph.values.get(scope.names.get(info.name, 0))
-        if value is None or not value.producers or not (info.HasField("type") or _is_bare(info)):
+        if value is None or not value.producers or needed(value.producers[0][0]):
+            continue
+        if not info.HasField("type") and not _is_bare(info):
             continue
         done.append(Redeclared(_path(graph, value), _copied(info), None))
         if _is_bare(info):
