@@ -223,7 +223,7 @@ def test_a_function_that_nobody_calls_is_dropped() -> None:
 @pytest.mark.parametrize(
     ("name", "data", "words"),
     [
-        ("w.npy", b"no array", "no tensor that can be read"),
+        ("w.npy", b"no array", "no array that can be read"),
         ("w.pb", b"\xff\xff", "no tensor that can be read"),
     ],
 )
