@@ -41,8 +41,8 @@ def rows() -> Iterator[Line]:
     yield Figure("the slowest edit", max(ours["first edit"], ours["slowest edit"]), "s", at_most=1)
     yield Figure("undo it", ours["undo"], "s", at_most=1)
     size = path.stat().st_size
-    note = f"{ours['edits'] / 1e6:.0f} MB, at most {ours['most'] / 1e6:.0f} MB meanwhile; file {size / 1e6:.0f} MB"
-    yield Figure(f"memory of {EDITS} edits ÷ the file", ours["edits"] / size, at_most=3, note=note)
+    note = f"{ours['most'] / 1e6:.0f} MB, of which {ours['edits'] / 1e6:.0f} MB stay; file {size / 1e6:.0f} MB"
+    yield Figure(f"peak memory of {EDITS} edits ÷ the file", ours["most"] / size, at_most=3, note=note)
 
 
 def _least(side: str, path: Path) -> Taken:

@@ -2,7 +2,9 @@
 
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
 
 AGED = 2_000_000
 """Objects that may be put among the old ones before a whole collection looks for garbage in them."""
@@ -60,3 +62,21 @@ def about_to_hold(nbytes: int) -> None:
         _aged = _held = 0
         gc.collect()
     _held += nbytes
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system, after something large was replaced by its like.
+
+    The C library of Linux keeps some large pieces for later, and protobuf's and NumPy's are seldom of one size.
+    """
+    if trim := _trim():
+        trim(0)
+
+
+@cache
+def _trim() -> Callable[[int], Any] | None:
+    import ctypes
+
+    with contextlib.suppress(OSError, TypeError, AttributeError):  # other systems have none
+        return ctypes.CDLL(None).malloc_trim  # type: ignore[no-any-return]
+    return None

@@ -16,6 +16,7 @@ import onnx
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from onnxlab.forking import fork_safe
+from onnxlab.graph.collecting import give_back
 from onnxlab.graph.strings import varint
 
 LONG = 4096
@@ -27,6 +28,8 @@ _TYPES: dict[str, Any] = {kind: number for number, kind in _FIELDS.items()}
 _DTYPES: dict[str, Any] = {"floats": np.float32, "ints": np.int64}
 _SHOWN = 3
 _CHUNK = 1 << 16
+_HUGE = 1 << 18
+"""Items from which on the time to give memory back, a few milliseconds, is worth it."""
 _lock = fork_safe(threading.RLock())
 
 
@@ -211,6 +214,8 @@ def overwrite(old: onnx.AttributeProto, new: "onnx.AttributeProto | Items") -> I
         _replace_items(getattr(old, kind), getattr(source, kind), kind == "strings")
         if isinstance(new, Items):
             new.come_back(old)
+    if held.count > _HUGE:
+        give_back()
     return held
 
 

@@ -4,6 +4,7 @@ import copy
 import gc
 import json
 import pickle
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -424,3 +425,23 @@ def test_no_view_sends_or_prints_more_than_a_preview() -> None:
     assert len(json.dumps(rows)) < 20_000
     assert len(repr(model.nodes["forest"].attributes)) < 2_000
     assert len(str(model.explain("y"))) < 2_000
+
+
+def test_a_snapshot_of_another_thread_never_sees_half_an_edit() -> None:
+    model = onnxlab.load(custom("ints", np.zeros(LONG + 9, np.int64)))
+    node, mixed, done = model.nodes[0], [], threading.Event()
+
+    def look() -> None:
+        while not done.is_set():
+            value = model.graph.snapshot().main.nodes[0].attributes["a"]
+            for found in (np.asarray(value), np.asarray(value[:]), np.array(list(value))):
+                if found.min() != found.max():
+                    mixed.append(found)
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    for number in range(100):
+        node.attributes["a"] = attribute("ints", np.full(LONG + 9, number))
+    done.set()
+    thread.join()
+    assert not mixed
