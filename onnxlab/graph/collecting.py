@@ -78,5 +78,5 @@ def _trim() -> Callable[[int], Any] | None:
     import ctypes
 
     with contextlib.suppress(OSError, TypeError, AttributeError):  # other systems have none
-        return ctypes.CDLL(None).malloc_trim  # type: ignore[no-any-return]
+        return ctypes.CDLL(None).malloc_trim
     return None

@@ -434,9 +434,8 @@ def test_a_snapshot_of_another_thread_never_sees_half_an_edit() -> None:
     def look() -> None:
         while not done.is_set():
             value = model.graph.snapshot().main.nodes[0].attributes["a"]
-            for found in (np.asarray(value), np.asarray(value[:]), np.array(list(value))):
-                if found.min() != found.max():
-                    mixed.append(found)
+            found = (np.asarray(value), np.asarray(value[:]), np.array(list(value)))
+            mixed.extend(each for each in found if each.min() != each.max())
 
     thread = threading.Thread(target=look)
     thread.start()
