@@ -24,6 +24,8 @@ LONG = 4096
 
 _KIND = onnx.AttributeProto
 _FIELDS = {_KIND.FLOATS: "floats", _KIND.INTS: "ints", _KIND.STRINGS: "strings"}
+LISTS = frozenset(_FIELDS)
+"""Types of attributes that are lists of numbers or strings."""
 _TYPES: dict[str, Any] = {kind: number for number, kind in _FIELDS.items()}
 _DTYPES: dict[str, Any] = {"floats": np.float32, "ints": np.int64}
 _SHOWN = 3

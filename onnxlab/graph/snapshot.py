@@ -15,7 +15,7 @@ import onnx
 from onnxlab.graph import tensors
 from onnxlab.graph.attributes import AttributeRef, BodyRef, decode
 from onnxlab.graph.index import FunctionKey, function_key
-from onnxlab.graph.long_lists import LongList, long_list
+from onnxlab.graph.long_lists import LISTS, LongList, long_list
 from onnxlab.graph.records import NodeRecord, Scope, ScopeKind
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ class Attributes(Mapping[str, Any]):
             refs = [BodyRef(body) for body in bodies]
             self._values[name] = refs[0] if self._protos[name].type == onnx.AttributeProto.GRAPH else refs
         if node.domain:  # where items are overwritten: what holds those of now
-            found = ((name, long_list(attribute)) for name, attribute in self._protos.items())
-            self._values.update((name, items) for name, items in found if items is not None)
+            for name, attribute in self._protos.items():
+                if attribute.type in LISTS and (found := long_list(attribute)) is not None:
+                    self._values[name] = found
         self.bodies = tuple(BodyRef(body) for bodies in node.bodies.values() for body in bodies)
 
     def __getitem__(self, name: str) -> Any:

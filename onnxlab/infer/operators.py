@@ -17,7 +17,7 @@ from onnxlab import ops, schemas
 from onnxlab.errors import Severity
 from onnxlab.graph.attributes import AttributeRef, decode, kind_of
 from onnxlab.graph.index import GRAPH_KINDS
-from onnxlab.graph.long_lists import long_list, outline
+from onnxlab.graph.long_lists import LISTS, items_of, long_list, outline
 from onnxlab.shapes import Fact
 from onnxlab.shapes.values import MAX_ELEMENTS
 
@@ -199,7 +199,10 @@ _TREES = ("nodes_", "target_", "class_", "leaf_", "membership_", "tree_roots")
 
 def has_long_list(node: onnx.NodeProto) -> bool:
     """Whether a list of its attributes is so long that it is not to be serialised for nothing."""
-    return any(map(long_list, node.attribute))
+    attributes = node.attribute[:]
+    if LISTS.isdisjoint([attribute.type for attribute in attributes]):  # as of nearly all
+        return False
+    return any(items_of(attribute) is not None for attribute in attributes)
 
 
 def _cut(node: onnx.NodeProto) -> onnx.NodeProto:
