@@ -6,20 +6,30 @@ much on the machine at hand.
 """
 
 import gc
+import json
+import math
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import onnx
+
+import onnxlab
 from bench import models
 from bench.measure import Figure, Line
 from onnxlab.formats import onnx as onnx_format
+from onnxlab.graph import edits
 from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.records import NodeRecord
+from onnxlab.notebook.hub import hub_of
 
 NODES = 100_000
+MILLION = 1_000_000
 ROUNDS = 5
 SMALL = 8
 """Openings of a tenth of the nodes in a round: about as long a time as that of all of them, which comes between."""
@@ -35,8 +45,49 @@ def rows() -> Iterator[Line]:
     for what, build in builds.items():
         name = f"time to open {NODES:,} nodes ÷ {NODES // 10:,}{what}"
         yield Figure(name, *_growth("open", build), at_most=12)
+    yield from a_million()
     found, note = _growth("plain", models.many_nodes)
     yield Figure("the same of a plain loop that makes as many objects", found, note)
+
+
+def a_million() -> Iterator[Line]:
+    """A million nodes: opened, edited first, pictured first; processor time, the least of a few in one process each."""
+    few, many = (_of_a_million(models.many_nodes(count)) for count in (NODES, MILLION))
+    ratio, note = many["load"] / many["onnx"], f"{many['load']:.1f} s"
+    yield Figure(f"load of {MILLION:,} nodes ÷ onnx.load", ratio, at_most=3, note=note)
+    for what, most in (("first edit", 5), ("first scene", 10), ("first SVG", 10)):
+        note = f"{many[what]:.2f} s"
+        yield Figure(f"{what} of {MILLION:,} nodes ÷ {NODES:,}", many[what] / few[what], at_most=most, note=note)
+
+
+def _of_a_million(path: Path) -> dict[str, float]:
+    command = [sys.executable, "-W", "ignore", "-m", "bench.growth", "all", str(path), str(models.many_nodes(50))]
+    return json.loads(subprocess.check_output(command, text=True))  # type: ignore[no-any-return]
+
+
+def _first(model: onnxlab.Model) -> NodeRecord:
+    return model.graph.nodes[model.graph.main.node_ids[0]]
+
+
+def first_times(path: Path, repeats: int = 3) -> dict[str, float]:
+    """Seconds of processor time of onnx.load, load, and the first edit, scene and SVG of a model just opened."""
+    least: dict[str, float] = {}
+
+    def timed(what: str, call: Callable[[], Any]) -> Any:
+        start = time.process_time()
+        made = call()
+        least[what] = min(least.get(what, math.inf), time.process_time() - start)
+        return made
+
+    for _ in range(repeats):
+        timed("onnx", lambda: onnx.load(path))
+        model = timed("load", lambda: onnxlab.load(path))
+        timed("first edit", partial(edits.rename_node, model.graph, _first(model), "renamed"))
+        model = onnxlab.load(path)
+        timed("first scene", hub_of(model).scene.snapshot)
+        model = onnxlab.load(path)
+        timed("first SVG", model.to_svg)
+    return least
 
 
 def _growth(what: str, build: Callable[[int], Path]) -> tuple[float, str]:
@@ -92,6 +143,9 @@ def plain(count: int) -> object:
 
 def main(what: str, path: Path, tiny: Path) -> None:
     """Time one opening, or the plain loop for as many nodes as the file's name says, after a tiny one."""
+    if what == "all":
+        print(json.dumps(first_times(path)))
+        return
     if what == "open":
         read(tiny)
         start = time.process_time()

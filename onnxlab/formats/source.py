@@ -76,6 +76,13 @@ class Source:
         """
         return self._read(lambda file: file.read()) if self.kept is None else self.kept
 
+    @property
+    def size(self) -> int | None:
+        """Bytes of the model as loaded, None where nobody knows."""
+        if self.kept is not None:
+            return len(self.kept)
+        return None if self.stamp is None else self.stamp.size
+
     def is_canonical(self) -> bool:
         """Whether serialising what is in the file at `origin` gives its bytes again; the file is as it was loaded."""
         if self.origin_format != "onnx" or self.stamp is None:

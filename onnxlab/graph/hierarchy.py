@@ -9,7 +9,7 @@ A Hierarchy keeps the ids of its groups while the model is edited. It is derived
 alone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, Protocol
@@ -219,38 +219,67 @@ class Hierarchy:
 
 def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int], names: NameScopes) -> Level:
     """The nodes of a scope by position in `order`; a body's reads of outer values count as its owner's."""
-    position = {node: number for number, node in enumerate(order)}
-    nodes, values, place = graph.nodes, graph.values, position.get
-    consumers: list[list[int]] = []
+    nodes, values = graph.nodes, graph.values
+    makers = _makers(nodes, order)
+    consumers = _consumers(graph, scope, order, makers)
     sources = [False] * len(order)
     constants = [False] * len(order)
     for number, node_id in enumerate(order):
         node = nodes[node_id]
-        readers: list[int] = []
-        for value in node.outputs:
-            if value:
-                for use, _ in values[value].uses:
-                    reader = place(use)
-                    if reader is None:
-                        reader = place(graph.owner_in(nodes[use], scope.id))
-                    if reader is not None:
-                        readers.append(reader)
-        consumers.append(readers)
-        if readers and not node.bodies and _is_source(node, values, position, sources):
+        if consumers[number] and not node.bodies and _is_source(node, values, makers, sources):
             sources[number] = True
             constants[number] = node.op_type == "Constant"
     return Level(consumers, sources, constants, claims, names)
 
 
-def _is_source(node: NodeRecord, values: dict[int, ValueRecord], position: dict[int, int], sources: list[bool]) -> bool:
+def _makers(nodes: Mapping[int, NodeRecord], order: list[int]) -> dict[int, int]:
+    """{value id: position in `order` of the first node that makes it}."""
+    return {vid: number for number in range(len(order) - 1, -1, -1) for vid in nodes[order[number]].outputs if vid}
+
+
+def _consumers(graph: Connections, scope: Scope, order: list[int], makers: Mapping[int, int]) -> list[list[int]]:
+    """Positions of the readers of each node, in the order of the file; from the inputs, of which there are few."""
+    nodes, maker_of = graph.nodes, makers.get
+    found: list[list[int]] = [[] for _ in order]
+    position = _in_file_order(scope, order) if scope.backward else enumerate(order)
+    for number, ident in position:
+        node = nodes[ident]
+        for vid in node.inputs:
+            if (maker := maker_of(vid)) is not None:
+                found[maker].append(number)
+        if node.bodies:
+            for vid in _read_inside(graph, node):
+                if (maker := maker_of(vid)) is not None:
+                    found[maker].append(number)
+    return found
+
+
+def _in_file_order(scope: Scope, order: list[int]) -> Iterator[tuple[int, int]]:
+    place = {node: number for number, node in enumerate(order)}
+    return ((place[node], node) for node in scope.node_ids)
+
+
+def _read_inside(graph: Connections, node: NodeRecord) -> Iterator[int]:
+    """What the nodes in the bodies of a node read."""
+    waiting = [body for bodies in node.bodies.values() for body in bodies]
+    while waiting:
+        for ident in graph.scopes[waiting.pop(0)].node_ids:
+            inner = graph.nodes[ident]
+            yield from inner.inputs
+            waiting += [body for bodies in inner.bodies.values() for body in bodies]
+
+
+def _is_source(
+    node: NodeRecord, values: Mapping[int, ValueRecord], makers: Mapping[int, int], sources: list[bool]
+) -> bool:
     """Whether a node reads nothing but initializers, and what comes of nothing else."""
     for ident in node.inputs:
         if ident:
-            value = values[ident]
-            if producer := value.producer:
-                maker = position.get(producer[0])
-                if maker is None or not sources[maker]:
+            maker = makers.get(ident)
+            if maker is None:
+                value = values[ident]
+                if value.initializer is None or value.producers:
                     return False
-            elif value.initializer is None:
+            elif not sources[maker]:
                 return False
     return True

@@ -47,6 +47,12 @@ class Index(Builder):
                 for name in ("initialization", "algorithm") if training.HasField(name)
             })  # fmt: skip
 
+    def note_uses(self) -> None:
+        """Called before anything changes: an index that puts work off has to know how things were."""
+
+    def forget_signatures(self) -> None:
+        """Let go of what only a first inference asks for."""
+
     def in_file_order(self) -> Iterator[NodeRecord]:
         """All nodes, those of bodies behind their owners: in an order that every copy of the model has."""
         training = [scope for step in self.training for scope in step.values()]

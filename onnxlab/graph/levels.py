@@ -276,25 +276,42 @@ class Level:
 
     def spans(self, row: Row) -> Spans:
         """From where to where each node's values live along a row, where they live at all."""
-        place = np.full(len(self.paths), -1)
-        place[list(chain.from_iterable(row.nodes))] = np.repeat(np.arange(len(row.nodes)), list(map(len, row.nodes)))
-        for number, box in row.boxes.items():
-            place[list(members(box))] = number
-        made, read = self._reads
-        here, there = place[made], place[read]
-        ahead = (here >= 0) & (there > here)
-        last = place.copy()
-        np.maximum.at(last, made[ahead], there[ahead])
-        lives = last > place
-        return place[lives], last[lives]
+        place = self._room
+        places = self._places(row)
+        for nodes, where in places:
+            place[nodes] = where
+        inside = np.unique(np.concatenate([nodes for nodes, _ in places]))
+        here = place[inside]
+        first, count, readers = self._reads
+        count = count[inside]
+        edges = np.repeat(first[inside] - (np.cumsum(count) - count), count) + np.arange(count.sum())
+        there = place[readers[edges]]
+        last = here.copy()
+        np.maximum.at(last, np.repeat(np.arange(len(here)), count), there)
+        place[inside] = -1
+        lives = last > here
+        return here[lives], last[lives]
+
+    def _places(self, row: Row) -> list[tuple[np.ndarray[Any, Any], Any]]:
+        """The nodes of a row with where they stand along it."""
+        alone = np.array(list(chain.from_iterable(row.nodes)), np.int64)
+        found: list[tuple[np.ndarray[Any, Any], Any]] = [
+            (alone, np.repeat(np.arange(len(row.nodes)), np.array(list(map(len, row.nodes)), np.int64)))
+        ]
+        found += [(np.array(list(members(box)), np.int64), number) for number, box in row.boxes.items()]
+        return found
 
     @cached_property
-    def _reads(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Positions of the nodes that are no sources, once for each reader, and those of the readers."""
-        made = np.repeat(np.arange(len(self.paths)), list(map(len, self.consumers)))
-        read = np.fromiter(chain.from_iterable(self.consumers), made.dtype, made.size)
-        counts = ~np.array(self.sources, bool)[made]
-        return made[counts], read[counts]
+    def _room(self) -> np.ndarray[Any, Any]:
+        """Room for where each node stands along a row, -1 everywhere between two rows."""
+        return np.full(len(self.paths), -1)
+
+    @cached_property
+    def _reads(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """By position: where a node's readers begin among all, how many there are (of sources none); all readers."""
+        counts = np.fromiter(map(len, self.consumers), np.int64, len(self.consumers))
+        readers = np.fromiter(chain.from_iterable(self.consumers), np.int64, int(counts.sum()))
+        return np.cumsum(counts) - counts, np.where(np.array(self.sources, bool), 0, counts), readers
 
 
 def members(box: Box) -> Iterator[int]:

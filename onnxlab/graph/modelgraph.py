@@ -21,6 +21,7 @@ from onnxlab.graph.changes import Change, Target
 from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.commits import OUTSIDE, CommitKind, Completer, GraphCommit, Journal, Touch, Touched
 from onnxlab.graph.filing import Filing
+from onnxlab.graph.glance_index import GlanceIndex
 from onnxlab.graph.history import History
 from onnxlab.graph.index import Index
 from onnxlab.graph.networks import Networks
@@ -32,6 +33,9 @@ from onnxlab.graph.uninterrupted import UNINTERRUPTED
 
 Follower = Callable[[GraphCommit], Any]
 
+_LEAN = 1024
+"""Bytes of a file for each of its nodes up to which serializing it is quicker than asking messages for fields."""
+
 
 class ModelGraph:
     """One model being looked at and edited.
@@ -40,6 +44,7 @@ class ModelGraph:
         proto: the model; it is kept and mutated, not copied.
         base_dir: folder in which external data is looked for; None refuses to read any.
         shared: whether somebody else may look at `proto` at any time, so that every edit has to reach it at once.
+        size: bytes of the file that it was read from, where that is known: of a lean one the index is read in one pass.
 
     Attributes:
         header: the ModelProto for all that is in it but the nodes of its graph, which may wait; see `proto`.
@@ -60,7 +65,11 @@ class ModelGraph:
 
     index_type: Callable[[onnx.ModelProto], Index] = Index
 
-    def __init__(self, proto: onnx.ModelProto, base_dir: Path | None = None, *, shared: bool = True) -> None:
+    def __init__(
+        self, proto: onnx.ModelProto, base_dir: Path | None = None, *, shared: bool = True, size: int | None = None
+    ) -> None:
+        if size is not None and size <= _LEAN * (1000 + len(proto.graph.node)):
+            self.index_type = GlanceIndex
         self.header = proto
         self.base_dir = base_dir
         self.lock = fork_safe(threading.RLock())
@@ -107,6 +116,7 @@ class ModelGraph:
 
     def edit(self, label: str, origin: Any = None) -> Transaction:
         """Open a transaction: `with graph.edit("swap activation"): …` is one undo step, all or nothing."""
+        self.index.note_uses()
         return Transaction(self, label, origin)
 
     def apply(self, *changes: Change, label: str = "edit", origin: Any = None) -> None:
@@ -152,6 +162,7 @@ class ModelGraph:
             return self._replay("edit", label, changes, origin)
 
     def _replay(self, kind: CommitKind, label: str, changes: Iterable[Change], origin: Any) -> GraphCommit:
+        self.index.note_uses()
         with UNINTERRUPTED:
             self.touch = touch = Touch(self)
             self.index.gone.clear()

@@ -95,7 +95,10 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
 def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
     """What nodes read and make, of those that follow each other from `at` on as fields with the tag `field`."""
     while at < end and data[at] == field:
-        size, at = varint(data, at + 1)
+        size = data[at + 1]
+        at += 2
+        if size >= VARINT:
+            size, at = varint(data, at - 1)
         stop = at + size
         inputs: list[str | bytes] = []
         outputs: list[str | bytes] = []
@@ -114,7 +117,8 @@ def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
             else:
                 outputs.append(name)
         if at < stop and data[at] == _NAME:
-            at = extent(data, at)[1]
+            size = data[at + 1]
+            at = at + 2 + size if size < VARINT else extent(data, at)[1]
         yield inputs, outputs, at, stop
         at = stop
 

@@ -8,7 +8,7 @@ from weakref import proxy
 import onnx
 
 from onnxlab import schemas
-from onnxlab.graph.glance import MAX_SIGNATURE, Glance
+from onnxlab.graph.glance_index import MAX_SIGNATURE, GlanceIndex
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.records import NodeRecord, Scope
 from onnxlab.graph.signature import signature
@@ -73,9 +73,10 @@ class Catalogue:
         self._annotated = False
         self._roots: dict[int, int] = {}
         self._tables: dict[int, known.Table] = {}
-        self._signatures: dict[int, bytes] = graph.met.signatures if isinstance(graph, Glance) else {}
-        self._constants: dict[int, re.Match[bytes]] = graph.met.constants if isinstance(graph, Glance) else {}
-        self._met: dict[int, list[onnx.AttributeProto]] = graph.met.attributes if isinstance(graph, Glance) else {}
+        met = graph.index if isinstance(graph.index, GlanceIndex) else None
+        self._signatures: dict[int, bytes] = met.signatures if met else {}
+        self._constants: dict[int, re.Match[bytes]] = met.constants if met else {}
+        self._met: dict[int, list[onnx.AttributeProto]] = met.attributes if met else {}
 
     def forget_node(self, node: int) -> None:
         """Call it when a node, or anything that its operator depends on, changed."""
@@ -115,6 +116,28 @@ class Catalogue:
     def find(self, frame: Frame, node: NodeRecord) -> Found:
         """The operator of a node; inside a function, with the attributes of the frame's call."""
         return self.by_node.get(node.id) or self.identify(frame, node)
+
+    def identify_read(self) -> None:
+        """Find the operators of all nodes that were read with their signatures, in one loop."""
+        if self._functions or self._annotated or self.by_node:
+            return
+        nodes, by_node = self._graph.nodes, self.by_node
+        met: dict[tuple[bytes, int, int, int], Operator] = {}
+        for ident, given in self._signatures.items():
+            node = nodes[ident]
+            inputs, outputs = node.inputs, node.outputs
+            if 0 in inputs or 0 in outputs:
+                continue
+            key = (given, node.scope, len(inputs), len(outputs))
+            operator = met.get(key)
+            if operator is None:
+                operator = met[key] = self._operator(node, None, given, 0)
+                if self._has_notes():  # then signatures have some too, which tell nothing
+                    break
+            by_node[ident] = operator
+
+    def _has_notes(self) -> bool:
+        return self._annotated
 
     def identify(self, frame: Frame, node: NodeRecord) -> Found:
         """The same for a node that is not in `by_node`."""

@@ -153,6 +153,7 @@ class Inference:
 
     def _infer_all(self) -> None:
         self._walker = Walker(self._graph, self._policy)
+        self._walker.catalogue.identify_read()
         self._frame = Frame()
         self._view = MappingProxyType(self._frame.facts)
         self._conflicts = Conflicts(self._graph, self._walker.sources)

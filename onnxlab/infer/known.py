@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from google.protobuf.message import Message
 
 from onnxlab import schemas
-from onnxlab.graph.glance import MAX_SIGNATURE
+from onnxlab.graph.glance_index import MAX_SIGNATURE
 from onnxlab.infer.operators import REMEMBERED, Operator, decoded
 
 OUTCOMES = 50_000

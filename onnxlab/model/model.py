@@ -20,6 +20,7 @@ from onnxlab.formats import recovery
 from onnxlab.formats.journal import Journal
 from onnxlab.formats.source import Source
 from onnxlab.graph import edits
+from onnxlab.graph.collecting import no_collection
 from onnxlab.graph.commits import GraphCommit
 from onnxlab.graph.editing import ValueKey, ValueKeys
 from onnxlab.graph.edits.declaring import Action
@@ -59,8 +60,10 @@ class Model(Querying, Running, Showing):
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
         self.source = source or onnx_format.read(proto)[1]
         read_here = self.source.path is not None or self.source.kept is not None
-        self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here)
-        self.inference = Inference(self.graph)
+        with no_collection():
+            self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here, size=self.source.size)
+            self.inference = Inference(self.graph)
+            self.graph.index.forget_signatures()
         self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None

@@ -9,8 +9,10 @@ import onnx
 import pytest
 from onnx import parser
 
+import onnxlab
 from onnxlab.errors import EditError
-from onnxlab.graph.glance import Glance, GlanceIndex
+from onnxlab.graph.glance import Glance
+from onnxlab.graph.glance_index import GlanceIndex
 from onnxlab.graph.index import Index
 from onnxlab.graph.modelgraph import ModelGraph
 from onnxlab.graph.signature import signature
@@ -76,3 +78,28 @@ def test_edits_find_a_whole_index(model: Callable[[], onnx.ModelProto], seed: in
     glance.travel(0)
     graph.travel(0)
     assert everything(glance.index) == everything(graph.index)
+
+
+def test_a_model_read_in_one_pass_is_edited_as_any_other() -> None:
+    data = onnxlab.load().to_bytes()
+    model = onnxlab.load(data)
+    assert isinstance(model.graph.index, GlanceIndex)
+    assert not model.graph.index.signatures, "what the first inference asked for is let go of"
+    value = model.nodes[3].outputs[0]
+    model.nodes[3].remove(bypass=True)
+    model.undo()
+    anew = Index(onnx.ModelProto.FromString(data))
+    assert {ident: found.uses for ident, found in model.graph.values.items()} == {
+        ident: found.uses for ident, found in anew.values.items()
+    }
+    assert model.graph.values[value.id].producers == anew.values[value.id].producers
+
+
+def test_uses_that_were_changed_are_not_written_down_anew() -> None:
+    index = GlanceIndex(onnxlab.load().proto)
+    value = next(value for value in index.values.values() if value.producers and value.uses)
+    value.uses.clear()
+    value.producers = []
+    index.write_down(value, "uses")
+    index.write_down(value, "producers")
+    assert (value.uses, value.producers) == ({}, [])
