@@ -41,6 +41,8 @@ _REFUSALS = (
 _MOST = 4096
 """The longest list of sizes, axes or pieces that onnx's rules are told of: they make as many dims or outputs."""
 
+_VERSIONS = 2**31
+
 _LISTS = frozenset(("tensor(int64)", "tensor(int32)"))
 """Types of an input that lists sizes or axes: it takes no others."""
 
@@ -93,6 +95,7 @@ def infer(
         FactError: onnx rejects the node; the message is onnx's, without its prefix.
     """
     _refuse_counts(schema, node)
+    _refuse_versions({**opsets, "the IR": ir_version})
     inputs = [_of_few(schema, slot, fact) for slot, fact in enumerate(inputs)]
     types = {name: _type_bytes(fact) for name, fact in zip(node.input, inputs, strict=True) if fact is not None}
     data = {
@@ -120,6 +123,14 @@ def infer(
     if asks and (shapes := _as_shapes(node, inputs, asks)):
         facts = _with_shapes(node, facts, types, data, shapes, opsets, ir_version)
     return _without_false_zeros(facts, inputs)
+
+
+def _refuse_versions(versions: Mapping[str, int]) -> None:
+    """Raise FactError for versions beyond the 32 bits in which onnx counts them."""
+    for domain, version in versions.items():
+        if not -_VERSIONS <= version < _VERSIONS:
+            message = f"onnx has no rule for version {version} of {domain or 'ai.onnx'}"
+            raise FactError(message, code="onnx-inference", expected="a version that exists", found=str(version))
 
 
 def _refuse_counts(schema: Any, node: onnx.NodeProto) -> None:

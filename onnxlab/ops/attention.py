@@ -47,8 +47,8 @@ def masked_softmax(scores: Array) -> Array:
 
 
 def soft_capped(scores: Array, cap: float) -> Array:
-    """cap · tanh(scores / cap), in place; a cap of 0 does nothing."""
-    if cap:
+    """cap · tanh(scores / cap), in place; a cap of 0 or less does nothing."""
+    if cap > 0:
         np.divide(scores, scores.dtype.type(cap), out=scores)
         np.tanh(scores, out=scores)
         np.multiply(scores, scores.dtype.type(cap), out=scores)

@@ -1,7 +1,7 @@
 """Random regions and operators by NumPy, Numba and onnxruntime, on NaN, infinities, huge and subnormal numbers.
 
-NumPy and Numba have to agree on everything. onnxruntime is asked only where no input is NaN: ONNX does not say what a
-maximum, a pool or a recurrent network makes of NaN, and onnxruntime's kernels differ among themselves.
+NumPy and Numba have to agree on everything. onnxruntime is asked only where all inputs are finite and below 1e18: ONNX
+does not say what a maximum, a loss or a recurrent network makes of NaN, and kernels of onnxruntime differ in it.
 """
 
 import numpy as np
@@ -82,7 +82,8 @@ def compare(case, path, feeds, name, odd):
                 f"numba: {what} by {name}",
                 f"{output}: {judge.shown(hot[output])} for {judge.shown(expected)}",
             )
-    if any(array.dtype.kind == "f" and np.isnan(array).any() for array in feeds.values()):
+    floats = [array.astype(np.float64) for array in feeds.values() if array.dtype.kind == "f"]
+    if not all((np.abs(array) < _LARGE).all() for array in floats):
         return
     theirs = oracle(case, path, feeds, list(cold))
     for output, expected in theirs.items():

@@ -17,7 +17,7 @@ from tests.hostile.trial import Broken, Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEED = 15
-TRIALS = 40
+TRIALS = 300
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the fork server needs Linux")
 

@@ -5,6 +5,7 @@ import resource
 import signal
 import time
 import warnings
+import zipfile
 
 import onnx
 
@@ -185,10 +186,6 @@ def suffix(name):
 
 def whole(folder, name, data):
     """Whether a file is complete: parsed by its owners' tools, or by how it ends."""
-    import io
-
-    import numpy as np
-
     try:
         match name.rsplit(".", 1)[-1]:
             case "onnx":
@@ -200,8 +197,8 @@ def whole(folder, name, data):
             case "png":
                 return data.endswith(b"IEND\xaeB`\x82")
             case "npz":
-                with np.load(io.BytesIO(data)) as arrays:
-                    [arrays[key] for key in arrays.files]
+                with zipfile.ZipFile(folder / name) as archive:
+                    return archive.testzip() is None
             case "textproto" | "json" | "onnxtxt":
                 onnxlab.load(folder / name)
     except Exception:

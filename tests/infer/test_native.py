@@ -66,3 +66,11 @@ def test_a_refusal_is_a_fact_error_without_the_prefix() -> None:
         native.infer(onnx.defs.get_schema("Concat", 13), node, [TensorFact(1, (2,)), TensorFact(1, (2,))], OPSETS, 10)
     assert not str(caught.value).startswith("[")
     assert caught.value.code == "onnx-inference"
+
+
+@pytest.mark.parametrize(("opset", "ir_version"), [(2**62, 9), (20, 2**40)])
+def test_versions_beyond_what_onnx_counts_are_refused(opset: int, ir_version: int) -> None:
+    node = helper.make_node("CenterCropPad", ["x", "s"], ["y"])
+    inputs = [TensorFact(1, (2,)), TensorFact(7, (1,))]
+    with pytest.raises(FactError, match="onnx has no rule for version"):
+        native.infer(onnx.defs.get_schema("CenterCropPad"), node, inputs, {"": opset}, ir_version)

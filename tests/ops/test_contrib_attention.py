@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from onnxlab.ops.attention import soft_capped
 from tests.ops.single import agree, floats, i64, ints
 
 MS = {"opset": 1, "domain": "com.microsoft", "rtol": 1e-4}
@@ -52,3 +53,10 @@ def test_group_query_attention_first_and_next_call(rotary, window):
     agree(
         "GroupQueryAttention", *step, keys, values, np.int32([5]), np.array([6], np.int32), *caches, **attributes, **MS
     )
+
+
+@pytest.mark.parametrize("cap", [0.0, -1.0])
+def test_only_a_positive_cap_caps(cap):
+    scores = np.array([[0.5, -3.0]], np.float32)
+    np.testing.assert_array_equal(soft_capped(scores.copy(), cap), scores)
+    np.testing.assert_allclose(soft_capped(scores.copy(), 2.0), 2 * np.tanh(scores / 2), rtol=1e-6)
