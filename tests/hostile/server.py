@@ -46,7 +46,14 @@ def preload(names=GENERATORS):
     onnxruntime.set_default_logger_severity(4)
     NumbaProvider(background=False).prepare()
     importlib.import_module("onnxlab.execution.compiled.engine").load()
-    for name in ("onnxlab.notebook.session", "onnxlab.notebook.export", "onnxlab.render.svg", "onnxlab.cli"):
+    # a fork while another thread imports a module has half of it for ever: numpy.ma is imported when first used
+    for name in (
+        "numpy.ma",
+        "onnxlab.notebook.session",
+        "onnxlab.notebook.export",
+        "onnxlab.render.svg",
+        "onnxlab.cli",
+    ):
         importlib.import_module(name)
     for name in names:
         with contextlib.suppress(AttributeError):

@@ -4,12 +4,13 @@ import os
 import signal
 import threading
 import time
+import traceback
 
 import onnxlab
 from onnxlab.errors import OnnxlabError
 from tests.hostile.bases import corpus_models
 from tests.hostile.exercise import close
-from tests.hostile.trial import Broken, limits
+from tests.hostile.trial import Broken, finding, limits
 
 WEIGHT = 5
 
@@ -123,6 +124,8 @@ def forked(case, model, feeds):
             if not case.seed % 2 or case.seed % 4 == 1:
                 onnxlab.load(model.path).run(feeds)
             code = 0
+        except BaseException as error:
+            (case.folder / "child").write_text(f"{finding(error)['signature']}\n{traceback.format_exc()}")
         finally:
             os._exit(code)
     stop.set()
@@ -135,7 +138,9 @@ def forked(case, model, feeds):
             raise Broken("hang", "a forked child waits for ever")
         time.sleep(0.01)
     if ended[1]:
-        raise Broken("crash", f"a forked child ends with status {ended[1]}")
+        told = case.folder / "child"
+        text = told.read_text() if told.exists() else f"status {ended[1]}"
+        raise Broken("crash", f"a forked child: {text.splitlines()[0]}", text)
 
 
 def interrupted(case, model, feeds):
