@@ -17,8 +17,8 @@ import onnxlab
 from bench import models
 from bench.measure import Row, compare
 from onnxlab.formats import onnx as onnx_format
-from onnxlab.graph.modelgraph import ModelGraph
-from tests.corpus import FOLDER, inputs
+from onnxlab.graph.edit.model_graph import ModelGraph
+from tests.support.corpus import FOLDER, inputs
 
 
 def imports() -> Iterator[Row]:

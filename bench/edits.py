@@ -25,12 +25,12 @@ import onnx
 import onnxlab
 from bench import networks
 from bench.measure import Figure, Line, timed
-from onnxlab.execution.compiled import background
-from onnxlab.execution.numba_provider import NumbaProvider
-from onnxlab.execution.providers import named
-from onnxlab.execution.runner import Runner
+from onnxlab.execution.base import background
+from onnxlab.execution.numba.provider import NumbaProvider
+from onnxlab.execution.run.provider_names import named
+from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edits import bypassing, set_attribute, set_initializer
-from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
 
 Feeds = dict[str, Any]
 Session = Callable[[Any, str, int], Any]

@@ -24,12 +24,12 @@ from onnx.reference import ReferenceEvaluator
 
 import onnxlab
 from bench.measure import Figure, Line, Row
-from onnxlab.execution.numpy_provider import NumpyProvider
-from onnxlab.execution.runner import Runner
+from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
-from tests.corpus import Corpus, inputs
-from tests.execution.test_corpus_values import BEFORE_SOFTMAX, TOLERANCE, compare
-from tests.oracle import oracle
+from tests.execution.run.test_corpus_values import BEFORE_SOFTMAX, TOLERANCE, compare
+from tests.support.corpus import Corpus, inputs
+from tests.support.oracle import oracle
 from tests.test_backend import KNOWN_FAILURES, cases
 
 CORPUS = Corpus()

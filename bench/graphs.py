@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import onnxlab
-from onnxlab.graph.modelgraph import ModelGraph
-from tests.corpus import path
+from onnxlab.graph.edit.model_graph import ModelGraph
+from tests.support.corpus import path
 
 MODELS = ("light_resnet50", "light_densenet121", "light_shufflenet", "bert_base", "gpt2_kv", "silero_vad_if")
 RANDOM = 30
@@ -47,7 +47,7 @@ def flat(graph: ModelGraph) -> Graph:
 
 
 def _width(title: str) -> int:
-    """As widgets/src/graph/boxes.ts has it, for letters of 7 pixels."""
+    """As widgets/src/graph/scene/boxes.ts has it, for letters of 7 pixels."""
     return min(184, max(88, 8 * -(-(7 * len(title) + 24) // 8)))
 
 

@@ -24,9 +24,9 @@ from bench import models
 from bench.measure import Figure, Line
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.graph import edits
-from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.records import NodeRecord
-from onnxlab.notebook.hub import hub_of
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.notebook.session.hub import hub_of
 
 NODES = 100_000
 MILLION = 1_000_000

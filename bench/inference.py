@@ -19,11 +19,12 @@ from bench.comparisons import toggle
 from bench.inference_truth import rows as truth
 from bench.measure import Figure, Line, Row, compare
 from bench.models import CORPUS, many_nodes
-from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.infer import Inference, known
-from onnxlab.infer.catalogue import catalogue_of
-from onnxlab.infer.policy import DEFAULT_POLICY
-from tests.corpus import NAMES
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
+from onnxlab.infer.facts.policy import DEFAULT_POLICY
+from onnxlab.infer.rules import operator_cache
+from onnxlab.infer.walk.operator_catalogue import catalogue_of
+from tests.support.corpus import NAMES
 
 LARGE = 300
 """Nodes, those of called functions counted at each call, from which a model's inference is worth timing."""
@@ -137,7 +138,7 @@ def dropin() -> Iterator[Line]:
 
 def first_of_a_process(name: str) -> float:
     """`as_dropin` of a corpus model where no other one was opened."""
-    return as_dropin(opened(CORPUS[name]), known.forget)
+    return as_dropin(opened(CORPUS[name]), operator_cache.forget)
 
 
 def as_dropin(model: onnxlab.Model, before: Callable[[], None] | None) -> float:

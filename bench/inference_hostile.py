@@ -1,6 +1,6 @@
 """One hostile model, inferred three ways in a process of its own: what it took.
 
-    python -m bench.inference_hostile NAME      # prints seconds of processor time and the most megabytes of memory
+python -m bench.inference_hostile NAME      # prints seconds of processor time and the most megabytes of memory
 """
 
 import contextlib
@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference, infer_shapes
-from tests.infer.hostile_models import MODELS
+from tests.infer.support.hostile_models import MODELS
 
 
 def main(name: str) -> None:

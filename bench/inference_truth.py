@@ -9,12 +9,12 @@ from pathlib import Path
 
 from bench.measure import Figure, Line
 from bench.models import CORPUS
-from tests import conformance
-from tests.corpus import NAMES, inputs
-from tests.infer.hostile_models import MODELS
-from tests.infer.test_coverage import DEPENDS_ON_DATA, coverage
-from tests.infer.test_truth import corpus_contradictions, optimised, random_contradictions
-from tests.oracle import Oracle
+from tests.infer.live.test_coverage import DEPENDS_ON_DATA, coverage
+from tests.infer.live.test_truth import corpus_contradictions, optimised, random_contradictions
+from tests.infer.support.hostile_models import MODELS
+from tests.support import conformance
+from tests.support.corpus import NAMES, inputs
+from tests.support.oracle import Oracle
 
 RANDOM_MODELS = 2000
 

@@ -20,7 +20,7 @@ import onnx
 
 import onnxlab
 from bench.measure import scratch_state
-from onnxlab.graph.changes import SetField
+from onnxlab.graph.edit.changes import SetField
 
 
 def run_and_kill(action: Callable[[int], object], moment: Callable[[int], object]) -> None:

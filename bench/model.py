@@ -18,9 +18,9 @@ from bench import growth, models
 from bench.growth import read
 from bench.measure import Figure, Line, compare
 from onnxlab.graph import edits
-from onnxlab.graph.changes import MoveNode
-from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.records import NodeRecord
+from onnxlab.graph.edit.changes import MoveNode
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import NodeRecord
 
 NODES = 100_000
 
@@ -40,7 +40,7 @@ def rows() -> Iterator[Line]:
 
 def losses() -> Iterator[Line]:
     """Models that come back byte for byte after edits that were undone, with every other field after one that stays."""
-    from tests.graph import lossless
+    from tests.graph.support import lossless
 
     groups = (
         ("corpus", lossless.corpus(), 33),

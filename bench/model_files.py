@@ -23,7 +23,7 @@ from bench.measure import Figure, Line, compare, timed
 from onnxlab.analysis import check as checks
 from onnxlab.errors import LoadError
 from tests.analysis.mutations import bases, mutate
-from tests.corpus import FOLDER
+from tests.support.corpus import FOLDER
 
 KILLS, KILLED_EDITS, BROKEN = 200, 60, 10_000
 

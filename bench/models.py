@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from tests.corpus import FOLDER, Corpus
+from tests.support.corpus import FOLDER, Corpus
 
 CORPUS = Corpus()
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.corpus import path
+from tests.support.corpus import path
 
 _LAYERS, _WIDTH, _HEADS, _INNER, _WORDS = 12, 768, 12, 3072, 30522
 

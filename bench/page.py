@@ -17,12 +17,12 @@ from playwright.sync_api import Browser, BrowserContext, CDPSession, sync_playwr
 import onnxlab
 from bench import models
 from bench.measure import Figure, Line
-from onnxlab.notebook.session import Session
-from onnxlab.notebook.widget import STATIC
+from onnxlab.notebook.session.session import Session
+from onnxlab.notebook.widgets.widget import STATIC
 from tests.browser.conftest import VIEWPORT
-from tests.browser.jupyter import Jupyter, chromium
-from tests.browser.lab import FLAGS, Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.jupyter import Jupyter, chromium
+from tests.browser.support.lab import FLAGS, Lab, Widget
+from tests.support.corpus import Corpus
 
 REPEATS = 3
 CYCLES, WARM = 200, 5
@@ -83,7 +83,7 @@ _OURS_DRAWN = "() => performance.getEntriesByName('onnxlab:frame').length"
 # something of every widget and of every picture.
 _COUNTER = """
 import anywidget, traitlets
-from onnxlab.notebook.display import StaticView
+from onnxlab.notebook.widgets.display import StaticView
 beside = lambda: display(StaticView(small))
 class make(anywidget.AnyWidget):
     count = traitlets.Int(0).tag(sync=True)

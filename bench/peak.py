@@ -7,10 +7,10 @@ from pathlib import Path
 import onnxruntime
 
 import onnxlab
-from onnxlab.execution.numpy_provider import NumpyProvider
-from onnxlab.execution.runner import Runner
+from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.execution.run.runner import Runner
 from onnxlab.ops import find_kernel
-from tests.corpus import Corpus, inputs
+from tests.support.corpus import Corpus, inputs
 
 
 def peak() -> int:

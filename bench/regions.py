@@ -20,14 +20,14 @@ import onnx
 import onnxlab
 from bench import networks
 from bench.measure import Figure, Line, scratch_state, table
-from onnxlab.execution.numba_provider import NumbaProvider
-from onnxlab.execution.providers import named
-from onnxlab.execution.runner import Runner
-from tests.corpus import inputs, path
-from tests.execution.compiled.backend import REACHED, failures
-from tests.execution.compiled.changed import outcomes
-from tests.execution.compiled.test_random_regions import check_drawing
-from tests.execution.compiled.test_resuming import noting_everything, resumed
+from onnxlab.execution.numba.provider import NumbaProvider
+from onnxlab.execution.run.provider_names import named
+from onnxlab.execution.run.runner import Runner
+from tests.execution.numba.plan.test_checkpoints import noting_everything, resumed
+from tests.execution.numba.region.test_random_regions import check_drawing
+from tests.execution.support.changed_attributes import outcomes
+from tests.execution.support.compiled_backend import REACHED, failures
+from tests.support.corpus import inputs, path
 
 Feeds = dict[str, Any]
 _DRAWN = 5000

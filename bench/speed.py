@@ -24,10 +24,10 @@ import onnxruntime
 import onnxlab
 from bench import edits, networks, regions
 from bench.measure import Figure, Line, Row, one_processor, timed
-from onnxlab.execution.numba_provider import NumbaProvider
-from onnxlab.execution.providers import named
-from onnxlab.execution.runner import Runner
-from tests.corpus import NAMES, inputs, path
+from onnxlab.execution.numba.provider import NumbaProvider
+from onnxlab.execution.run.provider_names import named
+from onnxlab.execution.run.runner import Runner
+from tests.support.corpus import NAMES, inputs, path
 
 Feeds = dict[str, Any]
 _REPEATS = 12
@@ -149,14 +149,14 @@ def session(data: Any, level: str, threads: int) -> Any:
 _INSTALLED = """
 import compileall, onnxlab
 compileall.compile_dir(onnxlab.__path__[0], quiet=2)
-from onnxlab.execution.compiled import cache
+from onnxlab.execution.numba.machine import object_cache as cache
 cache.version("copy")  # imports what others have installed
 """
 _TIMED = """
 import sys, time
 import onnxlab
-from onnxlab.execution.compiled import background
-from tests.corpus import inputs, path
+from onnxlab.execution.base import background
+from tests.support.corpus import inputs, path
 name = sys.argv[1]
 feeds = inputs(name, path(name))
 def timed(model, provider):
@@ -187,8 +187,8 @@ print(settled - begun, max(waits) - plain, max(alone) - plain)
 _HELD = """
 import sys, threading, time
 import onnxlab
-from onnxlab.execution.compiled import background
-from tests.corpus import inputs, path
+from onnxlab.execution.base import background
+from tests.support.corpus import inputs, path
 feeds, model = inputs(sys.argv[1], path(sys.argv[1])), onnxlab.load(path(sys.argv[1]))
 def spent():  # by the background thread
     thread = background._thread
@@ -211,7 +211,7 @@ print(max(held))
 """
 _WARM = """
 import sys
-from tests.corpus import inputs, path
+from tests.support.corpus import inputs, path
 feeds = inputs(sys.argv[1], path(sys.argv[1]))
 import time; start = time.perf_counter()
 import onnxlab

@@ -61,6 +61,6 @@ def __dir__() -> list[str]:
 
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext onnxlab`: offer %onnx_show and let a bare `onnx.ModelProto` draw itself."""
-    from onnxlab.notebook.magic import load_ipython_extension as register
+    from onnxlab.notebook.widgets.magic import load_ipython_extension as register
 
     register(shell)

@@ -18,9 +18,9 @@ import onnx
 import onnx.backend.base
 
 from onnxlab.errors import FeedError
-from onnxlab.execution.protos import as_model
-from onnxlab.execution.runner import Runner
-from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.execution.base.node_models import as_model
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 class BackendRep(onnx.backend.base.BackendRep):

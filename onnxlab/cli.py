@@ -126,10 +126,11 @@ def _load(options: argparse.Namespace) -> "Model":
 
 
 def _warm(options: argparse.Namespace) -> int:
-    from onnxlab.execution.compiled import cache, engine
+    from onnxlab.execution.numba.machine import object_cache
+    from onnxlab.execution.numba.plan import engine
 
     engine.load(lambda name: print(f"compiling {name}", file=sys.stderr))
-    print(cache.folder())
+    print(object_cache.folder())
     return 0
 
 
@@ -273,7 +274,7 @@ def _feeds(given: Sequence[str]) -> dict[str, Any]:
 
 
 def _row(item: Any) -> dict[str, Any]:
-    from onnxlab.notebook.protocol import number
+    from onnxlab.notebook.protocol.messages import number
 
     names = ("minimum", "maximum", "mean", "std", "nan", "inf", "zeros")
     numbers = {name: number(getattr(item, name)) for name in names}

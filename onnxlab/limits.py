@@ -281,7 +281,5 @@ class InferContext(Protocol):
     def infer(self, body: Body, facts: Sequence[Fact]) -> list[Fact]:
         """Facts of a body's outputs, given those of its inputs by position."""
 
-    def warn(
-        self, message: str, *, code: str = "suspect", expected: str = "", found: str = "", hint: str = ""
-    ) -> None:
+    def warn(self, message: str, *, code: str = "suspect", expected: str = "", found: str = "", hint: str = "") -> None:
         """Reports what is suspect but does not keep the rule from an answer; to refuse, raise FactError."""

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tests.corpus import Corpus, inputs
-from tests.oracle import Oracle, oracle
+from tests.support.corpus import Corpus, inputs
+from tests.support.oracle import Oracle, oracle
 
 Feeds = dict[str, np.ndarray]
 

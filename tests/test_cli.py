@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxlab import cli
-from tests.corpus import Corpus
+from tests.support.corpus import Corpus
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_run_makes_inputs_up(model: str, capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_run_makes_up_inputs_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    body = 'g (float[2] x) => (float[2] y) { y = Add (x, nope) }'
+    body = "g (float[2] x) => (float[2] y) { y = Add (x, nope) }"
     onnx.save(onnx.parser.parse_model('<ir_version: 10, opset_import: ["" : 21]>' + body), tmp_path / "m.onnx")
     assert cli.main(["run", str(tmp_path / "m.onnx")]) == 4
     assert "reads 'nope', which no node" in capsys.readouterr().err

@@ -18,12 +18,12 @@ def test_every_path_exists(path: str) -> None:
 @pytest.mark.parametrize(
     ("path", "names"),
     [
-        ("onnxlab/ops/registry.py", ["def kernel", "def rule", "RunContext"]),
-        ("onnxlab/ops/numeric.py", ["def widened"]),
-        ("onnxlab/graph/changes.py", ["def apply(self, graph"]),
-        ("onnxlab/notebook/protocol.py", ["METHODS", "PROTOCOL"]),
-        ("onnxlab/notebook/session.py", ["self._answers"]),
-        ("widgets/src/protocol.ts", ["interface Methods", "PROTOCOL"]),
+        ("onnxlab/ops/base/registry.py", ["def kernel", "def rule", "RunContext"]),
+        ("onnxlab/ops/base/kernel_helpers.py", ["def widened"]),
+        ("onnxlab/graph/edit/changes.py", ["def apply(self, graph"]),
+        ("onnxlab/notebook/protocol/messages.py", ["METHODS", "PROTOCOL"]),
+        ("onnxlab/notebook/session/session.py", ["self._answers"]),
+        ("widgets/src/kernel/protocol.ts", ["interface Methods", "PROTOCOL"]),
         ("widgets/src/state.ts", ["useEvents", "useCell"]),
     ],
 )

@@ -8,9 +8,9 @@ import numpy as np
 import onnx
 import pytest
 
-from tests import packed
-from tests.corpus import NAMES, Corpus, inputs
-from tests.oracle import Oracle
+from tests.support import packed
+from tests.support.corpus import NAMES, Corpus, inputs
+from tests.support.oracle import Oracle
 
 # Their outputs hardly react to normal input, or have few values: good for shapes and pictures only.
 DULL = {"light_densenet121", "light_resnet50", "light_shufflenet", "light_squeezenet", "deep_chain_12k"}

@@ -17,6 +17,7 @@ PACKAGE = Path(onnxlab.__file__).parent
 # From the bottom up: each may import those before it.
 LAYERS = [
     "forking",
+    "garbage_collection",
     "printable",
     "errors",
     "dtypes",
@@ -39,6 +40,32 @@ LAYERS = [
     "cli",
     "__main__",
 ]
+# Inside a package, sub-packages from the bottom up; files beside them stand above all of these.
+SUBLAYERS = {
+    "graph": ["protos", "index", "edit", "query", "edits.opsets", "edits", "handles"],
+    "infer": ["facts", "rules", "walk", "questions", "live", "dropin"],
+    "execution": [
+        "base",
+        "program",
+        "planning",
+        "numpy",
+        "numba.machine",
+        "numba.kernels.simd",
+        "numba.kernels",
+        "numba.plan",
+        "numba.lowering",
+        "numba.rules",
+        "numba.rules.onnx",
+        "numba.rules.microsoft",
+        "numba.rules.fusion",
+        "numba.region",
+        "numba",
+        "ort",
+        "run",
+    ],
+    "notebook": ["protocol", "panels", "edits", "session", "widgets"],
+    "ops": ["base", "onnx.math", "onnx.nn", "onnx.tensor", "onnx.training", "onnx.control", "ml", "microsoft", "nchwc"],
+}
 # (file, row): the imports that climb. A Model draws itself when it is shown, and asks for the layers that draw by name
 # at that moment; nothing of them is imported before.
 EXCEPTIONS = {("model/showing.py", "notebook"), ("model/showing.py", "render")}
@@ -116,6 +143,60 @@ def test_a_climbing_import_is_found(source: str) -> None:
 @pytest.mark.parametrize("source", ["import onnx", "from onnxlab.errors import EditError", "from . import x"])
 def test_an_import_from_above_is_allowed(source: str) -> None:
     assert violations(PACKAGE / "graph" / "index.py", source) == []
+
+
+def sublayer_of(module: str) -> tuple[str, int] | None:
+    """(package, place in its SUBLAYERS) of a dotted module, None where it is in no sub-package."""
+    parts = module.split(".")[1:]
+    rows = SUBLAYERS.get(parts[0], []) if parts else []
+    for length in range(len(parts), 1, -1):
+        if (name := ".".join(parts[1:length])) in rows:
+            return parts[0], rows.index(name)
+    return None
+
+
+def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
+    """(line, dotted module) of every import of onnxlab in a file, wherever in it the import stands."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+        elif is_import_call(node):
+            yield node.lineno, node.args[0].value
+
+
+def test_sublayers_name_folders() -> None:
+    missing = [
+        f"{top}/{row}"
+        for top, rows in SUBLAYERS.items()
+        for row in rows
+        if not (PACKAGE / top / row.replace(".", "/")).is_dir()
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if path.name != "__init__.py"], ids=lambda path: str(path.relative_to(PACKAGE))
+)
+def test_sub_packages_import_from_those_below(path: Path) -> None:
+    own = sublayer_of(".".join(("onnxlab", *path.relative_to(PACKAGE).with_suffix("").parts)))
+    if own is None:
+        assert path.parent.name not in SUBLAYERS or path.parent.parent != PACKAGE, "put it into a sub-package"
+        return
+    climbs = [
+        f"line {line} imports {module}"
+        for line, module in imported_modules(path)
+        if (other := sublayer_of(module)) is not None and other[0] == own[0] and other[1] > own[1]
+    ]
+    assert climbs == []
+
+
+def test_folders_hold_22_files_at_most() -> None:
+    roots = (PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "widgets" / "src")
+    folders = {path.parent for root in roots for path in root.rglob("*.*") if path.suffix in (".py", ".ts", ".tsx")}
+    counts = {folder: sum(path.is_file() and path.suffix != ".pyc" for path in folder.iterdir()) for folder in folders}
+    assert {str(folder): count for folder, count in counts.items() if count > 22} == {}
 
 
 def module_graph() -> dict[str, set[str]]:

@@ -10,8 +10,8 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import EditError, FeedError, NameLookupError, SaveError
-from onnxlab.graph.handles import Node
-from tests.corpus import NAMES, Corpus
+from onnxlab.graph.handles.handles import Node
+from tests.support.corpus import NAMES, Corpus
 
 
 def test_the_job(tmp_path: Path) -> None:
@@ -89,9 +89,7 @@ def test_a_selection_makes_up_no_value_that_nothing_makes() -> None:
 
 @pytest.mark.parametrize("outputs", ["probs", ["probs"], ["stem/relu_ou"], [3], 3, [["a"]]])
 @pytest.mark.parametrize("providers", [None, ["numpy"]])
-def test_an_output_that_is_not_there_is_refused_with_what_there_is(
-    outputs: Any, providers: list[str] | None
-) -> None:
+def test_an_output_that_is_not_there_is_refused_with_what_there_is(outputs: Any, providers: list[str] | None) -> None:
     image = np.zeros((1, 1, 8, 8), np.float32)
     with pytest.raises(NameLookupError, match=r"outputs are 'probabilities'|Did you mean|by name, as outputs="):
         onnxlab.load().run({"image": image}, outputs, providers=providers)

@@ -48,7 +48,7 @@ def test_it_is_readable_without_a_kernel(name: str) -> None:
     ]
     assert pictures
     page, _ = HTMLExporter().from_notebook_node(committed)
-    assert page.count("<div class=\"jp-RenderedSVG") == len(pictures)
+    assert page.count('<div class="jp-RenderedSVG') == len(pictures)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxlab
 from onnxlab import cli
 from onnxlab.errors import Diagnostic, JournalWarning, OnnxlabError, SaveWarning
-from onnxlab.execution import progress
+from onnxlab.execution.run import progress_bar
 from onnxlab.formats import textual
 from onnxlab.printable import printable, printable_lines
 
@@ -197,8 +197,8 @@ def test_the_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = io.StringIO()
     drawn.isatty = lambda: True  # type: ignore[method-assign]
     monkeypatch.setattr(sys, "stderr", drawn)
-    monkeypatch.setattr(progress, "DELAY", 0)
-    with progress.bar() as tell:
+    monkeypatch.setattr(progress_bar, "DELAY", 0)
+    with progress_bar.bar() as tell:
         assert tell is not None
         tell(1, 2, NASTY)
         tell(2, 2, NASTY)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme import README, ROOT, with_modules
+from tests.support.readme import README, ROOT, with_modules
 
 
 def test_the_python_in_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_the_python_in_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_module_is_listed() -> None:
     text = README.read_text()
-    assert with_modules(text) == text, "run `python -m tests.readme`"
+    assert with_modules(text) == text, "run `python -m tests.support.readme`"
 
 
 def test_pictures_are_there() -> None:

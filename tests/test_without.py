@@ -19,7 +19,7 @@ assert found["probabilities"].shape == (1, 10)
 from onnxlab.render import svg
 picture = svg.render(model)
 assert picture.startswith("<svg") and "Conv" in picture
-from onnxlab.notebook.display import bundle
+from onnxlab.notebook.widgets.display import bundle
 assert "24 nodes" in bundle(model)["text/plain"]
 print("done")
 """

@@ -18,11 +18,11 @@ from onnxlab.analysis.check_scopes import check_scope, check_value, order_proble
 from onnxlab.analysis.findings import Findings
 from onnxlab.errors import Diagnostic
 from onnxlab.formats import onnx as onnx_format
-from onnxlab.graph.commits import Touched
-from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.records import Scope
+from onnxlab.graph.edit.commits import Touched
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import Scope
 from onnxlab.infer import Inference
-from onnxlab.infer.policy import Policy
+from onnxlab.infer.facts.policy import Policy
 
 BEYOND = {
     **{

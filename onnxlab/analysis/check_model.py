@@ -10,7 +10,7 @@ from onnxlab import schemas
 from onnxlab.analysis.findings import Findings
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 _LONGEST_CALL = 100
 _MOST_FUNCTIONS = 10_000

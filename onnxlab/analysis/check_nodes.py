@@ -9,12 +9,12 @@ import onnx
 from onnxlab import schemas
 from onnxlab.analysis.check_tensors import check_sparse, check_tensor
 from onnxlab.analysis.findings import Findings
-from onnxlab.graph.attributes import attribute_type_name
-from onnxlab.graph.records import NodeRecord
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos.attributes import attribute_type_name
 from onnxlab.schemas import Schema
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 OFFICIAL = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.preview.training")
 """Domains whose operators are all known, as nodes spell them."""

@@ -8,10 +8,10 @@ import onnx
 
 from onnxlab.analysis.check_tensors import check_sparse, check_tensor
 from onnxlab.analysis.findings import Findings
-from onnxlab.graph.records import Scope, ValueRecord
+from onnxlab.graph.index.records import Scope, ValueRecord
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 # {field of TypeProto: what it must say}
 _TYPE_FIELDS = {

@@ -10,7 +10,7 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.analysis.findings import Findings
 from onnxlab.errors import LoadError
-from onnxlab.graph import external_data, tensors
+from onnxlab.graph.protos import external_data, tensors
 
 _VALUE_FIELDS = (
     "float_data", "int32_data", "string_data", "int64_data", "raw_data", "double_data", "uint64_data",

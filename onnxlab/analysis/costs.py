@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.analysis.profile import flops
-from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.shapes import Dim, Expr, Fact, replace_symbols
 from onnxlab.shapes.expressions import Atom
 

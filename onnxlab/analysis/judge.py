@@ -12,9 +12,9 @@ import onnx
 from onnxlab.analysis import check_model
 from onnxlab.analysis.findings import Findings
 from onnxlab.errors import Diagnostic
-from onnxlab.graph.index import function_key
-from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.records import NodeRecord
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord
 from onnxlab.infer import Inference
 
 REFUSED = frozenset(

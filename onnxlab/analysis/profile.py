@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from onnxlab.execution.call import Call, Progress
-from onnxlab.execution.program import Instruction
-from onnxlab.execution.recording import Counter as StepCounter
-from onnxlab.execution.recording import Position
-from onnxlab.execution.runner import Runner
+from onnxlab.execution.program.call import Call, Progress
+from onnxlab.execution.program.program import Instruction
+from onnxlab.execution.program.run_observers import Counter as StepCounter
+from onnxlab.execution.program.run_observers import Position
+from onnxlab.execution.run.runner import Runner
 from onnxlab.limits import Limits, format_bytes
 from onnxlab.printable import printable_lines
 

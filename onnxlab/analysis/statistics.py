@@ -101,9 +101,7 @@ def _of_numbers(array: np.ndarray[Any, Any], name: str) -> Statistics:
     if seen.low is None or seen.high is None:
         return found
     low, high = float(seen.low), float(seen.high)
-    return replace(
-        found, mean=seen.mean, std=seen.std, counts=_histogram(array, low, high), low=low, high=high
-    )
+    return replace(found, mean=seen.mean, std=seen.std, counts=_histogram(array, low, high), low=low, high=high)
 
 
 class _Tally:

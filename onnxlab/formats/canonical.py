@@ -10,7 +10,7 @@ from typing import BinaryIO
 import onnx
 from google.protobuf.message import DecodeError
 
-from onnxlab.graph.strings import varint
+from onnxlab.graph.protos.name_bytes import varint
 
 SMALL = 1 << 24
 """Bytes of a file up to which it is taken as it is."""

@@ -19,8 +19,8 @@ import onnx
 from onnxlab.errors import LoadError, SaveError
 from onnxlab.formats import storage
 from onnxlab.formats.atomic import Replacement, write_all
-from onnxlab.graph import external_data, tensors
-from onnxlab.graph.external_data import ExternalData
+from onnxlab.graph.protos import external_data, tensors
+from onnxlab.graph.protos.external_data import ExternalData
 
 _CHUNK = 1 << 20
 _LARGEST_PADDING = 1 << 16

@@ -14,13 +14,13 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from onnxlab.errors import LoadError
-from onnxlab.graph import changes
-from onnxlab.graph.changes import Change
-from onnxlab.graph.long_lists import Items, serialized
-from onnxlab.graph.records import Scope
+from onnxlab.graph.edit import changes
+from onnxlab.graph.edit.changes import Change
+from onnxlab.graph.index.records import Scope
+from onnxlab.graph.protos.long_lists import Items, serialized
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Note = tuple[str, list[Any], list[bytes]]
 """A change taken down: its type, its fields as JSON values, the messages among them as bytes."""

@@ -14,8 +14,8 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from onnxlab.formats import storage
-from onnxlab.graph import wire
-from onnxlab.graph.strings import readable, set_string, set_strings, varint
+from onnxlab.graph.protos import wire_format
+from onnxlab.graph.protos.name_bytes import readable, set_string, set_strings, varint
 
 Strings = Mapping[str, bytes]
 """{stand-in: the bytes that it stands for}."""
@@ -94,8 +94,8 @@ def _without_weights(model: onnx.ModelProto) -> bytes:
     return slim.SerializeToString()
 
 
-_GRAPH, _INITIALIZER = wire.tag(onnx.ModelProto, "graph"), wire.tag(onnx.GraphProto, "initializer")
-_VALUES = frozenset(wire.tag(onnx.TensorProto, name) for name in storage.VALUE_FIELDS)
+_GRAPH, _INITIALIZER = wire_format.tag(onnx.ModelProto, "graph"), wire_format.tag(onnx.GraphProto, "initializer")
+_VALUES = frozenset(wire_format.tag(onnx.TensorProto, name) for name in storage.VALUE_FIELDS)
 
 
 def _slim(data: bytes) -> bytes:
@@ -109,13 +109,15 @@ def _slim(data: bytes) -> bytes:
 
 def _bare(data: bytes, at: int, end: int) -> bytes:
     """A tensor without its data."""
-    return b"".join([data[start:stop] for tag, start, _, stop in wire.fields(data, at, end) if tag not in _VALUES])
+    return b"".join(
+        [data[start:stop] for tag, start, _, stop in wire_format.fields(data, at, end) if tag not in _VALUES]
+    )
 
 
 def _mapped(data: bytes, at: int, end: int, tag: int, change: Callable[[int, int], bytes]) -> bytes:
     """A message with other content in its fields with a tag: what `change` makes of where their content lies."""
     parts, copied = [], at
-    for found, start, content, stop in wire.fields(data, at, end):
+    for found, start, content, stop in wire_format.fields(data, at, end):
         if found == tag and stop - start >= storage.SMALLEST:
             changed = change(content, stop)
             parts += [data[copied:start], varint(tag), varint(len(changed)), changed]

@@ -35,9 +35,9 @@ from onnxlab.formats.journal_file import SUFFIX, JournalFile, digest_of, frame, 
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:
-    from onnxlab.graph.changes import Change
-    from onnxlab.graph.commits import CommitKind
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.changes import Change
+    from onnxlab.graph.edit.commits import CommitKind
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 FORMAT = 1
 _WAITING = 256 << 20

@@ -17,7 +17,7 @@ from onnxlab.errors import LoadError
 from onnxlab.formats import foreign, identify, textual
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.source import LARGEST, Source, Stamp
-from onnxlab.graph.collecting import about_to_hold
+from onnxlab.garbage_collection import about_to_hold
 
 
 def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx.ModelProto, Source]:

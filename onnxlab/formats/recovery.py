@@ -20,8 +20,8 @@ from onnxlab.formats.journal_steps import Contents, Step
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:
-    from onnxlab.graph.changes import Change
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.changes import Change
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 _KEPT_DAYS = 60
 _QUIET_DAYS = 7

@@ -17,9 +17,9 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from onnxlab import dtypes
 from onnxlab.errors import LoadError, SaveError
 from onnxlab.formats.atomic import Replacement, write_all
-from onnxlab.graph import external_data, tensors
-from onnxlab.graph.external_data import ExternalData
-from onnxlab.graph.strings import varint
+from onnxlab.graph.protos import external_data, tensors
+from onnxlab.graph.protos.external_data import ExternalData
+from onnxlab.graph.protos.name_bytes import varint
 
 SMALLEST = 1024
 """Tensors of fewer bytes stay in the model's file."""

@@ -1,11 +1,11 @@
 """The mutable graph model: protos as storage, an index beside them, edits as transactions.
 
-- `modelgraph`: ModelGraph, what every other part works on
-- `records`, `index`, `topology`: who makes and reads what, by id; orders
-- `changes`: the primitive changes; `transaction`, `commits`, `history`, `sorting`, `validation`: edits made of them
-- `handles`: what users hold of a node or value; `names`: how they look them up; `edits`: what they have done
-- `queries`, `cones`: what they ask; `editing`, `querying`: both as methods of a Model; `properties`: live mappings
-- `attributes`, `tensors`: protos to Python values and back
-- `snapshot`: an immutable picture for runs; `networks`: the graph as networkx sees it
-- `hierarchy`, `name_scopes`, `cuts`, `levels`: groups of nodes for the picture
+Files:
+    edit/     Edits: primitive changes with exact inverses, transactions of them, commits, history, snapshots.
+    edits/    What people ask to have done, as lists of primitive changes. Each is one undo step, or part of the open
+              one.
+    handles/  What users hold: nodes, values and live mappings, each a name for (ModelGraph, id).
+    index/    The index over the protos: who makes and reads what, what a name means where, in which order.
+    protos/   Protos to Python values and back: attributes, tensors, external data. Works on messages alone.
+    query/    Questions about the graph: finding nodes and values, cones, repeated blocks, groups that fold.
 """

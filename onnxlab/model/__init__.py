@@ -1,4 +1,15 @@
-"""`Model`: what users hold. One ModelGraph with its inference, values, journal and views; facades without logic."""
+"""`Model`: what users hold. One ModelGraph with its inference, values, journal and views; facades without logic.
+
+Files:
+    commit   `Commit`: what one edit did, as followers of a Model hear of it.
+    copying  A Model copied, or sent to another process: with its files, without the session around it.
+    model    `Model`: a graph with its inference, values and journal, kept in step by one stream of commits.
+    opening  `load`, `save` and `run`: the functions of the package's front door that deal with whole models.
+    running  How a Model runs: the whole, a selection, by which providers, and the arrays that stay.
+    saving   How a Model is saved, and what was not saved comes back.
+    showing  How a Model is shown: by the layers above it that draw, which are asked for by name at that moment.
+    source   What a model can be made of.
+"""
 
 from onnxlab.model.commit import Commit
 from onnxlab.model.model import Model

@@ -12,33 +12,33 @@ from onnxlab.analysis.check_model import Reader, check_reader
 from onnxlab.analysis.findings import Findings
 from onnxlab.analysis.judge import Judge
 from onnxlab.errors import Diagnostic, NameLookupError
-from onnxlab.execution.provider import Provider
-from onnxlab.execution.providers import named
-from onnxlab.execution.runner import Runner
+from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.run.provider_names import named
+from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import recovery
 from onnxlab.formats.journal import Journal
 from onnxlab.formats.source import Source
+from onnxlab.garbage_collection import no_collection
 from onnxlab.graph import edits
-from onnxlab.graph.collecting import no_collection
-from onnxlab.graph.commits import GraphCommit
-from onnxlab.graph.editing import ValueKey, ValueKeys
+from onnxlab.graph.edit.commits import GraphCommit
+from onnxlab.graph.edit.history import History
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edits.declaring import Action
-from onnxlab.graph.extraction import extract
-from onnxlab.graph.handles import Node, Nodes, Value
-from onnxlab.graph.history import History
-from onnxlab.graph.lazy import LazyTensor
-from onnxlab.graph.modelgraph import ModelGraph
-from onnxlab.graph.queries import FactOf
-from onnxlab.graph.querying import Querying
-from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.transaction import Transaction
+from onnxlab.graph.edits.extraction import extract
+from onnxlab.graph.handles.handles import Node, Nodes, Value
+from onnxlab.graph.handles.model_edits import ValueKey, ValueKeys
+from onnxlab.graph.handles.model_queries import Querying
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.graph.query.queries import FactOf
 from onnxlab.infer import Inference
-from onnxlab.infer.declaring import Completer, DeclarationChange, rewrite
-from onnxlab.infer.explain import Explanation
-from onnxlab.infer.trial import Trial
-from onnxlab.infer.whatif import Sized
-from onnxlab.infer.wires import wire_problem
+from onnxlab.infer.live.declarations import Completer, DeclarationChange, rewrite
+from onnxlab.infer.live.size_trials import Trial
+from onnxlab.infer.questions.explain import Explanation
+from onnxlab.infer.questions.what_if import Sized
+from onnxlab.infer.questions.wire_types import wire_problem
 from onnxlab.model.commit import Commit
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
@@ -122,9 +122,7 @@ class Model(Querying, Running, Showing):
         """
         return [*self.inference.diagnostics, *self.trial.diagnostics]
 
-    def check(
-        self, *, types: bool = True, providers: Sequence[str | Provider] | None = None
-    ) -> list[Diagnostic]:
+    def check(self, *, types: bool = True, providers: Sequence[str | Provider] | None = None) -> list[Diagnostic]:
         """Every problem of the model, pinned to nodes and values, as `onnxlab.check` finds them.
 
         After an edit only what it touched is checked again.

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from onnxlab.errors import JournalWarning, LoadError
-from onnxlab.execution.protos import as_model
+from onnxlab.execution.base.node_models import as_model
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import saving
 from onnxlab.model.model import Model

@@ -8,13 +8,13 @@ import numpy as np
 
 from onnxlab.analysis.profile import Profile, profile
 from onnxlab.errors import NameLookupError
-from onnxlab.execution.partition import Partition
-from onnxlab.execution.progress import bar
-from onnxlab.execution.provider import Provider
-from onnxlab.execution.providers import named
-from onnxlab.execution.runner import Runner
-from onnxlab.graph.editing import Editing
-from onnxlab.graph.handles import Node
+from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.planning.partition import Partition
+from onnxlab.execution.run.progress_bar import bar
+from onnxlab.execution.run.provider_names import named
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.handles.handles import Node
+from onnxlab.graph.handles.model_edits import Editing
 from onnxlab.limits import Limits
 from onnxlab.model.copying import Copying
 

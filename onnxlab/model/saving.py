@@ -12,7 +12,7 @@ from onnxlab.formats.journal import Journal
 from onnxlab.formats.recovery import Recovery
 from onnxlab.formats.report import FieldChange
 from onnxlab.formats.source import Source
-from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 class Saving:

@@ -1,9 +1,16 @@
 """Operators: one file per family with the NumPy kernels and the shape rules, found through the registry.
 
 The files are imported at the first lookup, all of them; `import onnxlab.ops` alone imports none.
+
+Files:
+    base/       What operators share: the registry, helpers of kernels and of shape rules.
+    microsoft/  Operators of com.microsoft, as ONNX Runtime's optimizer and exporters write them.
+    ml/         Operators of ai.onnx.ml.
+    nchwc/      Operators of com.microsoft.nchwc: images with channels in blocks, as ONNX Runtime saves them.
+    onnx/       Operators of ai.onnx, by family: NumPy kernels and shape rules.
 """
 
-from onnxlab.ops.registry import (
+from onnxlab.ops.base.registry import (
     Kernel,
     Rule,
     find_kernel,

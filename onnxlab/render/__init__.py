@@ -1,1 +1,10 @@
-"""Pictures of a model that need no browser: text, SVG and HTML. Knows nothing of IPython."""
+"""Pictures of a model that need no browser: text, SVG and HTML. Knows nothing of IPython.
+
+Files:
+    categories  Families of operators, for colour: what people look for in a picture.
+    layout      Where the boxes of a picture go: by Graphviz's `dot` where it is installed, else in plain rows.
+    picture     A model folded until it fits on a page: boxes, frames and edges as plain data, before any layout.
+    png         A picture of a model as PNG, drawn by Graphviz where `layout.py` put the boxes.
+    svg         A model as a static SVG: what GitHub, nbconvert and `onnxlab svg` show.
+    text        A model in words: what `print` and plain-text output show.
+"""

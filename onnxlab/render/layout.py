@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from onnxlab.graph.topology import topological_order
+from onnxlab.graph.index.topology import topological_order
 from onnxlab.render.picture import Box, Edge, Picture
 
 Point = tuple[float, float]

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from onnxlab.graph.collecting import no_collection
-from onnxlab.graph.hierarchy import Hierarchy
-from onnxlab.graph.index import function_key
-from onnxlab.graph.records import NodeRecord, Scope
+from onnxlab.garbage_collection import no_collection
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.render.categories import category
 
 if TYPE_CHECKING:

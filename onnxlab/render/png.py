@@ -8,7 +8,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 from onnxlab.errors import OnnxlabError
-from onnxlab.graph.hierarchy import Hierarchy
+from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.printable import printable_lines
 from onnxlab.render.layout import Layout, Rectangle, layout
 from onnxlab.render.picture import MAX_BOXES, Box, Picture, picture

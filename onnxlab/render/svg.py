@@ -8,7 +8,7 @@ of the model is markup: it is escaped, and ids are numbers.
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
-from onnxlab.graph.hierarchy import Hierarchy
+from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.printable import printable
 from onnxlab.render.layout import LINE, Layout, Rectangle, Route, layout
 from onnxlab.render.picture import MAX_BOXES, Box, Picture, picture

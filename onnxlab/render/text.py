@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from onnxlab import dtypes
-from onnxlab.graph.handles import Value
+from onnxlab.graph.handles.handles import Value
 from onnxlab.limits import format_bytes
 from onnxlab.printable import printable, printable_lines
 from onnxlab.render.picture import shorten

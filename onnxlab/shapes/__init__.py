@@ -7,6 +7,16 @@ binding.py      dims with their symbols replaced, or evaluated
 values.py       KnownValue: small tensors, each element known, symbolic or unknown
 facts.py        TensorFact, SparseTensorFact, SequenceFact, OptionalFact, MapFact, UNKNOWN
 problems.py     FactError: why a shape rule cannot accept its inputs
+
+Files:
+    arithmetic   Products, division, minimum and maximum of dims, and what can be proved about their order.
+    binding      Dims with their symbols replaced: by numbers (`evaluate`), by dims (`substitute`), or atom by atom.
+    expressions  Dimensions: integers, or canonical symbolic expressions over named symbols.
+    facts        Facts: what is known about a value without running the model.
+    interning    Tables of objects that exist once for each key, for as long as somebody holds them.
+    notation     Dimensions as text and back.
+    problems     What a shape rule raises when its inputs or attributes cannot be right.
+    values       Known values: small tensors whose elements are known, symbolic, or unknown one by one.
 """
 
 from onnxlab.shapes.arithmetic import (

@@ -9,8 +9,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxlab import dtypes
-from onnxlab.graph.tensors import field_length
-from tests.graph.models import branches, chain
+from onnxlab.graph.protos.tensors import field_length
+from tests.graph.support.models import branches, chain
 
 
 def messages(message: Any) -> Iterator[Any]:

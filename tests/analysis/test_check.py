@@ -15,12 +15,12 @@ import onnxlab
 from onnxlab import schemas
 from onnxlab.analysis import check as checks
 from onnxlab.errors import LoadError
-from onnxlab.graph.modelgraph import ModelGraph
+from onnxlab.graph.edit.model_graph import ModelGraph
 from tests.analysis.mutations import bases, calls, loops, mutate, sparse
-from tests.corpus import NAMES, Corpus
 from tests.formats.test_journal import random_edits
-from tests.graph.models import branches, chain
-from tests.infer.test_backend_cases import cases
+from tests.graph.support.models import branches, chain
+from tests.infer.rules.test_backend_cases import cases
+from tests.support.corpus import NAMES, Corpus
 
 LONG = bool(os.environ.get("ONNXLAB_LONG"))
 
@@ -325,7 +325,7 @@ def test_after_every_edit_it_says_what_a_fresh_check_says(make: Any, monkeypatch
 def test_it_follows_an_edit_and_its_undo() -> None:
     model = onnxlab.load(chain())
     assert model.check() == []
-    model.graph.apply(onnxlab.graph.changes.SetField(("model", 0), "ir_version", 3))
+    model.graph.apply(onnxlab.graph.edit.changes.SetField(("model", 0), "ir_version", 3))
     assert [problem.code for problem in model.check()] == ["initializer-input"]
     model.undo()
     assert model.check() == []

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper
 
 import onnxlab
 from onnxlab.analysis.costs import flops_by_node
-from tests.corpus import path
+from tests.support.corpus import path
 
 
 @pytest.mark.parametrize("name", ["light_squeezenet", "surfaces_mlp"])

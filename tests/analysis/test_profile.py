@@ -6,8 +6,8 @@ import pytest
 
 import onnxlab
 from onnxlab.analysis.profile import flops, profile
-from onnxlab.execution import progress
-from tests.execution.models import runner
+from onnxlab.execution.run import progress_bar
+from tests.execution.support.models import runner
 
 
 def test_every_node_has_an_entry_with_what_it_read_wrote_and_computed():
@@ -80,11 +80,11 @@ def test_the_bar_of_the_terminal(monkeypatch):
             self.n += count
             seen.append(self.n)
 
-    with progress.bar() as silent:
+    with progress_bar.bar() as silent:
         assert silent is None or sys.stderr.isatty()
     monkeypatch.setitem(sys.modules, "tqdm", types.SimpleNamespace(tqdm=Bar))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with progress.bar() as draw:
+    with progress_bar.bar() as draw:
         draw(3, 8, "conv")
         draw(8, 8, "")
     assert seen == [1.0, "conv", 3, "", 8, "closed"]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
-from tests.browser.jupyter import Jupyter, chromium
-from tests.browser.lab import FLAGS, Lab
+from tests.browser.support.jupyter import Jupyter, chromium
+from tests.browser.support.lab import FLAGS, Lab
 
 VIEWPORT = {"width": 1400, "height": 1000}
 

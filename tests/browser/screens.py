@@ -15,9 +15,9 @@ from playwright.sync_api import Browser, sync_playwright
 
 from onnxlab.model.opening import EXAMPLE
 from tests.browser.conftest import VIEWPORT
-from tests.browser.jupyter import Jupyter, chromium
-from tests.browser.lab import FLAGS, Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.jupyter import Jupyter, chromium
+from tests.browser.support.lab import FLAGS, Lab, Widget
+from tests.support.corpus import Corpus
 
 FOLDER = Path("build/screens")
 THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}

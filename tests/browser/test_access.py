@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.lab import Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import Corpus
 
 AXE = Path(__file__).parents[2] / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")

@@ -1,8 +1,8 @@
 """Every model of the corpus shows, folds, searches and inspects, its subgraphs and functions included."""
 
-from tests.browser.gallery import exhibit
-from tests.browser.lab import Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.gallery import exhibit
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import Corpus
 
 
 def test_every_model_shows_folds_searches_and_inspects(lab: Lab, corpus: Corpus) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.browser.lab import Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import Corpus
 
 NO_WORKERS = """
     const Real = window.Worker;
@@ -16,7 +16,7 @@ NO_WORKERS = """
 
 NO_BUFFERS = """
 import onnxlab
-from onnxlab.notebook.widget import ModelWidget
+from onnxlab.notebook.widgets.widget import ModelWidget
 
 _send = ModelWidget.send
 dropped = []

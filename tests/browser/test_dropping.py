@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.browser.jupyter import REPOSITORY
-from tests.browser.lab import Lab, Widget
+from tests.browser.support.jupyter import REPOSITORY
+from tests.browser.support.lab import Lab, Widget
 
 CRASH = """
 import os, signal, sys, onnxlab

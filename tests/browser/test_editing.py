@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 import onnxlab
-from tests.browser.lab import Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import Corpus
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 import onnxlab
-from tests.corpus import Corpus
+from tests.support.corpus import Corpus
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 from playwright.sync_api import BrowserContext
 
-from tests.browser.jupyter import Jupyter
-from tests.browser.lab import Lab
+from tests.browser.support.jupyter import Jupyter
+from tests.browser.support.lab import Lab
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",

@@ -1,7 +1,7 @@
 """Subgraphs drawn inside their node, and runs of equal blocks: opened, gone through, edited, folded in place."""
 
-from tests.browser.lab import Lab
-from tests.corpus import path
+from tests.browser.support.lab import Lab
+from tests.support.corpus import path
 
 CELLS = """import onnxlab
 model = onnxlab.load({path!r})

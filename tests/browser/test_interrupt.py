@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from tests.browser.lab import Lab, Widget
+from tests.browser.support.lab import Lab, Widget
 
 WITHIN = 15_000.0
 """Milliseconds from the click to the prompt, on a machine that others use too; the models never end by themselves.

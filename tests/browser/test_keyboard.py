@@ -2,8 +2,8 @@
 
 import shutil
 
-from tests.browser.lab import Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import Corpus
 
 FOCUSED = "(h) => document.activeElement?.dataset?.testid ?? ''"
 

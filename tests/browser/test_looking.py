@@ -5,11 +5,11 @@ import io
 import numpy as np
 from playwright.sync_api import Locator
 
-from tests.browser.lab import Lab, Widget
-from tests.corpus import path
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import path
 
 CLEAR = 32
-"""Pixels: MARGIN of widgets/src/graph/viewpoint.ts."""
+"""Pixels: MARGIN of widgets/src/graph/view/viewpoint.ts."""
 CELLS = """import onnxlab
 model = onnxlab.load({path!r})
 view = onnxlab.show(model, height=640)

@@ -1,7 +1,7 @@
 """Being a guest in a notebook: wheel, keyboard and processor are taken only while somebody looks at the widget."""
 
-from tests.browser.lab import Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import Corpus
 
 
 def seen(widget: Widget) -> tuple[float, float]:

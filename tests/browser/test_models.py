@@ -4,8 +4,8 @@ import shutil
 
 import pytest
 
-from tests.browser.lab import Lab
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab
+from tests.support.corpus import Corpus
 
 # model: (node, by name or first output; attribute; what is typed)
 EDITS = {

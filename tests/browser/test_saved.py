@@ -8,7 +8,7 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
-from tests.browser.lab import Lab
+from tests.browser.support.lab import Lab
 
 CELLS = ["import onnxlab", "model = onnxlab.load()\nmodel", "print('last')"]
 WIDGET = "application/vnd.jupyter.widget-view+json"

@@ -5,8 +5,8 @@ The figures are printed (`pytest -s`), not asserted: they depend on what else th
 
 import statistics
 
-from tests.browser.lab import Lab
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab
+from tests.support.corpus import Corpus
 
 FIELD_TO_LABELS = 250.0
 FIRST_FRAME = 2000.0

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import onnxlab
-from tests.browser.lab import Lab, Widget
-from tests.corpus import Corpus
+from tests.browser.support.lab import Lab, Widget
+from tests.support.corpus import Corpus
 
 SCREENS = Path("build/screens")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext
 
-from tests.browser.jupyter import Jupyter
+from tests.browser.support.jupyter import Jupyter
+from tests.browser.support.webview import THEMES, Webview
 from tests.browser.test_access import AXE, violations
-from tests.browser.webview import THEMES, Webview
 
 SCREENS = Path("build/screens")
 CONV = "/stem/conv/Conv"

@@ -8,7 +8,7 @@ import pytest
 
 from onnxlab.errors import EditError, LoadError
 from onnxlab.formats.arrays import read_arrays
-from onnxlab.notebook.uploads import Upload
+from onnxlab.notebook.protocol.uploads import Upload
 
 
 def saved(array, save=np.save, **keywords):

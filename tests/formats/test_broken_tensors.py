@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 import onnxlab
 from onnxlab.errors import LoadError
-from tests.graph.models import chain
+from tests.graph.support.models import chain
 
 # (what the initializer "w", float32[4, 3, 1, 1], is made into; what reading it says; the code that check gives it)
 FAULTS: dict[str, tuple[dict[str, Any], str, str]] = {

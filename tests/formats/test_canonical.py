@@ -9,9 +9,9 @@ from onnx import helper, numpy_helper
 
 from onnxlab.formats import canonical
 from onnxlab.formats.canonical import is_canonical
-from onnxlab.graph.strings import varint
-from tests.graph import lossless
-from tests.graph.models import chain
+from onnxlab.graph.protos.name_bytes import varint
+from tests.graph.support import lossless
+from tests.graph.support.models import chain
 
 
 def field(number: int, content: bytes) -> bytes:

@@ -11,7 +11,7 @@ from onnxlab.analysis import check as checks
 from onnxlab.errors import SaveWarning
 from onnxlab.formats import foreign
 from onnxlab.formats.report import differences
-from onnxlab.notebook.session import Session
+from onnxlab.notebook.session.session import Session
 
 
 def model() -> onnx.ModelProto:
@@ -140,9 +140,7 @@ def test_a_proto_and_a_part_of_it_and_a_large_one(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("text", ["GOOD", "BAD!"])
 @pytest.mark.parametrize("place", ["name", "doc_string", "key"])
-def test_a_large_one_is_searched_without_its_weights(
-    text: str, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_one_is_searched_without_its_weights(text: str, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     proto = model()
     weights = helper.make_tensor("TEXT" if place == "name" else "big", TensorProto.FLOAT, [1000], bytes(4000), raw=True)
     if place == "doc_string":

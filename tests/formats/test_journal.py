@@ -21,9 +21,10 @@ from onnx import TensorProto, helper, numpy_helper
 import onnxlab
 from onnxlab.errors import EditError, JournalWarning
 from onnxlab.formats import change_codec, journal, journal_file, recovery
-from onnxlab.graph import changes, edits
-from onnxlab.graph.modelgraph import ModelGraph
-from tests.graph.models import branches, chain
+from onnxlab.graph import edits
+from onnxlab.graph.edit import changes
+from onnxlab.graph.edit.model_graph import ModelGraph
+from tests.graph.support.models import branches, chain
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ from nbclient import NotebookClient
 import onnxlab
 from onnxlab.errors import JournalWarning
 from onnxlab.formats import journal_file, recovery
-from onnxlab.graph.changes import SetField
-from tests.graph.models import branches
+from onnxlab.graph.edit.changes import SetField
+from tests.graph.support.models import branches
 
 RENAME = "model.nodes[0].name = 'a'"
 

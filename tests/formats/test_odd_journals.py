@@ -19,7 +19,7 @@ from onnxlab.errors import JournalWarning, OnnxlabError
 from onnxlab.formats import change_codec, journal_file, recovery
 from onnxlab.formats.journal_file import framed, records
 from tests.formats.test_journal import crash
-from tests.graph.models import branches
+from tests.graph.support.models import branches
 
 MAGIC = journal_file._MAGIC
 ODD = (None, True, -1, 0, 2**70, 1e400, float("nan"), "", "\ud800", "x" * 5000, [], [[]], {}, {"bytes": 1},

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 from onnxlab.errors import LoadError, SaveError
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import saving
-from tests.corpus import NAMES, Corpus
+from tests.support.corpus import NAMES, Corpus
 
 
 def small_model(name: str = "g") -> onnx.ModelProto:

@@ -15,7 +15,7 @@ import onnxlab
 from onnxlab import cli
 from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats import atomic, kinds, output, textual
-from tests.graph.models import chain
+from tests.graph.support.models import chain
 
 Write = Callable[[onnxlab.Model, Any], Any]
 MADE = {".svg": onnxlab.Model.to_svg, ".html": onnxlab.Model.to_html, ".png": onnxlab.Model.to_png}

@@ -14,8 +14,8 @@ from onnxlab.errors import LoadError, SaveError, SaveWarning
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import textual
 from tests.analysis.mutations import bases
-from tests.corpus import Corpus
-from tests.graph.models import branches, chain
+from tests.graph.support.models import branches, chain
+from tests.support.corpus import Corpus
 
 LOSSLESS = [".textproto", ".pbtxt", ".txtpb", ".json"]
 

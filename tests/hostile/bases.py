@@ -59,7 +59,7 @@ def node_cases():
 @functools.cache
 def corpus_models():
     from onnxlab.model.opening import EXAMPLE
-    from tests.corpus import inputs, path
+    from tests.support.corpus import inputs, path
 
     places = [(name, EXAMPLE if name == "digits" else path(name)) for name in CORPUS]
     return [Base(name, place.read_bytes(), inputs(name, place)) for name, place in places]

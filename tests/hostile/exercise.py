@@ -56,7 +56,7 @@ def run(case, model, feeds):
 
 def compiled(case, model, path):
     """The same model by Numba's provider, compiled in the foreground; `judge.numbers` compares elsewhere."""
-    from tests.execution.compiled.regions import Eager
+    from tests.execution.support.regions import Eager
 
     partition = case.call('model.partition(["numba", "numpy"])', model.partition, ["numba", "numpy"])
     if partition is not None:
@@ -114,7 +114,7 @@ def asked(case, model, path):
 
 def edited(case, model, path):
     """Edits at random; undoing them gives back the bytes."""
-    from tests.graph.random_edits import EDITS, Draw
+    from tests.graph.support.random_edits import EDITS, Draw
 
     before = model.to_bytes()
     for count in range(1 + case.upto(3)):

@@ -15,7 +15,7 @@ def preload():
 
 
 def trial(case):
-    from tests.execution.compiled.regions import Eager
+    from tests.execution.support.regions import Eager
 
     base = case.pick(plain_cases())
     path = case.file(base.data)

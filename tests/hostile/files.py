@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from tests.hostile import oversized, structures
 from tests.hostile.exercise import exercise
 from tests.hostile.oversized import model
-from tests.infer.hostile_models import MODELS
+from tests.infer.support.hostile_models import MODELS
 
 WEIGHT = 8
 

@@ -1,13 +1,13 @@
 """Kernels with a page that nobody may touch behind or before each array: one element too far is a crash.
 
-Inputs, outputs, constants and scratch of compiled regions lie so (`tests/execution/compiled/guarded.py`); for kernels
-of NumPy, which is sure of its own bounds, the inputs do.
+Inputs, outputs, constants and scratch of compiled regions lie so (`tests/execution/support/guard_pages.py`); for
+kernels of NumPy, which is sure of its own bounds, the inputs do.
 """
 
 import numpy as np
 
 from onnxlab.errors import OnnxlabError
-from tests.execution.compiled.guarded import Guards
+from tests.execution.support.guard_pages import Guards
 from tests.hostile.bases import plain_cases
 from tests.hostile.feeds import extreme, special
 from tests.hostile.trial import limits
@@ -16,7 +16,7 @@ WEIGHT = 8
 
 
 def preload():
-    from onnxlab.execution.numba_provider import _rules
+    from onnxlab.execution.numba.provider import _rules
 
     plain_cases()
     _rules()
@@ -34,10 +34,10 @@ def trial(case):
 
 def drawing(case, side):
     """A random region; what it gets wrong without going too far is for `numbers` to tell."""
-    from tests.execution.compiled.test_random_regions import check_drawing
+    from tests.execution.numba.region.test_random_regions import check_drawing
 
     seed = case.upto(2**31)
-    case.step(f"python -m tests.execution.compiled.guarded {side} {seed} {seed + 1}")
+    case.step(f"python -m tests.execution.support.guard_pages {side} {seed} {seed + 1}")
     try:
         check_drawing(seed)
     except AssertionError as error:
@@ -46,11 +46,11 @@ def drawing(case, side):
 
 def of_operator(case, guards, side):
     """One of onnx's cases, its inputs with numbers that they should not have."""
-    from onnxlab.execution.numpy_provider import NumpyProvider
-    from onnxlab.execution.runner import Runner
-    from onnxlab.graph.modelgraph import ModelGraph
-    from onnxlab.infer.engine import Inference
-    from tests.execution.compiled.regions import Eager
+    from onnxlab.execution.numpy.provider import NumpyProvider
+    from onnxlab.execution.run.runner import Runner
+    from onnxlab.graph.edit.model_graph import ModelGraph
+    from onnxlab.infer.live.engine import Inference
+    from tests.execution.support.regions import Eager
     from tests.hostile.trial import parsed
 
     base = case.pick(plain_cases())

@@ -39,7 +39,7 @@ def checker_refuses(path):
 
 def session(path):
     """(session, why there is none)."""
-    from tests.oracle import new_session
+    from tests.support.oracle import new_session
 
     try:
         return new_session(path.read_bytes(), path.parent), ""

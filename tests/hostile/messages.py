@@ -5,9 +5,9 @@ import json
 import threading
 
 import onnxlab
-from onnxlab.notebook.gestures import GESTURES
-from onnxlab.notebook.protocol import METHODS
-from onnxlab.notebook.session import Session
+from onnxlab.notebook.edits.edit_commands import GESTURES
+from onnxlab.notebook.protocol.messages import METHODS
+from onnxlab.notebook.session.session import Session
 from tests.hostile.bases import bases
 from tests.hostile.mutants import INTEGERS, TEXTS
 from tests.hostile.trial import Broken, innermost

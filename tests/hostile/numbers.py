@@ -7,7 +7,7 @@ does not say what a maximum, a loss or a recurrent network makes of NaN, and ker
 import numpy as np
 
 import onnxlab
-from tests.execution.compiled.drawing import Drawing
+from tests.execution.support.random_regions import Drawing
 from tests.hostile import judge
 from tests.hostile.bases import plain_cases
 from tests.hostile.exercise import close
@@ -60,7 +60,7 @@ def changed(case, array, odd):
 
 def compare(case, path, feeds, name, odd):
     """NumPy against onnxruntime, Numba against NumPy."""
-    from tests.execution.compiled.regions import Eager
+    from tests.execution.support.regions import Eager
     from tests.hostile.mutants import parsed
 
     model = case.call("model = onnxlab.load('m.onnx')", onnxlab.load, path)

@@ -40,17 +40,17 @@ def preload(names=GENERATORS):
     """Import what trials need, read the models, load the compiled kernels: once, before anything is forked."""
     import onnxruntime
 
-    from onnxlab.execution.numba_provider import NumbaProvider
+    from onnxlab.execution.numba.provider import NumbaProvider
 
     warnings.simplefilter("ignore")
     onnxruntime.set_default_logger_severity(4)
     NumbaProvider(background=False).prepare()
-    importlib.import_module("onnxlab.execution.compiled.engine").load()
+    importlib.import_module("onnxlab.execution.numba.plan.engine").load()
     # a fork while another thread imports a module has half of it for ever: numpy.ma is imported when first used
     for name in (
         "numpy.ma",
-        "onnxlab.notebook.session",
-        "onnxlab.notebook.export",
+        "onnxlab.notebook.session.session",
+        "onnxlab.notebook.widgets.html_page",
         "onnxlab.render.svg",
         "onnxlab.cli",
     ):
@@ -124,7 +124,7 @@ class Child:
         if step.startswith("# oracle"):
             return {"promise": None, "oracle": True, "lines": []}
         found = _FRAME.findall(text)
-        where = next((pair for pair in found if pair[0] != "execution/worker.py"), next(iter(found), None))
+        where = next((pair for pair in found if pair[0] != "execution/base/worker.py"), next(iter(found), None))
         place = ":".join(where) if where else step[:60]
         hung = self.killed or number in (signal.SIGKILL, signal.SIGXCPU)
         promise = "hang" if hung else "crash"

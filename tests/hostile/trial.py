@@ -133,7 +133,7 @@ def finding(error):
 
 
 def innermost(error):
-    """The last frame of the package in a traceback, "graph/order.py:sorted"; None where there is none."""
+    """The last frame of the package in a traceback, "graph/index/order.py:sorted"; None where there is none."""
     found = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         name = frame.f_code.co_filename

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
-from onnxlab.notebook.session import Session
+from onnxlab.notebook.session.session import Session
 
 
 class Page:

@@ -10,8 +10,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxlab
-from onnxlab.notebook import export
-from onnxlab.notebook.session import Session
+from onnxlab.notebook.session.session import Session
+from onnxlab.notebook.widgets import html_page
 
 
 def recorded(page: str) -> dict:
@@ -51,8 +51,8 @@ def test_a_page_fetches_nothing_and_no_text_of_the_model_is_markup(tmp_path: Pat
 
 
 def test_a_large_model_is_drawn_without_details(model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "INSPECTED", 1)
-    held = recorded(export.page(model, "", ""))
+    monkeypatch.setattr(html_page, "INSPECTED", 1)
+    held = recorded(html_page.page(model, "", ""))
     assert held["nodes"] == {}
     assert held["snapshot"]["n"] == len(model.graph.nodes)
 

@@ -11,8 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.graph.edits import EDITS
-from onnxlab.notebook.gestures import GESTURES
-from onnxlab.notebook.session import Session
+from onnxlab.notebook.edits.edit_commands import GESTURES
+from onnxlab.notebook.session.session import Session
 
 
 def small() -> onnx.ModelProto:
@@ -243,7 +243,7 @@ def test_pieces_of_a_file_come_in_order_and_not_without_end(monkeypatch: pytest.
     assert hand.ask("upload", file="a", name="a", offset=0, data=part)["result"] == {"bytes": 5}
     assert "5 bytes" in hand.ask("upload", file="a", name="a", offset=9, data=part)["error"]["message"]
     assert "no base64" in hand.ask("upload", file="a", name="a", offset=5, data="*")["error"]["message"]
-    monkeypatch.setattr("onnxlab.notebook.uploads.MOST", 12)
+    monkeypatch.setattr("onnxlab.notebook.protocol.uploads.MOST", 12)
     assert hand.ask("upload", file="b", name="b", offset=0, data=part)["result"] == {"bytes": 5}
     assert hand.ask("upload", file="b", name="b", offset=5, data=part)["result"] == {"bytes": 10}, "a made room"
     assert hand.ask("upload", file="b", name="b", offset=10, data=part)["error"]["code"] == "too_large"
@@ -350,5 +350,5 @@ def test_small_tensors_are_sent_whole_and_large_ones_are_not(monkeypatch: pytest
     model.value("unused").array = np.array([0.1, np.nan, 1e-8], np.float32)
     assert hand.ask("elements", value=model.value("unused").id)["result"]["numbers"] == [0.1, "nan", 1e-8]
     assert "no tensor" in hand.ask("elements", value=model.value("a").id)["error"]["message"]
-    monkeypatch.setattr("onnxlab.notebook.editor.MOST_TYPED", 2)
+    monkeypatch.setattr("onnxlab.notebook.session.editor.MOST_TYPED", 2)
     assert hand.ask("elements", value=model.value("unused").id)["error"]["code"] == "too_large"

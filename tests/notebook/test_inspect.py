@@ -10,13 +10,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import NameLookupError
-from onnxlab.graph.lazy import LazyTensor
-from onnxlab.notebook import export, inspect
-from onnxlab.notebook.documents import first_sentence, unwrapped
-from onnxlab.notebook.hub import hub_of
-from onnxlab.notebook.protocol import from_wire, number
-from tests.corpus import Corpus
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.notebook.panels import inspector as inspect
+from onnxlab.notebook.panels.operator_docs import first_sentence, unwrapped
+from onnxlab.notebook.protocol.messages import from_wire, number
+from onnxlab.notebook.session.hub import hub_of
+from onnxlab.notebook.widgets import html_page
 from tests.notebook.conftest import Page
+from tests.support.corpus import Corpus
 
 MODELS = ["functions_ts", "script_control", "silero_vad_if", "skl_rf", "string_ops", "minilm_int8", "llama12_dyn_ext"]
 
@@ -148,4 +149,4 @@ def test_a_broken_tensor_is_shown_as_it_stands() -> None:
     for ident, dtype in zip(opened.graph.main.node_ids, ("string", "element type -3"), strict=True):
         (value,) = [each["value"] for each in page.ask("inspect", node=ident)["attributes"] if each["name"] == "value"]
         assert value == {"dtype": dtype, "shape": [2], "preview": ""}
-    assert len(export.record(hub_of(opened))["values"]) == len(opened.graph.values)
+    assert len(html_page.record(hub_of(opened))["values"]) == len(opened.graph.values)

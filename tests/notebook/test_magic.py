@@ -12,9 +12,9 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
 import onnxlab
-from onnxlab.notebook import magic
-from onnxlab.notebook.display import WIDGET, StaticView
-from onnxlab.notebook.widget import ModelWidget
+from onnxlab.notebook.widgets import magic
+from onnxlab.notebook.widgets.display import WIDGET, StaticView
+from onnxlab.notebook.widgets.widget import ModelWidget
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 import onnxlab
-from onnxlab.notebook.overlay import MEASURES
+from onnxlab.notebook.panels.overlay import MEASURES
 from tests.notebook.conftest import Page
 
 

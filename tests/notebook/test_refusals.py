@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
-from onnxlab.notebook.gestures import GESTURES
-from onnxlab.notebook.protocol import MAX_TEXT, METHODS
-from onnxlab.notebook.session import Session
+from onnxlab.notebook.edits.edit_commands import GESTURES
+from onnxlab.notebook.protocol.messages import MAX_TEXT, METHODS
+from onnxlab.notebook.session.session import Session
 from tests.notebook.conftest import Page
 
 LATER = {"run", "overlay"}

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnxlab.notebook.scene import SHARED, front_coded
+from onnxlab.notebook.panels.scene import SHARED, front_coded
 
 
 def decoded(coded: list[str]) -> list[str]:

@@ -17,10 +17,10 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import JournalWarning, SaveWarning
-from onnxlab.graph.changes import SetField
+from onnxlab.graph.edit.changes import SetField
 from onnxlab.limits import Limits
-from onnxlab.notebook.session import PROBE
-from tests.graph.models import chain
+from onnxlab.notebook.session.session import PROBE
+from tests.graph.support.models import chain
 from tests.notebook.conftest import Page
 
 
@@ -214,9 +214,7 @@ def test_a_run_can_be_stopped(page: Page, model: onnxlab.Model, monkeypatch: pyt
     assert page.ask("stop", run=run) == {"stopped": False}
 
 
-def test_a_run_from_the_page_has_a_deadline(
-    page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_from_the_page_has_a_deadline(page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float | None] = []
     run = model.runner.run
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 import onnxlab
-from onnxlab.notebook import planes
+from onnxlab.notebook.panels import tensor_planes
 from tests.notebook.conftest import Page
 
 SHAPES = arrays.array_shapes(min_dims=0, max_dims=4, min_side=1, max_side=7)
@@ -22,9 +22,9 @@ def test_cells_are_the_elements_that_numpy_has_there(data: st.DataObject) -> Non
     array = data.draw(arrays.arrays(np.int32, SHAPES))
     axes = data.draw(st.permutations(range(array.ndim)))[:2]
     at = [data.draw(st.integers(0, dim - 1)) for dim in array.shape]
-    plane = planes.plane(array.shape, *(axes if len(axes) == 2 else (None, None)), at)
+    plane = tensor_planes.plane(array.shape, *(axes if len(axes) == 2 else (None, None)), at)
     top, left = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
-    for row, cells in enumerate(planes.cells(array, plane, top, left, 3, 3), top):
+    for row, cells in enumerate(tensor_planes.cells(array, plane, top, left, 3, 3), top):
         for column, cell in enumerate(cells, left):
             where = list(plane.at)
             for axis, index in ((plane.rows, row), (plane.columns, column)):
@@ -35,7 +35,7 @@ def test_cells_are_the_elements_that_numpy_has_there(data: st.DataObject) -> Non
 
 def test_a_heat_map_is_the_mean_of_blocks_and_shows_what_is_not_finite() -> None:
     array = np.arange(512 * 300, dtype=np.float32).reshape(512, 300)
-    picture = planes.heat(array, planes.plane(array.shape, None, None, None))
+    picture = tensor_planes.heat(array, tensor_planes.plane(array.shape, None, None, None))
     assert (picture.height, picture.width, picture.channels) == (256, 150, 1)
     means = array.reshape(256, 2, 150, 2).mean((1, 3))
     assert (picture.low, picture.high) == (means.min(), means.max())
@@ -43,17 +43,21 @@ def test_a_heat_map_is_the_mean_of_blocks_and_shows_what_is_not_finite() -> None
     found = picture.low + (codes - 3.0) / 252 * (picture.high - picture.low)
     assert np.abs(found - means).max() <= (picture.high - picture.low) / 500
     array[0, 0], array[2, 2], array[4, 4] = np.nan, np.inf, -np.inf
-    codes = np.frombuffer(planes.heat(array, planes.plane(array.shape, None, None, None)).data, np.uint8)
-    assert list(codes.reshape(256, 150)[[0, 1, 2], [0, 1, 2]]) == [planes.NAN, planes.POSITIVE, planes.NEGATIVE]
+    codes = np.frombuffer(tensor_planes.heat(array, tensor_planes.plane(array.shape, None, None, None)).data, np.uint8)
+    assert list(codes.reshape(256, 150)[[0, 1, 2], [0, 1, 2]]) == [
+        tensor_planes.NAN,
+        tensor_planes.POSITIVE,
+        tensor_planes.NEGATIVE,
+    ]
 
 
 def test_an_image_has_its_channels_first_or_last() -> None:
     colours = np.random.default_rng(0).random((3, 20, 30))
-    first = planes.image(colours[None], planes.plane((1, 3, 20, 30), None, None, None))
-    last = planes.image(colours.transpose(1, 2, 0), planes.plane((20, 30, 3), None, None, None))
+    first = tensor_planes.image(colours[None], tensor_planes.plane((1, 3, 20, 30), None, None, None))
+    last = tensor_planes.image(colours.transpose(1, 2, 0), tensor_planes.plane((20, 30, 3), None, None, None))
     assert first == last
     assert (first.height, first.width, first.channels) == (20, 30, 3)
-    assert planes.image_axes((1, 4, 20, 30)) is None
+    assert tensor_planes.image_axes((1, 4, 20, 30)) is None
 
 
 def test_stored_values_are_there_at_once_and_others_after_a_run(page: Page, model: onnxlab.Model) -> None:

@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import onnxlab
-from onnxlab.notebook import protocol
-from onnxlab.notebook.gestures import GESTURES
+from onnxlab.notebook.edits.edit_commands import GESTURES
+from onnxlab.notebook.protocol import messages
 from tests.notebook.conftest import Page
 
 SOURCES = Path(__file__).parents[2] / "widgets" / "src"
-TWIN = (SOURCES / "protocol.ts").read_text(encoding="utf-8")
+TWIN = (SOURCES / "kernel" / "protocol.ts").read_text(encoding="utf-8")
 
 
 def braces(text: str, start: int) -> str:
@@ -41,12 +41,12 @@ def methods() -> dict[str, dict[str, bool]]:
 
 
 def test_methods_and_parameters_agree() -> None:
-    ours = {name: {key: not spec.required for key, spec in each.items()} for name, each in protocol.METHODS.items()}
+    ours = {name: {key: not spec.required for key, spec in each.items()} for name, each in messages.METHODS.items()}
     theirs = methods()
     assert theirs.keys() == ours.keys()
     for name, parameters in ours.items():
         assert theirs[name].keys() == parameters.keys(), name
-    assert f"export const PROTOCOL = {protocol.PROTOCOL};" in TWIN
+    assert f"export const PROTOCOL = {messages.PROTOCOL};" in TWIN
 
 
 def test_events_and_answers_have_the_fields_that_the_twin_declares(

@@ -12,7 +12,7 @@ import onnxlab
 from onnxlab.render import png, svg, text
 from onnxlab.render.layout import layout, rows, source
 from onnxlab.render.picture import MAX_TERMINALS, picture
-from tests.corpus import Corpus
+from tests.support.corpus import Corpus
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",

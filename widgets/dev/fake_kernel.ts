@@ -3,9 +3,9 @@
 import type {
   AttributeInfo, AttributeType, AttributeValue, CommitEvent, Endpoint, History, NodeInfo, NodeRecord, Section, Snapshot, Statistics,
   ValueInfo,
-} from "../src/protocol.ts";
-import { INITIALIZER, PROTOCOL } from "../src/protocol.ts";
-import type { Message, Transport } from "../src/transport.ts";
+} from "../src/kernel/protocol.ts";
+import { INITIALIZER, PROTOCOL } from "../src/kernel/protocol.ts";
+import type { Message, Transport } from "../src/kernel/transport.ts";
 import { type FakeModel, type FakeNode, SCHEMAS } from "./fake_model.ts";
 
 interface Step {

@@ -3,7 +3,7 @@
 import {
   type AttributeType, type AttributeValue, type Diagnostic, type GroupRecord, type NodeRecord, type ScopeRecord, type ValueRecord,
   FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER,
-} from "../src/protocol.ts";
+} from "../src/kernel/protocol.ts";
 
 export interface FakeNode extends NodeRecord {
   attributes: Map<string, AttributeValue>;

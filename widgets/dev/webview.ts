@@ -1,7 +1,7 @@
 /**
  * A page that hosts widgets as VS Code's notebooks do: ipywidgets in the build that Microsoft's Jupyter extension carries,
  * requirejs for what a widget brings, a connection to a real kernel in the old wire format, and each output in an element of
- * its own. tests/browser/webview.py serves it and drives it; what the extension and the editor do around it is told there.
+ * its own. tests/browser/support/webview.py serves it and drives it; what the extension and the editor do around it is told there.
  *
  * package.json replaces what that build names as dependencies, all of JupyterLab: it is one file and needs none of them.
  */

@@ -5,19 +5,19 @@
  * and a refusal becomes a toast. Nothing here renders.
  */
 
-import { Blast } from "./blast.ts";
-import { Blocks } from "./blocks.ts";
-import { Editing } from "./editing.ts";
-import { type Client, type RequestError, asRequestError } from "./client.ts";
-import type { Flow } from "./graph/flow.ts";
-import { type Heat, heatOf } from "./heat.ts";
-import { neighbours, nodeLabel, plural, valueLabel } from "./names.ts";
-import { Numbers } from "./numbers.ts";
-import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./protocol.ts";
-import { type Hits, SearchIndex } from "./search.ts";
+import { Blast } from "./edit/edit_impact.ts";
+import { Blocks } from "./model/equal_blocks.ts";
+import { Editing } from "./edit/editing.ts";
+import { type Client, type RequestError, asRequestError } from "./kernel/client.ts";
+import type { Flow } from "./graph/scene/flow.ts";
+import { type Heat, heatOf } from "./look/node_heat.ts";
+import { neighbours, nodeLabel, plural, valueLabel } from "./model/names.ts";
+import { Numbers } from "./look/tensor_state.ts";
+import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./kernel/protocol.ts";
+import { type Hits, SearchIndex } from "./find/search.ts";
 import { Cell } from "./state.ts";
-import type { Store } from "./store.ts";
-import { Travel } from "./travel.ts";
+import type { Store } from "./model/store.ts";
+import { Travel } from "./find/navigation.ts";
 import type { Picture, PointerTarget } from "./view_contract.ts";
 
 export interface Toast {

@@ -1,9 +1,9 @@
 /** The widget as anywidget loads it: one `render` per view of the model, each with state of its own. */
 
 import { mount, type Shared } from "./mount.tsx";
-import { recordedTransport, type Recorded } from "./offline.ts";
-import { keepNote } from "./saved.ts";
-import { type WidgetModel, commTransport, listen } from "./transport.ts";
+import { recordedTransport, type Recorded } from "./kernel/offline.ts";
+import { keepNote } from "./kernel/saved_state.ts";
+import { type WidgetModel, commTransport, listen } from "./kernel/transport.ts";
 
 interface RenderContext {
   model: WidgetModel;
@@ -19,7 +19,7 @@ function render({ model, el }: RenderContext): () => void {
   };
 }
 
-/** Shows a recorded model on a whole page; see onnxlab/notebook/export.py. */
+/** Shows a recorded model on a whole page; see onnxlab/notebook/widgets/html_page.py. */
 function offline(el: HTMLElement, model: Recorded): () => void {
   let selection: number[] = [], bookmarks: number[] = [];
   const { defaultView } = el.ownerDocument;

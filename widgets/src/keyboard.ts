@@ -1,7 +1,7 @@
 /** Keys of the widget. What it does not know stays inside all the same: Jupyter's shortcuts are for cells. */
 
 import type { App } from "./app.ts";
-import { commandsFor, type Target } from "./commands.ts";
+import { commandsFor, type Target } from "./edit/commands.ts";
 
 /** True for a field in which keys write text. */
 function isField(element: EventTarget | null): element is HTMLElement {

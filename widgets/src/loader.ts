@@ -6,7 +6,7 @@
  * sheet comes with it: as a trait it would be a part of the state of every view.
  */
 
-import type { WidgetModel } from "./transport.ts";
+import type { WidgetModel } from "./kernel/transport.ts";
 
 interface Context {
   model: WidgetModel;

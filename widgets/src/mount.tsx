@@ -2,15 +2,15 @@
 
 import { render } from "preact";
 import { App } from "./app.ts";
-import { Client } from "./client.ts";
-import type { Flow } from "./graph/flow.ts";
-import { GraphView } from "./graph/view.ts";
+import { Client } from "./kernel/client.ts";
+import type { Flow } from "./graph/scene/flow.ts";
+import { GraphView } from "./graph/view/view.ts";
 import { handleKey } from "./keyboard.ts";
-import { Root } from "./panels/root.tsx";
-import { showOneOf } from "./stand_in.ts";
-import { Store } from "./store.ts";
-import { currentTheme, watchTheme } from "./theme.ts";
-import type { Transport } from "./transport.ts";
+import { Root } from "./panels/frame/root.tsx";
+import { showOneOf } from "./kernel/stand_in.ts";
+import { Store } from "./model/store.ts";
+import { currentTheme, watchTheme } from "./look/page_theme.ts";
+import type { Transport } from "./kernel/transport.ts";
 import type { Picture } from "./view_contract.ts";
 
 /** Durable state that lives outside the view: the widget's traits. */

@@ -1,9 +1,9 @@
-/** What the panels ask of the picture. graph/view.ts is the one implementation; tests use a smaller one. */
+/** What the panels ask of the picture. graph/view/view.ts is the one implementation; tests use a smaller one. */
 
-import type { Flow } from "./graph/flow.ts";
-import type { Heat } from "./heat.ts";
-import type { Diagnostic, Statistics } from "./protocol.ts";
-import type { Theme } from "./theme.ts";
+import type { Flow } from "./graph/scene/flow.ts";
+import type { Heat } from "./look/node_heat.ts";
+import type { Diagnostic, Statistics } from "./kernel/protocol.ts";
+import type { Theme } from "./look/page_theme.ts";
 
 /** What the pointer is on. Ids are 0 where it is on something else. */
 export interface PointerTarget {

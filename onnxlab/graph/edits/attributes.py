@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.attributes import encode
-from onnxlab.graph.changes import SetAttribute
-from onnxlab.graph.index import function_key
-from onnxlab.graph.names import suggestion
-from onnxlab.graph.records import NodeRecord
+from onnxlab.graph.edit.changes import SetAttribute
+from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos.attributes import encode
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def set_attribute(graph: "ModelGraph", node: NodeRecord, name: str, value: Any, origin: Any = None) -> None:

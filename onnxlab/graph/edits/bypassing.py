@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertFormal, InsertNode, RemoveFormal, RemoveNode, RenameValue, SetInputs
+from onnxlab.graph.edit.changes import InsertFormal, InsertNode, RemoveFormal, RemoveNode, RenameValue, SetInputs
 from onnxlab.graph.edits.connecting import reading
-from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:

@@ -4,13 +4,13 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from onnxlab.graph.changes import MoveNode, RemoveEntry, RemoveFunction, RemoveNode
-from onnxlab.graph.index import function_key
-from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.edit.changes import MoveNode, RemoveEntry, RemoveFunction, RemoveNode
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
-    from onnxlab.graph.transaction import Transaction
+    from onnxlab.graph.edit.model_graph import ModelGraph
+    from onnxlab.graph.edit.transaction import Transaction
 
 
 def sort_nodes(graph: "ModelGraph", scope: Scope | None = None) -> int:

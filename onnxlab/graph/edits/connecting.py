@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import SetInputs
-from onnxlab.graph.index import function_key
-from onnxlab.graph.records import NodeRecord, ValueRecord
-from onnxlab.graph.topology import reachable
+from onnxlab.graph.edit.changes import SetInputs
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.index.topology import reachable
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 MOST_SLOTS = 1 << 16
 """Inputs that a node may get here: a slot far behind the last one makes a list of empty names up to it."""

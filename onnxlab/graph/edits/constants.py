@@ -6,14 +6,14 @@ import numpy as np
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph import tensors
-from onnxlab.graph.changes import InsertNode, RemoveNode, SetInitializer
+from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.edits.initializers import refuse_function
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.protos import tensors
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 # attribute of Constant: the array that it stands for
 _PLAIN: dict[str, Any] = {

@@ -10,18 +10,18 @@ from onnx import helper
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
-from onnxlab.graph import tensors
-from onnxlab.graph.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
+from onnxlab.graph.edit.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
+from onnxlab.graph.edit.merging import raise_ir_version
+from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.extraction import Declaration
-from onnxlab.graph.merging import raise_ir_version
-from onnxlab.graph.opsets import Found, converted, is_written_with_bodies, since
-from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.renaming import Renaming, nodes_inside
+from onnxlab.graph.edits.opsets import Found, converted, is_written_with_bodies, since
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.renaming import Renaming, nodes_inside
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Known = Callable[[int], "np.ndarray[Any, Any] | None"]
 """The elements of a value id, where they are known without running the model."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertEntry, RemoveEntry, SetTypes
-from onnxlab.graph.names import scope_path
-from onnxlab.graph.records import Scope, ValueRecord
+from onnxlab.graph.edit.changes import InsertEntry, RemoveEntry, SetTypes
+from onnxlab.graph.edit.names import scope_path
+from onnxlab.graph.index.records import Scope, ValueRecord
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
-    from onnxlab.graph.transaction import Transaction
+    from onnxlab.graph.edit.model_graph import ModelGraph
+    from onnxlab.graph.edit.transaction import Transaction
 
 Action = Literal["refresh", "store", "drop"]
 Kind = Literal["input", "output", "value_info"]
@@ -90,9 +90,7 @@ def places(graph: "ModelGraph", value: ValueRecord) -> Iterator[Place]:
             yield Place(scope.id, "value_info", position, scope.proto.value_info[position])
 
 
-def _refresh(
-    graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: TypeOf, done: list[Redeclared]
-) -> None:
+def _refresh(graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
     found: dict[tuple[int, Kind], tuple[list[int | str], list[bytes]]] = {}
     for vid in scope.names.values():
         value = graph.values[vid]

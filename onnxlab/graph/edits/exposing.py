@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertFormal, InsertNode, SetAttribute, SetOutputs
+from onnxlab.graph.edit.changes import InsertFormal, InsertNode, SetAttribute, SetOutputs
+from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.formals import declare_output
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.extraction import Declaration
-from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 _BY_SCAN_OUTPUT = ("scan_output_axes", "scan_output_directions")
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetFormal
-from onnxlab.graph.declarations import elem_type_of, fill_dim, fill_shape
-from onnxlab.graph.records import Scope, ValueRecord
+from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetFormal
+from onnxlab.graph.index.records import Scope, ValueRecord
+from onnxlab.graph.protos.value_info import elem_type_of, fill_dim, fill_shape
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Kind = Literal["input", "output"]
 

@@ -7,13 +7,13 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
-from onnxlab.graph import tensors
-from onnxlab.graph.changes import InsertFormal, RemoveFormal, SetInitializer
-from onnxlab.graph.declarations import declare, describe
-from onnxlab.graph.records import Scope, ValueRecord
+from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetInitializer
+from onnxlab.graph.index.records import Scope, ValueRecord
+from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.value_info import declare, describe
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def set_initializer(graph: "ModelGraph", value: ValueRecord, array: Any) -> None:

@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertEntry, InsertNode, RemoveFunction, RemoveNode
+from onnxlab.graph.edit.changes import InsertEntry, InsertNode, RemoveFunction, RemoveNode
+from onnxlab.graph.edit.merging import adopt_opsets, all_nodes
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.index import function_key
-from onnxlab.graph.merging import adopt_opsets, all_nodes
-from onnxlab.graph.records import NodeRecord, Scope
-from onnxlab.graph.renaming import Renaming
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.renaming import Renaming
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def inline_call(graph: "ModelGraph", node: NodeRecord, nested: bool = False) -> list[NodeRecord]:

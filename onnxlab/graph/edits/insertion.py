@@ -9,18 +9,18 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
-from onnxlab.graph import external_data, tensors
-from onnxlab.graph.changes import InsertEntry, InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInitializer
+from onnxlab.graph.edit.changes import InsertEntry, InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInitializer
+from onnxlab.graph.edit.merging import adopt_configurations, adopt_functions, adopt_opsets, all_nodes, raise_ir_version
+from onnxlab.graph.edit.names import suggestion
 from onnxlab.graph.edits.connecting import reading
+from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.extraction import Declaration
-from onnxlab.graph.merging import adopt_configurations, adopt_functions, adopt_opsets, all_nodes, raise_ir_version
-from onnxlab.graph.names import suggestion
-from onnxlab.graph.records import NodeRecord, ValueRecord
-from onnxlab.graph.renaming import Renaming, names_defined
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.protos import external_data, tensors
+from onnxlab.graph.protos.renaming import Renaming, names_defined
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertEntry, SetField, SetFormal, Target, field_value
-from onnxlab.graph.index import function_key
-from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
-from onnxlab.graph.renaming import canonical
-from onnxlab.graph.sayings import imports_handle
-from onnxlab.graph.strings import text as text_of
-from onnxlab.graph.validation import node_problems
+from onnxlab.graph.edit.changes import InsertEntry, SetField, SetFormal, Target, field_value
+from onnxlab.graph.edit.statements import imports_handle
+from onnxlab.graph.edit.validation import node_problems
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.protos.name_bytes import text as text_of
+from onnxlab.graph.protos.renaming import canonical
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
-    from onnxlab.graph.transaction import Transaction
+    from onnxlab.graph.edit.model_graph import ModelGraph
+    from onnxlab.graph.edit.transaction import Transaction
 
 Bearer = "NodeRecord | ValueRecord | Scope | None"
 """Whose metadata or documentation: a node's, a value's, a graph's or function's, or (None) the model's."""

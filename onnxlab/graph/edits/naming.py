@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import RenameValue, SetField
-from onnxlab.graph.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.edit.changes import RenameValue, SetField
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def rename_node(graph: "ModelGraph", node: NodeRecord, name: str, origin: Any = None) -> None:

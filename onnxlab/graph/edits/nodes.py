@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertNode, MoveNode, RemoveNode
+from onnxlab.graph.edit.changes import InsertNode, MoveNode, RemoveNode
+from onnxlab.graph.edit.names import suggestion
 from onnxlab.graph.edits.bypassing import bypass_node
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.names import suggestion
-from onnxlab.graph.records import NodeRecord, Scope
-from onnxlab.graph.renaming import Renaming
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.renaming import Renaming
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def add_node(

@@ -7,18 +7,18 @@ import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
-from onnxlab.graph.attributes import encode
-from onnxlab.graph.changes import SetAttribute, SetField
+from onnxlab.graph.edit.changes import SetAttribute, SetField
+from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.edit.validation import attribute_problem
 from onnxlab.graph.edits.attributes import choice_problem, set_attribute
 from onnxlab.graph.edits.naming import FreshNames
-from onnxlab.graph.index import function_key
-from onnxlab.graph.names import suggestion
-from onnxlab.graph.records import NodeRecord, Scope
-from onnxlab.graph.strings import text
-from onnxlab.graph.validation import attribute_problem
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.attributes import encode
+from onnxlab.graph.protos.name_bytes import text
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def set_operator(

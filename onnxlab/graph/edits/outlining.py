@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertFunction, InsertNode, RemoveNode, SetField, field_value
-from onnxlab.graph.cones import boundary, hole
-from onnxlab.graph.copies import find_copies
+from onnxlab.graph.edit.changes import InsertFunction, InsertNode, RemoveNode, SetField, field_value
+from onnxlab.graph.edit.merging import all_nodes, raise_ir_version
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import in_file_order, scope_of
-from onnxlab.graph.merging import all_nodes, raise_ir_version
-from onnxlab.graph.records import NodeRecord, Scope
-from onnxlab.graph.renaming import canonical
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.renaming import canonical
+from onnxlab.graph.query.block_copies import find_copies
+from onnxlab.graph.query.cones import boundary, hole
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 FUNCTIONS_SINCE = 8
 """The IR version in which functions came."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.changes import InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInputs, SetOutputs
+from onnxlab.graph.edit.changes import InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInputs, SetOutputs
+from onnxlab.graph.edit.names import suggestion
 from onnxlab.graph.edits.connecting import MOST_SLOTS, reading
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import add_node
-from onnxlab.graph.names import suggestion
-from onnxlab.graph.records import NodeRecord, ValueRecord
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
 
 if TYPE_CHECKING:
-    from onnxlab.graph.modelgraph import ModelGraph
+    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 def set_input(graph: "ModelGraph", node: NodeRecord, slot: int, name: str, origin: Any = None) -> None:

@@ -2,13 +2,13 @@
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
-import { asRequestError } from "../client.ts";
-import { plural } from "../names.ts";
-import type { Unsaved } from "../protocol.ts";
+import { asRequestError } from "../kernel/client.ts";
+import { plural } from "../model/names.ts";
+import type { Unsaved } from "../kernel/protocol.ts";
 import { useCell } from "../state.ts";
-import { useAnswer } from "./ask.ts";
-import { Elided } from "./controls.tsx";
-import { focusPicture } from "./form.tsx";
+import { useAnswer } from "./parts/ask.ts";
+import { Elided } from "./parts/controls.tsx";
+import { focusPicture } from "./edit/form.tsx";
 
 export function SavePanel({ app }: { app: App }) {
   return useCell(app.savePanel) ? <OpenSave app={app} /> : null;

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { firstLook, hiddenIn, withFolded, withOpen } from "../../src/graph/fold.ts";
-import { Hierarchy } from "../../src/graph/hierarchy.ts";
-import { BODY, INPUT, NODE, OUTPUT, OUTSIDE, keyOf } from "../../src/graph/keys.ts";
-import type { Scene } from "../../src/graph/scene.ts";
-import { boxOfNode, step } from "../../src/graph/walk.ts";
-import type { Store } from "../../src/store.ts";
+import { firstLook, hiddenIn, withFolded, withOpen } from "../../src/graph/groups/fold.ts";
+import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
+import { BODY, INPUT, NODE, OUTPUT, OUTSIDE, keyOf } from "../../src/graph/groups/group_keys.ts";
+import type { Scene } from "../../src/graph/scene/scene.ts";
+import { boxOfNode, step } from "../../src/graph/input/walk.ts";
+import type { Store } from "../../src/model/store.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { control, loop } from "../fixtures/networks.ts";
 import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";

@@ -3,12 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Camera } from "../../src/graph/canvas/camera.ts";
-import { MARGIN, home } from "../../src/graph/viewpoint.ts";
-import { Hierarchy } from "../../src/graph/hierarchy.ts";
-import { NODE, keyOf } from "../../src/graph/keys.ts";
-import type { Scene } from "../../src/graph/scene.ts";
-import { SceneBuilder } from "../../src/graph/scene_builder.ts";
-import type { Store } from "../../src/store.ts";
+import { MARGIN, home } from "../../src/graph/view/viewpoint.ts";
+import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
+import { NODE, keyOf } from "../../src/graph/groups/group_keys.ts";
+import type { Scene } from "../../src/graph/scene/scene.ts";
+import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
+import type { Store } from "../../src/model/store.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { mesh, residualChain } from "../fixtures/networks.ts";
 import { looseEnds, measure, overlaps, solver } from "../fixtures/scenes.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Gestures, type GestureHandler } from "../../src/graph/gestures.ts";
-import { handleCanvasKey, type KeyboardTarget } from "../../src/graph/keyboard.ts";
+import { Gestures, type GestureHandler } from "../../src/graph/input/gestures.ts";
+import { handleCanvasKey, type KeyboardTarget } from "../../src/graph/input/keyboard.ts";
 
 /** An element that counts its listeners; the page's offset is (10, 20). */
 class FakeElement extends EventTarget {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { Layouter, Superseded } from "../../src/graph/layouter.ts";
+import { Layouter, Superseded } from "../../src/graph/scene/layouter.ts";
 import { layout } from "../../src/graph/layout/layout.ts";
 import type { LayoutInput } from "../../src/graph/layout/problem.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Motion } from "../../src/graph/motion.ts";
-import type { Scene } from "../../src/graph/scene.ts";
+import { Motion } from "../../src/graph/marks/motion.ts";
+import type { Scene } from "../../src/graph/scene/scene.ts";
 
 function scene(places: [key: number, x: number, y: number][], scope = 1): Scene {
   const column = (of: (place: [number, number, number]) => number) => Float64Array.from(places, of);

@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { hiddenIn, withAll } from "../../src/graph/fold.ts";
-import { Hierarchy } from "../../src/graph/hierarchy.ts";
-import { RUN, keyOf, kindOf, NODE } from "../../src/graph/keys.ts";
-import { boxOfNode } from "../../src/graph/walk.ts";
+import { hiddenIn, withAll } from "../../src/graph/groups/fold.ts";
+import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
+import { RUN, keyOf, kindOf, NODE } from "../../src/graph/groups/group_keys.ts";
+import { boxOfNode } from "../../src/graph/input/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";
 

@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { shownOf, withAll, withAround, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/fold.ts";
-import { Hierarchy } from "../../src/graph/hierarchy.ts";
-import { GROUP, NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/keys.ts";
-import type { Box } from "../../src/graph/boxes.ts";
-import { type Run, times, turns } from "../../src/graph/run_words.ts";
-import { heatOfBoxes } from "../../src/graph/marks.ts";
-import { boxOfNode } from "../../src/graph/walk.ts";
+import { shownOf, withAll, withAround, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/groups/fold.ts";
+import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
+import { GROUP, NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/groups/group_keys.ts";
+import type { Box } from "../../src/graph/scene/boxes.ts";
+import { type Run, times, turns } from "../../src/graph/groups/repeat_words.ts";
+import { heatOfBoxes } from "../../src/graph/marks/marks.ts";
+import { boxOfNode } from "../../src/graph/input/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { swin, transformer } from "../fixtures/networks.ts";
 import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";

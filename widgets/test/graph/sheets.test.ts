@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { Camera } from "../../src/graph/canvas/camera.ts";
 import { FRAME_LOAD, Sheets, type Subject } from "../../src/graph/canvas/sheets.ts";
 import { SceneIndex } from "../../src/graph/canvas/visible.ts";
-import type { Scene } from "../../src/graph/scene.ts";
+import type { Scene } from "../../src/graph/scene/scene.ts";
 
 const SIDE = 200, STEP = 30;
 

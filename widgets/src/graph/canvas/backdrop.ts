@@ -1,9 +1,9 @@
 /** Draws what lies under words and marks: frames, lines, and from afar boxes as blocks of colour; on any canvas. */
 
-import type { Box } from "../boxes.ts";
-import { NODE, isTerminal } from "../keys.ts";
+import type { Box } from "../scene/boxes.ts";
+import { NODE, isTerminal } from "../groups/group_keys.ts";
 import { ARROW_DOWN, ARROW_NONE } from "../layout/problem.ts";
-import type { Scene } from "../scene.ts";
+import type { Scene } from "../scene/scene.ts";
 import type { Marks } from "./painter.ts";
 import type { BoxColors, Palette } from "./theme.ts";
 import { FAR, type DrawList } from "./visible.ts";

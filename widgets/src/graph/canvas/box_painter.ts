@@ -1,9 +1,9 @@
 /** Draws boxes at three levels of detail: blocks of colour, titles, all their words. */
 
-import { MARGIN, PADDING, TEXT_LINE, TITLE_LINE, type Box } from "../boxes.ts";
-import { NODE, OUTSIDE, RUN, isTerminal } from "../keys.ts";
-import { SIGN } from "../pick.ts";
-import type { Scene } from "../scene.ts";
+import { MARGIN, PADDING, TEXT_LINE, TITLE_LINE, type Box } from "../scene/boxes.ts";
+import { NODE, OUTSIDE, RUN, isTerminal } from "../groups/group_keys.ts";
+import { SIGN } from "../scene/pick.ts";
+import type { Scene } from "../scene/scene.ts";
 import { colorsOf, heatColor } from "./backdrop.ts";
 import type { Camera } from "./camera.ts";
 import type { Marks, Texts } from "./painter.ts";

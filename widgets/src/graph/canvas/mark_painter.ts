@@ -1,7 +1,7 @@
 /** Draws what marks boxes: matches, selection, focus, badges, and the rectangle being drawn to select. */
 
-import { isTerminal } from "../keys.ts";
-import type { Scene } from "../scene.ts";
+import { isTerminal } from "../groups/group_keys.ts";
+import type { Scene } from "../scene/scene.ts";
 import { RADIUS } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";
 import type { Marks } from "./painter.ts";

@@ -1,10 +1,10 @@
 /** Draws a draw list on a Canvas 2D. Stateless: what is selected, lit and marked comes in with each frame. */
 
-import { PADDING, type Box } from "../boxes.ts";
-import { ALL_WORDS, SIGN } from "../pick.ts";
-import { NODE } from "../keys.ts";
-import { FRAME_HEADER, type Scene } from "../scene.ts";
-import type { Frame } from "../motion.ts";
+import { PADDING, type Box } from "../scene/boxes.ts";
+import { ALL_WORDS, SIGN } from "../scene/pick.ts";
+import { NODE } from "../groups/group_keys.ts";
+import { FRAME_HEADER, type Scene } from "../scene/scene.ts";
+import type { Frame } from "../marks/motion.ts";
 import { Backdrop, type Look, arrows, traced } from "./backdrop.ts";
 import { BoxPainter } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";

@@ -1,6 +1,6 @@
 /** Measures text and shortens it to fit, each text once per width. */
 
-import type { Font, Measure } from "../boxes.ts";
+import type { Font, Measure } from "../scene/boxes.ts";
 
 /** CSS sizes and weights of the fonts, in pixels at zoom 1. */
 export const FONTS: Record<Font, { size: number; weight: number }> = {

@@ -1,6 +1,6 @@
 /** The draw list: what of a scene has to be drawn for a camera, found by index. Another backend could draw it too. */
 
-import type { Scene } from "../scene.ts";
+import type { Scene } from "../scene/scene.ts";
 import type { Rect } from "./camera.ts";
 import { SpatialGrid } from "./spatial.ts";
 

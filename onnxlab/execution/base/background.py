@@ -1,0 +1,160 @@
+"""The one background thread: what is to be done beside runs, one job after the other."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from queue import SimpleQueue
+from types import ModuleType
+from typing import TypeVar
+
+from onnxlab.garbage_collection import count_as_old
+
+T = TypeVar("T")
+
+_jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+_pending = 0
+_settled = threading.Condition()
+_thread: threading.Thread | None = None
+
+_SPELL = 1e-3
+"""Seconds of work after which the background thread rests: it needs the interpreter that runs need."""
+_LOOK = 5e-4
+"""Seconds that it rests at least, to see whether others work, who cannot while it has the interpreter."""
+_REST = 12.0
+"""How many times as long as it worked it then rests."""
+_LONGEST_REST = 0.2
+_STRIDE = 16
+"""Items of a loop between two looks at the clock."""
+_SEES = sys.platform != "win32"  # there the processor's time is told in steps of 16 ms
+_runs: set[object] = set()  # those under way
+_rested = 0.0  # what the thread had worked when it last rested
+
+_POLITE = 5e-5
+"""Seconds after which the background thread gives way to one that wants to go on, where Python's own wait is 5 ms:
+NumPy asks for its turn after every large operation."""
+
+
+def do(job: Callable[[], None]) -> None:
+    """Have a job done; what it raises is a warning, and NumPy goes on."""
+    global _pending, _thread
+    with _settled:
+        if _thread is None:
+            thread = threading.Thread(target=_work, name="onnxlab-compile", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:  # as many threads as there may be, or none at all, as in a browser
+                warnings.warn(f"nothing is compiled, NumPy goes on: {error}", stacklevel=2)
+                return
+            _thread = thread
+        _pending += 1
+    _jobs.put(job)
+
+
+def is_here() -> bool:
+    """Whether the caller is in the background thread."""
+    return threading.current_thread() is _thread
+
+
+def rest() -> None:
+    """Between two pieces of a job: let runs go on, if this is the background thread and it has worked for a while."""
+    global _rested
+    if is_here():
+        spent = time.thread_time() - _rested
+        if spent > _SPELL:
+            count_as_old()  # a whole collection stops all threads, for 100 ms where 8,000 nodes are held
+            before = time.process_time()
+            time.sleep(_LOOK)
+            # a run may be kept from the processor by another process, or by us
+            if _runs or not _SEES or time.process_time() - before > _LOOK / 4:
+                time.sleep(min(_REST * spent, _LONGEST_REST))
+            _rested = time.thread_time()
+
+
+@contextmanager
+def run() -> Iterator[None]:
+    """While somebody waits for what is in the block, the background thread rests."""
+    token = object()
+    _runs.add(token)
+    try:
+        yield
+    finally:
+        _runs.discard(token)
+
+
+def paced(items: Iterable[T]) -> Iterable[T]:
+    """The items, for a loop; in the background thread with rests between them."""
+    return _resting(items) if is_here() else items
+
+
+def _resting(items: Iterable[T]) -> Iterator[T]:
+    for number, item in enumerate(items):
+        if number % _STRIDE == 0:
+            rest()
+        yield item
+
+
+class _BetweenImports:
+    """A finder of modules that finds none: the background thread rests before each module, whoever's it is.
+
+    It stays where it is once put, because another thread may be walking through the list.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
+        rest()
+
+
+def _work() -> None:
+    global _pending, _rested
+    if _BetweenImports not in sys.meta_path:
+        sys.meta_path.insert(0, _BetweenImports)
+    while True:
+        job = _jobs.get()
+        _rested = time.thread_time()
+        try:
+            with _polite():
+                job()
+        except Exception as error:
+            warnings.warn(f"compiling in the background failed, NumPy goes on: {error!r}", stacklevel=1)
+        finally:
+            del job
+            with _settled:
+                _pending -= 1
+                _settled.notify_all()
+
+
+@contextmanager
+def _polite() -> Iterator[None]:
+    """Let other threads have their turn sooner meanwhile."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(before, _POLITE))
+    ours = sys.getswitchinterval()
+    try:
+        yield
+    finally:
+        if sys.getswitchinterval() == ours:  # else somebody has set it since
+            sys.setswitchinterval(before)
+
+
+def wait(timeout: float | None = None) -> bool:
+    """Wait until nothing is left to be done; whether that is so."""
+    with _settled:
+        return _settled.wait_for(lambda: _pending == 0, timeout)
+
+
+def _forget() -> None:
+    """A forked child has no background thread."""
+    global _thread, _pending, _jobs, _settled
+    _thread, _pending = None, 0
+    _runs.clear()
+    _jobs, _settled = SimpleQueue(), threading.Condition()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

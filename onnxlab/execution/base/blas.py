@@ -1,0 +1,92 @@
+"""BLAS threads during runs.
+
+OpenBLAS wakes all of its threads for products of a few microseconds and lets them spin: measured on two cores, the
+products of a small transformer take four times as long with two threads as with one, and fifty times as long when
+other processes want the cores. So runs use one thread unless asked otherwise. It also makes runs repeatable to the
+last bit: how OpenBLAS adds up depends on its number of threads.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from onnxlab.forking import fork_safe
+
+MULTIPLYING = frozenset((
+    "microsoft.attention", "microsoft.decoding", "microsoft.experts", "microsoft.fused", "microsoft.gates",
+    "microsoft.general", "microsoft.images", "microsoft.integers", "microsoft.quantized", "ml.linear", "ml.svm",
+    "nchwc.kernels", "onnx.control.control", "onnx.math.matmul", "onnx.math.reduce", "onnx.math.signal",
+    "onnx.nn.activation", "onnx.nn.attention", "onnx.nn.conv", "onnx.nn.norm", "onnx.nn.pool", "onnx.nn.quantization",
+    "onnx.nn.recurrent", "onnx.tensor.vision", "onnx.training.gradient", "onnx.training.loss",
+    "onnx.training.optimizers",
+))  # fmt: skip
+"""Modules of onnxlab.ops with kernels that multiply matrices, or run bodies, which may."""
+
+_lock = fork_safe(threading.Lock())
+_active: dict[object, int] = {}  # threads that the runs under way ask for
+_before: list[int] = []  # of each library, to put back
+
+
+@cache
+def libraries() -> tuple[Any, ...]:
+    """threadpoolctl's controllers of the BLAS libraries in this process; finding them takes milliseconds, so once."""
+    from threadpoolctl import ThreadpoolController
+
+    return tuple(library for library in ThreadpoolController().lib_controllers if library.user_api == "blas")
+
+
+@contextmanager
+def limited(threads: int) -> Iterator[None]:
+    """Let BLAS use at most this many threads, in the whole process, until the last run under way has ended.
+
+    With several runs at once, the one that asks for most has its way. A lower limit that somebody else set stays.
+    0 asks for nothing and changes nothing.
+    """
+    if not threads:
+        yield
+        return
+    run = object()
+    try:  # from the start: Ctrl-C may come at any moment in the caller's thread
+        with _lock:
+            _active[run] = threads
+            _apply()
+        yield
+    finally:
+        with _lock:
+            _active.pop(run, None)
+            _apply()
+
+
+def _apply() -> None:
+    """Set what the runs under way ask for, or put back what was; a few microseconds."""
+    if not _before:
+        if not _active:
+            return  # a run was cut off before it set anything
+        _before[:] = [library.get_num_threads() for library in libraries()]
+    for library, before in zip(libraries(), _before, strict=True):
+        _setter(library)(min(before, max(_active.values())) if _active else before)
+    if not _active:
+        _before.clear()
+
+
+def may_use(call: Callable[..., Any]) -> bool:
+    """Whether what a step calls may end up in BLAS: changing its threads for nothing costs 10 to 20 µs."""
+    if getattr(call, "own_threads", False):
+        return False
+    module = getattr(getattr(call, "func", call), "__module__", None) or "numpy"
+    family = module.removeprefix("onnxlab.ops.")
+    return family in MULTIPLYING or (family == module and not module.startswith("numpy"))
+
+
+def _setter(library: Any) -> Callable[[int], None]:
+    """What sets the threads of a library from any thread.
+
+    threadpoolctl's public setter obeys only the thread that set OpenBLAS's first, but runs end in any order and here
+    they are counted, so the one behind it is used where there is one.
+    """
+    setter: Callable[[int], None] = getattr(library, "_real_set_num_threads", library.set_num_threads)
+    return setter

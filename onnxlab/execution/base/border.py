@@ -1,0 +1,139 @@
+"""The border of a part that a provider from outside compiled: read-only inputs, checked outputs.
+
+Providers of onnxlab's own say with `trusted` that they need neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from onnxlab.errors import OnnxlabError, RunError
+from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step
+from onnxlab.shapes import Fact, MapFact, OptionalFact, SequenceFact, TensorFact
+
+
+def compiled(provider: Provider, part: Part, view: PartitionView) -> CompiledPart:
+    """The part as its provider compiles it, its border watched unless the provider is `trusted`.
+
+    Raises:
+        OnnxlabError: what the provider returns cannot be called.
+    """
+    made = provider.compile(part, view)
+    if getattr(provider, "trusted", False):
+        return made
+    if isinstance(made, list) and all(isinstance(step, Step) for step in made):
+        return [_watched(step, provider.name, view.fact) for step in made]
+    if not callable(made):
+        raise OnnxlabError(
+            f"provider {provider.name!r} compiled {_named(part)} to {_described(made)}; "
+            "return one callable, or a list of Steps"
+        )
+    what = f"provider {provider.name!r}: {_named(part)}"
+    return _Bordered(made, what, part.inputs, part.outputs, view.fact, context=True)
+
+
+def _named(part: Part) -> str:
+    first, last = part.nodes[0].label, part.nodes[-1].label
+    return f"the part of {first}" if len(part.nodes) == 1 else f"the part from {first} to {last}"
+
+
+def _watched(step: Step, name: str, fact: Callable[[str], Fact]) -> Step:
+    """A step of a part; it overwrites nothing."""
+    if step.constants is not None:
+        return step
+    what = f"provider {name!r}: {step.label}"
+    call = _Bordered(step.call, what, step.inputs, step.outputs, fact, step.context, bool(step.node))
+    return replace(step, call=call, into=None, in_place=())
+
+
+class _Bordered:
+    """What a provider compiled, between read-only inputs and checked outputs.
+
+    Args:
+        call: takes a context first if `context`, then arrays in the order of `inputs`.
+        what: what errors call it.
+        fact: what inference knows of a name.
+        node: whether it is one node, whose only output may be a list.
+    """
+
+    def __init__(
+        self, call: Callable[..., Any], what: str, inputs: Sequence[str], outputs: Sequence[str],
+        fact: Callable[[str], Fact], context: bool, node: bool = False,
+    ) -> None:  # fmt: skip
+        self._call, self._what, self._context, self._node = call, what, int(context), node
+        self._outputs, self._facts = tuple(outputs), {name: fact(name) for name in (*inputs, *outputs) if name}
+        self._inputs = tuple(inputs)
+        self.own_threads = bool(getattr(call, "own_threads", False))
+
+    def __call__(self, *given: Any) -> tuple[Any, ...]:
+        context, arrays = given[: self._context], given[self._context :]
+        return self._checked(self._call(*context, *map(_read_only, arrays)), arrays)
+
+    def _checked(self, made: Any, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        """The outputs; their facts hold where those of the inputs do, which a run may be fed against."""
+        count = len(self._outputs)
+        alone = self._node or isinstance(made, (np.ndarray, np.generic))
+        results = (made,) if count == 1 and alone and not isinstance(made, tuple) else made
+        if not isinstance(results, (list, tuple)):
+            expected = f"a list of {count} arrays"
+            raise self._fault(f"returned {_described(made)}", expected, "one for each of its outputs")
+        if len(results) != count:
+            raise self._fault(
+                f"returned {len(results)} values", f"{count}", f"one for each of {', '.join(map(repr, self._outputs))}"
+            )
+        facts: Mapping[str, Fact] = self._facts
+        if not all(_fits(array, facts.get(name)) for name, array in zip(self._inputs, arrays, strict=True)):
+            facts = {}
+        pairs = zip(self._outputs, results, strict=True)
+        return tuple(self._value(name, value, facts.get(name)) for name, value in pairs)
+
+    def _value(self, name: str, value: Any, fact: Fact | None) -> Any:
+        """One output that fits what is known of it; one without a name is not read."""
+        if not name:
+            return None
+        array = np.asarray(value) if isinstance(value, np.generic) else value
+        if isinstance(self._facts[name], (OptionalFact, SequenceFact, MapFact)):
+            return array
+        if not isinstance(array, np.ndarray):
+            raise self._fault(f"returned {_described(array)} for {name!r}", "a NumPy array", "np.asarray makes one")
+        if array.dtype.kind in "US" or not array.dtype.isnative:
+            expected = "an array in the machine's byte order, of objects for strings"
+            raise self._fault(f"returned {_described(array)} for {name!r}", expected, "see .astype")
+        if fact is not None and not _fits(array, fact):
+            raise self._fault(f"returned {_described(array)} for {name!r}", str(fact), "as the model says")
+        return array
+
+    def _fault(self, found: str, expected: str, advice: str) -> RunError:
+        return RunError(f"{self._what} {found}; expected {expected} ({advice})")
+
+
+def _read_only(value: Any) -> Any:
+    """A view that cannot be written through; lists of arrays alike."""
+    if isinstance(value, np.ndarray):
+        view = value.view()
+        view.flags.writeable = False
+        return view
+    return [*map(_read_only, value)] if isinstance(value, list) else value
+
+
+def _fits(value: Any, fact: Fact | None) -> bool:
+    """Whether an array contradicts nothing that is known of it in numbers."""
+    if not isinstance(fact, TensorFact) or not isinstance(value, np.ndarray):
+        return True
+    if fact.dtype is not None and value.dtype != fact.dtype:
+        return False
+    if fact.shape is None:
+        return True
+    if len(fact.shape) != value.ndim:
+        return False
+    return all(not isinstance(dim, int) or dim == size for dim, size in zip(fact.shape, value.shape, strict=True))
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}[{','.join(map(str, value.shape))}]"
+    return "None" if value is None else f"{type(value).__name__}"

@@ -1,0 +1,96 @@
+"""What is wrong with the inputs of a node whose kernel failed: signatures and inference are asked about them.
+
+Kernels check what they must not get wrong, and leave the rest to NumPy, whose complaints are about NumPy. Signatures
+and the rules of inference know what each operator takes, and say so in its words; nobody pays before something failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab import dtypes, schemas
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
+from onnxlab.graph.protos import tensors
+from onnxlab.infer.live.engine import Inference
+from onnxlab.ops.base.shape_signatures import misfit
+
+_KNOWN = 256  # elements of an input up to which rules may look at them: sizes, axes, scales
+
+
+def broken_rule(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any], fully: bool = True) -> str:
+    """Which rule of its operator a node breaks on these inputs, in words; "" where nobody can tell.
+
+    Without `fully` only signatures are asked, which know ranks and equal sizes.
+    """
+    found = _of_signature(node, opsets, arrays)
+    return found or (_of_inference(node, opsets, arrays) if fully else "")
+
+
+def _of_signature(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> str:
+    schema = schemas.find(node.domain, node.op_type, opsets.get(node.domain, 1))
+    if node.domain not in ("", "ai.onnx.preview") or schema is None:
+        return ""
+    formals = [schema.input(slot) for slot in range(len(arrays))]
+    names = [f"{slot} ({formal.name})" if formal else str(slot) for slot, formal in enumerate(formals)]
+    return misfit(node.op_type, names, arrays)
+
+
+def _of_inference(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> str:
+    """The first error that inference finds in the node alone."""
+    if node.attributes.bodies or any(isinstance(value, AttributeRef) for value in node.attributes.values()):
+        return ""
+    with contextlib.suppress(Exception):  # malformed beyond what inference takes: the kernel's own words will do
+        graph = ModelGraph(_alone(node, opsets, arrays))
+        for found in Inference(graph).problems:
+            if found.severity == "error":
+                sides = f": expected {found.expected}, found {found.found}" if found.expected and found.found else ""
+                return f"{found.message.removeprefix(_prefix(graph, found.node))}{sides}"
+    return ""
+
+
+def _prefix(graph: ModelGraph, node: int) -> str:
+    """How a diagnostic names the node that it is about."""
+    if not node:
+        return ""
+    record = graph.nodes[node]
+    operator = f"{record.domain}::{record.op_type}" if record.domain else record.op_type
+    return f"{graph.label(record)} ({operator}): "
+
+
+def _alone(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> onnx.ModelProto:
+    """A model of this node, its inputs typed by what they are and the small ones known."""
+    model = onnx.ModelProto(ir_version=10, graph=onnx.GraphProto(name="node"))
+    for domain, version in opsets.items():
+        model.opset_import.add(domain=domain, version=version)
+    proto = model.graph.node.add(op_type=node.op_type, domain=node.domain, input=node.inputs, output=node.outputs)
+    proto.attribute.extend(node.attributes.proto(name) for name in node.attributes)
+    given = {name: value for name, value in zip(node.inputs, arrays, strict=False) if name}
+    for name, value in given.items():
+        type_proto = _type_of(value)
+        if type_proto is not None:
+            model.graph.input.add(name=name).type.CopyFrom(type_proto)
+        if isinstance(value, np.ndarray) and value.size <= _KNOWN:
+            model.graph.initializer.append(tensors.from_array(value, name))
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in node.outputs if name)
+    return model
+
+
+def _type_of(value: Any) -> onnx.TypeProto | None:
+    """The type of an array, or of a sequence by its first element; None for what has none."""
+    found = onnx.TypeProto()
+    if isinstance(value, np.ndarray):
+        found.tensor_type.elem_type = dtypes.from_numpy(value.dtype)
+        found.tensor_type.shape.SetInParent()
+        for size in value.shape:
+            found.tensor_type.shape.dim.add(dim_value=size)
+    elif isinstance(value, list) and value and isinstance(value[0], np.ndarray):
+        found.sequence_type.elem_type.tensor_type.elem_type = dtypes.from_numpy(value[0].dtype)
+    else:
+        return None
+    return found

@@ -1,0 +1,152 @@
+"""What an execution provider is, in ONNX Runtime's words: it claims nodes and compiles what it was given.
+
+A provider in full:
+
+    class Halver:
+        name = "halver"
+
+        def get_capability(self, view):
+            return [SubgraphClaim((node.id,)) for node in view.nodes if node.op_type == "Halve"]
+
+        def compile(self, part, view):
+            return lambda context, *arrays: [array / 2 for array in arrays]
+
+Nodes are assigned in the caller's order of preference, as maximal convex parts; the last provider takes whatever is
+left. A compiled part is one callable, or a list of steps that the executor runs one by one, so that the values in
+between can be watched, kept and stopped at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.shapes import UNKNOWN, Fact
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphClaim:
+    """Nodes (ids) that a provider can take.
+
+    With `whole`, all of them or none: they become one part, or stay with the providers that follow. Otherwise they
+    may be split, and joined with others that the provider claims.
+    """
+
+    nodes: tuple[int, ...]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Nodes assigned to a provider, in topological order, and the values that cross its border.
+
+    `inputs` are values made outside, constants left out; `outputs` are those read outside or asked for.
+    """
+
+    provider: str
+    nodes: tuple[NodeView, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a run.
+
+    Attributes:
+        label: what to name in errors: the node's label, or the provider's for a part.
+        op: operator for errors, as "Conv" or "com.microsoft::Attention".
+        node: id of the node, 0 for a part of several.
+        call: takes arrays by position (None for an absent input), returns an array or a sequence of arrays.
+        inputs, outputs: names, "" where absent.
+        captures: names of outer values that the node's bodies read; they reach the bodies, not the call.
+        context: whether `call` takes a RunContext first.
+        constants: the outputs themselves, of a step that needs no call.
+        size: bytes of the outputs, from the inputs, where they may dwarf these; asked before the call.
+        pure: whether equal inputs always make equal outputs, so that what constants make is made once.
+        opsets: {domain: version} imported where the node stands.
+        explain: `explain(inputs, fully=True)`, asked after a failure: which rule they break, "" where it cannot tell.
+        into: as `call` with an array in front that may be overwritten, the input at one of the places `in_place`.
+        shown: what people are shown of the inputs, where a run holds them in another type than the model says.
+    """
+
+    label: str
+    op: str
+    node: int
+    call: Callable[..., Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    captures: tuple[str, ...] = ()
+    context: bool = False
+    constants: tuple[Any, ...] | None = None
+    size: Callable[..., int] | None = None
+    pure: bool = False
+    opsets: Mapping[str, int] = field(default_factory=dict)
+    explain: Callable[..., str] | None = None
+    shown: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None
+    into: Callable[..., Any] | None = None
+    in_place: tuple[int, ...] = ()
+
+
+CompiledPart: TypeAlias = Callable[..., Sequence[Any]] | list[Step]
+"""`call(context, *arrays in the order of part.inputs)` -> arrays in the order of part.outputs; or steps."""
+
+
+@dataclass(slots=True)
+class PartitionView:
+    """What a provider sees of a scope: the nodes that a run needs, and what is known about their values.
+
+    Attributes:
+        nodes: in topological order; a node's own bodies are its provider's business (`reads` tells what they capture).
+        visible: names that must be readable afterwards: outputs asked for, and everything when values are kept.
+        keep: whether values are kept: then a step may run again without those before it, after an edit.
+        opsets: {domain: version} imported by the graph or function.
+        constant: the array of an initializer that nothing overrides, None for any other name.
+        fact: what inference knows of a name.
+        reads: names that a node reads, captures of its bodies included.
+        refusals: {node id: reason}; a provider says here why it leaves a node (see `refuse`).
+        scope: the compiler's own knowledge of the scope, for providers that run bodies and functions.
+        notes: what a provider, the key, remembers from its claims until it compiles.
+        written: what the answers come from, where calls are written out (see `drafts`).
+    """
+
+    nodes: tuple[NodeView, ...]
+    visible: frozenset[str]
+    opsets: Mapping[str, int]
+    constant: Callable[[str], Any]
+    reads: Callable[[NodeView], tuple[str, ...]]
+    fact: Callable[[str], Fact] = lambda name: UNKNOWN
+    refusals: dict[int, str] = field(default_factory=dict)
+    scope: Any = None
+    keep: bool = False
+    notes: dict[Any, Any] = field(default_factory=dict)
+    written: Any = None
+
+    def refuse(self, node: NodeView, reason: str) -> None:
+        """Tell people why a node is not claimed."""
+        self.refusals[node.id] = reason
+
+
+class Provider(Protocol):
+    """Something that can run nodes.
+
+    One with an attribute `inlines` that is true is shown the nodes of model-local functions in place of their calls;
+    one with `own_threads`, as also its compiled parts may have, does not need those of BLAS. One whose
+    `background` is true is not waited for: after a run that had to do without it, a background thread calls its
+    `prepare()`, which may be called often, and then has it claim and compile. One with a method `still(view, nodes)`
+    tells after an edit whether it would claim as before, where only these nodes or the data that they read are others;
+    `view.notes` are those of its claims. Its parts read arrays that they cannot write to, and what they return is
+    checked against what is known of it, unless an attribute `trusted` is true.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called in plans and errors: "numpy", "onnxruntime"."""
+
+    def get_capability(self, view: PartitionView) -> Sequence[SubgraphClaim]:
+        """Says which nodes it can take. Called once per plan, for each graph, body and function."""
+
+    def compile(self, part: Part, view: PartitionView) -> CompiledPart:
+        """Makes a part runnable. May raise: UnsupportedOperatorError for a node that nothing implements."""

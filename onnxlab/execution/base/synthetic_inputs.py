@@ -1,0 +1,268 @@
+"""Arrays made up from facts, for running a part of a model without its inputs.
+
+The same seed gives the same arrays. Symbolic dims get small sizes, the same wherever a symbol occurs; integers that
+are used as indices stay in range, and those used as shapes, axes or sizes get values that mostly work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.limits import Limits
+from onnxlab.shapes import (
+    Dim,
+    Expr,
+    Fact,
+    MapFact,
+    OptionalFact,
+    SequenceFact,
+    SparseTensorFact,
+    TensorFact,
+    evaluate,
+    text,
+)
+
+Draw = Callable[[np.random.Generator, tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]]
+
+_WORDS: Final = ("monday", "onnx graph", "cat dog", "tuesday", "a", "b")
+_IMAGE: Final = 64  # pixels of a free spatial axis: five halvings leave two
+_BATCH: Final = 2
+_LENGTH: Final = 8
+_DRAWN: Final = 8  # bytes of an element while it is drawn
+_PAST: Final = 4  # tokens in a cache; a mask over `total` covers them and the new ones
+
+
+def make_up(
+    nodes: Sequence[NodeView],
+    fact: Callable[[str], Fact],
+    names: Sequence[str],
+    arrays: dict[str, Any],
+    seed: int,
+    chosen: Mapping[str, int] | None = None,
+    limits: Limits | None = None,
+) -> None:
+    """Add made-up arrays for `names`, of sizes that agree with the arrays that are there.
+
+    Args:
+        nodes: of the scope; they say what the values are used for.
+        fact: what is known of a name.
+        chosen: sizes of symbols that no array tells.
+        limits: what the arrays may take; default: 80 % of the free memory.
+
+    Raises:
+        LimitError: they would take more.
+    """
+    if not names:
+        return
+    budget = Limits.usual() if limits is None else limits
+    sizes: dict[str, int] = {}
+    for name, array in arrays.items():
+        observe(fact(name), array, sizes)
+    sizes = {**(chosen or {}), **sizes}
+    uses = Uses(nodes, fact)
+    rng = np.random.default_rng(seed)
+    for name in names:
+        arrays[name] = synthesise(fact(name), rng, sizes, uses.draw(name), budget, name)
+
+
+def synthesise(
+    fact: Fact, rng: np.random.Generator, sizes: dict[str, int], draw: Draw | None = None,
+    limits: Limits | None = None, name: str = "",
+) -> Any:  # fmt: skip
+    """Make up a value of which `fact` is true.
+
+    Args:
+        rng: where randomness comes from.
+        sizes: {symbol: size}; new symbols are added.
+        draw: what to fill a tensor with; default: normal floats, integers in [0, 10), random booleans, words.
+        limits: asked before an array is made.
+        name: of the value, for the message.
+
+    Raises:
+        LimitError: an array takes more memory than there is.
+    """
+    within = (limits, name)
+    if isinstance(fact, SequenceFact):
+        count = 1 if isinstance(fact.elem, (SequenceFact, OptionalFact)) else 2  # of forty in each other only the inner
+        return [synthesise(fact.elem, rng, sizes, draw, *within) for _ in range(count)]
+    if isinstance(fact, OptionalFact):
+        return synthesise(fact.elem, rng, sizes, draw, *within)
+    if isinstance(fact, MapFact):
+        keys: Iterable[Any] = _WORDS[:3] if fact.key_type == dtypes.STRING else range(3)
+        return {key: synthesise(fact.elem, rng, sizes, None, *within) for key in keys}
+    if fact.value is not None:
+        return fact.value
+    dtype = fact.dtype if isinstance(fact, (TensorFact, SparseTensorFact)) else None
+    shape = tuple(_size(dim, axis, fact.rank or 0, sizes) for axis, dim in enumerate(fact.shape or ()))
+    dtype = dtype or np.dtype(np.float32)
+    if limits is None:
+        return (draw or ordinary)(rng, shape, dtype)
+    count = prod(shape)
+    limits.reserve(count * dtype.itemsize, f"a made-up array for {name!r}")
+    limits.reserve(drawn := count * _DRAWN, f"making up an array for {name!r}")
+    try:
+        return (draw or ordinary)(rng, shape, dtype)
+    finally:
+        limits.release(drawn)
+
+
+def _size(dim: Dim, axis: int, rank: int, sizes: dict[str, int]) -> int:
+    """A size for a dim; symbols that are new get one by where they stand."""
+    if not isinstance(dim, Expr):
+        return dim
+    default = _BATCH if axis == 0 else _IMAGE if rank == 4 and axis > 1 else _LENGTH
+    for name in sorted(dim.symbols):
+        if name not in sizes:
+            sizes[name] = _conventional(name, sizes) or default
+    try:
+        size = evaluate(dim, sizes)
+    except ZeroDivisionError:
+        size = None
+    return max(size, 0) if size is not None else default
+
+
+def _conventional(name: str, sizes: Mapping[str, int]) -> int:
+    """What exporters of language models mean by "past" and "total" (past and new tokens); 0 for other names."""
+    name = name.lower()
+    if "total" in name:
+        known = [(word, size) for symbol, size in sizes.items() for word in ("past", "seq") if word in symbol.lower()]
+        return {"past": _PAST, "seq": _LENGTH, **dict(known)}["past"] + {"seq": _LENGTH, **dict(known)}["seq"]
+    return _PAST if "past" in name else 0
+
+
+def observe(fact: Fact, value: Any, sizes: dict[str, int]) -> None:
+    """Learn the sizes of symbols from a value that is given."""
+    if isinstance(value, np.ndarray) and fact.shape is not None and len(fact.shape) == value.ndim:
+        for dim, size in zip(fact.shape, value.shape, strict=True):
+            if isinstance(dim, Expr) and len(names := dim.symbols) == 1 and text(dim) in names:
+                sizes.setdefault(text(dim), size)
+
+
+def ordinary(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Normal floats, integers in [0, 10) (less for 2 to 4 bits), random booleans, words."""
+    elem_type = dtypes.from_numpy(dtype)
+    if elem_type == dtypes.STRING:
+        return np.asarray(rng.choice(_WORDS, shape)).astype(object)
+    if dtype.kind == "b":
+        return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+    if dtypes.is_integer(elem_type):
+        return np.asarray(rng.integers(0, min(10, 1 << max(1, dtypes.bits(elem_type) - 1)), shape)).astype(dtype)
+    return np.asarray(rng.standard_normal(shape)).astype(dtype)
+
+
+def below(bound: int) -> Draw:
+    """Integers in [0, bound)."""
+    return lambda rng, shape, dtype: np.asarray(rng.integers(0, max(1, bound), shape)).astype(dtype)
+
+
+def ones(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return np.ones(shape, dtype)
+
+
+def zeros(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    return np.zeros(shape, dtype)
+
+
+def free_shape(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """[-1, 1, 1, …]: a shape that any tensor can be given."""
+    array = np.ones(shape, dtype)
+    array.reshape(-1)[:1] = -1 if dtype.kind == "i" else 1
+    return array
+
+
+class Uses:
+    """What the values of a scope are used for.
+
+    Args:
+        nodes: of the scope.
+        fact: what is known of a name.
+    """
+
+    def __init__(self, nodes: Sequence[NodeView], fact: Callable[[str], Fact]) -> None:
+        self._fact = fact
+        self._readers: dict[str, list[tuple[NodeView, int]]] = {}
+        for node in nodes:
+            for slot, name in enumerate(node.inputs):
+                if name:
+                    self._readers.setdefault(name, []).append((node, slot))
+
+    def draw(self, name: str) -> Draw | None:
+        """What to fill a value with, judging by its name and by what it is used for; None: nothing special."""
+        dtype = self._fact(name).dtype
+        if "mask" in name.lower() and (dtype is None or dtype.kind in "iubf"):
+            return ones
+        if dtype is not None and dtype.kind in "iu":
+            bounds = []
+            for role, bound in self._roles(name):
+                if role is not None:
+                    return role
+                bounds.append(bound)
+            if bounds:
+                return below(min(bounds))
+        return None
+
+    def _roles(self, name: str) -> Iterable[tuple[Draw | None, int]]:
+        """(filling, 0) for sizes and the like, (None, bound) for indices, of all that the value flows into."""
+        seen, waiting = {name}, [name]
+        while waiting:
+            for node, slot in self._readers.get(waiting.pop(), ()):
+                if node.domain:
+                    continue
+                role = _SIZES.get((node.op_type, slot))
+                if role is not None:
+                    yield role, 0
+                elif node.op_type in _PASSING and slot == 0:
+                    fresh = [output for output in node.outputs if output and output not in seen]
+                    seen.update(fresh)
+                    waiting += fresh
+                else:
+                    bound = self._bound(node, slot)
+                    if bound is not None:
+                        yield None, bound
+
+    def _bound(self, node: NodeView, slot: int) -> int | None:
+        """Size of the axis that an input indexes, None where it is no index or the size is unknown."""
+        if slot != 1 or node.op_type not in _INDEXING:
+            return None
+        shape = self._fact(node.inputs[0]).shape
+        if not shape:
+            return None
+        if node.op_type in ("GatherND", "ScatterND"):
+            dims: Sequence[Dim] = shape
+        else:
+            axis = node.attributes.get("axis", 0)
+            known_axis = isinstance(axis, int) and -len(shape) <= axis < len(shape)
+            dims = shape[axis : axis + 1 or None] if known_axis else ()
+        known = [dim for dim in dims if isinstance(dim, int)]
+        return min(known) if known else None
+
+
+_PASSING: Final = frozenset(
+    ["Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Transpose", "Flatten", "Expand", "Slice", "Concat", "Tile"]
+)
+_INDEXING: Final = frozenset(["Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter"])
+_SIZES: Final[Mapping[tuple[str, int], Draw]] = {
+    ("CenterCropPad", 1): ones,
+    ("ConstantOfShape", 0): ones,
+    ("Expand", 1): ones,
+    ("OneHot", 1): below(8),
+    ("Pad", 1): zeros,
+    ("Range", 0): zeros,
+    ("Range", 1): below(8),
+    ("Range", 2): ones,
+    ("Reshape", 1): free_shape,
+    ("Slice", 1): zeros,
+    ("Slice", 2): ones,
+    ("Slice", 3): zeros,
+    ("Slice", 4): ones,
+    ("Squeeze", 1): zeros,
+    ("Tile", 1): ones,
+    ("TopK", 1): ones,
+    ("Unsqueeze", 1): zeros,
+}

@@ -1,0 +1,86 @@
+"""Values inside bodies, on request: what a value of a branch or a loop's body was, each time the body ran.
+
+A watched body makes the watched values beside its outputs; what they were is noted in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onnxlab.errors import NameLookupError, RunError
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A value of a body that is asked for.
+
+    Attributes:
+        path: what it was asked for by: "if_3/then_branch/x".
+        value: its id.
+        scope: id of the body that makes it.
+        name: in the body.
+        owner: label of the node of the main graph that holds the body.
+        outputs: names that this node makes: they have to be asked for, so that it runs.
+        once: whether the body runs at most once in a run: it is a branch, not in any loop.
+    """
+
+    path: str
+    value: int
+    scope: int
+    name: str
+    owner: str
+    outputs: tuple[str, ...]
+    once: bool
+
+    def found(self, seen: Mapping[int, Sequence[Any]]) -> Any:
+        """What a run saw: the array, or a list with that of each iteration.
+
+        Raises:
+            RunError: the branch was not taken.
+        """
+        arrays = [np.array(array) if isinstance(array, np.ndarray) else array for array in seen.get(self.value, ())]
+        if not self.once:
+            return arrays
+        if not arrays:
+            raise RunError(f"{self.path!r} has no value: {self.owner} did not take this branch", self.owner)
+        return arrays[0]
+
+
+def find(graph: ModelGraph, snapshot: Snapshot, path: str) -> Watched:
+    """The value that a path means.
+
+    Raises:
+        NameLookupError: there is none, or it is in a function, which runs anew for every call, or in a graph of
+            training.
+    """
+    value = graph.resolve_value(path)
+    record = graph.values[value]
+    scope, once = graph.scopes[record.scope], True
+    inner = scope
+    while inner.id != graph.main.id:
+        if inner.is_function:
+            raise NameLookupError(
+                f"{path!r} is inside of function {inner.name}, whose values have no place of their own"
+            )
+        if not inner.owner:
+            where = f"{inner.attribute}, a graph of training"
+            raise NameLookupError(f"{path!r} is inside of {where}: no run of the model runs it")
+        owner = graph.nodes[inner.owner]
+        once = once and owner.op_type == "If"
+        inner = graph.scopes[owner.scope]
+    outputs = tuple(graph.values[out].name for out in owner.outputs if out)
+    return Watched(path, value, scope.id, record.name, graph.label(owner), outputs, once)
+
+
+def by_scope(watched: Iterable[Watched]) -> dict[int, tuple[tuple[str, int], ...]]:
+    """{scope: ((name, value id), …)} for the compiler."""
+    found: dict[int, tuple[tuple[str, int], ...]] = {}
+    for one in watched:
+        found[one.scope] = (*found.get(one.scope, ()), (one.name, one.value))
+    return found

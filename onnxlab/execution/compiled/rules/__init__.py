@@ -1,1 +1,0 @@
-"""How nodes become records, by operator: a table of rules, one file per family."""

@@ -1,0 +1,111 @@
+"""Elements by index: Gather along an axis, and weighted sums of a few elements along an axis, as Resize has them.
+
+Both see the source as [outer, axis, inner] with contiguous inner elements, and write [outer, count, inner].
+A record of `gather`:
+
+    source, target          addresses
+    outer, count            how many
+    source_outer, target_outer, source_step, target_step   bytes from one to the next
+    size                    elements of the source's axis; indices below 0 count from its end
+    indices, wide           addresses of int32, or of int64 where `wide` is 1
+    inner                   bytes of the elements that one index takes
+    fault                   address of an int64 that becomes 1 where an index is beyond the axis
+    unit                    pairs of outer and index that one unit takes
+
+and of `resample`, of float32:
+
+    source, target, outer, count, source_outer, target_outer, target_step, unit   as above
+    taps, offsets, weights  how many elements are summed up; [count, taps] int32 bytes, and float32
+    columns                 inner elements
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.numba.kernels.simd.lanes import (
+    WIDTH,
+    copy_bytes,
+    fma,
+    get_f32,
+    get_i16,
+    get_i32,
+    get_i64,
+    get_u8,
+    put_f32,
+    put_i16,
+    put_i32,
+    put_i64,
+    put_u8,
+    splat,
+    word,
+)
+from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put
+from onnxlab.execution.numba.machine.object_cache import helper, kernel
+
+_ZERO = np.float32(0.0)
+
+
+@helper
+def _move(target, source, count):
+    """Copy a few bytes."""
+    if count == 4:
+        put_i32(target, get_i32(source))
+    elif count == 8:
+        put_i64(target, get_i64(source))
+    elif count == 2:
+        put_i16(target, get_i16(source))
+    elif count == 1:
+        put_u8(target, get_u8(source))
+    else:
+        copy_bytes(target, source, count)
+
+
+@kernel
+def gather(record: Any, unit: Any, scratch: Any) -> None:
+    source, target, count = word(record, 2), word(record, 3), word(record, 5)
+    source_outer, target_outer, step, to = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
+    size, indices, wide, inner = word(record, 10), word(record, 11), word(record, 12), word(record, 13)
+    first = unit * word(record, 15)
+    for number in range(first, min(first + word(record, 15), word(record, 4) * count)):
+        outer = number // count
+        place = number - outer * count
+        index = get_i64(indices + place * 8) if wide else get_i32(indices + place * 4)
+        if index < 0:
+            index += size
+        if index < 0 or index >= size:
+            put_i64(word(record, 14), 1)
+            index = 0
+        _move(target + outer * target_outer + place * to, source + outer * source_outer + index * step, inner)
+
+
+@helper
+def _sum_one(source, offsets, weights, taps):
+    total = _ZERO
+    for tap in range(taps):
+        total += get_f32(weights + tap * 4) * get_f32(source + get_i32(offsets + tap * 4))
+    return total
+
+
+@kernel
+def resample(record: Any, unit: Any, scratch: Any) -> None:
+    count, taps, columns = word(record, 5), word(record, 9), word(record, 12)
+    first = unit * word(record, 13)
+    for number in range(first, min(first + word(record, 13), word(record, 4) * count)):
+        outer = number // count
+        place = number - outer * count
+        source = word(record, 2) + outer * word(record, 6)
+        target = word(record, 3) + outer * word(record, 7) + place * word(record, 8)
+        offsets, weights = word(record, 10) + place * taps * 4, word(record, 11) + place * taps * 4
+        if columns == 1:
+            put_f32(target, _sum_one(source, offsets, weights, taps))
+            continue
+        for i in range(0, columns, WIDTH):
+            left = columns - i
+            total = splat(get_f32(weights)) * get(source + get_i32(offsets) + i * 4, left)
+            for tap in range(1, taps):
+                value = get(source + get_i32(offsets + tap * 4) + i * 4, left)
+                total = fma(splat(get_f32(weights + tap * 4)), value, total)
+            put(target + i * 4, total, left)

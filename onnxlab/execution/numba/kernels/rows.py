@@ -1,0 +1,207 @@
+"""Rows of contiguous numbers: softmax, the norms, and reductions along rows or down columns.
+
+A record:
+
+    x, y                addresses
+    rows, length        rows and their elements
+    x_row, y_row        bytes from one row to the next
+    scale, bias         [length] each, of the norms; 0 where absent
+    epsilon, divisor    bits of float32
+    mode                of a reduction: 0 sum, 1 largest, 2 smallest, 3 sum of squares; of softmax: 1 for its logarithm;
+                        of a norm: 1 without the mean (RMS)
+    unit_rows           what one unit takes
+    residual, residual_row   what a norm adds to x first, 0 where absent
+    columns, step       of a reduction down columns: contiguous elements, and bytes from one to the next to be reduced
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.numba.kernels.simd.lanes import (
+    BYTES,
+    WIDTH,
+    float_of_bits,
+    fma,
+    greater,
+    largest,
+    load,
+    load_part,
+    not_equal,
+    part_select,
+    put_f32,
+    select,
+    smallest,
+    splat,
+    store,
+    store_part,
+    sum_of,
+    vmax,
+    vmin,
+    word,
+)
+from onnxlab.execution.numba.kernels.simd.tail_vectors import get, put
+from onnxlab.execution.numba.kernels.simd.vector_math import exp_below, log
+from onnxlab.execution.numba.machine.object_cache import helper, kernel
+
+_LOWEST, _HIGHEST, _ZERO, _ONE = np.float32(-inf), np.float32(inf), np.float32(0.0), np.float32(1.0)
+
+
+@helper
+def top_of(x, length):
+    """The largest of a row; NaN counts as nothing here, and comes back with the sum."""
+    whole = length // (2 * WIDTH) * (2 * WIDTH)
+    a, b = splat(_LOWEST), splat(_LOWEST)
+    for i in range(0, whole, 2 * WIDTH):
+        u, v = load(x + i * 4), load(x + i * 4 + BYTES)
+        a, b = select(greater(u, a), u, a), select(greater(v, b), v, b)
+    for i in range(whole, length, WIDTH):
+        value = part_select(get(x + i * 4, length - i), length - i, _LOWEST)
+        a = select(greater(value, a), value, a)
+    return largest(select(greater(a, b), a, b))
+
+
+@helper
+def exponentials(x, y, length, top):
+    """Write exp(x - top) to y, and return the sum."""
+    shift = splat(top)
+    whole = length // (2 * WIDTH) * (2 * WIDTH)
+    a, b = splat(_ZERO), splat(_ZERO)
+    for i in range(0, whole, 2 * WIDTH):
+        u, v = exp_below(load(x + i * 4) - shift), exp_below(load(x + i * 4 + BYTES) - shift)
+        store(y + i * 4, u)
+        store(y + i * 4 + BYTES, v)
+        a, b = a + u, b + v
+    for i in range(whole, length, WIDTH):
+        u = exp_below(get(x + i * 4, length - i) - shift)
+        put(y + i * 4, u, length - i)
+        a = a + part_select(u, length - i, _ZERO)
+    return sum_of(a + b)
+
+
+@helper
+def scale_row(y, length, factor):
+    """Multiply a row where it is."""
+    share = splat(factor)
+    whole = length // WIDTH * WIDTH
+    for i in range(0, whole, WIDTH):
+        store(y + i * 4, load(y + i * 4) * share)
+    if whole < length:
+        store_part(y + whole * 4, load_part(y + whole * 4, length - whole) * share, length - whole)
+
+
+@kernel
+def softmax(record: Any, unit: Any, scratch: Any) -> None:
+    length = word(record, 5)
+    first = unit * word(record, 13)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x, y = word(record, 2) + row * word(record, 6), word(record, 3) + row * word(record, 7)
+        top = top_of(x, length)
+        if word(record, 12) == 0:
+            scale_row(y, length, _ONE / exponentials(x, y, length, top))
+            continue
+        total = splat(_ZERO)
+        for i in range(0, length, WIDTH):
+            value = exp_below(get(x + i * 4, length - i) - splat(top))
+            total = total + part_select(value, length - i, _ZERO)
+        share = log(splat(sum_of(total)))  # apart from the largest, which may be too large to tell it
+        for i in range(0, length, WIDTH):
+            put(y + i * 4, get(x + i * 4, length - i) - splat(top) - share, length - i)
+
+
+@helper
+def _norm_input(x, residual, y, i, count):
+    """Elements of a row, with the residual added; the sum is kept in y."""
+    value = get(x + i * 4, count)
+    if residual:
+        value = value + get(residual + i * 4, count)
+        put(y + i * 4, value, count)
+    return value
+
+
+@kernel
+def norm(record: Any, unit: Any, scratch: Any) -> None:
+    length, scale, bias = word(record, 5), word(record, 8), word(record, 9)
+    epsilon, mode = float_of_bits(word(record, 10)), word(record, 12)
+    share = _ONE / np.float32(length)
+    first = unit * word(record, 13)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x, y = word(record, 2) + row * word(record, 6), word(record, 3) + row * word(record, 7)
+        residual = word(record, 14)
+        if residual:
+            residual += row * word(record, 15)
+        total = splat(_ZERO)
+        for i in range(0, length, WIDTH):
+            total = total + _norm_input(x, residual, y, i, length - i)
+        source = y if residual else x
+        mean = splat(sum_of(total) * share) if mode == 0 else splat(_ZERO)
+        total = splat(_ZERO)
+        for i in range(0, length, WIDTH):
+            value = part_select(get(source + i * 4, length - i) - mean, length - i, _ZERO)
+            total = fma(value, value, total)
+        factor = splat(_ONE / np.float32(np.sqrt(sum_of(total) * share + epsilon)))
+        for i in range(0, length, WIDTH):
+            count = length - i
+            value = (get(source + i * 4, count) - mean) * factor
+            if scale:
+                value = value * get(scale + i * 4, count)
+            if bias:
+                value = value + get(bias + i * 4, count)
+            put(y + i * 4, value, count)
+
+
+@helper
+def _merge(total, value, mode):
+    if mode == 0:
+        made = total + value
+    elif mode == 1:
+        made = vmax(total, value)
+    elif mode == 2:
+        made = vmin(total, value)
+    else:
+        made = fma(value, value, total)
+    return made
+
+
+@helper
+def _start(mode):
+    return _LOWEST if mode == 1 else _HIGHEST if mode == 2 else _ZERO
+
+
+@kernel
+def reduce_rows(record: Any, unit: Any, scratch: Any) -> None:
+    length, mode, share = word(record, 5), word(record, 12), float_of_bits(word(record, 11))
+    first = unit * word(record, 13)
+    start = _start(mode)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x = word(record, 2) + row * word(record, 6)
+        total = splat(start)
+        for i in range(0, length, WIDTH):
+            value = part_select(get(x + i * 4, length - i), length - i, start)
+            total = _merge(total, value, mode)
+        if mode == 1 or mode == 2:
+            spoilt = sum_of(select(not_equal(total, total), splat(_ONE), splat(_ZERO)))
+            made = largest(total) if mode == 1 else smallest(total)
+            if spoilt > _ZERO:
+                made = np.float32(np.nan)
+        else:
+            made = sum_of(total)
+        put_f32(word(record, 3) + row * word(record, 7), made / share)
+
+
+@kernel
+def reduce_columns(record: Any, unit: Any, scratch: Any) -> None:
+    """Reduce `length` lines of `columns` contiguous elements, `step` bytes apart, to one."""
+    length, mode, columns, step = word(record, 5), word(record, 12), word(record, 16), word(record, 17)
+    share = splat(float_of_bits(word(record, 11)))
+    first = unit * word(record, 13)
+    for row in range(first, min(first + word(record, 13), word(record, 4))):
+        x, y = word(record, 2) + row * word(record, 6), word(record, 3) + row * word(record, 7)
+        for i in range(0, columns, WIDTH):
+            total = splat(_start(mode))
+            for line in range(length):
+                total = _merge(total, get(x + line * step + i * 4, columns - i), mode)
+            put(y + i * 4, total / share, columns - i)

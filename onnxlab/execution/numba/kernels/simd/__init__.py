@@ -1,0 +1,12 @@
+"""Vectors of float32 and of narrow integers as Numba types: what kernels are written in.
+
+Files:
+    lanes            Vectors of float32 as a Numba type, and memory by address: what kernels are written in.
+    microkernel      The tile at the heart of products and convolutions: a few rows times a panel of packed weights,
+                     in registers.
+    narrow_integers  Integers in memory as vectors: 8 and 16 bits as float32 and back, and sums of products of pairs
+                     and quads.
+    tail_vectors     Vectors where a row may end: whole where there is room for one, else its first lanes.
+    vector_math      Functions of float32 vectors: range reduction and polynomials, right to a few units in the last
+                     place.
+"""

@@ -1,0 +1,446 @@
+"""Vectors of float32 as a Numba type, and memory by address: what kernels are written in.
+
+Numba's own vectorisation depends on what LLVM can prove about loops; kernels here say what they mean instead. A value
+of type `lanes` is one register of the host; `+ - *` and `/` work on it, the functions below do the rest. Addresses are
+int64 numbers of bytes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.typing.templates import ConcreteTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+from onnxlab.execution.numba.machine.host import host
+
+WIDTH = host().lanes
+BYTES = WIDTH * 4
+
+_F32, _I8, _I32, _I64 = ir.FloatType(), ir.IntType(8), ir.IntType(32), ir.IntType(64)
+VECTOR = ir.VectorType(_F32, WIDTH)
+INTEGERS = ir.VectorType(_I32, WIDTH)
+MASKS = ir.VectorType(ir.IntType(1), WIDTH)
+
+
+class LanesType(types.Type):
+    """A vector of float32."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"float32x{WIDTH}")
+
+
+class MaskType(types.Type):
+    """A vector of truth values."""
+
+    def __init__(self) -> None:
+        super().__init__(name=f"bool x{WIDTH}")
+
+
+lanes = LanesType()
+mask = MaskType()
+_i64, _f32 = types.int64, types.float32
+
+
+@register_model(LanesType)
+class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, VECTOR)
+
+
+@register_model(MaskType)
+class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, MASKS)
+
+
+Build = Callable[..., Any]
+
+
+def declared(result: Any, *arguments: Any) -> Callable[[Build], Any]:
+    """Decorator: turn `build(builder, *values) -> value` into a function of compiled code."""
+
+    def declare(build: Build) -> Any:
+        def typed(context: Any, *given: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+                made = build(builder, *values)
+                return context.get_dummy_value() if result is types.void else made
+
+            return result(*arguments), generate
+
+        # Numba counts the parameters of the function it is given
+        names = ", ".join(f"a{number}" for number in range(len(arguments)))
+        scope: dict[str, Any] = {"typed": typed}
+        exec(f"def {build.__name__}(context{', ' if names else ''}{names}):\n return typed(context, {names})", scope)
+        return intrinsic(scope[build.__name__])
+
+    return declare
+
+
+def external(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
+    """An LLVM intrinsic or C function, declared in the builder's module."""
+    return cgutils.get_or_insert_function(builder.module, ir.FunctionType(result, arguments), name)
+
+
+def splat_value(builder: Any, scalar: Any, kind: Any = VECTOR) -> Any:
+    """A vector with the scalar in each lane."""
+    empty = ir.Constant(kind, ir.Undefined)
+    first = builder.insert_element(empty, scalar, _I32(0))
+    return builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(_I32, kind.count), None))
+
+
+def pointer(builder: Any, address: Any, kind: Any) -> Any:
+    return builder.inttoptr(address, kind.as_pointer())
+
+
+def constant(value: float) -> Any:
+    return ir.Constant(VECTOR, [ir.Constant(_F32, value)] * WIDTH)
+
+
+def multiply_add(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """a * b + c, fused where the host has it."""
+    return builder.call(external(builder, f"llvm.fmuladd.v{WIDTH}f32", VECTOR, VECTOR, VECTOR, VECTOR), [a, b, c])
+
+
+def part_mask(builder: Any, count: Any) -> Any:
+    """True in the first `count` lanes."""
+    order = ir.Constant(INTEGERS, [ir.Constant(_I32, lane) for lane in range(WIDTH)])
+    return builder.icmp_signed("<", order, splat_value(builder, builder.trunc(count, _I32), INTEGERS))
+
+
+def masked_load(builder: Any, address: Any, chosen: Any) -> Any:
+    where = VECTOR.as_pointer()
+    load = external(builder, f"llvm.masked.load.v{WIDTH}f32.p0", VECTOR, where, _I32, MASKS, VECTOR)
+    return builder.call(load, [pointer(builder, address, VECTOR), _I32(4), chosen, ir.Constant(VECTOR, None)])
+
+
+def masked_store(builder: Any, address: Any, value: Any, chosen: Any) -> None:
+    where = VECTOR.as_pointer()
+    store = external(builder, f"llvm.masked.store.v{WIDTH}f32.p0", ir.VoidType(), VECTOR, where, _I32, MASKS)
+    builder.call(store, [value, pointer(builder, address, VECTOR), _I32(4), chosen])
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------
+
+
+@declared(lanes, _i64)
+def load(builder: Any, address: Any) -> Any:
+    return builder.load(pointer(builder, address, VECTOR), align=4)
+
+
+@declared(types.void, _i64, lanes)
+def store(builder: Any, address: Any, value: Any) -> None:
+    builder.store(value, pointer(builder, address, VECTOR), align=4)
+
+
+@declared(lanes, _i64, _i64)
+def load_part(builder: Any, address: Any, count: Any) -> Any:
+    """The first `count` lanes, zero in the others; only these bytes are touched."""
+    return masked_load(builder, address, part_mask(builder, count))
+
+
+@declared(types.void, _i64, lanes, _i64)
+def store_part(builder: Any, address: Any, value: Any, count: Any) -> None:
+    masked_store(builder, address, value, part_mask(builder, count))
+
+
+@declared(_i64, _i64, _i64)
+def word(builder: Any, address: Any, index: Any) -> Any:
+    """The int64 number `index` of a record."""
+    return builder.load(builder.gep(pointer(builder, address, _I64), [index]), align=8)
+
+
+@declared(_i64, _i64)
+def get_i32(builder: Any, address: Any) -> Any:
+    return builder.sext(builder.load(pointer(builder, address, _I32), align=4), _I64)
+
+
+@declared(_i64, _i64)
+def get_i64(builder: Any, address: Any) -> Any:
+    return builder.load(pointer(builder, address, _I64), align=1)
+
+
+@declared(_i64, _i64)
+def get_u8(builder: Any, address: Any) -> Any:
+    return builder.zext(builder.load(pointer(builder, address, _I8), align=1), _I64)
+
+
+@declared(types.void, _i64, _i64)
+def put_u8(builder: Any, address: Any, value: Any) -> None:
+    builder.store(builder.trunc(value, _I8), pointer(builder, address, _I8), align=1)
+
+
+@declared(types.void, _i64, _i64)
+def put_i64(builder: Any, address: Any, value: Any) -> None:
+    builder.store(value, pointer(builder, address, _I64), align=1)
+
+
+@declared(types.void, _i64, _i64)
+def put_i32(builder: Any, address: Any, value: Any) -> None:
+    builder.store(builder.trunc(value, _I32), pointer(builder, address, _I32), align=1)
+
+
+@declared(types.void, _i64, _i64)
+def put_i16(builder: Any, address: Any, value: Any) -> None:
+    builder.store(builder.trunc(value, ir.IntType(16)), pointer(builder, address, ir.IntType(16)), align=1)
+
+
+@declared(_i64, _i64)
+def get_i16(builder: Any, address: Any) -> Any:
+    return builder.sext(builder.load(pointer(builder, address, ir.IntType(16)), align=1), _I64)
+
+
+@declared(_f32, _i64)
+def get_f32(builder: Any, address: Any) -> Any:
+    return builder.load(pointer(builder, address, _F32), align=4)
+
+
+@declared(types.void, _i64, _f32)
+def put_f32(builder: Any, address: Any, value: Any) -> None:
+    builder.store(value, pointer(builder, address, _F32), align=4)
+
+
+@declared(types.void, _i64, _i64, _i64)
+def copy_bytes(builder: Any, target: Any, source: Any, count: Any) -> None:
+    byte = _I8.as_pointer()
+    move = external(builder, "llvm.memcpy.p0.p0.i64", ir.VoidType(), byte, byte, _I64, ir.IntType(1))
+    builder.call(move, [pointer(builder, target, _I8), pointer(builder, source, _I8), count, ir.IntType(1)(0)])
+
+
+@declared(types.void, _i64, _i64)
+def clear_bytes(builder: Any, target: Any, count: Any) -> None:
+    byte = _I8.as_pointer()
+    fill = external(builder, "llvm.memset.p0.i64", ir.VoidType(), byte, _I8, _I64, ir.IntType(1))
+    builder.call(fill, [pointer(builder, target, _I8), _I8(0), count, ir.IntType(1)(0)])
+
+
+@declared(_i64, _i64, _i64)
+def atomic_add(builder: Any, address: Any, value: Any) -> Any:
+    """Add to an int64 in memory, seen by all threads; returns what it was."""
+    return builder.atomic_rmw("add", pointer(builder, address, _I64), value, "seq_cst")
+
+
+@declared(_i64, _i64)
+def atomic_load(builder: Any, address: Any) -> Any:
+    return builder.load_atomic(pointer(builder, address, _I64), "acquire", 8)
+
+
+@declared(types.void)
+def relax(builder: Any) -> None:
+    """Let another thread have the processor."""
+    builder.call(external(builder, "sched_yield", _I32), [])
+
+
+@declared(types.void, _i64, _i64, _i64, _i64)
+def call_kernel(builder: Any, kernel: Any, record: Any, unit: Any, scratch: Any) -> None:
+    """Call a compiled kernel by the address of its code."""
+    kind = ir.FunctionType(ir.VoidType(), [_I64, _I64, _I64])
+    builder.call(builder.inttoptr(kernel, kind.as_pointer()), [record, unit, scratch])
+
+
+# -- arithmetic ------------------------------------------------------------------------------------------------------
+
+
+@declared(lanes, _f32)
+def splat(builder: Any, scalar: Any) -> Any:
+    return splat_value(builder, scalar)
+
+
+@declared(lanes, lanes, lanes, lanes)
+def fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    return multiply_add(builder, a, b, c)
+
+
+def _operator(symbol: Any, build: Build) -> None:
+    @infer_global(symbol)
+    class _Typing(ConcreteTemplate):  # type: ignore[misc]
+        cases = [signature(lanes, lanes, lanes)]  # noqa: RUF012 - as in the base class
+
+    @lower_builtin(symbol, lanes, lanes)
+    def _lower(context: Any, builder: Any, kind: Any, values: Any) -> Any:
+        return build(builder, *values)
+
+
+_operator(operator.add, lambda builder, a, b: builder.fadd(a, b))
+_operator(operator.sub, lambda builder, a, b: builder.fsub(a, b))
+_operator(operator.mul, lambda builder, a, b: builder.fmul(a, b))
+_operator(operator.truediv, lambda builder, a, b: builder.fdiv(a, b))
+
+
+def _unary(name: str) -> Any:
+    def build(builder: Any, a: Any) -> Any:
+        return builder.call(external(builder, f"llvm.{name}.v{WIDTH}f32", VECTOR, VECTOR), [a])
+
+    build.__name__ = f"v{name}"
+    return declared(lanes, lanes)(build)
+
+
+vsqrt, vfloor, vceil, vabs, vround = map(_unary, ("sqrt", "floor", "ceil", "fabs", "rint"))
+
+
+def _comparison(name: str, sign: str, ordered: bool = True) -> Any:
+    def build(builder: Any, a: Any, b: Any) -> Any:
+        return (builder.fcmp_ordered if ordered else builder.fcmp_unordered)(sign, a, b)
+
+    build.__name__ = name
+    return declared(mask, lanes, lanes)(build)
+
+
+less, less_equal, greater = (_comparison(n, s) for n, s in (("less", "<"), ("less_equal", "<="), ("greater", ">")))
+greater_equal, equal = _comparison("greater_equal", ">="), _comparison("equal", "==")
+not_equal = _comparison("not_equal", "!=", ordered=False)
+
+
+@declared(lanes, mask, lanes, lanes)
+def select(builder: Any, chosen: Any, a: Any, b: Any) -> Any:
+    return builder.select(chosen, a, b)
+
+
+@declared(lanes, lanes, lanes)
+def vmax(builder: Any, a: Any, b: Any) -> Any:
+    """The larger; NaN where either is, as in NumPy."""
+    kept = builder.select(builder.fcmp_ordered(">", a, b), a, b)
+    return builder.select(builder.fcmp_unordered("uno", a, a), a, kept)
+
+
+@declared(lanes, lanes, lanes)
+def vmin(builder: Any, a: Any, b: Any) -> Any:
+    kept = builder.select(builder.fcmp_ordered("<", a, b), a, b)
+    return builder.select(builder.fcmp_unordered("uno", a, a), a, kept)
+
+
+@declared(lanes, lanes)
+def power_of_two(builder: Any, a: Any) -> Any:
+    """2 to the power of whole numbers between -126 and 127."""
+    whole = builder.fptosi(a, INTEGERS)
+    bias, shift = (ir.Constant(INTEGERS, [ir.Constant(_I32, n)] * WIDTH) for n in (127, 23))
+    return builder.bitcast(builder.shl(builder.add(whole, bias), shift), VECTOR)
+
+
+@declared(lanes, lanes)
+def exponent(builder: Any, a: Any) -> Any:
+    """The binary exponent of positive normal numbers, as float32: a = mantissa(a) * 2**exponent(a)."""
+    bits = builder.bitcast(a, INTEGERS)
+    bias, shift = (ir.Constant(INTEGERS, [ir.Constant(_I32, n)] * WIDTH) for n in (126, 23))
+    return builder.sitofp(builder.sub(builder.lshr(bits, shift), bias), VECTOR)
+
+
+@declared(lanes, lanes)
+def mantissa(builder: Any, a: Any) -> Any:
+    """The number between 0.5 and 1 that `exponent` leaves."""
+    bits = builder.bitcast(a, INTEGERS)
+    low, half = (ir.Constant(INTEGERS, [ir.Constant(_I32, n)] * WIDTH) for n in (0x007FFFFF, 0x3F000000))
+    return builder.bitcast(builder.or_(builder.and_(bits, low), half), VECTOR)
+
+
+@declared(lanes, lanes, lanes)
+def copy_sign(builder: Any, a: Any, b: Any) -> Any:
+    """The size of a with the sign of b."""
+    return builder.call(external(builder, f"llvm.copysign.v{WIDTH}f32", VECTOR, VECTOR, VECTOR), [a, b])
+
+
+def _reduction(name: str, intrinsic_name: str, start: float | None) -> Any:
+    def build(builder: Any, a: Any) -> Any:
+        if start is None:
+            called = external(builder, f"llvm.vector.reduce.{intrinsic_name}.v{WIDTH}f32", _F32, VECTOR)
+            return builder.call(called, [a])
+        # halves are added until one lane is left: a tree, which rounds less than a chain
+        while a.type.count > 1:
+            half = a.type.count // 2
+            order = ir.VectorType(_I32, half)
+            low, high = (
+                builder.shuffle_vector(a, a, ir.Constant(order, [ir.Constant(_I32, first + n) for n in range(half)]))
+                for first in (0, half)
+            )
+            a = builder.fadd(low, high)
+        return builder.extract_element(a, _I32(0))
+
+    build.__name__ = name
+    return declared(_f32, lanes)(build)
+
+
+sum_of = _reduction("sum_of", "fadd", 0.0)
+largest = _reduction("largest", "fmax", None)
+smallest = _reduction("smallest", "fmin", None)
+
+
+@declared(lanes, _i64)
+def load_half(builder: Any, address: Any) -> Any:
+    """float16 in memory, widened."""
+    kind = ir.VectorType(ir.HalfType(), WIDTH)
+    return builder.fpext(builder.load(pointer(builder, address, kind), align=2), VECTOR)
+
+
+@declared(types.void, _i64, lanes)
+def store_half(builder: Any, address: Any, value: Any) -> None:
+    """As float16, rounded."""
+    kind = ir.VectorType(ir.HalfType(), WIDTH)
+    builder.store(builder.fptrunc(value, kind), pointer(builder, address, kind), align=2)
+
+
+@declared(lanes, lanes)
+def to_half(builder: Any, value: Any) -> Any:
+    """Rounded to what float16 holds."""
+    return builder.fpext(builder.fptrunc(value, ir.VectorType(ir.HalfType(), WIDTH)), VECTOR)
+
+
+@declared(lanes, lanes)
+def to_brain(builder: Any, value: Any) -> Any:
+    """Rounded to what bfloat16 holds, to even; NaN stays one."""
+    one, bias, kept, shift = (
+        ir.Constant(INTEGERS, [ir.Constant(_I32, n)] * WIDTH) for n in (1, 0x7FFF, 0xFFFF0000, 16)
+    )
+    bits = builder.bitcast(value, INTEGERS)
+    odd = builder.and_(builder.lshr(bits, shift), one)
+    rounded = builder.and_(builder.add(builder.add(bits, bias), odd), kept)
+    return builder.select(builder.fcmp_unordered("uno", value, value), value, builder.bitcast(rounded, VECTOR))
+
+
+@declared(lanes, _i64)
+def load_bytes(builder: Any, address: Any) -> Any:
+    """uint8 or bool in memory, as float32."""
+    kind = ir.VectorType(_I8, WIDTH)
+    return builder.uitofp(builder.load(pointer(builder, address, kind), align=1), VECTOR)
+
+
+@declared(types.void, _i64, lanes)
+def store_bytes(builder: Any, address: Any, value: Any) -> None:
+    """Numbers that are 0 or 1, as bool."""
+    kind = ir.VectorType(_I8, WIDTH)
+    builder.store(builder.fptoui(value, kind), pointer(builder, address, kind), align=1)
+
+
+@declared(_f32, _i64)
+def float_of_bits(builder: Any, bits: Any) -> Any:
+    """The float32 whose bits are the low half of a word of a record."""
+    return builder.bitcast(builder.trunc(bits, _I32), _F32)
+
+
+@declared(types.void, _i64, _i64, _i64, _i64)
+def transpose_store(builder: Any, source: Any, step: Any, target: Any, stride: Any) -> None:
+    """Transpose a square of vectors: row r of the source is at `source + r * step`, of the target `+ r * stride`."""
+    rows = [builder.load(pointer(builder, builder.add(source, builder.mul(step, _I64(r))), VECTOR), align=4)
+            for r in range(WIDTH)]  # fmt: skip
+    half = WIDTH // 2
+    while half:  # exchange the off-diagonal quarters of ever smaller squares
+        low = [lane if lane % (2 * half) < half else lane - half + WIDTH for lane in range(WIDTH)]
+        high = [lane + half if lane % (2 * half) < half else lane + WIDTH for lane in range(WIDTH)]
+        orders = [ir.Constant(INTEGERS, [ir.Constant(_I32, lane) for lane in order]) for order in (low, high)]
+        for r in range(WIDTH):
+            if r % (2 * half) < half:
+                pair = rows[r], rows[r + half]
+                rows[r], rows[r + half] = (builder.shuffle_vector(*pair, order) for order in orders)
+        half //= 2
+    for r, row in enumerate(rows):
+        where = builder.add(target, builder.mul(stride, _I64(r)))
+        builder.store(row, pointer(builder, where, VECTOR), align=4)
+
+
+@declared(lanes, lanes, _i64, _f32)
+def part_select(builder: Any, value: Any, count: Any, other: Any) -> Any:
+    """The first `count` lanes of a vector, `other` in the rest."""
+    return builder.select(part_mask(builder, count), value, splat_value(builder, other))

@@ -1,0 +1,186 @@
+"""Ensembles of decision trees, and the choice of labels.
+
+A node is three int32 and a number: feature * 16 + whether NaN is true * 8 + mode, the nodes that follow when the
+comparison holds and when not, and what is compared with; 16 bytes, or 24 where numbers are float64. Numbers are
+compared and added as float64, which for those of float32 gives what float32 would, as long as each sum is rounded.
+A record:
+
+    x, x_row, rows      features
+    unit_rows           what one unit takes
+    nodes, roots, trees all nodes; int32 [trees]
+    votes, voted        numbers and uint8 [nodes][targets]
+    targets, y          of the votes; scores [rows][targets], or [rows][2] where they are paired
+    choices, names      int64 [rows] and the labels to choose from, 0 where no label is wanted
+    threshold           bits of float32: of one score, above which the second label is chosen
+    base, always        numbers [targets] to add, 0 where absent; whether also where nothing voted
+    divisor, aggregate  bits of float32; 0 sum, 1 smallest, 2 largest
+    pair                of one score s: 0 as it is, 1 [0, s], 2 [1 - s, s], 3 [-s, s]
+    number              bytes of a feature, split, vote and score: 4 of float32, or 8 of float64
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+
+from onnxlab.execution.numba.kernels.simd.lanes import (
+    clear_bytes,
+    declared,
+    float_of_bits,
+    get_f32,
+    get_i32,
+    get_u8,
+    pointer,
+    put_f32,
+    put_i64,
+    put_u8,
+    word,
+)
+from onnxlab.execution.numba.machine.object_cache import helper, kernel
+
+_LEAF = 7
+
+
+@declared(types.float64, types.int64)
+def get_f64(builder: Any, address: Any) -> Any:
+    return builder.load(pointer(builder, address, ir.DoubleType()), align=8)
+
+
+@declared(types.void, types.int64, types.float64)
+def put_f64(builder: Any, address: Any, value: Any) -> None:
+    builder.store(value, pointer(builder, address, ir.DoubleType()), align=8)
+
+
+@helper
+def _get(address, number):
+    """A number of float32 or float64."""
+    return np.float64(get_f32(address)) if number == 4 else get_f64(address)
+
+
+@helper
+def _put(address, value, number):
+    if number == 4:
+        put_f32(address, np.float32(value))
+    else:
+        put_f64(address, value)
+
+
+@helper
+def _branches(mode, value, split):
+    """LEQ, LT, GTE, GT, EQ, NEQ."""
+    if mode == 0:
+        return value <= split
+    if mode == 1:
+        return value < split
+    if mode == 2:
+        return value >= split
+    if mode == 3:
+        return value > split
+    if mode == 4:
+        return value == split
+    return value != split
+
+
+@helper
+def _leaf(nodes, node, x, number):
+    """The leaf that a tree sends a row to."""
+    size = 8 + 2 * number
+    while True:
+        place = nodes + node * size
+        head = get_i32(place)
+        mode = head & 7
+        if mode == _LEAF:
+            return node
+        value = _get(x + (head >> 4) * number, number)
+        go = _branches(mode, value, _get(place + size - number, number))
+        if value != value and (head & 8):
+            go = True
+        node = get_i32(place + 4) if go else get_i32(place + 8)
+
+
+@helper
+def _vote(scores, seen, votes, voted, targets, aggregate, number):
+    """Add what a leaf gives."""
+    for target in range(targets):
+        if get_u8(voted + target) == 0:
+            continue
+        at = scores + target * number
+        value, before = _get(votes + target * number, number), _get(at, number)
+        if aggregate == 0:
+            value += before
+        elif get_u8(seen + target) and ((aggregate == 1 and before < value) or (aggregate == 2 and before > value)):
+            value = before
+        _put(at, value, number)
+        put_u8(seen + target, 1)
+
+
+@helper
+def _choose(record, row, scores, seen, targets, number):
+    """The label of a row: by a threshold for one score, else the largest that was voted for."""
+    if word(record, 13) == 0:
+        return
+    best = 0
+    if targets == 1:
+        best = 1 if _get(scores, number) > float_of_bits(word(record, 15)) else 0
+    else:
+        found = False
+        for target in range(targets):
+            if seen and get_u8(seen + target) == 0:
+                continue
+            value, top = _get(scores + target * number, number), _get(scores + best * number, number)
+            if not found or value > top or (value != value and top == top):
+                best, found = target, True
+    put_i64(word(record, 13) + row * 8, word(word(record, 14), best))
+
+
+@helper
+def _pair(record, y, score, number):
+    """Two scores from one, or one."""
+    kind = word(record, 19)
+    if kind == 0:
+        _put(y, score, number)
+        return
+    _put(y, 0.0 if kind == 1 else 1.0 - score if kind == 2 else -score, number)
+    _put(y + number, score, number)
+
+
+@kernel
+def forest(record: Any, unit: Any, scratch: Any) -> None:
+    nodes, roots, trees, targets = word(record, 6), word(record, 7), word(record, 8), word(record, 11)
+    base, divisor, number = word(record, 16), float_of_bits(word(record, 17)), word(record, 21)
+    seen = scratch + targets * number
+    first = unit * word(record, 5)
+    for row in range(first, min(first + word(record, 5), word(record, 4))):
+        x = word(record, 2) + row * word(record, 3)
+        clear_bytes(scratch, targets * (number + 1))
+        for tree in range(trees):
+            at = _leaf(nodes, get_i32(roots + tree * 4), x, number) * targets
+            votes, voted = word(record, 9) + at * number, word(record, 10) + at
+            _vote(scratch, seen, votes, voted, targets, word(record, 18), number)
+        for target in range(targets):
+            at = scratch + target * number
+            _put(at, _get(at, number) / divisor, number)
+            if base and (word(record, 20) or get_u8(seen + target)):
+                _put(at, _get(at, number) + _get(base + target * number, number), number)
+        _choose(record, row, scratch, 0 if word(record, 20) and base else seen, targets, number)
+        if targets == 1:
+            y = word(record, 12) + row * (2 * number if word(record, 19) else number)
+            _pair(record, y, _get(scratch, number), number)
+        else:
+            y = word(record, 12) + row * targets * number
+            for target in range(targets):
+                _put(y + target * number, _get(scratch + target * number, number), number)
+
+
+@kernel
+def choose(record: Any, unit: Any, scratch: Any) -> None:
+    """Labels, and pairs, of scores x [rows][targets] that are there already."""
+    targets, first = word(record, 11), unit * word(record, 5)
+    for row in range(first, min(first + word(record, 5), word(record, 4))):
+        x = word(record, 2) + row * word(record, 3)
+        _choose(record, row, x, 0, targets, 4)
+        if word(record, 19):
+            _pair(record, word(record, 12) + row * 8, _get(x, 4), 4)

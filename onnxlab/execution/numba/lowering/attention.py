@@ -1,0 +1,143 @@
+"""Attention as one record: queries by rows, keys and values packed, a mask wherever it lies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.numba.lowering.matrix_products import bits, emit_pack, packed_strides, panels, table
+from onnxlab.execution.numba.machine.host import host
+from onnxlab.execution.numba.plan.copies import contiguous
+from onnxlab.execution.numba.plan.plan import SCRATCH, PlanBuilder, Word
+from onnxlab.execution.numba.plan.views import Array, View
+
+_BLOCK = 160 << 10
+"""Bytes that a unit's scores and results take at most where several rows fit, so that they stay in the cache."""
+_SPARE = 1 << 10
+_RATE = 40.0
+"""Multiplications a nanosecond, about."""
+NAN, ZEROS, ZEROS_FOR_NAN = range(3)
+"""What becomes of a query that no key has weight for: NaN, zeros where all scores are -inf, or zeros for any NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """softmax(scale · Q · K + mask) · V; leading axes broadcast.
+
+    Attributes:
+        q: [..., S, D], with contiguous elements.
+        k: [..., D, T].
+        v: [..., T, E].
+        target: [..., S, E], with contiguous elements.
+        mask: float32, broadcasts to [..., S, T].
+        cap: scores become cap · tanh(score / cap), unless it is 0.
+        left, right: how many keys before and after its own place a query sees, -1 for all.
+        place, used: of each head, the place of its first query among the keys, and how many keys there are; numbers,
+            or arrays that broadcast to the leading axes.
+        empty: NAN, ZEROS or ZEROS_FOR_NAN.
+        sinks: float32, broadcasts to the leading axes: one more score of each query, of no key.
+    """
+
+    q: View
+    k: View
+    v: View
+    target: View
+    scale: float
+    mask: View | None = None
+    cap: float = 0.0
+    left: int = -1
+    right: int = -1
+    place: Any = 0
+    used: Any = None
+    empty: int = NAN
+    sinks: View | None = None
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return self.target.shape[:-2]
+
+    @property
+    def keys(self) -> int:
+        return self.k.shape[-1]
+
+
+def _row_bytes(columns: int) -> int:
+    """Bytes of a row of whole panels, such that rows do not fall on the same lines of the cache."""
+    found = panels(columns) * host().columns * 4
+    return found + 64 if found % 2048 == 0 else found
+
+
+def rows_of_unit(rows: int, keys: int, width: int) -> int:
+    """How many queries a unit takes, whole tiles; 0 where not even one tile fits."""
+    tile = host().rows
+    each = _row_bytes(keys) + _row_bytes(width) + 4
+    if tile * each > SCRATCH - _SPARE:
+        return 0
+    return min(max(tile, _BLOCK // each // tile * tile), -(-rows // tile) * tile)
+
+
+def emit_attention(builder: PlanBuilder, found: Attention) -> View:
+    """Append the records; returns where the result is.
+
+    Raises:
+        OverflowError: there are more keys than scratch memory has room for.
+    """
+    rows, width = found.target.shape[-2:]
+    depth, total = found.k.shape[-2:]
+    wide = total if found.sinks is None else total + 1
+    block = rows_of_unit(rows, wide, width)
+    if not block:
+        raise OverflowError(f"attention over {total} keys")
+    keys, values = emit_pack(builder, found.k), emit_pack(builder, found.v)
+    mask = None if found.mask is None else _mask(builder, found.mask, (*found.lead, rows, total))
+    row_blocks = -(-rows // block)
+    heads = max(1, prod(found.lead))
+    score_row, result_row = _row_bytes(wide), _row_bytes(width)
+    steps = np.arange(block, dtype=np.int64)
+    inner_q, inner_y = (view.at(0, view.shape[-2:], view.strides[-2:]) for view in (found.q, found.target))
+    words: dict[str, Word] = {
+        "q": found.q.where, "q_offsets": builder.keep(table(inner_q.offsets(1)[None])), "keys": keys.where,
+        "values": values.where, "y": found.target.where, "places": builder.keep(table(inner_y.offsets(1)[None])),
+        "mask": 0 if mask is None else mask.where, "mask_row": 0 if mask is None else mask.strides[-2], "rows": rows,
+        "total": total, "depth": depth, "width": width, "row_block": block, "row_blocks": row_blocks,
+        "batches": builder.keep(_batches(found, keys, values, mask)), "scale": bits(found.scale),
+        "cap": bits(found.cap), "left": found.left, "right": found.right, "empty": found.empty,
+        "score_row": score_row, "score_places": builder.keep(table(steps[None] * score_row)),
+        "result_row": result_row, "result_places": builder.keep(table(steps[None] * result_row)),
+        "sinks": 0 if found.sinks is None else found.sinks.where,
+    }  # fmt: skip
+    work = heads * rows * total * ((depth + width) / _RATE + 0.5)
+    builder.emit("attention", heads * row_blocks, words, [found.q, keys, values, mask, found.sinks], [found.target],
+                 work=work)  # fmt: skip
+    return found.target
+
+
+def _mask(builder: PlanBuilder, mask: View, shape: tuple[int, ...]) -> View:
+    """The mask over all scores, with contiguous elements along the keys."""
+    if mask.shape[-1:] != shape[-1:] or (mask.strides[-1] != 4 and shape[-1] > 1):
+        whole = (*mask.shape[:-1], shape[-1])
+        mask = contiguous(builder, mask.broadcast(whole))
+    return mask.broadcast(shape)
+
+
+def _batches(found: Attention, keys: View, values: View, mask: View | None) -> Array:
+    """[heads, 8] int64: bytes to add to q, keys, values, y and mask, keys used, place of the first query, sink."""
+    lead, axes = found.lead, len(found.lead)
+    made = np.zeros((max(1, prod(lead)), 8), np.int64)
+    made[:, 0] = found.q.broadcast((*lead, *found.q.shape[-2:])).offsets(axes)
+    for column, view, packed in ((1, found.k, keys), (2, found.v, values)):
+        own = view.shape[:-2]
+        steps = View(packed.buffer, 0, own, packed_strides(packed, own), packed.dtype)
+        made[:, column] = steps.broadcast(lead).offsets(axes)
+    made[:, 3] = found.target.offsets(axes)
+    if mask is not None:
+        made[:, 4] = mask.offsets(axes)
+    used = found.keys if found.used is None else found.used
+    made[:, 5] = np.clip(np.broadcast_to(used, lead).reshape(-1), 0, found.keys)
+    made[:, 6] = np.broadcast_to(found.place, lead).reshape(-1)
+    if found.sinks is not None:
+        made[:, 7] = found.sinks.broadcast(lead).offsets(axes)
+    return made

@@ -1,0 +1,259 @@
+"""Products and convolutions of integers as records: pairs of int16, and how their sums are scaled and written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from onnxlab.execution.numba.lowering.matrix_products import Product, bits, blocks, pad_bias, panels, sources, table
+from onnxlab.execution.numba.machine.host import host
+from onnxlab.execution.numba.machine.records import FLOAT, INT, QUAD_ROWS, SHORT
+from onnxlab.execution.numba.plan.copies import emit_clear, emit_copy
+from onnxlab.execution.numba.plan.plan import SCRATCH, PlanBuilder, Word, aligned
+from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.execution.numba.plan.weight_packing import Packed
+
+_KINDS = {np.dtype(np.float32): FLOAT, np.dtype(np.int32): INT, np.dtype(np.int16): SHORT}
+_RATE = 60.0
+"""Multiplications a nanosecond, about."""
+_ONE = np.ones(1, np.float32)
+_SHORT, _DEEP = 16, 1 << 14
+"""Rows under one tap from which, and all that is multiplied up to which, levels are made bytes."""
+
+
+@dataclass(eq=False, slots=True)
+class IntegerProduct(Product):
+    """A product of quantised values, their zero points taken off, that is not emitted yet.
+
+    `x` and `constant` (or `weights`, packed by `emit_pack_pairs`) are int16. The dtype of the target says what the
+    sums become: int32 as they are; float32 after `scale`, `factor` and `bias`; int16 of that, rounded and clamped,
+    which stands for quantised values without their zero point.
+
+    Attributes:
+        whole_bias: [groups, columns] int32 to add to the sums, or None.
+        factor: a float32 that is known at run time only, or None.
+        depthwise: each column is a channel that is convolved by itself; `constant` is [taps, columns].
+    """
+
+    whole_bias: Array | None = None
+    factor: View | None = None
+    depthwise: bool = False
+
+    @property
+    def sums(self) -> bool:
+        """Whether it makes the int32 sums themselves."""
+        return self.target.dtype == np.int32
+
+    def to_floats(self) -> None:
+        """Let the sums be float32."""
+        target = self.target
+        self.target = View(target.buffer, target.offset, target.shape, target.strides, np.dtype(np.float32))
+
+    def quantise(self, builder: PlanBuilder, scale: float, low: float, high: float) -> None:
+        """Divide by a scale, round, and clamp to `low` and `high`: the result is int16."""
+        assert self.residual is None
+        inverse = np.float32(scale)
+        self.scale = (np.ones((self.groups, self.columns), np.float32) if self.scale is None else self.scale) / inverse
+        self.bias = None if self.bias is None else self.bias / inverse
+        # rounding keeps order, so that clamping before it is clamping to rounded bounds
+        bounds = [float(np.rint(np.float32(bound) / inverse)) for bound in (self.low, self.high)]
+        self.low, self.high = max(low, min(bounds[0], high)), min(high, max(bounds[1], low))
+        target = self.target
+        self.places = self.places // 2
+        self.batches = self.batches // np.array([1, 1, 1, 2, 1])
+        self.target = builder.allocate(target.shape, np.int16, [stride // 2 for stride in target.strides])
+
+
+_MOST = 128
+"""Two neighbours of a quad add up to no more, so that 255 times them fits 16 bits."""
+
+
+def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
+    """[batches, depth, columns] of levels to ([batches, panels, quads, COLUMNS, 4] int8, [batches, repeats] int32).
+
+    Without VNNI, where two neighbours of a column are too large together, the second is moved to a row at the end that
+    is multiplied by the same level again: `repeats` are the places of these levels. None where that does not suit the
+    levels.
+    """
+    batches, depth, columns = matrices.shape
+    if not matrices.size or matrices.min() < -_MOST or matrices.max() >= _MOST:
+        return None
+    found = [(matrix, np.arange(depth)) if host().vnni else _parted(matrix) for matrix in matrices]
+    length = -(-max(len(rows) for rows, _ in found) // 4) * 4
+    begin, count, width = depth + depth % 2, panels(columns), host().columns
+    if length - begin > depth // 4 + 4:
+        return None
+    padded = np.zeros((batches, length, count * width), np.int8)
+    places = np.zeros((batches, max(0, max(len(rows) for rows, _ in found) - begin)), np.int32)
+    for number, (rows, origins) in enumerate(found):
+        padded[number, : len(rows), :columns] = rows
+        repeated = origins[begin:]
+        places[number, : len(repeated)] = repeated
+    split = padded.reshape(batches, length // 4, 4, count, width)
+    return _at_a_line(split.transpose(0, 3, 1, 4, 2)), places
+
+
+def _at_a_line(array: Array) -> Array:
+    """A contiguous copy that begins at a line of the cache: vectors as wide as a line are not to straddle two."""
+    made = aligned(array.nbytes).view(array.dtype).reshape(array.shape)
+    made[...] = array
+    return made
+
+
+def _parted(matrix: Array) -> tuple[Array, Array]:
+    """([rows, columns] whose neighbours are small enough, the row of the matrix that each is from)."""
+    rows = np.concatenate([matrix, np.zeros((len(matrix) % 2, matrix.shape[1]), matrix.dtype)])
+    origins = np.arange(len(rows)) % len(matrix)
+    begin = 0
+    while begin < len(rows):
+        first, second = rows[begin::2], rows[begin + 1 :: 2]
+        over = (np.maximum(first, 0) + np.maximum(second, 0) > _MOST) | (
+            np.minimum(first, 0) + np.minimum(second, 0) < -_MOST
+        )
+        wrong = np.flatnonzero(over.any(axis=1))
+        moved = np.where(over, second, 0)[wrong]
+        second[over] = 0
+        odd = len(wrong) % 2
+        sources = np.concatenate([origins[begin + 1 :: 2][wrong], np.zeros(odd, origins.dtype)])
+        begin = len(rows)
+        rows = np.concatenate([rows, moved, np.zeros((odd, rows.shape[1]), rows.dtype)])
+        origins = np.concatenate([origins, sources])
+    return rows, origins
+
+
+def pack_pairs(weights: Array, taps: int) -> Array:
+    """[batches, taps * length, columns] to [batches, panels, taps * pairs, COLUMNS, 2], filled up with zeros.
+
+    The result is int8 where that holds all of them, else int16.
+    """
+    batches, depth, columns = weights.shape
+    length, width, count = depth // taps, host().columns, panels(columns)
+    narrow = not weights.size or (weights.min() >= -128 and weights.max() <= 127)
+    padded = np.zeros((batches, taps, length + length % 2, count * width), np.int8 if narrow else np.int16)
+    padded[:, :, :length, :columns] = weights.reshape(batches, taps, length, columns)
+    split = padded.reshape(batches, -1, 2, count, width)
+    return _at_a_line(split.transpose(0, 3, 1, 4, 2))
+
+
+def emit_pack_pairs(builder: PlanBuilder, matrix: View) -> View:
+    """Pack an int16 matrix [batches…, depth, columns] that is known at run time only: [batches, panels, pairs, …]."""
+    *lead, depth, columns = matrix.shape
+    *steps, down, step = matrix.strides
+    width, count, even = host().columns, panels(columns), depth // 2
+    packed = builder.allocate((*lead, count, even + depth % 2, width, 2), np.int16)
+    if depth % 2:  # what follows the last element is multiplied with whatever comes behind a row
+        emit_clear(builder, packed, packed.nbytes)
+    outer = packed.strides[: len(lead)]
+    panel, pair = packed.strides[len(lead) : len(lead) + 2]
+    for first, wide, number in ((0, width, columns // width), (columns // width, columns % width, 1)):
+        if not wide or not number:
+            continue
+        source, target = first * width * step, first * panel
+        for at, rows, half in ((0, even, 2), (even * 2, depth % 2, 1)):
+            if rows:
+                shape = (*lead, number, rows, half, wide)
+                emit_copy(
+                    builder,
+                    matrix.at(source + at * down, shape, (*steps, step * width, 2 * down, down, step)),
+                    packed.at(target + at // 2 * pair, shape, (*outer, panel, pair, 2, 4)),
+                )
+    inner = packed.strides[len(lead) :]
+    return packed.at(0, (prod(lead), *packed.shape[len(lead) :]), (inner[0] * count, *inner))
+
+
+def emit_dot(builder: PlanBuilder, product: IntegerProduct, packed: Packed) -> View:
+    """Append the record of a product; returns where its result is. `packed` remembers constants."""
+    taps, rows = product.offsets.shape
+    quads = _quads(product, packed)
+    if quads is not None:
+        weights = quads[0]
+    else:
+        weights = product.weights if product.weights is not None else _packed(product, packed)
+    offsets = table(product.offsets)
+    values: dict[str, Word] = {
+        "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
+        "weights": weights.where, "y": product.target.where, "places": builder.keep(table(product.places[None])),
+        "low": bits(product.low), "high": bits(product.high), "rows": rows, "columns": product.columns,
+        "kind": _KINDS[product.target.dtype], "factor": product.factor.where if product.factor else builder.keep(_ONE),
+    }  # fmt: skip
+    for name, array in (("scale", product.scale), ("shift", product.bias), ("bias", product.whole_bias)):
+        if array is not None:
+            values[name] = builder.keep(pad_bias(array))
+    if product.residual is not None:
+        values["residual"] = product.residual.where
+        values["sources"] = builder.keep(table(sources(product)[None]))
+    if quads is not None:
+        values["sums"] = quads[1].where
+    units = _share(builder, product, weights, values)
+    work = rows * product.columns * product.length * taps * len(product.batches) / _RATE
+    reads = [product.x, weights, product.residual, product.factor]
+    kernel = "quad_dot" if quads is not None else "depthwise_dot" if product.depthwise else "dot"
+    builder.emit(kernel, units, values, reads, [product.target], work=work)
+    return product.target
+
+
+def _share(builder: PlanBuilder, product: IntegerProduct, weights: View, values: dict[str, Word]) -> int:
+    """Cut a product into units, whose number is returned, by the words that say so."""
+    taps, rows = product.offsets.shape
+    count, width = panels(product.columns), host().columns
+    if product.depthwise:
+        row_block = max(1, -(-rows // 16))
+        zeros = np.zeros(count * width + width, np.int16)
+        values.update(row_block=row_block, zeros=builder.keep(zeros), length=count)
+        return int(-(-rows // row_block))
+    # four bytes of a step: a pair of int16, or a quad
+    pairs = -(-product.length // 2)
+    depth = -(-taps * product.length // 4) if "sums" in values else taps * pairs
+    batches = np.array(product.batches, np.int64)
+    if product.groups > 1:
+        batches[:, 1] = np.arange(product.groups) * (weights.nbytes // product.groups)
+        batches[:, 2] = np.arange(product.groups) * (count * width * 4)
+    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, -(-depth // taps), depth, count, len(batches))
+    values.update(
+        length=pairs, row_block=row_block, panel_block=panel_block, row_blocks=row_blocks, panel_blocks=panel_blocks,
+        batches=builder.keep(batches), zeros=builder.keep(np.zeros(2 * pairs, np.int16)),
+    )  # fmt: skip
+    if "sums" in values:
+        room = (SCRATCH - QUAD_ROWS * width * 4) // (depth * 4 + 4)
+        values.update(length=product.length, room=room)
+    else:
+        values["narrow"] = int(weights.dtype == np.int8)
+    return int(row_blocks * panel_blocks * len(batches))
+
+
+def _quads(product: IntegerProduct, packed: Packed) -> tuple[View, View] | None:
+    """The constant weights as quads and the sums of their columns, where the processor has an instruction for that."""
+    taps, depth = len(product.offsets), len(product.offsets) * product.length
+    if not host().vnni or product.weights is not None or product.depthwise:
+        return None
+    if product.length < _SHORT or depth > _DEEP:
+        return None
+    key = (*product.key, taps)
+    weights, sums = packed.get(("quads", *key)), packed.get(("sums", *key))
+    if weights is None or sums is None:
+        made = pack_quads(product.constant)
+        if made is None:
+            return None
+        weights = packed.put(("quads", *key), constant_view(made[0]))
+        sums = packed.put(("sums", *key), constant_view(pad_bias(product.constant.sum(axis=1, dtype=np.int32))))
+    return weights, sums
+
+
+def _packed(product: IntegerProduct, packed: Packed) -> View:
+    """The constant weights, packed once for all shapes."""
+    taps = len(product.offsets)
+    key = ("pairs", *product.key, taps)
+    found = packed.get(key)
+    if found is None:
+        make = pack_channels if product.depthwise else pack_pairs
+        found = packed.put(key, constant_view(make(product.constant, taps)))
+    return found
+
+
+def pack_channels(weights: Array, taps: int) -> Array:
+    """[taps, channels] to whole panels of int32 whose upper halves are zero."""
+    made = np.zeros((taps, panels(weights.shape[1]) * host().columns, 2), np.int16)
+    made[:, : weights.shape[1], 0] = weights
+    return made

@@ -1,0 +1,349 @@
+"""Products and convolutions as records: packing, tables of offsets, blocks, and what is done to results on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from math import inf, prod
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.numba.machine.host import host
+from onnxlab.execution.numba.plan.copies import emit_copy
+from onnxlab.execution.numba.plan.plan import PlanBuilder, Word, aligned
+from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.execution.numba.plan.weight_packing import Packed, late
+from onnxlab.ops.base.window_geometry import Window
+
+_CACHE = 1 << 19
+"""Bytes of the second cache."""
+_DEEP, _DEPTH = 1200, 768
+"""Depth from which a product is cut, and that of the pieces."""
+_UNIT = 4e6
+"""Multiplications that make a unit worth its while."""
+_RATE = 40.0
+"""Multiplications a nanosecond, about."""
+_AT_ONCE = 1 << 16
+"""Elements of weights that are packed at once, however they lie."""
+_GATHERED, _BETWEEN = 1024, 16
+"""Rows of weights that are brought together, and elements between two columns of them."""
+
+
+@dataclass(eq=False, slots=True)
+class Product:
+    """A product that is not emitted yet, so that what follows may join it.
+
+    Attributes:
+        x: what rows are read from; offsets are relative to its first element.
+        offsets: [taps, rows] bytes, negative for a row of zeros.
+        length: elements of a row under one tap.
+        weights: packed, of a product whose second factor is known at run time only.
+        constant: the weights otherwise, [groups, taps * length, columns], with a key by which to remember them packed.
+        columns: of the result of one group or batch.
+        target: where the result goes; rows in the order of `offsets`, columns contiguous along `axis`.
+        places: [rows] bytes from the target's first element.
+        batches: [batches, 5] bytes to add to x, weights, bias, y and residual.
+        groups: how many biases and scales there are.
+        scale, bias: [groups, columns] or None; scale multiplies the constant.
+        residual: as large as the target; added.
+        low, high: what the result is clamped to.
+        window: of a convolution that Winograd's way suits.
+    """
+
+    x: View
+    offsets: Array
+    length: int
+    columns: int
+    target: View
+    axis: int
+    places: Array
+    batches: Array
+    weights: View | None = None
+    constant: Any = None
+    key: tuple[object, ...] = ()
+    groups: int = 1
+    scale: Array | None = None
+    bias: Array | None = None
+    residual: View | None = None
+    low: float = -inf
+    high: float = inf
+    window: Window | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.target.shape
+
+    @property
+    def open(self) -> bool:
+        """Whether something may still be added."""
+        return self.low == -inf and self.high == inf
+
+    def column_values(self, array: Array) -> Array | None:
+        """An array that broadcasts along all axes but that of the columns, as [groups, columns], else None."""
+        rank = len(self.shape)
+        shape = (1,) * (rank - array.ndim) + array.shape
+        if len(shape) != rank or any(size != 1 for axis, size in enumerate(shape) if axis != self.axis):
+            return None
+        total = self.groups * self.columns
+        if shape[self.axis] not in (1, total):
+            return None
+        return np.broadcast_to(array.reshape(-1), (total,)).reshape(self.groups, self.columns).astype(np.float32)
+
+    @property
+    def movable(self) -> bool:
+        """Whether the result may go elsewhere: all rows are in `places`."""
+        return len(self.places) * self.columns * self.groups == self.target.size
+
+    def move(self, target: View) -> None:
+        """Let the result go to another place of the same shape, with contiguous columns."""
+        lead = [axis for axis in range(len(target.shape)) if axis != self.axis]
+        self.target, self.places = target, target.transposed([*lead, self.axis]).offsets(len(lead))
+
+    def add_columns(self, values: Array) -> None:
+        self.bias = values if self.bias is None else self.bias + values
+
+    def scale_columns(self, values: Array) -> None:
+        """Multiply what has been gathered so far; only with constant weights and before a residual."""
+        self.scale = values if self.scale is None else self.scale * values
+        if self.bias is not None:
+            self.bias = self.bias * values
+
+
+def panels(columns: int) -> int:
+    """How many panels of weights so many columns take."""
+    return -(-columns // host().columns)
+
+
+def pack(weights: Array) -> Array:
+    """[batches, depth, columns] to [batches, panels, depth, COLUMNS], filled up with zeros; at a line of the cache."""
+    batches, depth, columns = weights.shape
+    count, width = panels(columns), host().columns
+    packed = aligned(batches * count * depth * width * 4).view(np.float32).reshape(batches, count, depth, width)
+    whole, rest = divmod(columns, width)
+    if weights.strides[1] < weights.strides[2] and depth * columns > _AT_ONCE:
+        _pack_turned(weights, packed[:, :whole])
+    else:
+        split = weights[:, :, : whole * width].reshape(batches, depth, whole, width)
+        packed[:, :whole] = split.transpose(0, 2, 1, 3)
+    if rest:
+        packed[:, whole] = 0.0
+        packed[:, whole, :, :rest] = weights[:, :, whole * width :]
+    return packed
+
+
+def _pack_turned(weights: Array, packed: Array) -> None:
+    """Whole panels of weights whose columns are far apart in memory.
+
+    Often a power of two, so that all columns of a panel fall into the same few lines of the cache: they are brought
+    together first, with something between them.
+    """
+    _, panel_count, depth, width = packed.shape
+    gathered = np.empty((width, _GATHERED + _BETWEEN), np.float32)
+    for batch, panel, at in product(range(len(packed)), range(panel_count), range(0, depth, _GATHERED)):
+        part = weights[batch, at : at + _GATHERED, panel * width : (panel + 1) * width]
+        turned = gathered[:, : len(part)]
+        turned[...] = part.T
+        packed[batch, panel, at : at + _GATHERED] = turned.T
+
+
+def pad_bias(bias: Array) -> Array:
+    """[batches, columns] of float32 or int32 to whole panels each."""
+    dtype = np.int32 if bias.dtype == np.int32 else np.float32
+    made = np.zeros((len(bias), panels(bias.shape[1]) * host().columns), dtype)
+    made[:, : bias.shape[1]] = bias
+    return made
+
+
+def emit_pack(builder: PlanBuilder, matrix: View) -> View:
+    """Pack a matrix [batches…, depth, columns] that is known at run time only."""
+    *lead, depth, columns = matrix.shape
+    count, width = prod(lead), host().columns
+    packed = builder.allocate((*lead, panels(columns), depth, width), np.float32)
+    whole, rest = divmod(columns, width)
+    *steps, down, step = matrix.strides
+    if whole:
+        emit_copy(
+            builder,
+            matrix.at(0, (*lead, whole, depth, width), (*steps, step * width, down, step)),
+            packed.at(0, (*lead, whole, depth, width), packed.strides),
+        )
+    if rest:
+        lines = (*packed.strides[: len(lead)], width * 4, 4)
+        last = packed.at(whole * depth * width * 4, (*lead, depth, width), lines)
+        emit_copy(
+            builder,
+            matrix.at(whole * width * step, (*lead, depth, rest), (*steps, down, step)),
+            last.at(0, (*lead, depth, rest), lines),
+        )
+        _emit_margin(builder, last, rest)
+    inner = packed.strides[len(lead) :]
+    return packed.at(0, (count, panels(columns), depth, width), (inner[0] * panels(columns), *inner))
+
+
+def _emit_margin(builder: PlanBuilder, panel: View, columns: int) -> None:
+    """Zeros from the last columns of a panel to the end of their vector.
+
+    They are multiplied, though never written: what lay there may be subnormal numbers, for which processors take a
+    hundred times as long.
+    """
+    margin = -columns % host().lanes
+    if margin:
+        shape = (*panel.shape[:-1], margin)
+        zeros = constant_view(np.zeros(margin, np.float32)).broadcast(shape)
+        emit_copy(builder, zeros, panel.at(columns * 4, shape, panel.strides))
+
+
+def packed_strides(packed: View, lead: tuple[int, ...]) -> tuple[int, ...]:
+    """Bytes between the packed matrices of a stack."""
+    strides: list[int] = []
+    step = packed.strides[0]
+    for size in reversed(lead):
+        strides.insert(0, step)
+        step *= size
+    return tuple(strides)
+
+
+def emit_product(builder: PlanBuilder, product: Product, packed: Packed) -> View:
+    """Append the records of a product; returns where its result is. `packed` remembers constants."""
+    for piece in _pieces(product):
+        _emit_piece(builder, piece, packed)
+    return product.target
+
+
+def _pieces(product: Product) -> list[Product]:
+    """A deep product as a sum of shallower ones, whose panels stay in the first cache while rows pass by."""
+    taps, rows = product.offsets.shape
+    depth = taps * product.length
+    if product.constant is None or len(product.batches) > 1 or depth <= _DEEP or rows <= host().rows:
+        return [product]
+    if taps > 1:
+        step = max(1, _DEPTH // product.length)
+        cuts = [(slice(t, t + step), slice(0, product.length)) for t in range(0, taps, step)]
+    else:
+        step = -(-depth // -(-depth // _DEPTH))
+        cuts = [(slice(0, 1), slice(k, k + step)) for k in range(0, depth, step)]
+    pieces = []
+    for number, (of_taps, of_row) in enumerate(cuts):
+        offsets = product.offsets[of_taps]
+        begin, end = of_taps.start * product.length + of_row.start, min(depth, _end(of_taps, of_row, product))
+        last = number == len(cuts) - 1
+        pieces.append(
+            replace(
+                product,
+                offsets=np.where(offsets < 0, -1, offsets + of_row.start * 4),
+                length=min(product.length, of_row.stop) - of_row.start,
+                constant=product.constant[:, begin:end],
+                key=(*product.key, begin, end),
+                bias=None if number else product.bias,
+                residual=product.target if number else product.residual,
+                low=product.low if last else -inf,
+                high=product.high if last else inf,
+            )
+        )
+    return pieces
+
+
+def _end(of_taps: slice, of_row: slice, product: Product) -> int:
+    """Where a piece ends in the depth of the whole."""
+    taps = len(product.offsets)
+    last = min(taps, int(of_taps.stop)) - 1
+    return last * product.length + min(product.length, int(of_row.stop))
+
+
+def _emit_piece(builder: PlanBuilder, product: Product, packed: Packed) -> None:
+    taps, rows = product.offsets.shape
+    weights = product.weights if product.weights is not None else _packed(product, packed)
+    offsets, places = table(product.offsets), table(product.places[None])
+    count = panels(product.columns)
+    cost = rows * product.columns * product.length * taps * len(product.batches)
+    depth = product.length * taps
+    batches = np.array(product.batches, np.int64)
+    if product.groups > 1:
+        batches[:, 1] = np.arange(product.groups) * (count * depth * host().columns * 4)
+        batches[:, 2] = np.arange(product.groups) * (count * host().columns * 4)
+    row_block, row_blocks, panel_block, panel_blocks = blocks(rows, product.length, depth, count, len(product.batches))
+    values: dict[str, Word] = {
+        "x": product.x.where, "offsets": builder.keep(offsets), "tap_bytes": offsets.shape[1] * 4, "taps": taps,
+        "length": product.length, "weights": weights.where, "y": product.target.where,
+        "places": builder.keep(places), "low": bits(product.low), "high": bits(product.high), "rows": rows,
+        "columns": product.columns, "row_block": row_block, "panel_block": panel_block, "row_blocks": row_blocks,
+        "panel_blocks": panel_blocks, "batches": builder.keep(batches),
+        "zeros": builder.keep(np.zeros(product.length, np.float32)),
+    }  # fmt: skip
+    if product.bias is not None:
+        values["bias"] = builder.keep(pad_bias(product.bias))
+    if product.residual is not None:
+        values["residual"] = product.residual.where
+        values["sources"] = builder.keep(table(sources(product)[None]))
+    units = row_blocks * panel_blocks * len(product.batches)
+    reads = [product.x, weights, product.residual]
+    builder.emit("gemm", units, values, reads, [product.target], work=cost / _RATE)
+
+
+def blocks(rows: int, length: int, depth: int, count: int, batches: int) -> tuple[int, int, int, int]:
+    """(rows of a unit, how many such blocks, panels of a unit, how many such blocks).
+
+    Where all weights stay in the second cache, a unit takes few rows and all panels, so that results are written in
+    order; else it takes as many rows as the cache holds, so that the weights pass by as seldom as can be.
+    """
+    tile, width = host().rows, host().columns
+    small = depth * count * width * 4 <= _CACHE // 2
+    limit = tile * 8 if small else max(tile, _CACHE // max(1, length * 4) // tile * tile)
+    row_blocks = -(-rows // limit)
+    row_block = (rows + row_blocks * tile - 1) // (row_blocks * tile) * tile
+    row_blocks = -(-rows // row_block)
+    cost = rows * depth * count * width
+    wanted = 1 if small else max(1, min(count, round(cost / _UNIT / row_blocks)))
+    if row_blocks * batches * wanted < 4:
+        wanted = min(count, max(wanted, round(cost * batches / _UNIT)) or 1)
+    panel_block = -(-count // wanted)
+    return row_block, row_blocks, panel_block, -(-count // panel_block)
+
+
+def _packed(product: Product, packed: Packed) -> View:
+    """The constant weights, scaled and packed, once for all shapes."""
+    assert product.constant is not None
+    key = (*product.key, None if product.scale is None else product.scale.tobytes())
+    found = packed.get(key)
+    if found is not None:
+        return found
+    made = late(product.constant).then(partial(_scaled, product.scale)).then(pack)
+    return packed.put(key, constant_view(np.asarray(made)), made)
+
+
+def _scaled(scale: Array | None, weights: Array) -> Array:
+    return weights if scale is None else weights * scale[:, None, :]
+
+
+def sources(product: Product) -> Array:
+    """Where the rows of the residual are, in the order of the target's rows."""
+    residual, target = product.residual, product.target
+    assert residual is not None
+    if residual.is_laid_out(target.strides):
+        return product.places
+    lead = [axis for axis in range(len(target.shape)) if axis != product.axis]
+    theirs, ours = (view.transposed([*lead, product.axis]).offsets(len(lead)).tolist() for view in (residual, target))
+    by_place = dict(zip(ours, theirs, strict=True))
+    return np.array([by_place[place] for place in product.places.tolist()])
+
+
+def table(offsets: Array) -> Array:
+    """Offsets as int32, with the last row repeated so that tiles are whole.
+
+    Raises:
+        OverflowError: an offset is beyond 2 GiB.
+    """
+    if offsets.size and int(offsets.max()) >= 1 << 31:
+        raise OverflowError("an array of more than 2 GiB")
+    rows, tile = offsets.shape[1], host().rows
+    made = np.empty((len(offsets), -(-rows // tile) * tile + tile + 4), np.int32)
+    made[:, :rows] = offsets
+    made[:, rows:] = offsets[:, -1:]
+    return made
+
+
+def bits(value: float) -> int:
+    """A float32 as a word of a record."""
+    return int(np.float32(value).view(np.int32))

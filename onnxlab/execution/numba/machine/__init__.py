@@ -1,0 +1,18 @@
+"""Compiled code: kernels to object code, on disk and into memory; the host, threads and records.
+
+Files:
+    compilation        Kernels to object code, by Numba; and the process that does so for others, so that nobody waits
+                       for a compiler.
+    compiler_process   The process that compiles kernels for this one: started when something is missing, gone some
+                       time after.
+    host               What the processor offers to kernels: the width of its vectors and the tile that fits its
+                       registers.
+    object_cache       Compiled kernels: how they are declared, and the folder on disk in which their object code is
+                       kept.
+    object_loading     Object code of kernels into memory that can be run. It takes LLVM's loader alone, neither Numba
+                       nor a compiler.
+    records            The words of each kernel's records, by name: what the planner writes and the kernel reads.
+    threads            Threads that run a plan together: the caller's own and helpers that wait for work.
+    vector_operations  The operations of the elementwise machine, as expressions over vectors x, y and z; truth values
+                       are 0 and 1.
+"""

@@ -1,0 +1,110 @@
+"""The process that compiles kernels for this one: started when something is missing, gone some time after.
+
+Numba compiles with the interpreter's lock held for most of the time; in a process of its own it stops nobody. It is a
+process group of its own, so that an interrupted notebook does not interrupt it, but no session of its own: Linux shares
+processors between sessions before it looks at who gives way. It ends when this process does, however that ends, because
+its input does.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import Any
+
+from onnxlab.execution.numba.machine import object_cache
+from onnxlab.execution.numba.machine.host import VARIABLE, host
+
+_PATIENCE = 900.0
+"""Seconds that one kernel may take; on a busy machine one takes tens of them."""
+_SCRIPT = (  # it gives way from the start: imports take as long as a kernel; its end waits for nobody who still listens
+    "import json, os, sys; path, polite = json.loads(sys.argv[1]); sys.path[:] = path\n"
+    "if polite and hasattr(os, 'nice'): os.nice(10)\n"
+    "from onnxlab.execution.numba.machine.compilation import serve; serve(); os._exit(0)"
+)
+
+
+class NoCompilerError(Exception):
+    """There is no process that compiles; the message says why."""
+
+
+class CompilerProcess:
+    """One such process.
+
+    Args:
+        polite: whether it gives way to everybody else.
+
+    Raises:
+        NoCompilerError: it cannot be started.
+    """
+
+    def __init__(self, polite: bool) -> None:
+        if not sys.executable or getattr(sys, "frozen", False):
+            raise NoCompilerError("this program is not run by a Python interpreter that could be started again")
+        command = [sys.executable, "-c", _SCRIPT, json.dumps([sys.path, polite])]
+        environment = os.environ | {VARIABLE: host().name, "NUMBA_DISABLE_JIT": "0"}
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, env=environment, **_apart()
+            )
+        except OSError as error:
+            raise NoCompilerError(f"{sys.executable} cannot be started: {error}") from error
+        atexit.register(self.end)
+
+    def compile(self, kernel: str) -> bytes:
+        """The object code of a kernel.
+
+        Raises:
+            NoCompilerError: the process has ended, or takes too long.
+            RuntimeError: the kernel cannot be compiled.
+        """
+        questions, answers = self._process.stdin, self._process.stdout
+        assert questions is not None
+        assert answers is not None
+        limit = threading.Timer(_PATIENCE, self._process.kill)
+        limit.daemon = True
+        limit.start()
+        try:
+            questions.write(kernel.encode() + b"\n")
+            questions.flush()
+            head: dict[str, Any] = json.loads(answers.readline())
+            code: bytes = answers.read(head["bytes"])
+        except (OSError, ValueError) as error:
+            self.end()
+            raise NoCompilerError(f"the process that compiles has ended: {self._said()}") from error
+        finally:
+            limit.cancel()
+        if head["error"]:
+            raise RuntimeError(f"kernel {kernel}: {head['error']}")
+        if head["version"] != object_cache.version(kernel) or len(code) != head["bytes"]:
+            raise RuntimeError(f"kernel {kernel}: its sources have changed since this process began: start it again")
+        return code
+
+    def end(self) -> None:
+        """End the process; it may be asked for more than once."""
+        atexit.unregister(self.end)
+        self._process.kill()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # what was not sent yet
+                if pipe is not None:
+                    pipe.close()
+        self._process.wait()
+
+    def _said(self) -> str:
+        """The end of what it wrote to its standard error."""
+        self._errors.seek(0)
+        return self._errors.read()[-2000:].decode(errors="replace").strip() or "without a word"
+
+
+def _apart() -> dict[str, Any]:
+    """Options of Popen for a process that no console, terminal or interrupt of ours reaches."""
+    if sys.platform == "win32":
+        return {"creationflags": subprocess.CREATE_NO_WINDOW | subprocess.BELOW_NORMAL_PRIORITY_CLASS}
+    return {"process_group": 0}

@@ -1,0 +1,165 @@
+"""Compiled kernels: how they are declared, and the folder on disk in which their object code is kept.
+
+What is kept is run, so the folder belongs to the user alone (mode 0700, checked) and is never beside a model. A file's
+name says what its code was made from: the sources that the kernel is compiled from, Numba, LLVM and the processor. A
+change of any of these means another file.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import hashlib
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from onnxlab.execution.numba.machine.host import host
+from onnxlab.execution.numba.machine.records import module_of
+
+FOLDER_VARIABLE = "ONNXLAB_CACHE"
+_NUMBA = Path(__file__).parents[1]
+_IMPORT = re.compile(r"^from onnxlab\.execution\.numba((?:\.\w+)*) import (\([^)]*\)|.*)$", re.MULTILINE)
+
+
+@cache
+def folder() -> Path:
+    """Where compiled kernels are kept; made when it is not there.
+
+    It is $ONNXLAB_CACHE, else $XDG_CACHE_HOME/onnxlab, else ~/.cache/onnxlab; where that cannot be had for ourselves
+    alone, a folder of this process, which goes with it.
+    """
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    try:
+        base = Path(chosen) if chosen else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "onnxlab"
+        own = base / "kernels"
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not _is_private(own):
+            raise PermissionError(f"{own} is not ours alone")
+    except (OSError, RuntimeError):  # RuntimeError: there is no home
+        own = Path(tempfile.mkdtemp(prefix="onnxlab-kernels-"))
+        atexit.register(_remove, own, os.getpid())
+    return own
+
+
+def _remove(own: Path, process: int) -> None:
+    """Remove a process's folder; not where a fork of it ends."""
+    if os.getpid() == process:
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def _is_private(path: Path) -> bool:
+    """Whether a folder is no link, belongs to this user, and nobody else may write or read in it."""
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        return False
+    if not hasattr(os, "geteuid"):  # Windows: the profile folder has its own protection
+        return True
+    if found.st_uid != os.geteuid():
+        return False
+    if found.st_mode & 0o077:
+        path.chmod(0o700)
+    return True
+
+
+@cache
+def version(kernel: str) -> str:
+    """A name for what the code of a kernel depends on: its sources, Numba, LLVM, the processor, the vectors' width."""
+    digest = hashlib.sha256(repr(_about()).encode())
+    for source in sorted(_sources(module_of(kernel))):
+        digest.update(source.name.encode() + source.read_bytes())
+    return f"{kernel}-{host().name}-{digest.hexdigest()[:20]}"
+
+
+@cache
+def _about() -> tuple[object, ...]:
+    import llvmlite.binding as llvm
+
+    processor = llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+    return metadata.version("numba"), llvm.llvm_version_info, sys.platform, platform.machine(), processor, host().name
+
+
+def _sources(module: str) -> set[Path]:
+    """The files that a kernel module is compiled from: its own and, in turn, those of the package that it imports."""
+    found: set[Path] = set()
+    waiting = [_NUMBA / "kernels" / f"{module}.py", _NUMBA / "machine" / "compilation.py"]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        if file.is_relative_to(_NUMBA / "kernels"):
+            for dotted, listed in _IMPORT.findall(file.read_text(encoding="utf-8")):
+                base = _NUMBA.joinpath(*dotted.split(".")[1:])
+                places = [base, *(base / name for name in re.findall(r"\w+", listed))]
+                waiting += [place for each in places if (place := each.with_suffix(".py")).exists()]
+    return found
+
+
+def read(kernel: str) -> bytes | None:
+    """The object code of a kernel, None where it is not there, whole and unchanged."""
+    try:
+        kept = _file(kernel).read_bytes()
+    except OSError:
+        return None
+    code = kept[_DIGEST:]
+    return code if _digest(code) == kept[:_DIGEST] else None
+
+
+def write(kernel: str, code: bytes) -> None:
+    """Keep the object code of a kernel. Other processes see all of it or nothing; a full disk is no reason to fail."""
+    with contextlib.suppress(OSError):
+        with tempfile.NamedTemporaryFile(dir=folder(), delete=False) as file:
+            file.write(_digest(code) + code)
+        os.replace(file.name, _file(kernel))
+
+
+def _file(kernel: str) -> Path:
+    return folder() / f"{version(kernel)}.o"
+
+
+_DIGEST = 16
+
+
+def _digest(code: bytes) -> bytes:
+    return hashlib.blake2b(code, digest_size=_DIGEST).digest()
+
+
+class Kernel:
+    """A function of numbers (int64: addresses, counts), to be called from compiled code or by its address.
+
+    Attributes:
+        arity: how many it takes.
+        returns: whether it returns one.
+    """
+
+    def __init__(self, function: Callable[..., Any], arity: int, returns: bool) -> None:
+        self.function = function
+        self.arity = arity
+        self.returns = returns
+
+
+def kernel(function: Callable[[Any, Any, Any], None]) -> Kernel:
+    """Decorator: `(record, unit, scratch)`, which a record of a plan names and threads call once for each unit."""
+    return Kernel(function, 3, returns=False)
+
+
+def entry(function: Callable[..., Any]) -> Kernel:
+    """Decorator: what Python calls."""
+    return Kernel(function, function.__code__.co_argcount, returns=True)
+
+
+def helper(function: Any) -> Any:
+    """Decorator: a function that kernels call; compiled into them."""
+    import numba
+
+    return numba.njit(error_model="numpy", nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)

@@ -1,0 +1,251 @@
+"""Runs after an edit begin where it begins to matter: the steps before it would do what they did in the run before.
+
+Each step of a plan has a token. Where two plans begin with the same tokens and were given equal inputs, the arena and
+the outputs are the same after these steps, bit by bit. So the first run of a plan that an edit made notes what is alive
+between some of its steps, where that is little, and the first run of the next plan begins with the last such `State`
+that the edit has not touched. Runs without an edit before them note nothing and take nothing over.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onnxlab.execution.base.store import same
+from onnxlab.execution.numba.plan.views import Array, Buffer
+from onnxlab.forking import fork_safe
+
+if TYPE_CHECKING:
+    from onnxlab.execution.numba.plan.plan import Plan
+
+_WORTH = 2e6
+"""Nanoseconds of work from which a run is worth it to be begun late."""
+_SPANS = 16
+"""Into so many spans of the same work a run is divided, in each of which a state may be noted."""
+_COPYING = 0.25  # nanoseconds per byte of a state that is noted
+_SHARE = 0.2  # of a span's work, that noting a state may take
+_KEPT = 8
+"""Regions and shapes whose last run is remembered."""
+_LEAST = 1 << 24
+"""Bytes that states may take even where constants take less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """The steps of a plan that have records.
+
+    Attributes:
+        tokens: of each. The same in two plans: the same records, over the same buffers and constants.
+        firsts: number of the first record of each, and at last of all records.
+        starts, owners: from which word of the plan's table on words belong to which step.
+        buffers: of the arena; `spans` are place, bytes, first and last record that uses it, of each.
+        outputs: {number of an output: the first step that knows where it is}.
+    """
+
+    tokens: tuple[object, ...]
+    firsts: Array
+    starts: Array
+    owners: Array
+    buffers: tuple[Buffer, ...]
+    spans: Array
+    outputs: Mapping[int, int] = field(default_factory=dict)
+
+    def steps_of(self, words: Any) -> Array:
+        """The steps that words of the table belong to."""
+        return self.owners[np.searchsorted(self.starts, words, side="right") - 1]  # type: ignore[no-any-return]
+
+    def knowing(self, outputs: Mapping[int, Array]) -> Trace:
+        """With the words that are addresses in outputs."""
+        return replace(self, outputs={number: int(self.steps_of(words).min()) for number, words in outputs.items()})
+
+    def changed(self, words: Iterable[int]) -> Trace:
+        """With other tokens where words of the table are others."""
+        found = [*words]
+        if not found:
+            return self
+        tokens = [*self.tokens, None]  # what follows the last step is nobody's
+        for step in set(self.steps_of(found).tolist()):
+            tokens[step] = object()
+        return replace(self, tokens=tuple(tokens[:-1]))
+
+    def alive(self, step: int) -> list[tuple[Buffer, slice]]:
+        """Buffers that are written before a step and read from it on, and where they are in the arena."""
+        record, (_, _, first, last) = self.firsts[step], self.spans
+        found = np.flatnonzero((first < record) & (record <= last)).tolist()
+        places, sizes = self.spans[:2, found].tolist()
+        return [(self.buffers[number], slice(place, place + size))
+                for number, place, size in zip(found, places, sizes, strict=True)]  # fmt: skip
+
+    def sizes(self, outputs: Mapping[int, int]) -> Array:
+        """Bytes that are alive before each step, and behind the last; `outputs` are those of each output."""
+        change = np.zeros(int(self.firsts[-1]) + 2, np.int64)
+        _, sizes, first, last = self.spans
+        np.add.at(change, first + 1, sizes)
+        np.subtract.at(change, last + 1, sizes)
+        found: Array = np.cumsum(change)[self.firsts]
+        for number, step in self.outputs.items():
+            found[step + 1 :] += outputs.get(number, 0)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """What was in memory before a step: buffers of the arena, as bytes, and outputs by number."""
+
+    arena: Mapping[Buffer, Array]
+    outputs: Mapping[int, Array]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checkpoint:
+    """A run: the tokens of its steps, copies of its inputs, and some states by the step that they are before.
+
+    `place` is the first step that the edit before it had changed.
+    """
+
+    tokens: tuple[object, ...]
+    place: int = -1
+    inputs: tuple[Array, ...] = ()
+    states: Mapping[int, State] = field(default_factory=dict)
+
+    @property
+    def nbytes(self) -> int:
+        """Of its arrays."""
+        held = [array for state in self.states.values() for array in (*state.arena.values(), *state.outputs.values())]
+        return sum(array.nbytes for array in (*self.inputs, *held))
+
+
+class ResumedRun:
+    """One run of a plan: from which record on, and what it notes of itself.
+
+    Attributes:
+        first: the record that it begins with.
+        nbytes: what it is going to keep besides what it takes over.
+    """
+
+    def __init__(self, plan: Plan, trace: Trace, before: Checkpoint, inputs: Sequence[Array]) -> None:
+        self._trace = trace
+        common = sum(1 for _ in takewhile(bool, map(is_, before.tokens, trace.tokens)))
+        known = len(before.inputs) == len(inputs) and all(map(same, before.inputs, inputs))
+        self._inputs = before.inputs if known else None
+        self._given = inputs
+        self._states = {step: state for step, state in before.states.items() if known and step <= common}
+        self._begin = next(filter(self._serves, sorted(self._states, reverse=True)), 0)
+        self._states = {step: state for step, state in self._states.items() if step <= self._begin}
+        self.first = int(trace.firsts[self._begin])
+        self._place = common
+        self.nbytes = 0 if known else sum(array.nbytes for array in inputs)
+        self._steps: dict[int, int] = {}
+        if not (self._begin and before.place == common):  # else somebody tries values at one place
+            self._choose(plan)
+        self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
+
+    def _choose(self, plan: Plan) -> None:
+        """Which states are to be noted."""
+        trace = self._trace
+        sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
+        chosen = [step for step in _chosen(plan, trace, sizes, self._place) if step > self._begin]
+        self._steps = {int(trace.firsts[step]): step for step in chosen}
+        self.nbytes += int(sizes[chosen].sum())
+
+    def _serves(self, step: int) -> bool:
+        """Whether a state has all that a run from its step on needs."""
+        return all(buffer in self._states[step].arena for buffer, _ in self._trace.alive(step))
+
+    def ends(self, stages: Iterable[int]) -> list[int]:
+        """Records to stop before: to look whether the run has to end, or to note a state."""
+        return sorted({end for end in (*stages, *self._steps) if end > self.first})
+
+    def begin(self, arena: Array, outputs: Sequence[Array]) -> None:
+        """Bring memory to what it was."""
+        if self._begin:
+            state = self._states[self._begin]
+            for buffer, place in self._alive[self._begin]:
+                arena[place] = state.arena[buffer]
+            for number, array in state.outputs.items():
+                outputs[number][...] = array
+
+    def passed(self, record: int, arena: Array, outputs: Sequence[Array]) -> None:
+        """Note the state before a record, if that was chosen."""
+        step = self._steps.get(record)
+        if step is not None:
+            held = {buffer: arena[place].copy() for buffer, place in self._alive[step]}
+            made = {number: outputs[number].copy() for number, first in self._trace.outputs.items() if first < step}
+            self._states[step] = State(held, made)
+
+    def past(self) -> Checkpoint:
+        """What is to be remembered of the run when it is over."""
+        inputs = tuple([array.copy() for array in self._given]) if self._inputs is None else self._inputs
+        return Checkpoint(self._trace.tokens, self._place, inputs, self._states)
+
+
+def _nbytes(result: Any) -> int:
+    """Of an output of a plan that runs write to."""
+    return int(np.prod(result[0])) * np.dtype(result[1]).itemsize if isinstance(result, tuple) else 0
+
+
+def _chosen(plan: Plan, trace: Trace, sizes: Array, common: int) -> Iterator[int]:
+    """The steps before which a state is worth its copying, the end among them.
+
+    In each span of the work it is the narrowest place; and where an edit has begun to matter, since the next one may be
+    at the same place.
+    """
+    spent = np.concatenate(([0.0], np.cumsum(plan.work)))[trace.firsts]
+    span = spent[-1] / _SPANS
+    worth = sizes * _COPYING <= span * _SHARE
+    room = max(plan.constants_nbytes, _LEAST)
+    narrowest: dict[int, tuple[int, int]] = {}
+    for step, (place, nbytes) in enumerate(zip((spent // span).tolist(), sizes.tolist(), strict=True)):
+        if 0 < step < len(trace.tokens):
+            narrowest[place] = min(narrowest.get(place, (nbytes, step)), (nbytes, step))
+    for step in dict.fromkeys((common, len(trace.tokens), *(step for _, step in narrowest.values()))):
+        if step and worth[step] and sizes[step] <= room:
+            room -= int(sizes[step])
+            yield step
+
+
+class Pasts:
+    """The last runs of the regions of a provider."""
+
+    def __init__(self) -> None:
+        self._lock = fork_safe(threading.Lock())
+        self._kept: OrderedDict[object, Checkpoint] = OrderedDict()
+
+    def course(self, about: object, plan: Plan, inputs: Sequence[Array]) -> ResumedRun | None:
+        """How to run a plan for the first time; None where there was no run before, or it is too short to matter.
+
+        Args:
+            about: what region it is of, however edited, and the shapes of its inputs.
+        """
+        trace = plan.trace
+        if trace is None or plan.work.sum() < _WORTH:
+            return None
+        with self._lock:
+            before = self._kept.get(about)
+        if before is None:
+            self.put(about, plan, Checkpoint(trace.tokens))
+            return None
+        if sum(array.nbytes for array in inputs) > max(plan.constants_nbytes, _LEAST):
+            return None
+        return ResumedRun(plan, trace, before, inputs)
+
+    def put(self, about: object, plan: Plan, past: Checkpoint) -> None:
+        """Remember a run in place of the one before. All together take no more than the constants of the plan."""
+        with self._lock:
+            self._kept.pop(about, None)
+            self._kept[about] = past
+            limit = max(plan.constants_nbytes, _LEAST)
+            while len(self._kept) > _KEPT or (len(self._kept) > 1 and self.nbytes > limit):
+                self._kept.popitem(last=False)
+
+    @property
+    def nbytes(self) -> int:
+        """Of all that is remembered."""
+        return sum(past.nbytes for past in self._kept.values())

@@ -1,0 +1,138 @@
+"""Kernels by name, made ready when they are asked for, and the call into the interpreter.
+
+A kernel is object code: read from the cache, or made by a process that compiles (`compiler_process`), and loaded, which
+takes a millisecond. So neither this process nor anybody in it waits for Numba, which is not even imported here. A plan
+waits for the kernels that it names, not for all.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from onnxlab.execution.base import background
+from onnxlab.execution.numba.machine import compilation, object_cache, object_loading
+from onnxlab.execution.numba.machine.compiler_process import CompilerProcess, NoCompilerError
+from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
+from onnxlab.execution.numba.machine.threads import together
+from onnxlab.execution.numba.plan.plan import Frame
+
+_making = threading.RLock()
+_addresses: dict[str, int] = {}
+_process: CompilerProcess | None = None
+_interpret: Any = None
+_at_once: Any = None
+
+
+class NotReadyError(Exception):
+    """A kernel is not compiled yet."""
+
+
+def is_ready() -> bool:
+    """Whether the interpreter is; kernels may still be missing."""
+    return _interpret is not None
+
+
+def load(told: Callable[[str], None] | None = None) -> None:
+    """Make all kernels ready, in this thread: some milliseconds from the cache, many seconds without it.
+
+    Args:
+        told: called with the name of each kernel, before it is made.
+    """
+    start()
+    for name in MODULES:
+        if told is not None:
+            told(name)
+        address_of(name)
+
+
+def start() -> None:
+    """Make the interpreter ready; kernels are made when their addresses are asked for."""
+    global _at_once, _interpret
+    if _interpret is None:
+        object_loading.open_library()
+        words = [ctypes.c_int64] * 4
+        address = address_of(INTERPRETER)
+        _at_once = ctypes.PYFUNCTYPE(*words)(address)
+        _interpret = ctypes.CFUNCTYPE(*words)(address)  # gives up the GIL
+
+
+def address_of(name: str) -> int:
+    """The code of a kernel, made or read from the cache where that has not been done.
+
+    Raises:
+        RuntimeError: it cannot be compiled.
+    """
+    found = _addresses.get(name)
+    if found is None:
+        with _making:
+            found = _addresses.get(name)
+            if found is None:
+                found = _addresses[name] = _loaded(name)
+    return found
+
+
+def ready_address(name: str) -> int:
+    """The code of a kernel that is ready.
+
+    Raises:
+        NotReadyError: it is not, or not even the interpreter.
+    """
+    found = _addresses.get(name)
+    if found is None or _interpret is None:
+        raise NotReadyError(name)
+    return found
+
+
+def _loaded(name: str) -> int:
+    code = object_cache.read(name)
+    if code is None:
+        code = _compiled(name)
+        object_cache.write(name, code)
+    return object_loading.load(name, code)
+
+
+def _compiled(name: str) -> bytes:
+    """Object code from the process that compiles; from here where there can be none."""
+    global _process
+    for _ in range(2):  # one that was idle has ended
+        try:
+            if _process is None:
+                _process = CompilerProcess(polite=background.is_here())
+            return _process.compile(name)
+        except NoCompilerError as error:
+            _process = None
+            reason = error
+    warnings.warn(f"kernels are compiled in this process, which may hold it up for seconds: {reason}", stacklevel=2)
+    return compilation.compile_kernel(name)
+
+
+def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
+    """Run some records of a plan's frame with this many threads."""
+    calls = frame.calls(threads)
+    if threads == 1:
+        _interpret(calls[0], first, last)
+        return
+    frame.shared[:] = 0
+    together(lambda number: _interpret(calls[number], first, last), threads, frame.halt)
+
+
+def caller(frame: Frame, records: int) -> Callable[[], object]:
+    """What runs so many records of a frame in one thread: some microseconds, for which it is not worth it to let go
+    of the GIL. The frame has to live as long."""
+    return partial(_at_once, *map(ctypes.c_int64, (frame.calls(1)[0], 0, records)))
+
+
+def _forget() -> None:
+    """The process that compiles is the parent's, not its forked child's."""
+    global _making, _process
+    _making, _process = threading.RLock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

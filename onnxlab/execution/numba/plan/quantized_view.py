@@ -1,0 +1,50 @@
+"""Quantised values inside a region: int16 with the zero point taken off, whatever their dtype and zero point are.
+
+A value q of int8 or uint8 with scale s and zero point z stands for (q - z) * s. What is kept is q - z: padding is
+zero, every mix of dtypes is one kernel, and int8, uint8 or float32 is made of it only where somebody asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from onnxlab.execution.numba.plan.elementwise_chains import Chain, Operand
+from onnxlab.execution.numba.plan.views import View
+
+Zero: TypeAlias = "int | str | None"
+"""A zero point: the number, the name of the value that holds it, or None where there are several."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class QuantizedView:
+    """What is known of a quantised value, or of the floats that it stands for.
+
+    Attributes:
+        value: the levels: a view of int16, or a chain that makes them.
+        zero: their zero point.
+        scale: of them all; None where it is not one number that is known.
+    """
+
+    value: View | Chain
+    zero: Zero
+    scale: float | None
+
+
+def limits(dtype: np.dtype[np.generic], zero: int) -> tuple[float, float]:
+    """The least and the greatest level of a dtype of integers."""
+    found = np.iinfo(dtype)  # type: ignore[type-var]
+    return float(found.min - zero), float(found.max - zero)
+
+
+def chain(operation: str, *operands: Operand, dtype: object = None) -> Chain:
+    """An elementwise operation; of integers where a dtype is given."""
+    shapes = [operand.shape for operand in operands if not isinstance(operand, float)]
+    return Chain(operation, operands, tuple(np.broadcast_shapes(*shapes)), whole=dtype)
+
+
+def rounded(x: Operand, scale: Operand, low: Operand, high: Operand) -> Chain:
+    """The levels of floats: divided by the scale, rounded to even, and clamped; NaN becomes the lowest."""
+    return chain("quantise", chain("div", x, scale), low, high, dtype=np.int16)

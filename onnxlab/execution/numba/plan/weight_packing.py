@@ -1,0 +1,208 @@
+"""Constants in the layouts of kernels, shared by the regions of a provider: an edit repacks only what it changed."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+
+import numpy as np
+
+from onnxlab.execution.numba.plan.checkpoints import Pasts
+from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.forking import fork_safe
+from onnxlab.graph.edit.snapshot import NodeView
+
+Key = tuple[object, ...]
+_RECENT = 32
+"""Regions whose constants are kept when nobody else needs them: those of the program before an edit."""
+_SHELVED = 16
+"""Sets of tapes that are kept: one for each region and set of shapes."""
+
+
+class Packed:
+    """What one region has packed; asks the other regions before it packs anew.
+
+    Attributes:
+        shares: whether other regions had packed something before this one: mostly what this one needs.
+    """
+
+    def __init__(self, shared: SharedConstants) -> None:
+        self._shared = ref(shared)  # which has the newest of these
+        self.shares = bool(shared.views)
+        self._own: dict[Key, View] = {}
+        self._sources: dict[int, Array] = {}
+        self._noted: tuple[dict[Key, View], dict[int, Array]] = {}, {}
+
+    @property
+    def shared(self) -> SharedConstants:
+        """What the provider's regions share; each region has the provider."""
+        found = self._shared()
+        assert found is not None
+        return found
+
+    def note(self, views: dict[Key, View], sources: dict[int, Array]) -> None:
+        """Take over what a step asked for before, and enter there what it asks for from now on."""
+        self._own.update(views)
+        self._sources.update(sources)
+        self._noted = views, sources
+
+    def key_of(self, array: Array, lasting: bool) -> Key:
+        """What tells this array from others: itself, if it lasts as initializers do, else its content."""
+        if lasting:
+            self._sources[id(array)] = self._noted[1][id(array)] = array  # so that nothing else gets its id
+            return "array", id(array)
+        return "content", array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).digest()
+
+    def get(self, key: Key) -> View | None:
+        found = self._own.get(key)
+        if found is None:
+            found = self.shared.views.get(key)
+        if found is not None:
+            self._own[key] = self._noted[0][key] = found
+        return found
+
+    def put(self, key: Key, view: View, made: Late | None = None) -> View:
+        """Remember a view; and how it was `made`, if it can be made again of other constants."""
+        self._own[key] = self._noted[0][key] = self.shared.views[key] = view
+        if made is not None and made.names:
+            self.shared.ways[view] = made.bare()
+        return view
+
+    def renewed(self, before: Packed, arrays: Mapping[str, Array], old: Mapping[str, Array]) -> list[tuple[View, View]]:
+        """Take over what another region had packed, where some constants are others now.
+
+        Args:
+            arrays: the constants, by name.
+            old: {name: what it was} of those that changed. No element of theirs was asked for but to pack them.
+
+        Returns:
+            [(the view of before, the view now)] of what had to be packed again.
+        """
+        again: dict[Any, Any] = {id(array): id(arrays[name]) for name, array in old.items()}
+        sources = before._sources | {id(array): arrays[name] for name, array in old.items()}
+        self._sources.update((ident, array) for ident, array in before._sources.items() if ident not in again)
+        self._sources.update((id(arrays[name]), arrays[name]) for name in old)
+        self.shared.forget(before)
+        pairs = []
+        self._own.update(before._own)
+        for key in [key for key in before._own if not again.keys().isdisjoint(key)]:  # it names all that it is of
+            view, way = before._own[key], self.shared.ways.get(before._own[key])
+            if way is None or way.sources.isdisjoint(again):
+                continue
+            del self._own[key]
+            turned = tuple(again.get(part, part) if key[at - 1] == "array" else part for at, part in enumerate(key))
+            found = self.get(turned) or self.put(turned, constant_view(way.of(sources)), way.turned(again))
+            pairs.append((view, found))
+        return pairs
+
+
+class Late:
+    """An array that is made when somebody needs its elements: what is packed already needs them no more.
+
+    Args:
+        make: takes the elements of `parts`.
+        name: of the constant that it is, if it is one.
+
+    Attributes:
+        names: of the constants that it is made of.
+        sources: their ids: what has one name in a region may have another where the same is packed.
+    """
+
+    def __init__(
+        self, make: Callable[..., Array], shape: tuple[int, ...] = (), parts: Sequence[Late] = (), name: str = "",
+        source: int = 0,
+    ) -> None:  # fmt: skip
+        self._make = make
+        self._made: Array | None = None
+        self._parts = parts
+        self._name = name
+        self.shape = shape
+        self._source = source or (id(make()) if name else 0)
+        self.names: frozenset[str] = frozenset((name,) if name else ()).union(*(part.names for part in parts))
+        self.sources: frozenset[int] = frozenset((self._source,) if name else ()).union(*(p.sources for p in parts))
+
+    def __array__(self, dtype: object = None, copy: object = None) -> Array:
+        if self._made is None:
+            self._made = self._make(*map(np.asarray, self._parts))
+        return self._made
+
+    def __getitem__(self, index: Any) -> Late:
+        return self.then(lambda array: array[index])
+
+    def then(self, make: Callable[[Array], Array], shape: tuple[int, ...] = ()) -> Late:
+        """What is made of it."""
+        return Late(make, shape, (self,))
+
+    def of(self, arrays: Mapping[int, Array]) -> Array:
+        """What it would be of these constants, by the ids of its sources."""
+        return arrays[self._source] if self._name else self._make(*(part.of(arrays) for part in self._parts))
+
+    def bare(self) -> Late:
+        """How it is made, without any array."""
+        return self.turned({})
+
+    def turned(self, again: Mapping[int, int]) -> Late:
+        """The same of other sources, without any array."""
+        parts = [part.turned(again) for part in self._parts]
+        make, source = _lost if self._name else self._make, again.get(self._source, self._source)
+        return Late(make, self.shape, parts, self._name, source)
+
+
+def _lost() -> Array:
+    raise LookupError("only how it is made was kept")
+
+
+def late(array: Array | Late) -> Late:
+    """An array as one that is made late, of no constant that has a name."""
+    return array if isinstance(array, Late) else Late(lambda: array, array.shape)
+
+
+class Shelf:
+    """The tapes (see `tapes`) of the plans that were made last: each belongs to one binder at a time."""
+
+    def __init__(self) -> None:
+        self._lock = fork_safe(threading.Lock())
+        self._kept: list[tuple[object, Mapping[object, Any]]] = []
+
+    def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:
+        """The tapes that most of these steps have, made with the same `about`; nobody else gets them meanwhile."""
+        wanted = set(names)
+        with self._lock:
+            found = [(len(wanted & kept.keys()), place) for place, (of, kept) in enumerate(self._kept) if of == about]
+            most, place = max(found, default=(0, -1))
+            return self._kept.pop(place)[1] if most else {}
+
+    def put(self, about: object, tapes: Mapping[object, Any]) -> None:
+        """Keep tapes for the next plan."""
+        with self._lock:
+            self._kept.append((about, tapes))
+            del self._kept[:-_SHELVED]
+
+
+class SharedConstants:
+    """What the regions of a provider have packed, for as long as one of them is in use or recent."""
+
+    def __init__(self) -> None:
+        self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()
+        self.ways: WeakKeyDictionary[View, Late] = WeakKeyDictionary()
+        self.derived: WeakKeyDictionary[NodeView, tuple[list[Any], Any]] = WeakKeyDictionary()  # see the provider
+        self.judged: WeakKeyDictionary[NodeView, tuple[dict[Any, Any], str]] = WeakKeyDictionary()  # the same
+        self.bound: OrderedDict[Any, Any] = OrderedDict()  # see `renewal`
+        self.shelf = Shelf()
+        self.pasts = Pasts()
+        self._recent: deque[Packed] = deque(maxlen=_RECENT)
+
+    def region(self) -> Packed:
+        """For a new region."""
+        made = Packed(self)
+        self._recent.append(made)
+        return made
+
+    def forget(self, packed: Packed) -> None:
+        """Keep no longer what a region has packed: another has all of it that is of use."""
+        if packed in self._recent:
+            self._recent.remove(packed)

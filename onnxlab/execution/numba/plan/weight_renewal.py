@@ -1,0 +1,59 @@
+"""Plans again with other weights: an edit of what is only packed packs it anew and lowers nothing.
+
+A plan is remembered with the constants that it was made of. Where a later region has the same nodes and the call has
+the same shapes, and the constants that differ are weights whose elements nobody looked at but to pack them, the plan is
+taken over with their addresses exchanged. Any other edit makes another plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.views import Array
+from onnxlab.execution.numba.plan.weight_packing import Packed
+
+_KEPT = 16
+"""Plans remembered per provider."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A plan without the memory of its runs, and what it was made of.
+
+    Attributes:
+        constants: {name: array}.
+        looked: names of those whose elements may be in the plan.
+    """
+
+    plan: Plan
+    constants: Mapping[str, Array]
+    looked: frozenset[str]
+    packed: Packed
+
+
+def remember(packed: Packed, key: Any, plan: Plan, constants: Mapping[str, Array], looked: frozenset[str]) -> None:
+    """Remember a plan that depends on `key` and constants alone."""
+    bound = packed.shared.bound
+    bound.pop(key, None)
+    bound[key] = Bound(plan.exchanged(()), constants, looked, packed)
+    while len(bound) > _KEPT:
+        bound.popitem(last=False)
+
+
+def renewed(packed: Packed, key: Any, constants: Mapping[str, Array]) -> Plan | None:
+    """The plan of `key` with these constants, None where there is none to take over."""
+    before: Bound | None = packed.shared.bound.get(key)
+    if before is None or before.constants.keys() != constants.keys():
+        return None
+    old = {name: array for name, array in before.constants.items() if array is not constants[name]}
+    for name, array in old.items():
+        now = constants[name]
+        if name in before.looked or (array.shape, array.dtype) != (now.shape, now.dtype):
+            return None
+    pairs = packed.renewed(before.packed, constants, old)
+    plan = before.plan.exchanged((then.buffer.array, now.buffer.array) for then, now in pairs)  # type: ignore[misc]
+    remember(packed, key, plan, constants, before.looked)
+    return plan

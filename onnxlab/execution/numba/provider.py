@@ -1,0 +1,377 @@
+"""The hot path: regions of a model as plans of compiled kernels (Numba), NumPy until they are ready.
+
+    Runner(graph, inference.fact, [NumbaProvider(), NumpyProvider()])
+
+It takes nodes of the operators in `compiled/rules` on float32, float16 (widened) and 8-bit integers, and what computes
+their shapes. The first call is NumPy's; what claiming and compiling take is imported and made after it, in a
+background thread. Numba itself is imported only by the process that compiles.
+"""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable, Collection, MutableMapping
+from copy import copy
+from functools import cache, partialmethod
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.errors import OnnxlabError
+from onnxlab.execution.base import background
+from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.execution.numba.plan.weight_packing import SharedConstants
+from onnxlab.execution.numba.region.fallback import any_failed, around, failure_of
+from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_of
+from onnxlab.execution.program.executor import ProgramBody
+from onnxlab.execution.program.program import assemble
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.schemas import Schema
+from onnxlab.shapes import Fact, TensorFact
+
+_FAMILIES = (
+    "onnx.convolution", "onnx.elementwise", "onnx.linear", "onnx.pooling", "onnx.rows", "onnx.shapes",
+    "onnx.quantization", "onnx.integer_matrices", "onnx.integer_convolution", "onnx.dequantized", "onnx.recurrent",
+    "onnx.ml", "microsoft.low_bits", "onnx.conv_transpose", "onnx.attention", "microsoft.attention", "onnx.rotary",
+    "onnx.indexing", "microsoft.quantized_pools", "onnx.stft", "onnx.einsum", "microsoft.fused_operators",
+)  # fmt: skip
+_KNOWN = frozenset((
+    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal",
+    "Expand", "Flatten", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max",
+    "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
+    "Reshape", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
+))  # fmt: skip
+"""Operators that are computed while binding, when all that they read is known."""
+_WORTH = 5
+"""Weight of rules below which a scope is left to NumPy."""
+
+
+@cache
+def _rules() -> Callable[[NodeView], Any]:
+    for family in _FAMILIES:
+        background.rest()
+        importlib.import_module(f"onnxlab.execution.numba.rules.{family}")
+    return importlib.import_module("onnxlab.execution.numba.rules.registry").find  # type: ignore[no-any-return]
+
+
+class NumbaProvider:
+    """Runs regions of nodes with compiled kernels.
+
+    Args:
+        threads: of a run.
+        background: let NumPy answer while kernels compile; otherwise the first call waits for them.
+        precise: do without Winograd's convolutions, which round more than others.
+        least: what must be gained, in passes over memory, for a scope to be claimed at all.
+    """
+
+    name = "numba"
+    inlines = True
+    """Wants to see the nodes of functions, not their calls."""
+    own_threads = True
+    trusted = True
+
+    def __init__(self, threads: int = 1, background: bool = True, precise: bool = False, least: int = _WORTH) -> None:
+        self.threads = threads
+        self.background = background
+        self.precise = precise
+        self.least = least
+        self._constants = SharedConstants()
+
+    def prepare(self) -> None:
+        """Import and load all that claiming nodes and running them takes."""
+        _rules()
+        background.rest()
+        importlib.import_module("onnxlab.execution.numba.region.region").engine.start()
+
+    def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
+        """Claim nodes that have a rule, and those that tell their shapes; why others are left goes to `view.refuse`."""
+        claims = _Claims(view, self._constants.judged)
+        if claims.weight < self.least:
+            for node in view.nodes:
+                view.refuse(node, "too little to do to be worth compiling")
+            return []
+        claims.close()
+        view.notes[self] = claims
+        return [SubgraphClaim(tuple(claims.taken))]
+
+    def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
+        """Whether it would claim the same, where only these nodes, or the data that they read, are others."""
+        claims: _Claims | None = view.notes.get(self)
+        return claims is not None and claims.still(view, nodes)
+
+    def compile(self, part: Part, view: PartitionView) -> Any:
+        """A region. Raises OnnxlabError where NumPy, which it starts with, cannot run it."""
+        claims: _Claims | None = view.notes.get(self)
+        return self._region(part, view, frozenset(() if claims is None else claims.names))
+
+    def _region(self, part: Part, view: PartitionView, known: frozenset[str]) -> Any:
+        """A region of a part, or of a piece of one; `known` are values that follow from shapes."""
+        from onnxlab.execution.numba.plan.elementwise_chains import SMALL_FLOATS
+        from onnxlab.execution.numba.region.region import Region
+
+        packed = self._constants.region()
+        constants = _Constants(view, self._constants.derived).of(part)
+
+        @cache
+        def step(node: NodeView) -> Step:
+            return NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), view)[0]
+
+        NumpyProvider().check(part, view)  # what it starts with
+
+        def program() -> Any:
+            return assemble(NumpyProvider().compile(part, view), part.inputs, part.outputs, view.constant, "a region")
+
+        fallback = ProgramBody(part.inputs, part.outputs, (), (), program, view.scope.compiler.folder)
+        if background.is_here():
+            _ = fallback.program  # the first run of the region needs it, and somebody may wait for that
+        facts = {name: view.fact(name) for name in part.outputs}
+        halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
+        return Region(
+            part,
+            constants,
+            step,
+            view.opsets,
+            fallback,
+            halves,
+            lambda: self.threads,
+            self.background,
+            self.precise,
+            packed,
+            lambda node: around(node, part, view, lambda piece, inner: self._region(piece, inner, known)),
+            known.intersection(part.inputs),
+        )
+
+
+class _Claims:
+    """Which nodes of a scope to take.
+
+    Args:
+        judged: {node: (answers when it was judged, why it is not taken)}: what an edit touched is judged again.
+
+    Attributes:
+        names: of values that are constant or follow from shapes.
+        taken: {node id: None} in order.
+        weight: how much there is to gain.
+    """
+
+    def __init__(self, view: PartitionView, judged: MutableMapping[NodeView, tuple[_Answers, str]]) -> None:
+        self._view = view
+        self._judged = judged
+        self._find = _rules()
+        self._reads = view.visible.union(*map(view.reads, background.paced(view.nodes)))
+        self._constants: dict[str, np.ndarray[Any, Any] | None] = {}  # asked for several times each
+        self.names: set[str] = set()
+        self._makers: dict[str, NodeView] = {}
+        self._made: set[str] = set()  # names that the region computes
+        self.taken: dict[int, None] = {}
+        self.weight = 0
+        found = [node for node in background.paced(view.nodes) if self._takes(node)]
+        needed: set[str] = {name for node in background.paced(found) for name in node.inputs}
+        chosen = {node.id for node in found}
+        for node in background.paced(reversed(view.nodes)):  # what is known is taken only for those that read it
+            if self._is_maker(node) and not needed.isdisjoint(node.outputs):
+                chosen.add(node.id)
+                needed.update(node.inputs)
+        for node in background.paced(view.nodes):
+            if node.id in chosen:
+                self.taken[node.id] = None
+
+    def close(self) -> None:
+        """All is claimed: let go of the view."""
+        self._view = None  # type: ignore[assignment]
+        self._constants.clear()
+
+    def still(self, view: PartitionView, nodes: Collection[NodeView]) -> bool:
+        """Whether the same would be claimed of a later view, where only these nodes, or what they read, are others."""
+        now = copy(self)
+        now._view, now._constants = view, {}
+        for node in nodes:
+            known = bool(node.outputs) and self._makers.get(node.outputs[0]) is not None
+            if known != (node.domain == "" and now._is_known(node)):
+                return False
+            if not known and now._refusal(node) != view.refusals.get(node.id, ""):
+                return False
+        return not any_failed(node for node in view.nodes if node.id in self.taken)
+
+    def constant(self, name: str) -> np.ndarray[Any, Any] | None:
+        """Array of an initializer."""
+        if name not in self._constants:
+            self._constants[name] = self._view.constant(name)
+        return self._constants[name]
+
+    def fact(self, name: str) -> Fact:
+        """What inference says of a value."""
+        return self._view.fact(name)
+
+    def read(self, name: str) -> bool:
+        """Whether a node reads a value, or somebody asked for it."""
+        return name in self._reads
+
+    def known(self, name: str) -> bool:
+        """Whether a value is a constant or follows from shapes."""
+        return name in self.names or self.constant(name) is not None
+
+    def made(self, name: str) -> bool:
+        """Whether the region computes a value."""
+        return name in self._made
+
+    def _takes(self, node: NodeView) -> bool:
+        """Whether a node is to be compiled; notes those that are known."""
+        view = self._view
+        if node.domain == "" and self._is_known(node):
+            self.names.update(node.outputs)
+            self._makers.update((name, node) for name in node.outputs)
+            return False
+        reason = self._refusal(node)
+        if reason:
+            view.refuse(node, reason)
+            return False
+        rule = self._find(node)
+        self.weight += rule.weight
+        self._made.update(node.outputs)
+        return True
+
+    def _is_maker(self, node: NodeView) -> bool:
+        return bool(node.outputs) and self._makers.get(node.outputs[0]) is node
+
+    def _is_known(self, node: NodeView) -> bool:
+        if not node.outputs:
+            return False
+        if node.op_type in ("Shape", "Size"):
+            return bool(node.inputs) and view_fact(self, node.inputs[0]) is not None
+        if node.op_type == "Cast" and node.attributes.get("to") == dtypes.STRING:
+            return False
+        return node.op_type in _KNOWN and all(self.known(name) for name in node.inputs if name)
+
+    def _refusal(self, node: NodeView) -> str:
+        failed = failure_of(node)
+        if failed:
+            return failed
+        rule = self._find(node)
+        if rule is None or (node.domain, node.op_type, node.overload) in self._view.scope.compiler.snapshot.functions:
+            return "no rule for its operator in this version"
+        if node.attributes.bodies or any(type(value).__name__ == "AttributeRef" for value in node.attributes.values()):
+            return "it has bodies, or refers to an attribute of a function"
+        before = self._judged.get(node)
+        if before is None or not all(ask(self, name) is answer for (ask, name), answer in before[0].items()):
+            asking = _Asking(self)
+            schema = schema_of(node, self._view.scope)
+            before = self._judged[node] = asking.answers, _judgement(rule, node, schema, asking)
+        return before[1]
+
+
+_Answers: TypeAlias = dict[tuple[Callable[[_Claims, str], Any], str], Any]
+"""By question and name of a value."""
+
+
+class _Asking:
+    """Claims as the judge of one node sees them: what it asks is written down."""
+
+    def __init__(self, claims: _Claims) -> None:
+        self._claims = claims
+        self.answers: _Answers = {}
+
+    def _ask(self, question: Callable[[_Claims, str], Any], name: str) -> Any:
+        answer = self.answers[question, name] = question(self._claims, name)
+        return answer
+
+    constant = partialmethod(_ask, _Claims.constant)
+    fact = partialmethod(_ask, _Claims.fact)
+    read = partialmethod(_ask, _Claims.read)
+    known = partialmethod(_ask, _Claims.known)
+    made = partialmethod(_ask, _Claims.made)
+
+
+def _judgement(rule: Any, node: NodeView, schema: Schema | None, claims: _Asking) -> str:
+    """Why a node is not taken, "" where it is. One that its rule fails on, as on inputs that are missing, is not."""
+    try:
+        if schema is not None:
+            check_arity(node, schema, node.attributes)
+        return rule.accept(node, claims) or _unknown_integers(node, claims, rule.reads)
+    except OnnxlabError as error:
+        return str(error)
+    except Exception as error:  # of a node with faults: NumPy, which gets it, tells which
+        return f"its rule cannot judge it ({type(error).__name__}: {error})"
+
+
+def _unknown_integers(node: NodeView, claims: _Asking, reads: Collection[int]) -> str:
+    """Integers that say shapes must be known, or come from outside so that plans can be made for each value."""
+    for slot, name in enumerate(node.inputs):
+        if not name or claims.known(name) or slot in reads:
+            continue
+        fact = view_fact(claims, name)
+        if fact is not None and fact.dtype is not None and fact.dtype.kind in "iu" and fact.dtype.itemsize == 8:
+            small = fact.shape is not None and len(fact.shape) <= 1
+            if claims.made(name) or not small:
+                return f"{name!r} is known only when it has been computed"
+    return ""
+
+
+def view_fact(view: PartitionView | _Claims | _Asking, name: str) -> TensorFact | None:
+    """What is known of a tensor whose rank is known."""
+    constant = view.constant(name)
+    if constant is not None:
+        return TensorFact(0, constant.shape)
+    fact = view.fact(name)
+    return fact if isinstance(fact, TensorFact) and fact.shape is not None else None
+
+
+class _Constants:
+    """Initializers, and what nodes of any part make of them alone.
+
+    Args:
+        derived: {node: (what it read, what it made)}, so that the same is not made again, and is the same array.
+    """
+
+    def __init__(self, view: PartitionView, derived: MutableMapping[NodeView, tuple[list[Any], Any]]) -> None:
+        self._view = view
+        self._derived = derived
+        nodes = background.paced(view.nodes)
+        self._makers = {name: node for node in nodes if node.op_type in _KNOWN for name in node.outputs}
+
+    def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
+        """{name: array} of what a part reads and does not compute."""
+        names = dict.fromkeys(name for node in background.paced(part.nodes) for name in node.inputs if name)
+        found = {name: self._view.constant(name) for name in background.paced(names)}
+        found.update({name: self._made(name) for name in part.inputs if found.get(name) is None})
+        return {name: array for name, array in found.items() if array is not None}
+
+    def _made(self, name: str) -> Any:
+        """The value of a name that follows from constants, None of any other, or of one that follows from itself."""
+        found: dict[str, Any] = {}
+        waiting, opened = [name], set[str]()
+        while waiting:
+            each = waiting[-1]
+            node = self._makers.get(each)
+            if each in found:
+                waiting.pop()
+            elif node is None:
+                found[each] = self._view.constant(each)
+            elif each in opened:
+                found[each] = self._of(node, [found.get(source) for source in node.inputs])
+            else:
+                opened.add(each)
+                waiting += [source for source in node.inputs if source and source not in found and source not in opened]
+        return found[name]
+
+    def _of(self, node: NodeView, inputs: list[Any]) -> Any:
+        """What a node makes of these inputs, None where one is not known."""
+        if any(source and array is None for source, array in zip(node.inputs, inputs, strict=True)):
+            return None
+        known = self._derived.get(node)
+        if known is None or not all(map(operator.is_, known[0], inputs)):
+            known = self._derived[node] = inputs, self._computed(node, inputs)
+        return known[1]
+
+    def _computed(self, node: NodeView, inputs: list[Any]) -> Any:
+        (step,) = NumpyProvider().compile(Part("numpy", (node,), node.inputs, node.outputs), self._view)
+        if step.constants is not None:
+            return step.constants[0]
+        if step.context or len(node.outputs) > 1:
+            return None
+        try:
+            return np.asarray(step.call(*inputs))
+        except Exception:  # of the kernel: the node's own run tells, with its name
+            return None

@@ -1,0 +1,91 @@
+"""Around what could not be bound: the node that failed goes to NumPy, the rest of its region stays compiled.
+
+A rule finds out late that it cannot serve, from the shapes and values of a call, and a rule may be wrong. Neither is
+a reason for a run to fail. Where NumPy then succeeds, the reason is remembered with the node, as long as that is not
+edited: partitions tell it, and programs that are made later leave the node out from the start. Where NumPy fails too,
+the model is wrong, and the node's own error is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.execution.planning.partition import partition
+from onnxlab.execution.program.constant_folding import Folder
+from onnxlab.execution.program.executor import ProgramBody
+from onnxlab.execution.program.program import Program, assemble
+from onnxlab.graph.edit.snapshot import NodeView
+
+_failed: WeakKeyDictionary[NodeView, str] = WeakKeyDictionary()
+
+Compile = Callable[[Part, PartitionView], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFallback:
+    """What runs in place of a plan.
+
+    Attributes:
+        body: the region with `node` left to NumPy; without a node, all of it.
+        reason: why.
+    """
+
+    body: ProgramBody
+    node: NodeView | None
+    reason: str
+
+    def proved(self) -> None:
+        """NumPy did what could not be bound: remember it."""
+        if self.node is not None:
+            _failed.setdefault(self.node, self.reason)
+
+
+def failure_of(node: NodeView) -> str:
+    """Why a node, as it is now, was left to NumPy in a run; "" where it never was."""
+    return _failed.get(node, "")
+
+
+def any_failed(nodes: Iterable[NodeView]) -> bool:
+    """Whether one of these nodes was."""
+    return bool(_failed) and any(map(_failed.__contains__, nodes))
+
+
+class _AllBut:
+    """The Numba provider, without one node."""
+
+    name = "numba"
+
+    def __init__(self, make: Compile, left: NodeView) -> None:
+        self.compile = make
+        self._left = left
+
+    def get_capability(self, view: PartitionView) -> Sequence[SubgraphClaim]:
+        return [SubgraphClaim(tuple(node.id for node in view.nodes if node is not self._left))]
+
+
+def around(node: NodeView, part: Part, view: PartitionView, make: Compile) -> ProgramBody:
+    """The program of a part in which one node is NumPy's.
+
+    Args:
+        view: of the scope that the part was claimed in.
+        make: makes regions of what is left.
+    """
+
+    def program() -> Program:
+        inner = replace(view, nodes=part.nodes, visible=frozenset(part.outputs), refusals={})
+        steps: list[Step] = []
+        for piece in partition(inner, (_AllBut(make, node), NumpyProvider())).parts:
+            made = (NumpyProvider().compile if piece.provider == "numpy" else make)(piece, inner)
+            if isinstance(made, list):
+                steps += made
+            else:
+                label = f"numba part from {piece.nodes[0].label} to {piece.nodes[-1].label}"
+                steps.append(Step(label, "numba", 0, made, piece.inputs, piece.outputs, context=True))
+        return assemble(steps, part.inputs, part.outputs, view.constant, "a region")
+
+    return ProgramBody(part.inputs, part.outputs, (), (), program, Folder())

@@ -1,0 +1,337 @@
+"""A part of a model that the Numba provider runs: a plan per set of input shapes, and NumPy until there is one.
+
+What cannot be bound never fails a run: the region goes around it (see `detours`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+from onnxlab.errors import LimitError
+from onnxlab.execution.base import background
+from onnxlab.execution.base.provider import Part, Step
+from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.plan import engine, weight_renewal
+from onnxlab.execution.numba.plan.plan import Plan
+from onnxlab.execution.numba.plan.views import Array, plain
+from onnxlab.execution.numba.plan.weight_packing import Packed
+from onnxlab.execution.numba.region.fallback import NodeFallback
+from onnxlab.execution.numba.region.short_plans import ShortPlan, short_plan
+from onnxlab.execution.numba.rules import registry
+from onnxlab.execution.numba.rules.fusion.fusions import Fused, fused
+from onnxlab.execution.program.executor import NodeContext, ProgramBody
+from onnxlab.forking import fork_safe
+from onnxlab.graph.edit.snapshot import NodeView
+
+_PLANS = 8
+"""Plans kept per region."""
+_MISSES = 64
+"""Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for these."""
+_QUICKLY = 20e-3
+"""Seconds of the processor that a plan for other shapes may always take while somebody waits for it."""
+_UNCOUNTED = 1 << 16
+"""Bytes that no budget counts, as in the executor."""
+_LARGEST = 1 << 28
+"""Bytes that a value may take which is computed while binding."""
+
+
+class Region:
+    """Runs a part; may be called from many threads at once.
+
+    Args:
+        part: nodes that all have rules, or are known while binding.
+        constants: {name: array} of the initializers that they read.
+        step: gives NumPy's of a node.
+        opsets: versions by domain.
+        fallback: the whole part with NumPy.
+        halves: {name: dtype} of outputs that are float16 or bfloat16.
+        threads: of a run.
+        in_background: let NumPy answer while kernels compile; otherwise the first call waits.
+        precise: do without Winograd's convolutions.
+        packed: for constants in the kernels' layouts.
+        around: makes the program that leaves one node to NumPy.
+        follows: inputs that follow from shapes, so that plans may depend on them.
+
+    Attributes:
+        reason: why something was last left to NumPy, "" where nothing was.
+    """
+
+    own_threads = True
+    """BLAS is not needed, but where NumPy answers."""
+
+    def __init__(
+        self, part: Part, constants: Mapping[str, Array], step: Callable[[NodeView], Step],
+        opsets: Mapping[str, int], fallback: ProgramBody, halves: Mapping[str, np.dtype[Any]],
+        threads: Callable[[], int], in_background: bool, precise: bool, packed: Packed,
+        around: Callable[[NodeView], ProgramBody], follows: frozenset[str] = frozenset(),
+    ) -> None:  # fmt: skip
+        self.part = part
+        self.reason = ""
+        self._constants = constants
+        self._fused: list[NodeView | Fused] | None = None
+        self._step = step
+        self._fallback = fallback
+        self._opsets = opsets
+        self._halves = halves
+        self._threads = threads
+        self._in_background = in_background
+        self._precise = precise
+        self._packed = packed
+        self._around = around
+        self._follows = follows
+        about = (*halves.items(), *self._opsets.items())
+        self._settled = (part.nodes, part.inputs, part.outputs, follows, precise, about)
+        self._about = (precise, *self._opsets.items())
+        self._bodies: dict[int, ProgramBody] = {}  # by the node that is left out
+        self._plans: OrderedDict[Any, Plan | NodeFallback] = OrderedDict()
+        self._valued: tuple[int, ...] = ()
+        self._made: OrderedDict[Any, int] = OrderedDict()
+        self._waiting = NodeFallback(fallback, None, "kernels are not ready yet")
+        self._lock = fork_safe(threading.Lock())
+        self._took = self._instead = 0.0  # seconds of the last plan that was made from nothing, and of NumPy's last run
+        self._under_way: set[Any] = set()  # by process: a forked child has no thread that would come to it
+
+    def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
+        plan = self._plan(arrays)
+        if isinstance(plan, Plan):
+            context.reserve(plan.nbytes)
+            try:
+                return self._run(plan, plain(arrays), context)
+            except IndexError:  # NumPy says at which node
+                plan = None
+        began = thread_time()
+        with np.errstate(all="ignore"):
+            results = context.call(self._fallback if plan is None else plan.body, arrays)
+        if plan is None:
+            return results
+        if plan is self._waiting:  # not before: the first run is not to share its processor with a compiler
+            self._instead = thread_time() - began
+            self._bind_later(arrays)
+        else:
+            plan.proved()
+        return results
+
+    def _run(self, plan: Plan, arrays: list[Array], context: NodeContext) -> list[Array]:
+        """Run a plan; for the first time, from where it does something else than that of before the last edit."""
+        run = partial(plan.run, arrays, self._threads(), engine.interpret, context.check, context.listening)
+        if not plan.new:
+            return run()
+        plan.new = False
+        pasts = self._packed.shared.pasts
+        about = self.part.inputs, self.part.outputs, *((array.shape, array.dtype) for array in arrays)
+        course = pasts.course(about, plan, arrays)
+        if course is None:
+            return run()
+        try:
+            context.reserve(course.nbytes)
+        except LimitError:  # no room for what only later runs need
+            return run()
+        found = run(course)
+        pasts.put(about, plan, course.past())
+        return found
+
+    def quick(self, *arrays: Any) -> Any:
+        """As a call, without a context; None where that does not do: there is no plan yet, or it takes long or much."""
+        try:
+            plan = self._plans.get(self._key(arrays))
+        except AttributeError:  # an optional input that is absent
+            return None
+        if type(plan) is not Plan or not plan.short or plan.nbytes > _UNCOUNTED:
+            return None
+        try:
+            results = plan.run(plain(arrays), self._threads(), engine.interpret)
+        except IndexError:
+            return None
+        return results[0] if len(results) == 1 else results
+
+    def bound(self, *arrays: Any) -> ShortPlan | None:
+        """What runs arrays of these shapes as `quick` does, without asking for the plan; None where there is none yet.
+
+        Also where values decide which plan it is, or where it takes long or makes much.
+        """
+        if self._valued:
+            return None
+        try:
+            plan = self._plans.get(self._key(arrays))
+        except AttributeError:  # an optional input that is absent
+            return None
+        return short_plan(plan, self._threads()) if type(plan) is Plan else None
+
+    def _key(self, arrays: Sequence[Array]) -> Any:
+        key = tuple([array.shape for array in arrays])
+        return (key, *[arrays[number].tobytes() for number in self._valued]) if self._valued else key
+
+    def _plan(self, arrays: Sequence[Any]) -> Plan | NodeFallback | None:
+        """The plan for these arrays, None where NumPy has to run them."""
+        try:
+            key = self._key(arrays)
+            return self._plans[key]
+        except AttributeError:  # an optional input that is absent
+            return None
+        except KeyError:
+            pass
+        if not all(array.size for array in arrays):
+            return None
+        if not self._in_background:
+            engine.start()
+            with self._lock:
+                return self._bind(arrays, engine.address_of)
+        return self._bound_now(arrays) or self._waiting
+
+    def _bound_now(self, arrays: Sequence[Array]) -> Plan | NodeFallback | None:
+        """The plan where it is made at once: kernels are there, constants were packed, NumPy would take as long."""
+        if self._took > max(_QUICKLY, self._instead) or not (self._plans or self._packed.shares):
+            return None
+        if not engine.is_ready() or not self._lock.acquire(blocking=False):
+            return None
+        try:
+            return self._bind(arrays, engine.ready_address)
+        except engine.NotReadyError:
+            return None
+        finally:
+            self._lock.release()
+
+    def _bind_later(self, arrays: Sequence[Array]) -> None:
+        """Bind in the background, which compiles what is missing."""
+        key = os.getpid(), self._key(arrays)
+        if key in self._under_way:
+            return
+        self._under_way.add(key)
+
+        def job() -> None:
+            try:
+                engine.start()
+                with self._lock:
+                    self._bind(arrays, engine.address_of)
+            finally:
+                self._under_way.discard(key)
+
+        background.do(job)
+
+    def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | NodeFallback:
+        """Make and remember the plan of these arrays, by whoever holds the lock."""
+        plan, valued = self._made_plan(arrays, address_of)
+        if isinstance(plan, Plan):
+            plan.new = self._made[tuple(array.shape for array in arrays)] == 1
+        if valued - set(self._valued):
+            self._valued = tuple(sorted(valued | set(self._valued)))
+            self._plans.clear()
+        self._plans[self._key(arrays)] = plan
+        while len(self._plans) > _PLANS:
+            self._plans.popitem(last=False)
+        return plan
+
+    def _made_plan(
+        self, arrays: Sequence[Array], address_of: Callable[[str], int]
+    ) -> tuple[Plan | NodeFallback, set[int]]:
+        shapes = tuple(array.shape for array in arrays)
+        made = self._made[shapes] = self._made.pop(shapes, 0) + 1
+        while len(self._made) > _PLANS:
+            self._made.popitem(last=False)
+        if made > _MISSES and self._valued:
+            return NodeFallback(self._fallback, None, "its plans depend on values that change with every run"), set()
+        key = (self._settled, *((array.shape, array.dtype) for array in arrays))
+        renewed = weight_renewal.renewed(self._packed, key, self._constants)
+        if renewed is not None:
+            return renewed, set()
+        shelf, about = self._packed.shared.shelf, (self._about, *key[1:])
+        before = shelf.taken(about, {step.match.output if isinstance(step, Fused) else step.outputs[0]
+                                     for step in self._to_lower()})  # fmt: skip
+        binder = Binder(
+            self.part,
+            arrays,
+            self._constants,
+            self._step,
+            self._packed,
+            self._halves,
+            BareContext(self._opsets),
+            self._precise,
+            self._follows,
+            address_of is engine.address_of,
+            before,
+        )
+        tapes, began = before, thread_time()
+        try:
+            plan = self._lowered(binder, key, address_of)
+            self._took = thread_time() - began
+            tapes = binder.tapes.made if isinstance(plan, Plan) else before
+        finally:
+            shelf.put(about, tapes)
+            binder.tapes.close()
+        return plan, binder.valued
+
+    def _to_lower(self) -> list[NodeView | Fused]:
+        if self._fused is None:
+            self._fused = fused(self.part, self._constants)
+        return self._fused
+
+    def _lowered(self, binder: Binder, key: Any, address_of: Callable[[str], int]) -> Plan | NodeFallback:
+        """The plan of all nodes, remembered by its key where no values are part of it; or the way around one."""
+        node: NodeView | None = None
+        try:
+            for step in self._to_lower():
+                background.rest()
+                if isinstance(step, Fused):
+                    binder.perform(step.match.output, step, partial(step.lower, binder, lower))
+                else:
+                    node = step
+                    binder.perform(step.outputs[0], step, partial(lower, binder, step))
+            node = None
+            plan = binder.finish(address_of)
+            if not binder.valued:
+                weight_renewal.remember(self._packed, key, plan, self._constants, frozenset(binder.looked))
+            return plan
+        except engine.NotReadyError:
+            raise
+        except (UnbindableError, OverflowError) as error:
+            return self._detour(node, str(error))
+        except Exception as error:  # a fault of ours or of the model, which NumPy tells apart
+            return self._detour(node, f"binding failed: {error!r}")
+
+    def _detour(self, node: NodeView | None, reason: str) -> NodeFallback:
+        self.reason = reason
+        if node is None or len(self.part.nodes) == 1:
+            return NodeFallback(self._fallback, node, reason)
+        body = self._bodies.get(node.id)
+        if body is None:
+            body = self._bodies[node.id] = self._around(node)
+        return NodeFallback(body, node, reason)
+
+
+def lower(binder: Binder, node: Any) -> None:
+    """Compute a node while binding where that can be, else emit its records."""
+    if node.op_type in ("Shape", "Size") and not node.domain:
+        binder.shape_of(node)
+    elif not binder.evaluate(node):
+        rule = registry.find(node)
+        if rule is None:
+            raise UnbindableError(f"{node.label} was taken to be known while binding")
+        rule.lower(binder, node)
+
+
+class BareContext:
+    """The RunContext of what is computed while binding: small, without bodies or random numbers."""
+
+    node = "a node that is computed while binding"
+    outputs = (True,)
+
+    def __init__(self, opsets: Mapping[str, int]) -> None:
+        self._opsets = opsets
+
+    def opset_version(self, domain: str = "") -> int:
+        return self._opsets.get(domain, 0)
+
+    def reserve(self, nbytes: int, what: str = "") -> None:
+        if nbytes > _LARGEST:
+            raise UnbindableError(f"{what or 'a constant'} of {nbytes} bytes")
+
+    def check(self) -> None:
+        """There is nothing to stop."""

@@ -1,0 +1,29 @@
+"""Rules for the operators of ai.onnx and ai.onnx.ml.
+
+Files:
+    attention            Attention of ai.onnx and the pattern that exporters write, and what all rules of attention
+                         are made of.
+    conv_transpose       ConvTranspose: for each phase of the strides a product of its own, over the taps that reach
+                         it, written in place.
+    convolution          Conv and BatchNormalization: tables of offsets over images whose channels are contiguous.
+    dequantized          Operators on floats that stand for integers.
+    einsum               Einsum of two operands as products of matrices, in stacks along the axes that both have and
+                         the result too.
+    elementwise          Elementwise operators as operations of the vector machine, and what of them products take in.
+    indexing             Operators that take elements by index: Gather, Pad, Resize and Upsample,
+                         GatherBlockQuantized.
+    integer_convolution  Convolutions of quantised images: ConvInteger and QLinearConv.
+    integer_matrices     Products of quantised matrices: MatMulInteger and its kin.
+    linear               MatMul and Gemm as products.
+    ml                   ai.onnx.ml: tree ensembles, linear models, Scaler and Normalizer. Labels that are strings are
+                         left to NumPy.
+    pooling              Pools over images whose channels are contiguous.
+    quantization         Quantisation and elementwise operators on quantised values: chains that read and write
+                         levels.
+    recurrent            LSTM, GRU, RNN and DynamicQuantizeLSTM with constant weights.
+    rotary               Rotary embeddings: pairs of features turned by angles that depend on their token's place.
+    rows                 Softmax, the norms and reductions: records over rows of contiguous elements.
+    shapes               Operators that move elements: mostly other views of the same memory, else copies.
+    stft                 STFT of real signals as a product: frames that overlap, times the Fourier transform of a
+                         window as a matrix.
+"""

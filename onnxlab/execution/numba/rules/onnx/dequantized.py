@@ -1,0 +1,179 @@
+"""Operators on floats that stand for integers.
+
+MatMul, Gemm and Conv whose factors come from DequantizeLinear are products of the integers times both scales. They
+wait like float products, so that bias, activation and the QuantizeLinear that follows join them. The rules of these
+operators on floats are asked where that cannot be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.execution.numba.lowering.binder import Binder
+from onnxlab.execution.numba.lowering.integer_products import IntegerProduct
+from onnxlab.execution.numba.plan.quantized_view import QuantizedView
+from onnxlab.execution.numba.plan.views import Array
+from onnxlab.execution.numba.rules.onnx import convolution, elementwise, linear, shapes
+from onnxlab.execution.numba.rules.onnx.integer_convolution import convolved
+from onnxlab.execution.numba.rules.onnx.integer_matrices import columns_of, product
+from onnxlab.execution.numba.rules.onnx.quantization import constant_levels, fixed, given, levels_view
+from onnxlab.execution.numba.rules.registry import RULES, Lower, StaticFacts
+from onnxlab.graph.edit.snapshot import NodeView
+
+_FLOAT = np.dtype(np.float32)
+_BEFORE = (convolution, elementwise, linear, shapes)
+"""Families whose rules are asked after ours."""
+
+
+def integers_first(lower: Lower, attempt: Callable[[Binder, NodeView], IntegerProduct | None]) -> Lower:
+    """The rule of an operator on floats that tries integers before."""
+
+    def either(binder: Binder, node: NodeView) -> None:
+        made = attempt(binder, node)
+        if made is None:
+            lower(binder, node)
+        else:
+            binder.put(node.outputs[0], made)
+
+    return either
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A constant factor that comes from DequantizeLinear: its levels, its scales, and what tells it from others."""
+
+    levels: Array
+    scales: Array
+    key: tuple[object, ...]
+
+
+def _dequantised(binder: Binder, name: str, axis: int) -> _Constant | None:
+    """What a constant was made of by DequantizeLinear, with scales along this axis at most."""
+    maker = binder.maker(name)
+    if maker is None or maker.op_type != "DequantizeLinear" or maker.attributes.get("block_size", 0):
+        return None
+    zero = given(maker, 2)
+    scales, levels = fixed(binder, maker.inputs[1]), constant_levels(binder, maker.inputs[0], zero, axis)
+    if scales is None or levels is None or levels.ndim < 2:
+        return None
+    if scales.size > 1 and (scales.ndim > 1 or (maker.attributes.get("axis", 1) - axis) % levels.ndim):
+        return None
+    known = fixed(binder, zero) if zero else None
+    return _Constant(levels, scales, (*binder.key_of(maker.inputs[0]), "" if known is None else known.tobytes()))
+
+
+def _activation(binder: Binder, name: str) -> QuantizedView | None:
+    """What is known of floats that are levels of one scale and zero point: with several, rows span more than bytes."""
+    note = binder.levels.get(name)
+    return note if note is not None and note.scale is not None and note.zero is not None else None
+
+
+def _quantised_conv(binder: Binder, node: NodeView) -> IntegerProduct | None:
+    note, weights = _activation(binder, node.inputs[0]), _dequantised(binder, node.inputs[1], 0)
+    if note is None or weights is None:
+        return None
+    made = convolved(binder, node, levels_view(binder, note), weights.levels, weights.key, _FLOAT)
+    made.scale = np.float32(note.scale) * columns_of(made, weights.scales)
+    _float_bias(binder, made, given(node, 2))
+    return made
+
+
+def _float_bias(binder: Binder, made: IntegerProduct, name: str) -> None:
+    """A bias as integers where it comes from int32 in units of the product, else as floats."""
+    if not name:
+        return
+    maker = binder.maker(name)
+    if maker is not None and maker.op_type == "DequantizeLinear":
+        whole, scale = fixed(binder, maker.inputs[0]), fixed(binder, maker.inputs[1])
+        zero = fixed(binder, maker.inputs[2]) if given(maker, 2) else None
+        plain = zero is None or not zero.any()
+        if whole is not None and whole.dtype == np.int32 and scale is not None and plain and made.scale is not None:
+            total = made.groups * made.columns
+            if scale.size in (1, total) and np.allclose(made.scale.reshape(-1), scale.reshape(-1), rtol=1e-5, atol=0):
+                made.whole_bias = np.broadcast_to(whole.reshape(-1), (total,)).reshape(made.groups, made.columns)
+                return
+    made.add_columns(columns_of(made, fixed(binder, name)))
+
+
+def _quantised_matmul(binder: Binder, node: NodeView) -> IntegerProduct | None:
+    note = _activation(binder, node.inputs[0])
+    if note is None:
+        return None
+    constant = _dequantised(binder, node.inputs[1], -1)
+    other = _activation(binder, node.inputs[1])
+    if constant is not None and constant.levels.ndim == 2:
+        made = product(binder, levels_view(binder, note), constant.levels, constant.key, _FLOAT)
+        made.scale = np.float32(note.scale) * columns_of(made, constant.scales)
+    elif other is not None and min(len(binder.shape(name)) for name in node.inputs) > 1:
+        made = product(binder, levels_view(binder, note), levels_view(binder, other), (), _FLOAT)
+        made.scale = np.full((1, made.columns), np.float32(note.scale) * np.float32(other.scale), np.float32)
+    else:
+        return None
+    return made
+
+
+def _quantised_gemm(binder: Binder, node: NodeView) -> IntegerProduct | None:
+    found = node.attributes
+    turned = bool(found.get("transB", 0))
+    note, weights = _activation(binder, node.inputs[0]), _dequantised(binder, node.inputs[1], 0 if turned else 1)
+    bias = given(node, 2)
+    plain = found.get("alpha", 1.0) == 1.0 and (not bias or found.get("beta", 1.0) == 1.0)
+    if note is None or weights is None or not plain:
+        return None
+    known = fixed(binder, bias) if bias else None
+    columns = weights.levels.shape[0 if turned else 1]
+    if bias and (known is None or known.size not in (1, columns) or (known.ndim == 2 and known.shape[0] != 1)):
+        return None
+    a = levels_view(binder, note)
+    a = a.transposed([1, 0]) if found.get("transA", 0) else a
+    made = product(binder, a, weights.levels.T if turned else weights.levels, (*weights.key, turned), _FLOAT)
+    made.scale = np.float32(note.scale) * columns_of(made, weights.scales)
+    _float_bias(binder, made, bias)
+    return made
+
+
+def _scaled(binder: Binder, node: NodeView) -> IntegerProduct | None:
+    """A product times one number that is known at run time only, as after DynamicQuantizeLinear."""
+    for mine, other in (node.inputs, node.inputs[::-1]):
+        made, factor = binder.value(mine), binder.value(other)
+        if isinstance(made, IntegerProduct) and made.factor is None and made.bias is None and made.residual is None:
+            single = not isinstance(factor, np.ndarray) and prod(factor.shape) == 1
+            if single and made.open and not made.sums and len(factor.shape) <= len(made.shape):
+                made.factor = binder.floats(other)
+                return made
+    return None
+
+
+def _cast_sums(binder: Binder, node: NodeView) -> IntegerProduct | None:
+    """The sums of a product as floats, which it makes itself."""
+    made = binder.value(node.inputs[0])
+    if not isinstance(made, IntegerProduct) or node.attributes.get("to") != dtypes.FLOAT:
+        return None
+    made.to_floats()
+    return made
+
+
+def _cast_accept(node: NodeView, view: StaticFacts) -> str:
+    whole = getattr(view.fact(node.inputs[0]), "dtype", None) == np.int32
+    return "" if whole and node.attributes.get("to") == dtypes.FLOAT else _CAST.accept(node, view)
+
+
+def _cast(binder: Binder, node: NodeView) -> None:
+    if getattr(binder.value(node.inputs[0]), "dtype", None) == np.int32:
+        binder.combine(node.outputs[0], "copy", [binder.operand(node.inputs[0])])
+    else:
+        _CAST.lower(binder, node)
+
+
+_CAST = RULES["", "Cast"]
+_ATTEMPTS: dict[str, Callable[[Binder, NodeView], IntegerProduct | None]] = {
+    "Conv": _quantised_conv, "MatMul": _quantised_matmul, "Gemm": _quantised_gemm, "Mul": _scaled,
+}  # fmt: skip
+for _name, _attempt in _ATTEMPTS.items():
+    RULES["", _name] = replace(RULES["", _name], lower=integers_first(RULES["", _name].lower, _attempt))
+RULES["", "Cast"] = replace(_CAST, accept=_cast_accept, lower=integers_first(_cast, _cast_sums))

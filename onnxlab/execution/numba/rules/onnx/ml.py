@@ -1,0 +1,320 @@
+"""ai.onnx.ml: tree ensembles, linear models, Scaler and Normalizer. Labels that are strings are left to NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.numba.lowering.binder import Binder, UnbindableError
+from onnxlab.execution.numba.lowering.matrix_products import bits
+from onnxlab.execution.numba.plan.copies import contiguous
+from onnxlab.execution.numba.plan.elementwise_chains import Chain
+from onnxlab.execution.numba.plan.plan import Word
+from onnxlab.execution.numba.plan.quantized_view import chain
+from onnxlab.execution.numba.plan.views import Array, View, constant_view
+from onnxlab.execution.numba.plan.weight_packing import Key
+from onnxlab.execution.numba.rules.onnx.linear import by_constant
+from onnxlab.execution.numba.rules.onnx.rows import emit_rows
+from onnxlab.execution.numba.rules.registry import StaticFacts, dtype_reason, rule
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.ops.base.prepared_constants import remembered
+from onnxlab.ops.ml.forest import LEAF, Forest, grow, planted
+from onnxlab.ops.ml.trees import are_one, threshold_of
+
+DOMAIN = "ai.onnx.ml"
+_FLOAT, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
+_TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC")
+_AGGREGATES = {"SUM": 0, "AVERAGE": 0, "MIN": 1, "MAX": 2}
+_NODES = (
+    "nodes_treeids", "nodes_nodeids", "nodes_modes", "nodes_featureids", "nodes_values", "nodes_truenodeids",
+    "nodes_falsenodeids", "nodes_missing_value_tracks_true",
+)  # fmt: skip
+
+
+def _accept(node: NodeView, view: StaticFacts) -> str:
+    found = node.attributes
+    if found.get("classlabels_strings"):
+        return "labels that are strings"
+    if found.get("post_transform", "NONE") not in _TRANSFORMS or any(name.endswith("_as_tensor") for name in found):
+        return "only the transforms " + ", ".join(_TRANSFORMS) + ", of float32"
+    return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT)
+
+
+def _features(binder: Binder, node: NodeView) -> View:
+    """X as rows of contiguous features."""
+    return _in_rows(binder, binder.floats(node.inputs[0]))
+
+
+def _in_rows(binder: Binder, view: View) -> View:
+    x = contiguous(binder.builder, view)
+    if len(x.shape) > 2 or not x.size:
+        raise UnbindableError(f"X has shape {x.shape}")
+    item = x.dtype.itemsize
+    return x if len(x.shape) == 2 else x.at(0, (1, x.shape[0]), (item * x.shape[0], item))
+
+
+# -- trees -----------------------------------------------------------------------------------------------------------
+
+
+def _grown(found: Mapping[str, Any], votes: str, ids: Any, targets: int) -> Forest:
+    """The forest of one of the two older operators, whose votes are for "target" or "class"."""
+    lists = [found.get(name, None if name.endswith("true") else ()) for name in _NODES]
+    ballots = [found.get(f"{votes}_{name}", ()) for name in ("treeids", "nodeids")]
+    made: Forest = remembered(grow, *lists, *ballots, ids, found.get(f"{votes}_weights", ()), targets)
+    return made
+
+
+def _words(binder: Binder, forest: Forest, key: Key) -> tuple[dict[str, Word], list[View]]:
+    """The tables of a forest, remembered by a key."""
+    if forest.members:
+        raise UnbindableError("BRANCH_MEMBER")
+    views = []
+    roots, voted = forest.roots.astype(np.int32), forest.voted.astype(np.uint8)
+    arrays: tuple[Array, ...] = (_nodes(forest), roots, forest.votes, voted)
+    for name, array in zip(("nodes", "roots", "votes", "voted"), arrays, strict=True):
+        found = binder.packed.get((*key, name))
+        views.append(found or binder.packed.put((*key, name), constant_view(array)))
+    words: dict[str, Word] = dict(zip(("nodes", "roots", "votes", "voted"), (v.where for v in views), strict=True))
+    return words | {"trees": len(forest.roots), "targets": forest.votes.shape[1], "divisor": bits(1.0)}, views
+
+
+def _nodes(forest: Forest) -> Array:
+    """Three int32 and a number of each node."""
+    number = forest.votes.dtype
+    nodes = np.zeros((len(forest.modes), 2 + number.itemsize // 2), np.int32)
+    nodes[:, 0] = forest.features * 16 + forest.missing * 8 + forest.modes
+    nodes[:, 1], nodes[:, 2] = forest.true, forest.false
+    last = number.itemsize // 4
+    nodes[:, -last:] = forest.values.astype(number).view(np.int32).reshape(-1, last)
+    return nodes
+
+
+def _checked(forest: Forest, x: View) -> None:
+    """The kernel trusts a forest: its features must be there and as its numbers are, and its trees end."""
+    inner = forest.modes != LEAF
+    for numbers in (forest.roots, forest.true[inner], forest.false[inner]):
+        if numbers.size and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(forest.modes):
+            raise UnbindableError("a node that is not there")
+    if forest.votes.dtype != x.dtype:
+        raise UnbindableError(f"votes of {forest.votes.dtype}, X of {x.dtype}")
+    features = forest.features[inner]
+    if features.size and not 0 <= int(features.min()) <= int(features.max()) < x.shape[1]:
+        raise UnbindableError("a feature that X does not have")
+    try:
+        _ = forest.depth
+    except ValueError as error:
+        raise UnbindableError(str(error)) from error
+
+
+def _run(
+    binder: Binder, x: View, forest: Forest, extra: dict[str, Word], writes: list[View], y: View
+) -> None:  # fmt: skip
+    _checked(forest, x)
+    words, reads = _words(binder, forest, ("forest", *binder.packed.key_of(forest.votes, lasting=True)))
+    rows = x.shape[0]
+    unit = max(1, -(-rows // 32))
+    values = {"x": x.where, "x_row": x.strides[0], "rows": rows, "unit_rows": unit, "y": y.where, **words, **extra}
+    values["number"] = x.dtype.itemsize
+    work = rows * len(forest.roots) * 40.0
+    binder.builder.emit("forest", -(-rows // unit), values, [x, *reads], [y, *writes], work=work)
+
+
+def _base(binder: Binder, values: Any, targets: int) -> Word:
+    if not values:
+        return 0
+    base = np.asarray(values, np.float32)[-targets:]
+    return binder.builder.keep(np.ascontiguousarray(np.broadcast_to(base, (targets,))))
+
+
+@rule("TreeEnsembleRegressor", domain=DOMAIN, accept=_accept, weight=8)
+def tree_regressor(binder: Binder, node: NodeView) -> None:
+    found, x = node.attributes, _features(binder, node)
+    targets, aggregate = found.get("n_targets", 1), found.get("aggregate_function", "SUM")
+    forest = _grown(found, "target", found.get("target_ids", ()), targets)
+    transform = _transform(found.get("post_transform", "NONE"), targets)
+    plain = transform == "NONE"
+    y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), np.float32)
+    extra: dict[str, Word] = {
+        "aggregate": _AGGREGATES[aggregate], "base": _base(binder, found.get("base_values"), targets),
+        "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
+    }  # fmt: skip
+    _run(binder, x, forest, extra, [], y)
+    _transformed(binder, node.outputs[0], y, transform)
+
+
+def _transform(name: str, columns: int) -> str:
+    """The transform that is applied to so many scores: none to one alone."""
+    return name if columns > 1 else "NONE"
+
+
+def _transformed(binder: Binder, name: str, scores: View, transform: str) -> None:
+    """Name the scores after their transform."""
+    if transform == "NONE" or not name:
+        binder.put(name, scores)
+    elif transform == "LOGISTIC":
+        binder.put(name, chain("sigmoid", scores))
+    else:
+        rows, length = scores.shape
+        target = binder.allocate(name, scores.shape, np.float32)
+        emit_rows(binder, "softmax", scores, target, rows, length, length * 4, length * 4, cost=0.5)
+        binder.put(name, target)
+
+
+def _classifier_accept(node: NodeView, view: StaticFacts) -> str:
+    classes, base = len(node.attributes.get("classlabels_int64s", ())), len(node.attributes.get("base_values") or ())
+    if classes < 2 or (classes == 2 and not remembered(are_one, node.attributes.get("class_ids", ()))):
+        return "less than two classes, or votes for both of two: decided row by row"
+    if base not in ((0, 1) if classes == 2 else (0, classes)):
+        return f"{base} values to add to the scores of {classes} classes"
+    return _accept(node, view)
+
+
+@rule("TreeEnsembleClassifier", domain=DOMAIN, accept=_classifier_accept, weight=8)
+def tree_classifier(binder: Binder, node: NodeView) -> None:
+    found, x = node.attributes, _features(binder, node)
+    names = np.asarray(found.get("classlabels_int64s", ()), np.int64)
+    ids, base = found.get("class_ids", ()), found.get("base_values") or ()
+    single = len(names) == 2 and remembered(are_one, ids)
+    forest = _grown(found, "class", None if single else ids, 1 if single else len(names))
+    if single and not forest.voted[forest.modes == LEAF].all():
+        raise UnbindableError("a leaf that votes for neither class")
+    transform, pair, threshold = _transform(found.get("post_transform", "NONE"), len(names)), 0, 0.0
+    if single:
+        threshold = remembered(threshold_of, ids, found.get("class_weights", ())) or 0.0
+        if ids[0] == 1:  # what is to be added to the first score is not seen
+            pair, base = 1, ()
+        else:
+            pair = 2 if threshold and transform != "LOGISTIC" else 3
+            transform = transform if transform == "LOGISTIC" else "NONE"
+    y, choices = _answers(binder, node, x.shape[0], len(names), transform)
+    extra: dict[str, Word] = {
+        "choices": choices.where, "names": binder.builder.keep(names), "pair": pair,
+        "threshold": bits(threshold), "always": 1, "base": _base(binder, base, 1 if single else len(names)),
+    }  # fmt: skip
+    _run(binder, x, forest, extra, [choices], y)
+    binder.put(node.outputs[0], choices)
+    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, transform)
+
+
+_TARGETS = ("AVERAGE", "SUM", "MIN", "MAX")
+_PLANTED = (
+    "leaf_targetids", "leaf_weights", "nodes_falseleafs", "nodes_falsenodeids", "nodes_featureids", "nodes_modes",
+    "nodes_splits", "nodes_trueleafs", "nodes_truenodeids", "tree_roots",
+)  # fmt: skip
+
+
+def _ensemble_accept(node: NodeView, view: StaticFacts) -> str:
+    if node.attributes.get("post_transform", 0) >= len(_TRANSFORMS):
+        return "only the transforms " + ", ".join(_TRANSFORMS)
+    plain = node.attributes.get("post_transform", 0) == 0
+    return dtype_reason(node.inputs[0], view, lambda dtype: dtype == _FLOAT or (plain and dtype == _DOUBLE))
+
+
+@rule("TreeEnsemble", domain=DOMAIN, accept=_ensemble_accept, weight=8)
+def tree_ensemble(binder: Binder, node: NodeView) -> None:
+    found, x = node.attributes, _in_rows(binder, binder.view(node.inputs[0]))
+    targets = found.get("n_targets", 1)
+    lists = [found[name] for name in _PLANTED]
+    missing = found.get("nodes_missing_value_tracks_true")
+    forest = remembered(planted, *lists, found.get("membership_values"), targets, missing)
+    transform = _transform(_TRANSFORMS[found.get("post_transform", 0)], targets)
+    aggregate = _TARGETS[found.get("aggregate_function", 1)]
+    plain = transform == "NONE"
+    y = binder.allocate(node.outputs[0] if plain else "", (x.shape[0], targets), x.dtype)
+    extra: dict[str, Word] = {
+        "aggregate": _AGGREGATES[aggregate],
+        "divisor": bits(float(len(forest.roots)) if aggregate == "AVERAGE" else 1.0),
+    }
+    _run(binder, x, forest, extra, [], y)
+    _transformed(binder, node.outputs[0], y, transform)
+
+
+def _answers(binder: Binder, node: NodeView, rows: int, classes: int, transform: str) -> tuple[View, View]:
+    """Places for scores and labels."""
+    plain = transform == "NONE" and len(node.outputs) > 1
+    y = binder.allocate(node.outputs[1] if plain else "", (rows, classes), np.float32)
+    return y, binder.allocate(node.outputs[0], (rows,), np.int64)
+
+
+# -- linear models ---------------------------------------------------------------------------------------------------
+
+
+def _scores(binder: Binder, x: View, coefficients: Array, intercepts: Any, name: str = "") -> View:
+    """Rows times coefficients [count, features] plus intercepts."""
+    target = binder.allocate(name, (x.shape[0], len(coefficients)), np.float32)
+    key = ("coefficients", *binder.packed.key_of(coefficients, lasting=False))
+    made = by_constant(binder, x, np.ascontiguousarray(coefficients.T), target, key)
+    if intercepts:
+        made.add_columns(np.broadcast_to(np.asarray(intercepts, np.float32), (1, len(coefficients))))
+    return binder.settle(made)
+
+
+@rule("LinearRegressor", domain=DOMAIN, accept=_accept, weight=5)
+def linear_regressor(binder: Binder, node: NodeView) -> None:
+    found, x = node.attributes, _features(binder, node)
+    coefficients = np.asarray(found["coefficients"], np.float32).reshape(found.get("targets", 1), -1)
+    transform = _transform(found.get("post_transform", "NONE"), len(coefficients))
+    name = node.outputs[0] if transform == "NONE" else ""
+    scores = _scores(binder, x, coefficients, found.get("intercepts"), name)
+    _transformed(binder, node.outputs[0], scores, transform)
+
+
+@rule("LinearClassifier", domain=DOMAIN, accept=_accept, weight=5)
+def linear_classifier(binder: Binder, node: NodeView) -> None:
+    found, x = node.attributes, _features(binder, node)
+    names = np.asarray(found.get("classlabels_ints", ()), np.int64)
+    features = x.shape[1]
+    count = len(found.get("intercepts") or ()) or len(found["coefficients"]) // features
+    weights = np.asarray(found["coefficients"], np.float32)[: count * features].reshape(count, features)
+    scores = _scores(binder, x, weights, found.get("intercepts"))
+    transform = found.get("post_transform", "NONE")
+    paired = count == 1 and len(names) == 2
+    if count > 1 and len(names) < count:
+        raise UnbindableError("fewer labels than scores")
+    y, choices = scores, binder.allocate(node.outputs[0], (x.shape[0],), np.int64)
+    if paired:
+        y = binder.builder.allocate((x.shape[0], 2), np.float32)
+    elif count == 1:
+        names = np.array([0, 1])
+    unit = max(1, -(-x.shape[0] // 32))
+    values: dict[str, Word] = {
+        "x": scores.where, "x_row": scores.strides[0], "rows": x.shape[0], "unit_rows": unit, "targets": count,
+        "y": y.where, "choices": choices.where, "names": binder.builder.keep(names), "threshold": bits(0.0),
+        "pair": 0 if not paired else 3 if transform == "LOGISTIC" else 2,
+    }  # fmt: skip
+    writes = [choices, y] if paired else [choices]
+    binder.builder.emit("choose", -(-x.shape[0] // unit), values, [scores], writes, work=x.shape[0] * 10.0)
+    binder.put(node.outputs[0], choices)
+    if count == 1 and transform != "LOGISTIC":
+        transform = "NONE"
+    _transformed(binder, node.outputs[1] if len(node.outputs) > 1 else "", y, _transform(transform, y.shape[1]))
+
+
+@rule("Scaler", domain=DOMAIN, accept=_accept)
+def scaler(binder: Binder, node: NodeView) -> None:
+    offset, scale = (
+        binder.constant(np.asarray(node.attributes.get(name, default), np.float32))
+        for name, default in (("offset", (0.0,)), ("scale", (1.0,)))
+    )
+    binder.put(node.outputs[0], chain("mul", chain("sub", binder.operand(node.inputs[0]), offset), scale))
+
+
+@rule("Normalizer", domain=DOMAIN, accept=_accept)
+def normalizer(binder: Binder, node: NodeView) -> None:
+    """Rows divided by their largest element, sum of magnitudes or length; not where that is 0."""
+    x = contiguous(binder.builder, binder.floats(node.inputs[0]))
+    norm, length = node.attributes.get("norm", "MAX"), x.shape[-1]
+    source: View = x
+    if norm == "L1":
+        source = binder.settle(chain("abs", x))
+    elif norm == "MAX":  # NaN is no maximum
+        least = float(np.finfo(np.float32).min)
+        source = binder.settle(chain("where", chain("greater", x, least), x, least))
+    mode = {"MAX": 1, "L1": 0, "L2": 3}[norm]
+    sizes = binder.builder.allocate((*x.shape[:-1], 1), np.float32)
+    emit_rows(binder, "reduce_rows", source, sizes, x.size // length, length, length * 4, 4, mode=mode, cost=0.1)
+    size: Chain | View = chain("sqrt", sizes) if norm == "L2" else sizes
+    kept = binder.settle(chain("where", chain("equal", size, 0.0), 1.0, size))
+    binder.put(node.outputs[0], chain("div", x, kept))

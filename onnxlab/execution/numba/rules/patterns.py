@@ -1,0 +1,230 @@
+"""Patterns of nodes: terms over operators, as text, found among the nodes of a part.
+
+    MatMul(Softmax([Add](MatMul(q, k), mask)), v)
+
+Operators are written as calls. A lower-case name stands for any value, and for the same one wherever it comes again; a
+number for a constant that equals it (which is looked at while binding). `[Add](x, y)` is an Add of x and y, or x
+alone. `(s := Softmax(x))` names what an operator makes. The order of the operands of Add and Mul does not count, and
+what does nothing to floats in a region (Identity, Dropout, Cast to float32) may stand between any two operators.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from onnxlab import dtypes
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import Part
+from onnxlab.graph.edit.snapshot import NodeView
+
+_COMMUTATIVE = ("Add", "Mul")
+_THROUGH = ("Identity", "Cast", "Dropout")
+_EXTRA = ("ReduceMean",)
+"""Operators whose further inputs are no operands: axes."""
+
+
+def _passes(node: NodeView) -> bool:
+    """Whether a node hands on what it gets: casts to less than float32 round."""
+    if node.domain or node.op_type not in _THROUGH:
+        return False
+    return node.op_type != "Cast" or node.attributes.get("to") == dtypes.FLOAT
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """Any value, the same one wherever the name comes again."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A constant."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An operator of ai.onnx and what its first inputs are; `name` is what the pattern calls its result.
+
+    `needs` are the operators that its inputs come from; `names` are what it and its operands are called.
+    """
+
+    op_type: str
+    operands: tuple[Variable | Number | Term, ...]
+    name: str = ""
+    needs: frozenset[str] = field(init=False)
+    names: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        terms = [item for item in self.operands if isinstance(item, Term)]
+        object.__setattr__(self, "needs", frozenset(item.op_type for item in terms))
+        object.__setattr__(self, "names", frozenset((self.name,)).union(*(item.names for item in terms)))
+
+
+Pattern = Variable | Number | Term
+
+
+def parse(text: str) -> tuple[Term, ...]:
+    """The terms that a pattern stands for, those with more nodes first.
+
+    Raises:
+        ValueError: it is no pattern.
+    """
+    made = _terms(ast.parse(text.strip(), mode="eval").body)
+    return tuple(term for term in made if isinstance(term, Term))
+
+
+def _terms(tree: ast.expr) -> list[Pattern]:
+    """All that a piece of a pattern stands for: several where it has optional operators."""
+    match tree:
+        case ast.Constant(value=float() | int() as value):
+            return [Number(float(value))]
+        case ast.Name(id=name):
+            return [Variable(name)]
+        case ast.NamedExpr(target=ast.Name(id=name), value=value):
+            return [replace(term, name=name) for term in _terms(value) if isinstance(term, Term)]
+        case ast.Call(func=ast.Name(id=op_type), args=args):
+            return [Term(op_type, operands) for operands in product(*map(_terms, args))]
+        case ast.Call(func=ast.List(elts=[ast.Name(id=op_type)]), args=args):
+            return [*[Term(op_type, operands) for operands in product(*map(_terms, args))], *_terms(args[0])]
+    raise ValueError(f"{ast.unparse(tree)!r} is no piece of a pattern")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Nodes of a part that a pattern describes.
+
+    Attributes:
+        nodes: in the part's order; the last one makes the result.
+        values: names of values by the pattern's names.
+        numbers: (name of a value, what it has to be).
+        members: the matches that it is made of, where it is made of several.
+    """
+
+    nodes: tuple[NodeView, ...]
+    values: Mapping[str, str] = field(default_factory=dict)
+    numbers: tuple[tuple[str, float], ...] = ()
+    members: tuple[Match, ...] = ()
+
+    @property
+    def output(self) -> str:
+        return self.nodes[-1].outputs[0]
+
+    def node(self, op_type: str) -> NodeView:
+        """The first node of an operator that the pattern has."""
+        return next(node for node in self.nodes if node.op_type == op_type)
+
+
+class Matcher:
+    """Finds patterns in a part. What is inside of a match is read by nothing else."""
+
+    def __init__(self, part: Part) -> None:
+        self._place = {node.id: place for place, node in enumerate(part.nodes)}
+        self._makers = {name: node for node in paced(part.nodes) for name in node.outputs if name}
+        self._outputs = frozenset(part.outputs)
+        self._before: dict[int, frozenset[str]] = {}
+        self._readers: dict[str, list[NodeView]] = defaultdict(list)
+        for node in paced(part.nodes):
+            for name in node.inputs:
+                self._readers[name].append(node)
+
+    def find(self, term: Term, root: NodeView) -> Match | None:
+        """The first way in which a term describes a node and those before it."""
+        if len(root.outputs) != 1 or not self._fits(term, root):
+            return None
+        for found in self._matches(term, root.outputs[0], Match(())):
+            nodes = tuple(sorted(dict.fromkeys(found.nodes), key=lambda node: self._place[node.id]))
+            outer = [name for variable, name in found.values.items() if variable not in term.names]
+            if nodes[-1] is root and self._is_closed(nodes, outer):
+                return replace(found, nodes=nodes)
+        return None
+
+    def only_reader(self, node: NodeView) -> NodeView | None:
+        """The node that alone reads what a node makes, None where there are several or it leaves the part."""
+        readers = self._readers[node.outputs[0]]
+        return readers[0] if len(readers) == 1 and node.outputs[0] not in self._outputs else None
+
+    def origin(self, name: str) -> str:
+        """The value that a name stands for, before operators that do nothing."""
+        node = self._makers.get(name)
+        while node is not None and _passes(node):
+            name = node.inputs[0]
+            node = self._makers.get(name)
+        return name
+
+    def _is_closed(self, nodes: Sequence[NodeView], outer: Sequence[str]) -> bool:
+        """Whether nothing else reads what these nodes make but the last one, and none makes what comes from outside."""
+        inside = set(nodes)
+        names = [name for node in nodes[:-1] for name in node.outputs if name]
+        if not set(names).isdisjoint(outer):
+            return False
+        return not any(name in self._outputs or not inside.issuperset(self._readers[name]) for name in names)
+
+    def _matches(self, term: Pattern, name: str, found: Match) -> Iterator[Match]:
+        """All ways in which a pattern describes a value, added to what was found before."""
+        if isinstance(term, Number):
+            yield replace(found, numbers=(*found.numbers, (name, term.value)))
+        elif isinstance(term, Variable):
+            yield from self._named(term.name, name, found)
+        else:
+            node, passed = self._maker(name, term.op_type)
+            if node is None or not self._fits(term, node):
+                return
+            if term.name:
+                found = replace(found, values={**found.values, term.name: name})
+            found = replace(found, nodes=(*found.nodes, *passed, node))
+            yield from self._operands(term, node, found)
+
+    def _named(self, variable: str, name: str, found: Match) -> Iterator[Match]:
+        known = found.values.get(variable)
+        if known is None:
+            yield replace(found, values={**found.values, variable: name})
+        elif self.origin(known) == self.origin(name):
+            yield found
+
+    def _maker(self, name: str, op_type: str) -> tuple[NodeView | None, list[NodeView]]:
+        """The node that makes a value, and those in between that do nothing."""
+        passed: list[NodeView] = []
+        node = self._makers.get(name)
+        while node is not None and _passes(node) and node.op_type != op_type:
+            passed.append(node)
+            node = self._makers.get(node.inputs[0])
+        return node, passed
+
+    def _fits(self, term: Term, node: NodeView) -> bool:
+        if node.op_type != term.op_type or node.domain or not term.needs <= self._sources(node):
+            return False
+        return len(node.inputs) == len(term.operands) or term.op_type in _EXTRA
+
+    def _sources(self, node: NodeView) -> frozenset[str]:
+        """The operators that a node's inputs come from, those in between included."""
+        found = self._before.get(node.id)
+        if found is None:
+            kinds: set[str] = set()
+            for name in node.inputs:
+                maker = self._makers.get(name)
+                while maker is not None:
+                    kinds.add(maker.op_type)
+                    maker = self._makers.get(maker.inputs[0]) if _passes(maker) else None
+            found = self._before[node.id] = frozenset(kinds)
+        return found
+
+    def _operands(self, term: Term, node: NodeView, found: Match) -> Iterator[Match]:
+        orders = [term.operands]
+        if term.op_type in _COMMUTATIVE:
+            orders.append(term.operands[::-1])
+        for order in orders:
+            ways: Iterator[Match] = iter((found,))
+            for operand, name in zip(order, node.inputs, strict=False):
+                ways = self._extended(operand, name, ways)
+            yield from ways
+
+    def _extended(self, operand: Pattern, name: str, ways: Iterator[Match]) -> Iterator[Match]:
+        for way in ways:
+            yield from self._matches(operand, name, way)

@@ -1,0 +1,143 @@
+"""float16 and bfloat16 values held as float32 between nodes, in runs that keep nothing.
+
+Kernels compute small floats in float32 and round at the end. What one node rounds to 16 bits the next one widens
+again: that takes longer than most nodes. So between nodes of the kinds listed here such values stay in float32, rounded
+to what 16 bits can hold: the same numbers, to the bit, as if they had been stored in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import Part, PartitionView, Step
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.ops.base.half_arithmetic import HALVES, rounded
+from onnxlab.ops.base.kernel_helpers import narrow, widen
+from onnxlab.shapes import TensorFact
+
+EXACT: Final = frozenset((
+    "Abs", "ArgMax", "ArgMin", "Concat", "DepthToSpace", "Equal", "Expand", "Flatten", "Gather", "GatherElements",
+    "GatherND", "GlobalMaxPool", "Greater", "GreaterOrEqual", "Identity", "IsInf", "IsNaN", "Less", "LessOrEqual",
+    "Max", "MaxPool", "Min", "Neg", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "Shape", "Size", "Slice",
+    "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Unsqueeze", "Where",
+))  # fmt: skip
+"""Operators of ai.onnx whose outputs hold elements of the inputs, up to their sign, or no small floats at all."""
+
+ROUNDED: Final = frozenset((
+    "Add", "AveragePool", "BatchNormalization", "Ceil", "Celu", "Conv", "ConvTranspose", "Cos", "Div", "Elu", "Erf",
+    "Exp", "Floor", "Gelu", "Gemm", "GlobalAveragePool", "GroupNormalization", "HardSigmoid", "HardSwish",
+    "InstanceNormalization", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization", "LRN",
+    "MatMul", "MeanVarianceNormalization", "Mish", "Mul", "PRelu", "Pow", "Reciprocal", "ReduceL2", "ReduceMean",
+    "ReduceSum", "ReduceSumSquare", "Selu", "Sigmoid", "Sin", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub",
+    "Swish", "Tanh",
+))  # fmt: skip
+"""Operators of ai.onnx whose kernels compute in float32 and round once, at the end."""
+
+_KEPT, _HELD, _NARROWED = range(3)  # what becomes of an output: nothing, rounded but held in float32, rounded
+
+
+def held_wide(steps: Sequence[Step], nodes: Sequence[NodeView], part: Part, view: PartitionView) -> list[Step]:
+    """The steps of a part, one for each node, with small floats in between held in float32 where that saves work.
+
+    Values that are read outside of the part stay as they are.
+    """
+    halves = _halves(nodes, part, view)
+    held = _held(steps, nodes, halves, part)
+    if not held:
+        return list(steps)
+    return [_converting(step, node, halves, held) for step, node in zip(steps, nodes, strict=True)]
+
+
+def _halves(nodes: Sequence[NodeView], part: Part, view: PartitionView) -> dict[str, np.dtype[Any]]:
+    """{name: dtype} of the values known to be float16 or bfloat16."""
+    found = {}
+    names = dict.fromkeys(name for node in paced(nodes) for name in (*node.inputs, *node.outputs) if name)
+    for name in paced(names):
+        fact = view.fact(name)
+        if isinstance(fact, TensorFact) and fact.elem_type in (dtypes.FLOAT16, dtypes.BFLOAT16):
+            found[name] = dtypes.to_numpy(fact.elem_type)
+    return found
+
+
+def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str, Any], part: Part) -> frozenset[str]:
+    """Names of the values to hold in float32: nodes that can make them so, and all their readers can take them so."""
+    if not halves:
+        return frozenset()
+    barred = set(part.outputs)
+    for step, node in zip(steps, nodes, strict=True):
+        barred.update(step.captures)
+        if not _takes(node):
+            barred.update(step.inputs)
+    held: set[str] = set()
+    for step, node in zip(steps, nodes, strict=True):
+        fed = any(name in held for name in node.inputs)
+        if step.constants is None and _makes(node, halves) and (fed or node.op_type in ROUNDED):
+            held.update(name for name in node.outputs if name in halves and name not in barred)
+    return frozenset(held)
+
+
+def _takes(node: NodeView) -> bool:
+    """Whether a node makes the same of small floats in float32."""
+    if node.domain:
+        return False
+    if node.op_type == "Clip":  # a bound that is absent depends on the type
+        return len(node.inputs) == 3 and all(node.inputs)
+    return node.op_type in EXACT or node.op_type in ROUNDED or node.op_type == "Cast"
+
+
+def _makes(node: NodeView, halves: Mapping[str, Any]) -> bool:
+    """Whether rounding what a node makes in float32 is what it makes in 16 bits."""
+    return _takes(node) and node.op_type != "Cast" and all(name in halves for name in _measured(node))
+
+
+def _measured(node: NodeView) -> Iterable[str]:
+    """The inputs whose type the outputs have: the first one that has elements to give."""
+    return node.inputs[1:2] if node.op_type == "Where" else node.inputs[:1]
+
+
+def _converting(step: Step, node: NodeView, halves: Mapping[str, np.dtype[Any]], held: frozenset[str]) -> Step:
+    """A step that takes and makes what is held; one that neither reads nor makes any stays as it is."""
+    if step.constants is not None or held.isdisjoint((*node.inputs, *node.outputs)):
+        return step
+    rounds = node.op_type in ROUNDED
+    fates = []
+    for name in node.outputs:
+        dtype = halves.get(name)
+        fate = _KEPT if dtype is None else _HELD if name in held else _NARROWED
+        fates.append((_KEPT if fate == _HELD and not rounds else fate, dtype))
+    call = partial(_call, step.call, step.context, tuple(fates))
+    shown = partial(_as_stored, tuple(halves[name] if name in held else None for name in node.inputs))
+    into = None if step.into is None else partial(_call, step.into, True, tuple(fates))
+    return replace(step, call=call, shown=shown, into=into)
+
+
+def _call(call: Any, leads: bool, fates: Sequence[tuple[int, Any]], *inputs: Any) -> Any:
+    """Widen what is not wide yet, call, and do to each output what its fate is; with `leads` something comes first."""
+    lead, arrays = (inputs[:1], inputs[1:]) if leads else ((), inputs)
+    wide = [widen(x) if isinstance(x, np.ndarray) and x.dtype in HALVES else x for x in arrays]
+    result = call(*lead, *wide)
+    if not isinstance(result, tuple):
+        return _done(result, *fates[0])
+    return tuple(_done(item, *fate) for item, fate in zip(result, fates, strict=False))
+
+
+def _done(result: Any, fate: int, dtype: Any) -> Any:
+    if fate == _KEPT or result is None:
+        return result
+    array = np.asarray(result)
+    return rounded(array, dtype) if fate == _HELD else narrow(array, dtype)
+
+
+def _as_stored(stored: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+    """Inputs of a step as the model means them, for messages."""
+    return tuple(
+        value.astype(dtype) if dtype is not None and isinstance(value, np.ndarray) else value
+        for value, dtype in zip(values, stored, strict=True)
+    )

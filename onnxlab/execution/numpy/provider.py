@@ -1,0 +1,334 @@
+"""The reference provider: every node by itself, through a kernel of `ops/`, a function's body, or a schema's.
+
+It compiles parts into steps, one per node, so that each value can be watched and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import Any
+
+from onnxlab import schemas
+from onnxlab.errors import OnnxlabError, RunError, UnsupportedOperatorError
+from onnxlab.execution.base import diagnosis, output_sizes, schema_functions
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import Part, PartitionView, Step, SubgraphClaim
+from onnxlab.execution.numpy import gradient
+from onnxlab.execution.numpy.half_precision import held_wide
+from onnxlab.execution.planning.compiler import Compiler, ScopeCompiler
+from onnxlab.execution.program import buffer_reuse
+from onnxlab.execution.program.executor import NodeContext, ProgramBody
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.attributes import AttributeRef, BodyRef
+from onnxlab.ops import Kernel, find_kernel
+from onnxlab.schemas import Schema
+from onnxlab.shapes import TensorFact
+
+_RANDOM = frozenset(
+    ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"]
+)  # their kernels make something else every time
+
+
+class NumpyProvider:
+    """Runs nodes with NumPy. As the last provider it gets what nobody else took, and says what it cannot run."""
+
+    name = "numpy"
+    trusted = True
+
+    def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
+        """Claim each node that has a kernel or a body."""
+        claimed = []
+        for node in view.nodes:
+            if self._runnable(node, view.scope):
+                claimed.append(node.id)
+            else:
+                view.refuse(node, f"no kernel for {operator(node)}")
+        return [SubgraphClaim(tuple(claimed))] if claimed else []
+
+    def compile(self, part: Part, view: PartitionView) -> list[Step]:
+        """One step per node.
+
+        Raises:
+            UnsupportedOperatorError: a node has neither kernel nor body.
+            RunError: a node lacks an attribute or input that its operator requires.
+        """
+        scope: ScopeCompiler = view.scope
+        steps = [_large(_sized(_step(node, scope), view), view) for node in paced(part.nodes)]
+        return steps if view.keep else held_wide(steps, part.nodes, part, view)
+
+    def check(self, part: Part, view: PartitionView) -> None:
+        """Raise what `compile` would, in much less time where the nodes were compiled before."""
+        for node in paced(part.nodes):
+            _step(node, view.scope)
+
+    def _runnable(self, node: NodeView, scope: ScopeCompiler) -> bool:
+        if (node.domain, node.op_type, node.overload) in scope.compiler.snapshot.functions:
+            return True
+        schema = schema_of(node, scope)
+        if _kernel(node, schema, scope) or _is_gradient(node):
+            return True
+        return schema is not None and schema.has_function
+
+
+def operator(node: NodeView) -> str:
+    """'Conv', 'com.microsoft::Attention'."""
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
+def schema_of(node: NodeView, scope: ScopeCompiler) -> Schema | None:
+    """The operator's schema in the version that the node's graph imports."""
+    version = scope.scope.opsets.get(node.domain, 1)
+    return schemas.find(node.domain, node.op_type, version)
+
+
+def _kernel(node: NodeView, schema: Schema | None, scope: ScopeCompiler) -> Kernel | None:
+    version = schema.since_version if schema else scope.scope.opsets.get(node.domain, 1)
+    return find_kernel(node.domain, node.op_type, version)
+
+
+def _step(node: NodeView, scope: ScopeCompiler) -> Step:
+    """Bind a node to what runs it, in the order: model-local function, kernel, body of the schema."""
+    kept = scope.compiler.steps.get(node)
+    if kept is not None:
+        return kept
+    try:
+        return _made_step(node, scope)
+    except OnnxlabError:
+        raise
+    except Exception as error:  # of a node with faults
+        reason = f"{type(error).__name__}: {error}"
+        raise RunError(
+            f"{node.label} ({operator(node)}) cannot be prepared to run ({reason}); model.check() says what it lacks",
+            node.label,
+        ) from error
+
+
+def _made_step(node: NodeView, scope: ScopeCompiler) -> Step:
+    if _is_gradient(node):
+        return gradient.gradient_step(
+            node, scope, lambda part: _step(part, scope), lambda part: _attributes(part, scope)
+        )
+    given = _given(node, scope)
+    body = scope.compiler.function(node, given)
+    if body is not None:
+        return _function_step(node, scope, body)
+    schema = schema_of(node, scope)
+    kernel = _kernel(node, schema, scope)
+    if schema is not None:
+        check_arity(node, schema, given)
+    if kernel is not None:
+        step = _kernel_step(node, scope, kernel, schema, given)
+        if not node.attributes.bodies and not scope.bindings:
+            scope.compiler.steps.put(node, step)
+        return step
+    if schema is not None and schema.has_function:
+        return _schema_step(node, scope, schema, given)
+    raise _unsupported(node, scope, schema)
+
+
+def _is_gradient(node: NodeView) -> bool:
+    return node.op_type == "Gradient" and node.domain == gradient.DOMAIN
+
+
+def _attributes(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
+    """The attributes of a node, defaults filled in."""
+    return _keywords(schema_of(node, scope), _given(node, scope))
+
+
+def _given(node: NodeView, scope: ScopeCompiler) -> dict[str, Any]:
+    """The attributes that a node sets, references to the function's attributes resolved, graphs as bodies."""
+    given = {}
+    for name, value in node.attributes.items():
+        if isinstance(value, AttributeRef):
+            value = scope.bindings.get(value.name)
+        elif isinstance(value, BodyRef):
+            value = scope.inner(value)
+        elif isinstance(value, list) and value and isinstance(value[0], BodyRef):
+            value = [scope.inner(item) for item in value]
+        if value is not None:
+            given[name] = _array(value)
+    return given
+
+
+def _array(value: Any) -> Any:
+    """Sparse tensors and the tensors of schema defaults as arrays; other values as they are."""
+    return tensors.to_array(value) if type(value).__name__ in ("SparseTensorProto", "TensorProto") else value
+
+
+def _keywords(schema: Schema | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kernel is called with: attributes that the operator has, defaults where the node sets none."""
+    if schema is None:
+        return dict(given)
+    keywords = dict(_defaults(schema))
+    keywords.update((name, value) for name, value in given.items() if name in schema.attributes)
+    return keywords
+
+
+@lru_cache(maxsize=4096)
+def _defaults_of(domain: str, op_type: str, since_version: int, schema_id: int) -> tuple[tuple[str, Any], ...]:
+    schema = schemas.find(domain, op_type, since_version)
+    assert schema is not None
+    return tuple((name, _array(a.default)) for name, a in schema.attributes.items() if a.default is not None)
+
+
+def _defaults(schema: Schema) -> tuple[tuple[str, Any], ...]:
+    return _defaults_of(schema.domain, schema.op_type, schema.since_version, id(schema))
+
+
+def check_arity(node: NodeView, schema: Schema, given: Mapping[str, Any]) -> None:
+    """Raise RunError where a required attribute or input is absent."""
+    what = f"{node.label} ({operator(node)})"
+    for name, attribute in schema.attributes.items():
+        if attribute.required and name not in given:
+            raise RunError(f"{what} needs attribute {name!r} ({attribute.type}), which is not set", node.label)
+    count = len(node.inputs)
+    if not schema.min_input <= count <= schema.max_input:
+        takes = f"at least {schema.min_input}" if count < schema.min_input else f"at most {schema.max_input}"
+        raise RunError(f"{what} takes {takes} inputs, but lists {count}", node.label)
+    for slot, name in enumerate(node.inputs):
+        formal = schema.input(slot)
+        if not name and formal is not None and formal.option == "single":
+            raise RunError(f"{what} needs input {slot} ({formal.name}), which is left out", node.label)
+
+
+def _kernel_step(
+    node: NodeView, scope: ScopeCompiler, kernel: Kernel, schema: Schema | None, given: Mapping[str, Any]
+) -> Step:
+    keywords = _keywords(schema, given)
+    if node.op_type == "Constant" and not node.domain:
+        try:
+            constant = kernel.function(**keywords)
+        except Exception as error:
+            raise RunError(f"{node.label} (Constant): {error}", node.label) from error
+        return Step(node.label, "Constant", node.id, _unused, (), node.outputs, constants=(constant,))
+    call: Callable[..., Any] = partial(kernel.function, **keywords) if keywords else kernel.function
+    into = partial(kernel.into, **keywords) if kernel.into is not None and keywords else kernel.into
+    return Step(
+        node.label,
+        operator(node),
+        node.id,
+        call,
+        node.inputs,
+        node.outputs,
+        scope.captures(node),
+        kernel.context,
+        size=output_sizes.find(node.domain, node.op_type, node.since_version, keywords),
+        pure=not (kernel.custom or node.op_type in _RANDOM or node.attributes.bodies),
+        opsets=scope.scope.opsets,
+        explain=partial(diagnosis.broken_rule, node, scope.scope.opsets),
+        into=into,
+        in_place=kernel.in_place,
+    )
+
+
+def _unused(*arrays: Any) -> Any:
+    raise AssertionError("a constant is never called")
+
+
+def _sized(step: Step, view: PartitionView) -> Step:
+    """Leave out the question of size where inference knows that the outputs are small, or as large as an input.
+
+    Not where values are kept: what inference knew may change before the step runs again.
+    """
+    if (
+        step.size is None
+        or view.keep
+        or not output_sizes.is_harmless(
+            [view.fact(name) for name in step.inputs if name], [view.fact(name) for name in step.outputs if name]
+        )
+    ):
+        return step
+    return replace(step, size=None)
+
+
+def _large(step: Step, view: PartitionView) -> Step:
+    """Leave out the question whether a buffer is free where inference knows that it is too small to matter."""
+    if step.into is None:
+        return step
+    fact = view.fact(step.outputs[0])
+    nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+    return replace(step, into=None) if view.keep or (isinstance(nbytes, int) and nbytes <= buffer_reuse.SMALL) else step
+
+
+def _function_step(node: NodeView, scope: ScopeCompiler, body: ProgramBody) -> Step:
+    """A call of a function: one step, whose nodes run in the body's own program."""
+    if len(node.inputs) > len(body.inputs):
+        raise RunError(
+            f"{node.label}: function {operator(node)} takes {len(body.inputs)} inputs, "
+            f"but {len(node.inputs)} are listed",
+            node.label,
+        )
+    return Step(node.label, operator(node), node.id, partial(_call_body, body), node.inputs, node.outputs,
+                context=True, opsets=scope.scope.opsets)  # fmt: skip
+
+
+def _call_body(body: ProgramBody, context: NodeContext, *arrays: Any) -> tuple[Any, ...]:
+    """Run a function; inputs that the call leaves out are absent inside too."""
+    return tuple(context.run(body, (*arrays, *[None] * (len(body.inputs) - len(arrays)))))
+
+
+def _schema_step(node: NodeView, scope: ScopeCompiler, schema: Schema, given: Mapping[str, Any]) -> Step:
+    """A node by the body that its schema carries."""
+    bindings = dict(_defaults(schema)) | dict(given)
+    fixed = schema_functions.fixed_function(schema, scope.scope.opsets)
+    if fixed is not None:
+        snapshot, inner = fixed
+        body = Compiler(snapshot, scope.compiler.providers).bound(inner, bindings)
+        return _function_step(node, scope, body)
+    made = _MadeBody(node, scope, schema, given, bindings)
+    return Step(node.label, operator(node), node.id, made, node.inputs, node.outputs, context=True,
+                opsets=scope.scope.opsets)  # fmt: skip
+
+
+class _MadeBody:
+    """Calls the body that a schema makes for the types of the arrays at hand; each is made once."""
+
+    def __init__(
+        self,
+        node: NodeView,
+        scope: ScopeCompiler,
+        schema: Schema,
+        given: Mapping[str, Any],
+        bindings: Mapping[str, Any],
+    ) -> None:
+        self._node, self._scope, self._schema = node, scope, schema
+        self._given, self._bindings = given, bindings
+        self._bodies: dict[Any, ProgramBody] = {}
+
+    def __call__(self, context: NodeContext, *arrays: Any) -> tuple[Any, ...]:
+        key = schema_functions.signature(arrays)
+        body = self._bodies.get(key)
+        if body is None:
+            made = schema_functions.made_function(
+                self._schema, self._scope.scope.opsets, self._node, self._given, arrays
+            )
+            if made is None:
+                raise _unsupported(self._node, self._scope, self._schema)
+            snapshot, inner = made
+            compiler = Compiler(snapshot, self._scope.compiler.providers)
+            body = self._bodies[key] = compiler.bound(inner, self._bindings)
+        return _call_body(body, context, *arrays)
+
+
+def _unsupported(node: NodeView, scope: ScopeCompiler, schema: Schema | None) -> UnsupportedOperatorError:
+    domain = node.domain or "ai.onnx"
+    version = scope.scope.opsets.get(node.domain)
+    imported = f"opset {version}" if version is not None else "a domain that the model does not import"
+    advice = "register a kernel with onnxlab.ops.register"
+    if schema is None:
+        known: Sequence[int] = schemas.versions(node.domain, node.op_type)
+        if known:
+            imported += f"; the operator exists since {min(known)}"
+            advice = "convert the model to a newer opset, or " + advice
+        else:
+            advice += ", or give the model a function of this name"
+    elif schema.deprecated:
+        advice = f"it is deprecated since {schema.since_version}: replace the node, or " + advice
+    return UnsupportedOperatorError(
+        f"{node.label}: no provider implements {domain}::{node.op_type} ({imported}); {advice}. "
+        "Values that do not depend on this node can still be run.",
+        node.label,
+    )

@@ -1,0 +1,253 @@
+"""onnxruntime as a provider (extra `ort`): it takes every node that it has a CPU kernel for, and compiles whole parts.
+
+    runner = Runner(graph, inference.fact, [OnnxRuntimeProvider(), NumpyProvider()])
+
+Whether it has a kernel is found out by making a session of the node alone, once per operator, version and input types.
+Nodes with bodies, calls of the model's own functions and values of unknown or exotic type stay with the others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.errors import OnnxlabError
+from onnxlab.execution.base.provider import Part, PartitionView, SubgraphClaim
+from onnxlab.forking import fork_safe
+from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
+from onnxlab.graph.protos import tensors
+from onnxlab.infer.facts.type_protos import type_of_fact
+from onnxlab.shapes import Fact, TensorFact
+
+_EMBEDDED = 1 << 30
+"""Bytes of constants that a part's model holds; larger ones are inputs, since a message ends at 2 GiB."""
+
+_IR_VERSION = 10
+
+_PLAIN = frozenset(
+    (dtypes.FLOAT, dtypes.DOUBLE, dtypes.FLOAT16, dtypes.BOOL, dtypes.STRING, dtypes.INT8, dtypes.INT16, dtypes.INT32,
+     dtypes.INT64, dtypes.UINT8, dtypes.UINT16, dtypes.UINT32, dtypes.UINT64)
+)  # fmt: skip
+_TRIAL = '<ir_version: 8, opset_import: ["" : 13]> g (float[1] x) => (float[1] y) { y = Neg (x) }'
+_TRIALS = 12
+"""Versions below the newest known that are tried; where all fail, the trial itself does, and nothing is known."""
+_probed: dict[tuple[Any, ...], str] = {}  # (operator, version, input types): why not, "" where it is fine
+_lock = fork_safe(threading.Lock())
+
+
+class OnnxRuntimeProvider:
+    """Runs parts with onnxruntime on the CPU.
+
+    Args:
+        optimise: let onnxruntime rewrite the part; without, it does as the file says.
+        threads: of one operator; 0 lets onnxruntime choose.
+
+    Raises:
+        ImportError: onnxruntime is not installed; `pip install onnxlab[ort]`.
+    """
+
+    name = "onnxruntime"
+    trusted = True
+
+    def __init__(self, optimise: bool = True, threads: int = 0) -> None:
+        _onnxruntime()
+        self.optimise = optimise
+        self.threads = threads
+
+    def newest(self, domain: str, known: int) -> int:
+        """The newest version of a domain that the installed onnxruntime reads, `known` where that is not below it."""
+        return _newest(domain, known)
+
+    def newest_ir(self, known: int) -> int:
+        """The newest IR version that the installed onnxruntime reads, `known` where that is not below it."""
+        return _newest(None, known)
+
+    def get_capability(self, view: PartitionView) -> list[SubgraphClaim]:
+        """Claim what has a kernel; the reasons for the rest go to `view.refuse`."""
+        claims = []
+        for node in view.nodes:
+            reason = self._refusal(node, view)
+            if reason:
+                view.refuse(node, reason)
+            else:
+                claims.append(SubgraphClaim((node.id,)))
+        return claims
+
+    def compile(self, part: Part, view: PartitionView) -> _Session:
+        """One session for the part. Raises OnnxlabError where onnxruntime refuses it as a whole."""
+        constants = _constants(part.nodes, view)
+        embedded: dict[str, np.ndarray[Any, Any]] = {}
+        given: dict[str, np.ndarray[Any, Any]] = {}
+        room = _EMBEDDED
+        for name, array in sorted(constants.items(), key=lambda item: item[1].nbytes):
+            room -= array.nbytes
+            (embedded if room >= 0 else given)[name] = array
+        model = _model(part.nodes, (*part.inputs, *given), part.outputs, embedded, view)
+        try:
+            session = self._session(model)
+        except Exception as error:
+            raise OnnxlabError(f"onnxruntime refuses the part: {_first_line(error)}") from error
+        return _Session(session, part.inputs, part.outputs, given)
+
+    def _session(self, model: onnx.ModelProto) -> Any:
+        runtime = _onnxruntime()
+        options = runtime.SessionOptions()
+        options.log_severity_level = 4
+        options.intra_op_num_threads = self.threads
+        if not self.optimise:
+            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+    def _refusal(self, node: NodeView, view: PartitionView) -> str:
+        """Why a node cannot be taken, "" where it can."""
+        if node.attributes.bodies:
+            return "it has bodies"
+        if (node.domain, node.op_type, node.overload) in view.scope.compiler.snapshot.functions:
+            return "it calls a function of the model"
+        facts = [view.fact(name) for name in (*node.inputs, *node.outputs) if name and view.constant(name) is None]
+        if not all(isinstance(fact, TensorFact) and fact.elem_type in _PLAIN for fact in facts):
+            return "a value has a type that is unknown or that onnxruntime's Python interface does not take"
+        if any(isinstance(value, AttributeRef) for value in node.attributes.values()):
+            return "it refers to an attribute of a function"
+        if reason := _fault(node, view):
+            return reason
+        types = tuple(_elem_type(name, view) for name in node.inputs)
+        key = (node.domain, node.op_type, node.since_version, view.opsets.get(node.domain), types)
+        with _lock:
+            if key not in _probed:
+                _probed[key] = self._probe(node, view)
+            return _probed[key]
+
+    def _probe(self, node: NodeView, view: PartitionView) -> str:
+        small = {name: a for name, a in _constants([node], view).items() if a.nbytes < 1 << 16}
+        inputs = [name for name in dict.fromkeys(node.inputs) if name and name not in small]
+        try:
+            self._session(_model([node], inputs, [name for name in node.outputs if name], small, view))
+        except Exception as error:  # onnxruntime's own kinds of error, by the dozen
+            return _first_line(error)
+        return ""
+
+
+@lru_cache(maxsize=16)
+def _newest(domain: str | None, known: int) -> int:
+    """By trial, downwards: onnxruntime does not tell which versions it reads. None: of the IR."""
+    for version in range(known, max(known - _TRIALS, 0), -1):
+        model = onnx.parser.parse_model(_TRIAL)
+        if domain is None:
+            model.ir_version = version
+        elif domain:
+            model.opset_import.add(domain=domain, version=version)
+        else:
+            model.opset_import[0].version = version
+        runtime = _onnxruntime()
+        options = runtime.SessionOptions()
+        options.log_severity_level = 4
+        try:
+            runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        except Exception:  # onnxruntime's own kinds of error, by the dozen
+            continue
+        return version
+    return known
+
+
+class _Session:
+    """A compiled part."""
+
+    def __init__(self, session: Any, inputs: Sequence[str], outputs: Sequence[str], given: dict[str, Any]) -> None:
+        self._session = session
+        self._inputs = tuple(inputs)
+        self._outputs = list(outputs)
+        self._given = given
+
+    def __call__(self, context: Any, *arrays: Any) -> list[Any]:
+        feeds = dict(zip(self._inputs, arrays, strict=True)) | self._given
+        options = _onnxruntime().RunOptions()
+
+        def stop() -> None:
+            options.terminate = True
+
+        with context.listening(stop):
+            results: list[Any] = self._session.run(self._outputs, feeds, options)
+        return results
+
+
+def _onnxruntime() -> Any:
+    import onnxruntime
+
+    return onnxruntime
+
+
+def _fault(node: NodeView, view: PartitionView) -> str:
+    """What onnx's checker finds wrong with a node, "" for nothing: onnxruntime does not survive every such node."""
+    context = onnx.checker.C.CheckerContext()
+    context.ir_version = _IR_VERSION
+    context.opset_imports = {node.domain: 1, **view.opsets}
+    try:
+        onnx.checker.check_node(_node_proto(node), context)
+    except onnx.checker.ValidationError as error:
+        return f"onnx's checker refuses it: {_first_line(error)}"
+    return ""
+
+
+def _elem_type(name: str, view: PartitionView) -> int:
+    if not name:
+        return dtypes.UNDEFINED
+    constant = view.constant(name)
+    if constant is not None:
+        return dtypes.from_numpy(constant.dtype)
+    fact = view.fact(name)
+    return fact.elem_type if isinstance(fact, TensorFact) else dtypes.UNDEFINED
+
+
+def _constants(nodes: Iterable[NodeView], view: PartitionView) -> dict[str, np.ndarray[Any, Any]]:
+    """Arrays of the initializers that nodes read."""
+    names = dict.fromkeys(name for node in nodes for name in node.inputs if name)
+    found = {name: view.constant(name) for name in names}
+    return {name: array for name, array in found.items() if array is not None}
+
+
+def _model(
+    nodes: Sequence[NodeView],
+    inputs: Iterable[str],
+    outputs: Iterable[str],
+    constants: dict[str, np.ndarray[Any, Any]],
+    view: PartitionView,
+) -> onnx.ModelProto:
+    """A model of these nodes alone; shapes are left to onnxruntime."""
+    graph = onnx.GraphProto(name="part", node=[_node_proto(node) for node in nodes])
+    for name in inputs:
+        graph.input.add(name=name).type.CopyFrom(type_of_fact(TensorFact(_elem_type(name, view))))
+    for name in outputs:
+        graph.output.add(name=name).type.CopyFrom(type_of_fact(_typed(view.fact(name))))
+    graph.initializer.extend(tensors.from_array(array, name) for name, array in constants.items())
+    model = onnx.ModelProto(ir_version=_IR_VERSION, graph=graph)
+    for domain, version in view.opsets.items():
+        model.opset_import.add(domain=domain, version=version)
+    return model
+
+
+def _typed(fact: Fact) -> Fact:
+    return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
+
+
+def _node_proto(node: NodeView) -> onnx.NodeProto:
+    inputs = list(node.inputs)
+    while inputs and not inputs[-1]:  # absent all the same: on one that is named "", some of its fusions crash
+        inputs.pop()
+    proto = onnx.NodeProto(
+        op_type=node.op_type, domain=node.domain, name=f"node_{node.id}", input=inputs, output=node.outputs
+    )
+    proto.attribute.extend(node.attributes.proto(name) for name in node.attributes)
+    return proto
+
+
+def _first_line(error: Exception) -> str:
+    """onnxruntime's message without its prefix of codes and file names."""
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return text.rpartition(" : ")[2] if text.startswith("[ONNXRuntimeError]") else text

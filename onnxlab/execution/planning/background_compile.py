@@ -1,0 +1,159 @@
+"""Programs that others stand in for, until a background thread has made them: nobody waits for a provider's compiler.
+
+A provider whose `background` is true takes a while to claim and compile. A program with it is asked for like any other;
+the program of the other providers runs in its place until it is there. What the model was changed under is thrown away.
+After an edit a program is made at once that was made quickly the last time, or not slower than its stand-in, or in
+little of the time that its stand-in ran.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from math import inf
+from time import thread_time
+
+from onnxlab.execution.base import background
+from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.program.call import PACE
+from onnxlab.execution.program.program import Program
+from onnxlab.garbage_collection import no_collection
+
+Key = tuple[tuple[str, ...], tuple[str, ...], bool]
+"""(names of feeds, names of outputs, whether every value stays readable)."""
+
+Made = OrderedDict[Key, Program]
+"""The programs of one compiler, stand-ins among them."""
+
+_NOTE = "stand-in"  # of a compiler: the one whose programs stand in for its own; of a program: that it does
+_QUICKLY = 20e-3
+"""Seconds of the processor that a program may always take to be made while somebody waits for it."""
+_LITTLE = 0.25
+"""Part of its stand-in's run that the making of a program may take while somebody waits for it."""
+_TIMES = 64  # programs whose making was timed
+
+
+class FallbackPrograms:
+    """Programs of one graph that are to be made in the background.
+
+    Args:
+        providers: in order of preference.
+
+    Attributes:
+        news: whether programs were made since somebody last set it to False.
+    """
+
+    def __init__(self, providers: Sequence[Provider]) -> None:
+        self._others = tuple([each for each in providers if not getattr(each, "background", False)])
+        self._slow = frozenset(providers).difference(self._others) if self._others else frozenset()
+        self.news = False
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._asked = 0  # the process in which they are to be done; a forked child has no background thread
+        self._hopeless = False
+        self._times: OrderedDict[tuple[tuple[Provider, ...], Key], float] = OrderedDict()
+        self._runs: OrderedDict[Key, float] = OrderedDict()
+
+    @property
+    def wanted(self) -> bool:
+        """Whether some of the providers are not waited for."""
+        return bool(self._slow)
+
+    def compiler(self, compiler: Compiler) -> Compiler:
+        """The compiler of the same model by the providers that nobody waits for."""
+        if not self._slow:
+            return compiler
+        found: Compiler | None = compiler.notes.get(_NOTE)
+        if found is None:
+            found = Compiler(compiler.snapshot, self._others, compiler.fact, compiler.steps, compiler.folder)
+            found.ids = compiler.ids
+            compiler.notes[_NOTE] = found
+        return found
+
+    def program(self, compiler: Compiler, made: Made, key: Key, current: Callable[[], bool]) -> Program:
+        """A program of a compiler, or its stand-in; then the program will be put into `made` when it is ready.
+
+        Args:
+            current: whether the model is still the one that the compiler is for.
+
+        Raises:
+            as `Compiler.program`.
+        """
+        if self._at_once(compiler, key):
+            return self._timed(compiler, key)
+        program = self._timed(self.compiler(compiler), key)
+
+        def make() -> None:
+            if current():
+                found = self._timed(compiler, key)
+                if current() and key in made:  # facts that it asked for may be of a later model
+                    made[key] = found
+
+        program.notes[_NOTE] = True
+        made[key] = program  # before the job, which replaces it
+        self.later(make)
+        return program
+
+    def _at_once(self, compiler: Compiler, key: Key) -> bool:
+        """Whether nobody waits long for a program: as it was the last time, alone or beside its stand-in."""
+        if self._slow.isdisjoint(compiler.providers):
+            return True
+        instead = max(self._times.get((self._others, key), 0.0), _LITTLE * self._runs.get(key, 0.0))
+        return self._times.get((compiler.providers, key), inf) <= max(_QUICKLY, instead)
+
+    def ran(self, key: Key, program: Program) -> None:
+        """Note how long a program ran, if it stood in for another."""
+        if _NOTE in program.notes and PACE in program.notes:
+            self._runs[key] = program.notes[PACE][1]
+            self._runs.move_to_end(key)
+            while len(self._runs) > _TIMES:
+                self._runs.popitem(last=False)
+
+    def later(self, job: Callable[[], None]) -> None:
+        """Have something done in the background, after the run."""
+        if not self._hopeless:
+            self._jobs.append(job)
+
+    def begin(self) -> None:
+        """After a run: have done what was asked for. The first run is not to share its processor with a compiler."""
+        if not self._jobs or self._asked == os.getpid():
+            return
+        this = weakref.ref(self)
+
+        def job() -> None:
+            found = this()
+            if found is not None:
+                found._work()
+
+        self._asked = os.getpid()
+        try:
+            background.do(job)
+        except BaseException:
+            self._asked = 0
+            raise
+
+    def _work(self) -> None:
+        """Make what is wanted, in the background thread."""
+        self._asked = 0  # who asks for more from now on asks again
+        try:
+            for provider in self._slow:
+                provider.prepare()  # type: ignore[attr-defined]
+        except BaseException:
+            self._hopeless = True
+            self._jobs.clear()
+            raise
+        while self._jobs:
+            self._jobs.popleft()()
+            self.news = True
+
+    def _timed(self, compiler: Compiler, key: Key) -> Program:
+        began = thread_time()
+        with no_collection(before=not background.is_here()):  # for a whole one, which takes 100 ms and more, all wait
+            program = compiler.program(*key)
+        if self._slow:
+            self._times[compiler.providers, key] = thread_time() - began
+            while len(self._times) > _TIMES:
+                self._times.popitem(last=False)
+        return program

@@ -1,0 +1,165 @@
+"""Partitions again after an edit that leaves all nodes where they are: only what it touched is judged again.
+
+An edit of attributes or of the data of initializers mostly changes nothing about who runs what. A `CachedPartition`
+holds what a partition was made of. A later snapshot takes it over where nodes, names and facts are the same,
+initializers that are others have the shape and dtype that they had, and each provider (its method `still`) says that it would claim the nodes
+of which something is different as it did before.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from onnxlab.execution.planning.partition import Partition, partition
+from onnxlab.execution.planning.snapshot_diff import changed_nodes, same_structure
+from onnxlab.graph.edit.snapshot import NodeView, Snapshot
+
+if TYPE_CHECKING:
+    from onnxlab.execution.base.provider import PartitionView
+    from onnxlab.execution.planning.compiler import ScopeCompiler
+    from onnxlab.execution.planning.inlining import Flattened
+
+T = TypeVar("T")
+_KEPT = 4
+"""Partitions remembered per graph; each holds the constants of its snapshot."""
+
+
+class Answers(dict[str, T], Generic[T]):
+    """Answers to a question by name, each found out when it is first asked."""
+
+    def __init__(self, ask: Callable[[str], T], known: Mapping[str, T] | None = None) -> None:
+        super().__init__(known or {})
+        self._ask = ask
+
+    def __missing__(self, name: str) -> T:
+        answer = self[name] = self._ask(name)
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class FlattenedScope:
+    """What a view of a scope asks: its nodes with calls written out, and the answers so far."""
+
+    nodes: Flattened
+    constants: Answers[Any]
+    facts: Answers[Any]
+
+
+class Drafts:
+    """The last partitions of the main graph, by what is fed and asked for."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Any, CachedPartition] = OrderedDict()
+
+    def partition(
+        self, scope: ScopeCompiler, feeds: Sequence[str], outputs: Sequence[str]
+    ) -> tuple[PartitionView, Partition]:
+        """The view of a run that keeps nothing, and who gets which of its nodes."""
+        compiler = scope.compiler
+        key = tuple(feeds), tuple(outputs), compiler.providers
+        main = scope.scope is compiler.snapshot.main
+        before = self._kept.get(key) if main else None
+        found = None if before is None else before.again(scope)
+        if found is None:
+            view = scope.view(feeds, outputs)
+            found = view, partition(view, compiler.providers)
+        self._kept.pop(key, None)
+        if main and found[0].written is not None:
+            self._kept[key] = CachedPartition.of(compiler.snapshot, *found)
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CachedPartition:
+    """A partition and what it was made of, without the compiler that it was made for and that leads to it."""
+
+    snapshot: Snapshot
+    written: Flattened
+    constants: dict[str, Any]
+    facts: dict[str, Any]
+    nodes: tuple[NodeView, ...]
+    visible: frozenset[str]
+    refusals: dict[int, str]
+    notes: dict[Any, Any]
+    parts: Partition
+
+    @staticmethod
+    def of(snapshot: Snapshot, view: PartitionView, parts: Partition) -> CachedPartition:
+        """The draft of a view whose calls are written out."""
+        made = view.written
+        return CachedPartition(
+            snapshot,
+            made.nodes.of(None),
+            dict(made.constants),
+            dict(made.facts),
+            view.nodes,
+            view.visible,
+            dict(view.refusals),
+            dict(view.notes),
+            parts,
+        )
+
+    def again(self, scope: ScopeCompiler) -> tuple[PartitionView, Partition] | None:
+        """The same for a later snapshot; None where it does not hold."""
+        others = self._other_nodes(scope)
+        if others is None:
+            return None
+        written = self.written.of(scope)
+        fact = written.fact
+        if not all(fact(name) is known or fact(name) == known for name, known in self.facts.items()):
+            return None
+        names = self._other_constants(scope)
+        if names is None:
+            return None
+        known = dict(self.constants)
+        for name in names:
+            old, new = known[name], written.constant(name)
+            if old is None and new is None:  # it is fed
+                continue
+            if old is None or new is None or (old.shape, old.dtype) != (new.shape, new.dtype):
+                return None
+            known[name] = new
+        nodes, parts = self.nodes, self.parts
+        if others:
+            nodes = tuple([others.get(node, node) for node in nodes])
+            parts = replace(parts, parts=tuple([
+                replace(part, nodes=tuple([others.get(node, node) for node in part.nodes])) for part in parts.parts
+            ]))  # fmt: skip
+        view = scope.again(nodes, self.visible, FlattenedScope(written, Answers(written.constant, known),
+                                                        Answers(fact, self.facts)))  # fmt: skip
+        view.refusals.update(self.refusals)
+        view.notes.update(self.notes)
+        touched = {*others.values(), *(node for node in nodes if names and not names.isdisjoint(node.inputs))}
+        for provider in scope.compiler.providers[:-1]:
+            still = getattr(provider, "still", None)
+            if still is None or not still(view, touched):
+                return None
+        return view, parts
+
+    def _other_nodes(self, scope: ScopeCompiler) -> dict[NodeView, NodeView] | None:
+        """Nodes in the place of others; None where that is not all that is different about nodes."""
+        before, now = self.snapshot, scope.compiler.snapshot
+        pairs = changed_nodes(before.main.nodes, now.main.nodes) if same_structure(before, now) else None
+        if not pairs:
+            return None if pairs is None else {}
+        present = set(self.nodes)  # else it was written as something else
+        return dict(pairs) if all(old in present and _kind(old) == _kind(new) for old, new in pairs) else None
+
+    def _other_constants(self, scope: ScopeCompiler) -> set[str] | None:
+        """Names that stand for an initializer with other data; None where it is none of the main graph."""
+        ids = set(scope.compiler.snapshot.other_tensors(self.snapshot))
+        if not ids:
+            return set()
+        names = {name for name, value in scope.scope.initializers.items() if value in ids}
+        if len(names) < len(ids):
+            return None
+        return (names | self.written.repeating(names)) & self.constants.keys()
+
+
+def _kind(node: NodeView) -> tuple[str, str, str, int]:
+    return node.op_type, node.domain, node.overload, node.since_version

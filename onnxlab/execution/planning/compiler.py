@@ -1,0 +1,413 @@
+"""Scopes to programs: the nodes that a run needs, partitioned, compiled by their providers, assembled.
+
+A `Compiler` belongs to one snapshot. Bodies of If, Loop and Scan are compiled when they first run, so that a branch
+that is never taken may hold operators that nobody implements; functions are compiled with their caller, once for
+each set of attributes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any
+
+from onnxlab.errors import LimitError, OnnxlabError, RunError
+from onnxlab.execution.base import border
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import CompiledPart, Part, PartitionView, Provider, Step
+from onnxlab.execution.planning.cached_partition import Answers, Drafts, FlattenedScope
+from onnxlab.execution.planning.inlining import Flattened
+from onnxlab.execution.planning.loop_invariants import steady_inputs
+from onnxlab.execution.planning.nchwc_to_nchw import NchwcToNchw
+from onnxlab.execution.planning.ordering import by_liveness
+from onnxlab.execution.planning.partition import Partition, partition
+from onnxlab.execution.program.constant_folding import Folder
+from onnxlab.execution.program.executor import ProgramBody
+from onnxlab.execution.program.program import Program, assemble
+from onnxlab.graph.edit.snapshot import BodyRef, NodeView, ScopeView, Snapshot
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact
+
+FactOf = Callable[[int], Fact]
+_MAX_DEPTH = 60  # of functions that call functions, as in inference: each takes ten of Python's frames
+
+
+def unknown(value: int) -> Fact:
+    """Facts for somebody who has none."""
+    return UNKNOWN
+
+
+class StepCache:
+    """Steps of nodes that did not change, so that a plan after an edit costs little.
+
+    Only steps that depend on their node alone belong here: none with bodies, none that call functions.
+
+    Attributes:
+        drafts: the last partitions.
+    """
+
+    def __init__(self) -> None:
+        self._steps: dict[int, tuple[NodeView, Step]] = {}
+        self.drafts = Drafts()
+
+    def get(self, node: NodeView) -> Step | None:
+        found = self._steps.get(node.id)
+        return found[1] if found is not None and found[0] is node else None
+
+    def put(self, node: NodeView, step: Step) -> None:
+        self._steps[node.id] = (node, step)
+
+    def clear(self) -> None:
+        self._steps.clear()
+
+
+class Compiler:
+    """Makes programs of one snapshot.
+
+    Args:
+        snapshot: what to run.
+        providers: in order of preference; the last one takes what is left.
+        fact: what inference knows of a value id.
+        steps: those of earlier snapshots of the same graph.
+        folder: what constants made in earlier snapshots.
+        watched: {scope of a body: ((name, value id), …)} of values in bodies that are asked for.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        providers: Sequence[Provider],
+        fact: FactOf = unknown,
+        steps: StepCache | None = None,
+        folder: Folder | None = None,
+        watched: Mapping[int, tuple[tuple[str, int], ...]] | None = None,
+    ) -> None:
+        self.snapshot = snapshot
+        self.providers = tuple(providers)
+        self.fact = fact
+        self.steps = StepCache() if steps is None else steps
+        self.folder = Folder() if folder is None else folder
+        self.watched = watched or {}
+        self.notes: dict[str, Any] = {}  # of whoever runs the programs
+        self.ready: dict[Any, Any] = {}  # programs by how they were called
+        self._functions: dict[Any, ProgramBody] = {}
+        self._depth = 0
+        self.inlines = any(getattr(provider, "inlines", False) for provider in self.providers)
+
+    @property
+    def main(self) -> ScopeCompiler:
+        """The main graph's, made anew: it refers to this one."""
+        return ScopeCompiler(self, self.snapshot.main, {})
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """{name: value id} of everything that can be read in the main graph."""
+        return value_ids(self.snapshot.main)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """{value id: name} of the same."""
+        return {value: name for name, value in self.ids.items()}
+
+    def forget(self) -> None:
+        """Let go of programs, whose parts refer to what they were compiled for: nobody will ask for them any more."""
+        notes = list(self.notes.values())
+        self.notes.clear()  # first, since some are notes of several
+        self.ready.clear()
+        self._functions.clear()
+        for note in notes:
+            if hasattr(note, "forget"):
+                note.forget()
+
+    def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
+        """The program of the main graph from `feeds` to `outputs`.
+
+        With `keep`, every value in between stays readable: providers may not swallow any.
+
+        Raises:
+            UnsupportedOperatorError: nothing implements an operator that the outputs need.
+            FeedError: an input that the outputs need is not fed.
+        """
+        return self.main.program(feeds, outputs, keep)
+
+    def function(self, node: NodeView, attributes: Mapping[str, Any]) -> ProgramBody | None:
+        """The model-local function that a node calls, with its attributes bound, or None if it calls none."""
+        scope = self.snapshot.functions.get((node.domain, node.op_type, node.overload))
+        return None if scope is None else self.bound(scope, attributes)
+
+    def bound(self, scope: ScopeView, attributes: Mapping[str, Any]) -> ProgramBody:
+        """A function with its attributes bound: one body per combination of attributes."""
+        bindings = {**scope.attribute_defaults, **attributes}
+        key = (scope.id, tuple((name, _hashable(bindings[name])) for name in sorted(bindings)))
+        body = self._functions.get(key)
+        if body is None:
+            if self._depth > _MAX_DEPTH:
+                raise _too_deep(scope)
+            inner = ScopeCompiler(self, scope, bindings)
+            body = self._functions[key] = inner.body(scope.inputs, ())
+            self._depth += 1
+            try:
+                _ = body.program
+            except BaseException as error:
+                del self._functions[key]
+                if isinstance(error, RecursionError):  # of a caller that is deep inside of calls itself
+                    raise _too_deep(scope) from None
+                raise
+            finally:
+                self._depth -= 1
+        return body
+
+
+def _too_deep(scope: ScopeView) -> RunError:
+    return RunError(f"function {scope.name} calls itself, or functions are nested more than {_MAX_DEPTH} deep")
+
+
+class ScopeCompiler:
+    """What a provider may ask about the scope that it compiles for.
+
+    Attributes:
+        compiler: that of the snapshot.
+        scope: a graph, body or function.
+        bindings: values of the attributes of the function that the scope is in.
+        lasting: of a body: ids of outer initializers that nobody feeds, so that they are its constants too.
+        steady: of a body: such ids by the inputs that always hold them.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        scope: ScopeView,
+        bindings: Mapping[str, Any],
+        lasting: frozenset[int] = frozenset(),
+        steady: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.compiler = compiler
+        self.scope = scope
+        self.bindings = bindings
+        self.lasting = lasting
+        self.steady = steady
+        self._captured = {name: value for name, value in scope.captures if value in lasting} | {**steady}
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """{name: value id} of everything that can be read in this scope."""
+        return self.compiler.ids if self.scope is self.compiler.snapshot.main else value_ids(self.scope)
+
+    def constant(self, name: str) -> Any:
+        """Array of an initializer, None for any other name."""
+        value = self.scope.initializers.get(name, self._captured.get(name))
+        return None if value is None else self.compiler.snapshot.array(value)
+
+    def fact(self, name: str) -> Fact:
+        """What inference knows of a value of this scope."""
+        value = self.ids.get(name)
+        return UNKNOWN if value is None else self.compiler.fact(value)
+
+    def captures(self, node: NodeView) -> tuple[str, ...]:
+        """Names of this scope that the bodies of a node read."""
+        scopes = self.compiler.snapshot.scopes
+        return tuple(dict.fromkeys(name for ref in node.attributes.bodies for name, _ in scopes[ref.scope].captures))
+
+    def reads(self, node: NodeView) -> tuple[str, ...]:
+        """Names that a node reads, the captures of its bodies included."""
+        if node.attributes.bodies:
+            return tuple(name for name in (*node.inputs, *self.captures(node)) if name)
+        return tuple(filter(None, node.inputs)) if "" in node.inputs else node.inputs
+
+    def cone(self, feeds: Iterable[str], outputs: Iterable[str]) -> list[NodeView]:
+        """The nodes that `outputs` need where `feeds` are given, in topological order."""
+        nodes, _ = self._demand(outputs, set(feeds).__contains__)
+        return nodes
+
+    def border(self, outputs: Iterable[str], given: Callable[[str], bool], missing: bool = False) -> list[str]:
+        """Names at which a walk back from `outputs` ends: those that are given, or with `missing` the others."""
+        nodes, read = self._demand(outputs, given)
+        if not missing:
+            return [name for name in read if given(name)]
+        made = {name for node in nodes for name in node.outputs}
+        return [name for name in read if not given(name) and name not in made]
+
+    def _demand(self, outputs: Iterable[str], given: Callable[[str], bool]) -> tuple[list[NodeView], dict[str, None]]:
+        """Nodes that a walk back from `outputs` meets, in topological order, and all names that it asked for."""
+        read = dict.fromkeys(outputs)
+        needed = {name for name in read if not given(name)}
+        picked = []
+        for node in paced(reversed(self.scope.nodes)):
+            if not needed.isdisjoint(node.outputs):
+                picked.append(node)
+                for name in self.reads(node):
+                    if name not in read:
+                        read[name] = None
+                        if not given(name):
+                            needed.add(name)
+        picked.reverse()
+        return picked, read
+
+    def view(
+        self,
+        feeds: Iterable[str],
+        outputs: Iterable[str],
+        keep: bool = False,
+        nodes: tuple[NodeView, ...] | None = None,
+    ) -> PartitionView:
+        """What providers see of the nodes that a run needs, or of `nodes`."""
+        given = frozenset(feeds).difference(self.steady)
+        fact: Callable[[str], Fact] = self.fact
+        constant: Callable[[str], Any] = lambda name: None if name in given else self.constant(name)  # noqa: E731
+        visible = frozenset(outputs)
+        if nodes is None:
+            nodes = tuple(self.cone(given, outputs))
+            if self.compiler.inlines and not keep:
+                try:
+                    return self._written_out(nodes, given, outputs)
+                except OnnxlabError:
+                    raise
+                except Exception as error:  # of nodes with faults: as they stand, the run says which
+                    warnings.warn(f"calls in {self.where} stay calls: {type(error).__name__}: {error}", stacklevel=2)
+        if keep:
+            visible |= {name for node in nodes for name in node.outputs if name}
+        return PartitionView(
+            nodes,
+            visible,
+            self.scope.opsets,
+            constant,
+            self.reads,
+            fact,
+            scope=self,
+            keep=keep,
+        )
+
+    def _written_out(self, nodes: tuple[NodeView, ...], given: frozenset[str], outputs: Iterable[str]) -> PartitionView:
+        """What providers see where the nodes of functions and of decided branches stand in the place of their calls."""
+        flat = Flattened(self, nodes, given)
+        nodes, seen = flat.needed(outputs, given), given.union(outputs)
+        plain = NchwcToNchw(nodes, seen, flat.constant, flat.fact, self.reads, self.scope.opsets.get("", 0))
+        unblocked = plain.nodes()
+        written = FlattenedScope(flat, Answers(plain.constant), Answers(plain.fact, flat.asked))
+        view = self.again(unblocked, frozenset(outputs), written)
+        if unblocked != nodes:  # arrays were made of constants
+            view.written = None
+        return view
+
+    def again(self, nodes: tuple[NodeView, ...], visible: frozenset[str], written: FlattenedScope) -> PartitionView:
+        """The view of nodes whose calls are written out."""
+        constant, fact = written.constants.__getitem__, written.facts.__getitem__
+        return PartitionView(nodes, visible, self.scope.opsets, constant, self.reads, fact, scope=self, written=written)
+
+    def partition(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Partition:
+        """The plan, without compiling anything; with the plans of the bodies of its nodes."""
+        plan = partition(self.view(feeds, outputs, keep), self.compiler.providers)
+        scopes = self.compiler.snapshot.scopes
+        bodies = []
+        for ref in (ref for part in plan.parts for node in part.nodes for ref in node.attributes.bodies):
+            inner = ScopeCompiler(self.compiler, scopes[ref.scope], self.bindings)
+            given = (*inner.scope.inputs, *(name for name, _ in inner.scope.captures))
+            bodies.append((inner.scope.path, inner.partition(given, inner.scope.outputs)))
+        return replace(plan, bodies=tuple(bodies))
+
+    def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
+        if keep:
+            view = self.view(feeds, outputs, keep)
+            found = partition(view, self.compiler.providers)
+        else:
+            view, found = self.compiler.steps.drafts.partition(self._fed(feeds), feeds, outputs)
+        providers = {provider.name: provider for provider in self.compiler.providers}
+        steps: list[Step] = []
+        for part in found.parts:
+            compiled = self._compiled(part, view, providers[part.provider])
+            if isinstance(compiled, list):
+                steps += compiled
+            else:
+                label = f"{part.provider} part from {part.nodes[0].label} to {part.nodes[-1].label}"
+                steps.append(Step(label, part.provider, 0, compiled, part.inputs, part.outputs, context=True))
+        given = set(feeds)
+        steps = [_without(step, given) for step in paced(steps)]
+        if not keep:
+            steps = by_liveness(steps, outputs, self._nbytes)
+        return assemble(steps, feeds, outputs, view.constant, self.where)
+
+    def _nbytes(self, name: str) -> int | None:
+        """Bytes of a value of this scope, None where inference does not know them."""
+        fact = self.fact(name)
+        nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+        return nbytes if isinstance(nbytes, int) else None
+
+    def _fed(self, feeds: Sequence[str]) -> ScopeCompiler:
+        """This scope for one program: bodies may hold on to the initializers that are not fed."""
+        given = set(feeds)
+        own = {value for name, value in self.scope.initializers.items() if name not in given}
+        return ScopeCompiler(self.compiler, self.scope, self.bindings, self.lasting | own, self.steady)
+
+    def _compiled(self, part: Part, view: PartitionView, provider: Provider) -> CompiledPart:
+        """A part by its provider; where that fails on what it claimed, by the last one, which completes."""
+        last = self.compiler.providers[-1]
+        try:
+            return border.compiled(provider, part, view)
+        except OnnxlabError as error:
+            if provider is last or isinstance(error, LimitError):
+                raise
+            warnings.warn(f"{provider.name} claimed a part and failed to compile it: {error}", stacklevel=2)
+            return last.compile(part, view)
+
+    @property
+    def where(self) -> str:
+        """How messages call this scope."""
+        if self.scope.kind == "function":
+            return f"function {self.scope.name}"
+        return self.scope.path or "the graph"
+
+    def inner(self, ref: BodyRef) -> ProgramBody:
+        """The body of a node of this scope."""
+        scope = self.compiler.snapshot.scopes[ref.scope]
+        inner = ScopeCompiler(self.compiler, scope, self.bindings, self.lasting, self._steady(ref))
+        inputs = tuple(name for name in scope.inputs if name not in scope.initializers)
+        return inner.body(inputs, tuple(name for name, value in scope.captures if value not in self.lasting))
+
+    def _steady(self, ref: BodyRef) -> dict[str, int]:
+        """Inputs of a body that hold the same initializer whenever it runs."""
+        owner = next((node for node in self.scope.nodes if ref in node.attributes.bodies), None)
+        if owner is None:  # of a function that was written out
+            return {}
+        pairs = steady_inputs(owner, self.compiler.snapshot.scopes[ref.scope])
+        values = {carried: self.steady.get(given, self.ids[given]) for carried, given in pairs}
+        return {carried: value for carried, value in values.items() if value in self.lasting}
+
+    def body(self, inputs: tuple[str, ...], captures: tuple[str, ...]) -> ProgramBody:
+        """This scope as a body that reads `captures` from outside."""
+        facts = tuple(self.compiler.fact(value) for value in self.scope.output_ids)
+        feeds = (*inputs, *captures)
+
+        watched = self.compiler.watched.get(self.scope.id, ())
+
+        def make() -> Program:
+            return self.program(feeds, (*self.scope.outputs, *(name for name, _ in watched)))
+
+        return ProgramBody(inputs, self.scope.outputs, captures, facts, make, self.compiler.folder,
+                           [value for _, value in watched])  # fmt: skip
+
+
+def value_ids(scope: ScopeView) -> dict[str, int]:
+    """{name: value id} of everything that can be read in a scope."""
+    ids = dict(scope.captures)
+    ids.update(zip(scope.inputs, scope.input_ids, strict=True))
+    ids.update(scope.initializers)
+    for node in paced(scope.nodes):
+        ids.update(zip(node.outputs, node.output_ids, strict=True))
+    ids.pop("", None)
+    return ids
+
+
+def _without(step: Step, fed: set[str]) -> Step:
+    """A step that leaves alone what the caller feeds."""
+    if fed.isdisjoint(step.outputs):
+        return step
+    return replace(step, outputs=tuple("" if name in fed else name for name in step.outputs))
+
+
+def _hashable(value: Any) -> Any:
+    """A key for an attribute's value: equal for equal plain values, for others the object itself."""
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    return (type(value), value) if isinstance(value, (int, float, str, bytes, BodyRef)) else id(value)

@@ -1,0 +1,133 @@
+"""Which branches are taken, where the shapes of the feeds decide it: then they are compiled as if they stood outside.
+
+Exporters write Ifs about ranks and sizes ("squeeze it if the axis has one element"). Nothing behind such an If has a
+known rank, so that providers leave it alone. When feeds of the same shapes come the second time, the graph is inferred
+with these numbers; where that decides an If, such feeds get a compiler of their own, which knows all shapes.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.planning.background_compile import Key, Made
+from onnxlab.execution.planning.compiler import Compiler, FactOf
+from onnxlab.execution.planning.inlining import truth
+from onnxlab.execution.program.program import Program
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.walk.walker import Walker
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact
+
+_KEPT = 4  # sets of shapes with a compiler
+_SEEN = 64  # sets of shapes remembered that came once
+
+Signature = tuple[tuple[str, tuple[int, ...]], ...]
+Specific = tuple[Compiler, Made]
+
+
+class Branches:
+    """Compilers of one version of a graph for feeds of certain shapes.
+
+    Args:
+        graph: the model.
+        general: its compiler for feeds of any shapes.
+    """
+
+    def __init__(self, graph: ModelGraph, general: Compiler) -> None:
+        self._graph = graph
+        self._general = general
+        scopes = general.snapshot.scopes.values()
+        found = [node.input_ids[0] for scope in scopes for node in scope.nodes if node.op_type == "If" and node.inputs]
+        self._open = [value for value in found if truth(general.fact(value)) is None] if general.inlines else []
+        self._seen: OrderedDict[Signature, None] = OrderedDict()
+        self._known: OrderedDict[Signature, Specific] = OrderedDict()
+        self._awaited: set[Signature] = set()
+
+    def specific(
+        self, arrays: Mapping[str, Any], made: Made, later: Callable[[Callable[[], None]], None] | None
+    ) -> Specific | None:
+        """The compiler for such feeds, and its programs; None where they decide nothing, or come for the first time.
+
+        Args:
+            made: the general compiler's programs.
+            later: has something done in the background; None to have it done at once.
+        """
+        if not self._open or (signature := self._signature(arrays)) is None:
+            return None
+        found = self._known.get(signature)
+        if found is None and signature in self._seen:
+            del self._seen[signature]
+            if later is None:
+                self._make(signature)
+            else:
+                self._awaited.add(signature)
+                later(partial(self._make, signature, made))
+            found = self._known.get(signature)
+        elif found is None:
+            self._seen[signature] = None
+            while len(self._seen) > _SEEN:
+                self._seen.popitem(last=False)
+        return found
+
+    def forget(self) -> None:
+        """As `Compiler.forget`, for the compilers that were made here."""
+        while self._known:
+            self._known.popitem()[1][0].forget()
+
+    def waits(self, arrays: Mapping[str, Any]) -> bool:
+        """Whether the next run of such feeds may get a compiler of its own, that of this one was none."""
+        signature = self._signature(arrays) if self._open else None
+        return signature in self._seen or signature in self._awaited
+
+    def _signature(self, arrays: Mapping[str, Any]) -> Signature | None:
+        """The shapes, None where something else than inputs is fed, or a feed is no array."""
+        if not self._general.snapshot.main.initializers.keys().isdisjoint(arrays):
+            return None
+        inputs = self._general.snapshot.main.inputs
+        if not all(type(array) is np.ndarray and name in inputs for name, array in arrays.items()):
+            return None
+        return tuple([(name, array.shape) for name, array in arrays.items()])
+
+    def _make(self, signature: Signature, asked: Mapping[Key, Program] | None = None) -> None:
+        """Make the compiler for feeds of these shapes, and the programs that were asked for of them."""
+        self._awaited.discard(signature)
+        general, shapes = self._general, dict(signature)
+        with self._graph.lock:
+            if self._graph.snapshot() is not general.snapshot:
+                return
+            fact = _facts(self._graph, general, shapes)
+        if all(truth(fact(value)) is None for value in self._open):
+            self._open = []  # it is for the elements to decide
+            return
+        compiler = Compiler(general.snapshot, general.providers, fact, general.steps, general.folder)
+        compiler.notes.update(general.notes)
+        compiler.ids = general.ids
+        keys = [key for key in list(asked or ()) if set(key[0]) == shapes.keys()]
+        self._known[signature] = compiler, OrderedDict((key, compiler.program(*key)) for key in keys)
+        while len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+
+
+def _facts(graph: ModelGraph, general: Compiler, shapes: Mapping[str, tuple[int, ...]]) -> FactOf:
+    """What inference finds for inputs of these shapes, and of values inside functions what holds for any."""
+    walker, frame, main = Walker(graph), Frame(), graph.main
+    for value in main.inputs:
+        record = graph.values[value]
+        fact = walker.sources.fact(record)
+        shape = shapes.get(record.name)
+        if shape is not None and isinstance(fact, TensorFact):
+            fact = TensorFact(fact.elem_type, shape)
+        frame.set(value, fact)
+    walker.walk_scope(frame, main)
+    found = frame.facts
+
+    def of(value: int) -> Fact:
+        fact = found.get(value, UNKNOWN)
+        return general.fact(value) if fact is UNKNOWN else fact
+
+    return of

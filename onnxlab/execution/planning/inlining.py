@@ -1,0 +1,230 @@
+"""Calls of model-local functions replaced by what the functions do, Ifs whose condition is known by the branch that
+is taken, and Constant nodes by what they hold.
+
+It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then.
+A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their
+own, or where functions call each other in a circle. An If stays where names of its branch mean something else outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from copy import copy
+from dataclasses import replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import Part, PartitionView
+from onnxlab.graph.edit.snapshot import AttributeRef, Attributes, BodyRef, NodeView, ScopeView
+from onnxlab.shapes import Fact, TensorFact
+
+if TYPE_CHECKING:
+    from onnxlab.execution.planning.compiler import ScopeCompiler
+
+_DEEPEST = 32  # calls within calls
+
+
+def truth(fact: Fact) -> bool | None:
+    """Which way a condition goes; None where that is not known."""
+    known = fact.value if isinstance(fact, TensorFact) else None
+    return bool(known.reshape(())) if known is not None and known.size == 1 else None
+
+
+class BoundAttributes(Mapping[str, Any]):
+    """The attributes of a node in a function, with those of the call in place of references."""
+
+    bodies = ()
+
+    def __init__(self, own: Attributes, given: Mapping[str, Any]) -> None:
+        self._own = own
+        found = {name: own[name] for name in own}
+        referred = {name: given.get(value.name) for name, value in found.items() if isinstance(value, AttributeRef)}
+        self._values = {name: value for name, value in (found | referred).items() if value is not None}
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def proto(self, name: str) -> Any:
+        """The message of an attribute; one that the call gives has the name that it has in the call."""
+        return self._own.proto(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Flattened:
+    """The nodes of a scope with calls and decided Ifs replaced, and without those that only hold or repeat a constant.
+
+    Args:
+        scope: of the nodes.
+        nodes: in topological order.
+        given: names that are fed: their makers are left alone.
+
+    Attributes:
+        nodes: in topological order; those from functions have ids below 0, those from branches keep theirs.
+        asked: facts of conditions, by name.
+    """
+
+    def __init__(self, scope: ScopeCompiler, nodes: tuple[NodeView, ...], given: Container[str] = ()) -> None:
+        self._scope = scope
+        self._given = given
+        self._held: dict[str, NodeView | str] = {}  # the Constant node, or the initializer that an Identity repeats
+        self._arrays: dict[NodeView, Any] = {}  # of Constant nodes, each asked for several times
+        self._functions = scope.compiler.snapshot.functions
+        self._ids = count(-1, -1)
+        self._calls = count(1)
+        self._values: dict[str, int] = {}  # of what is made in functions, one id for all calls, and in branches
+        self._initializers: dict[str, int] = {}  # of branches
+        self._taken: set[str] | None = None  # names that mean something in the scope or in a branch
+        self.asked: dict[str, Fact] = {}
+        self.nodes: list[NodeView] = []
+        for node in paced(nodes):
+            self._add(node, scope.bindings, 0)
+
+    def constant(self, name: str) -> Any:
+        """The array of an initializer or Constant node, None for any other name."""
+        if name in self._given:
+            return None
+        held = self._held.get(name)
+        if not isinstance(held, NodeView):
+            return self._initializer(name if held is None else held)
+        if held not in self._arrays:
+            last = self._scope.compiler.providers[-1]
+            made: Any = last.compile(Part(last.name, (held,), (), held.outputs), self._view((held,)))
+            self._arrays[held] = made[0].constants[0]
+        return self._arrays[held]
+
+    def of(self, scope: ScopeCompiler | None) -> Flattened:
+        """The same for a scope whose nodes, but for some that are left as they are, and names are the same."""
+        other = copy(self)
+        other._scope = scope  # type: ignore[assignment]  # without one it answers nothing
+        return other
+
+    def repeating(self, names: Container[str]) -> set[str]:
+        """Names that repeat one of these initializers."""
+        return {name for name, held in self._held.items() if isinstance(held, str) and held in names}
+
+    def _initializer(self, name: str) -> Any:
+        value = self._initializers.get(name)
+        return self._scope.constant(name) if value is None else self._scope.compiler.snapshot.array(value)
+
+    def _view(self, nodes: tuple[NodeView, ...]) -> PartitionView:
+        scope = self._scope
+        return PartitionView(nodes, frozenset(), scope.scope.opsets, scope.constant, scope.reads, scope=scope)
+
+    def _holds(self, node: NodeView) -> bool:
+        """Whether a node only holds or repeats a constant; notes which."""
+        if node.domain or node.op_type not in ("Constant", "Identity") or node.outputs[0] in self._given:
+            return False
+        if node.op_type == "Identity":
+            source = node.inputs[0]
+            if source not in self._held and (source in self._given or self._initializer(source) is None):
+                return False
+            self._held[node.outputs[0]] = self._held.get(source, source)
+            return True
+        dense = any(name.startswith("value") for name in node.attributes)
+        if dense:
+            self._held[node.outputs[0]] = node
+        return dense
+
+    def fact(self, name: str) -> Fact:
+        """What inference knows of a name; of one that is made in a function, what is true of all its calls."""
+        value = self._values.get(name)
+        return self._scope.fact(name) if value is None else self._scope.compiler.fact(value)
+
+    def needed(self, outputs: Iterable[str], given: Container[str]) -> tuple[NodeView, ...]:
+        """Those nodes that `outputs` need where `given` is fed."""
+        wanted = {name for name in outputs if name not in given}
+        picked = []
+        for node in paced(reversed(self.nodes)):
+            if not wanted.isdisjoint(node.outputs):
+                picked.append(node)
+                wanted.update(name for name in self._scope.reads(node) if name not in given)
+        return tuple(reversed(picked))
+
+    def _add(self, node: NodeView, given: Mapping[str, Any], depth: int) -> None:
+        called = self._functions.get((node.domain, node.op_type, node.overload))
+        if self._holds(node):
+            return
+        if node.op_type == "If" and (branch := self._taken_branch(node)) is not None:
+            self._open(node, branch, given, depth)
+            return
+        if called is None or not self._fits(called) or len(node.inputs) > len(called.inputs) or depth > _DEEPEST:
+            self.nodes.append(node)
+            return
+        attributes = {**called.attribute_defaults, **BoundAttributes(node.attributes, given)}
+        names = dict(zip(called.inputs, (*node.inputs, *[""] * len(called.inputs)), strict=False))
+        number = next(self._calls)
+        names.update(zip(called.outputs, node.outputs, strict=False))
+        for inner in called.nodes:
+            self._add(self._renamed_node(inner, names, number, node, attributes), attributes, depth + 1)
+
+    def _taken_branch(self, node: NodeView) -> ScopeView | None:
+        """The branch of an If that is taken, where that is known and its nodes can stand outside."""
+        found = [node.attributes.get(name) for name in ("else_branch", "then_branch")]
+        bodies = [body for body in found if isinstance(body, BodyRef)]
+        if node.domain or self._scope.compiler.watched or len(bodies) < 2 or not node.inputs:
+            return None
+        condition = self.asked[node.inputs[0]] = self.fact(node.inputs[0])
+        way = truth(condition)
+        if way is None:
+            return None
+        scopes = self._scope.compiler.snapshot.scopes
+        branch = scopes[bodies[way].scope]
+        if self._taken is None:
+            self._taken = set(self._scope.ids)
+        made = {name for inner in branch.nodes for name in inner.outputs}
+        read = {name for inner in branch.nodes for name in self._scope.captures(inner)}
+        outputs = set(branch.outputs)
+        plain = len(outputs) == len(node.outputs) == len(branch.outputs)
+        plain = plain and outputs <= made and outputs.isdisjoint(read)
+        free = self._taken.isdisjoint(made) and self._taken.isdisjoint(branch.initializers)
+        fed = any(name in self._given for name in (*node.outputs, *made))
+        return branch if plain and free and not fed else None
+
+    def _open(self, node: NodeView, branch: ScopeView, given: Mapping[str, Any], depth: int) -> None:
+        """Add the nodes of a branch in the place of its If; its outputs are the If's."""
+        assert self._taken is not None
+        names = {inner: outer or f"{inner} of {node.label}" for inner, outer in
+                 zip(branch.outputs, node.outputs, strict=True)}  # fmt: skip
+        self._initializers.update(branch.initializers)
+        self._values.update(branch.initializers)
+        self._taken.update(branch.initializers)
+        for inner in branch.nodes:
+            self._taken.update(inner.outputs)
+            self._taken.discard("")
+            outputs = tuple(names.get(name, name) for name in inner.outputs)
+            self._values.update((name, value) for name, value in zip(outputs, inner.output_ids, strict=True) if name)
+            inputs = tuple(names.get(name, name) for name in inner.inputs)
+            label = f"{branch.path}/{inner.label}"
+            self._add(replace(inner, label=label, inputs=inputs, outputs=outputs), given, depth)
+
+    def _fits(self, called: ScopeView) -> bool:
+        """Whether its nodes mean the same where the call stands."""
+        opsets = self._scope.scope.opsets
+        used = {inner.domain for inner in called.nodes}
+        same = all(called.opsets.get(domain) == opsets.get(domain) for domain in used if domain in called.opsets)
+        made = [name for inner in called.nodes for name in inner.outputs]  # an output may be an input passed on
+        plain = set(called.outputs) <= set(made) and len(set(called.outputs)) == len(called.outputs)
+        return same and plain and not any(inner.attributes.bodies for inner in called.nodes)
+
+    def _renamed_node(
+        self, inner: NodeView, names: dict[str, str], number: int, call: NodeView, given: Mapping[str, Any]
+    ) -> NodeView:
+        for name, value in zip(inner.outputs, inner.output_ids, strict=True):
+            if name:
+                outer = names.get(name) or f"{name} of call {number}"
+                names[name] = outer
+                self._values[outer] = value
+        return replace(
+            inner,
+            id=next(self._ids),
+            label=f"{call.label}/{inner.label}",
+            inputs=tuple(names.get(name, name) for name in inner.inputs),
+            outputs=tuple(names.get(name, name) for name in inner.outputs),
+            attributes=BoundAttributes(inner.attributes, given),  # type: ignore[arg-type]
+        )

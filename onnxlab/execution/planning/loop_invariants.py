@@ -1,0 +1,33 @@
+"""What a loop carries around unchanged: the weights of a recurrent layer, as exporters of while loops write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnxlab.graph.edit.snapshot import NodeView, ScopeView
+
+
+def steady_inputs(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str]]:
+    """(input of a Loop's or Scan's body, value of the node) for each that every iteration gets as it was at first."""
+    copies = (each for each in body.nodes if each.op_type == "Identity" and not each.domain)
+    sources = {each.outputs[0]: each.inputs[0] for each in copies if each.outputs and each.inputs}
+    sources.pop("", None)
+    for given, carried, after in _carried(node, body):
+        for _ in sources:  # no more often: in a model with faults they may go round in circles
+            if after not in sources:
+                break
+            after = sources[after]
+        if after == carried and given:
+            yield carried, given
+
+
+def _carried(node: NodeView, body: ScopeView) -> Iterator[tuple[str, str, str]]:
+    """(value of the node, input of the body, output of the body) for each value that is carried."""
+    if node.domain or node.op_type not in ("Loop", "Scan"):
+        return
+    if node.op_type == "Loop":  # the trip count and the condition come first, the condition comes out
+        yield from zip(node.inputs[2:], body.inputs[2:], body.outputs[1:], strict=False)
+    else:
+        scanned = node.attributes.get("num_scan_inputs")  # without it the node cannot run, and says so
+        count = len(node.inputs) - scanned if isinstance(scanned, int) else 0
+        yield from zip(node.inputs[:count], body.inputs, body.outputs, strict=False)

@@ -1,0 +1,337 @@
+"""Networks with channels in blocks (NCHWc), as ONNX Runtime's optimiser saves them, written without blocks for a plan.
+
+A blocked value has the dims of the plain one (see `ops.nchwc`). Where everything that makes or reads some blocked
+values is known here and none is seen from outside, they may as well be plain: convolutions get their filters out of
+blocks, and nothing is moved in and out of blocks between them. An island of values of which that cannot be said stays
+as it is. The model is never changed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import count
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import onnx.helper
+
+from onnxlab import schemas
+from onnxlab.graph.edit.snapshot import Attributes, NodeView
+from onnxlab.ops.microsoft.layout_rules import BLOCKED, BLOCKS
+from onnxlab.shapes import Fact, TensorFact
+
+_ELEMENTWISE = {
+    "": {"Abs", "Add", "Clip", "Div", "Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Max",
+         "Min", "Mul", "Neg", "Relu", "Sigmoid", "Softplus", "Sqrt", "Sub", "Sum", "Tanh"},
+    "com.microsoft": {"Gelu", "QuickGelu"},
+}  # fmt: skip
+"""Operators, by domain, that do the same to a value in blocks, as long as nothing is broadcast."""
+
+_POOLS = frozenset(("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"))
+_NOTHING = (0, [1, 1], "NOTSET")
+"""Values of attributes that older versions of pools have not."""
+
+_SLICE_BY_INPUTS, _PAD_BY_INPUTS, _RESIZE_BY_SIZES = 10, 11, 13
+"""Versions of ai.onnx with which these operators changed."""
+
+_FIRST_ID = -1 << 40
+"""Of nodes that come in addition; those from functions have ids below 0 too."""
+
+_CHANNELS_FIRST, _CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
+
+Constants = Callable[[str], Any]
+FactOf = Callable[[str], Fact]
+
+
+class _KeptError(Exception):
+    """The blocks have to stay."""
+
+
+@dataclass(slots=True)
+class NchwcToNchw:
+    """Nodes without blocks, the constants that they read and the facts of their values.
+
+    One pass over all, and one that takes what it found where all of an island is known.
+
+    Args:
+        given: nodes in topological order.
+        seen: names that are fed or asked for.
+        constant_of: gives an initializer's array by its name, None for other names.
+        fact_of: gives what is known of a value by its name.
+        reads: gives names that a node reads, in its bodies too.
+        opset: version of ai.onnx that the nodes are of.
+    """
+
+    given: Sequence[NodeView]
+    seen: Collection[str]
+    constant_of: Constants
+    fact_of: FactOf
+    reads: Callable[[NodeView], Iterable[str]]
+    opset: int
+    _next: dict[str, str] = field(default_factory=dict)  # blocked values, each with another of its island, or itself
+    _kept: list[str] = field(default_factory=list)  # one value of each island that has to stay
+    _apart: set[str] = field(default_factory=set)  # blocked values with a block's elements along an axis of their own
+    _facts: dict[str, Fact] = field(default_factory=dict)  # of what is not as inference found it
+    _arrays: dict[str, Any] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+    _number: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def constant(self, name: str) -> Any:
+        """The array of an initializer, or of what takes its place."""
+        return self._arrays[name] if name in self._arrays else self.constant_of(name)
+
+    def fact(self, name: str) -> Fact:
+        """What is known of a value; it may be no value of the model."""
+        found = self._facts.get(name)
+        return self.fact_of(name) if found is None else found
+
+    def nodes(self) -> tuple[NodeView, ...]:
+        """All nodes, those on blocks written without where that can be."""
+        if not any(node.domain == BLOCKED for node in self.given):
+            return tuple(self.given)
+        self._names.update(name for node in self.given for name in (*node.inputs, *node.outputs))
+        plain = [self._plain(node) for node in self.given]
+        kept = set(map(self._island, self._kept))
+        for name in [name for name in self._facts if name in self._next and self._island(name) in kept]:
+            del self._facts[name]
+        found: list[NodeView] = []
+        for node, new in zip(self.given, plain, strict=True):
+            first = next((name for name in (*node.outputs, *node.inputs) if name in self._next), None)
+            found += [node] if first is None or self._island(first) in kept else new
+        return tuple(found)
+
+    def _plain(self, node: NodeView) -> list[NodeView]:
+        """What a node is without blocks; its values join one island, which stays where that cannot be told."""
+        made, stays = [node], False
+        try:
+            if node.domain == BLOCKED:
+                made = self._without_blocks(node)
+            elif not self._next.keys().isdisjoint(self.reads(node)):
+                made = self._among_blocks(node)
+        except _KeptError:
+            stays = True
+        names = [name for name in (*self.reads(node), *node.outputs) if name in self._next]
+        for name in names[1:]:
+            self._next[self._island(name)] = self._island(names[0])
+        if names and (stays or not {*names}.isdisjoint(self.seen)):
+            self._kept.append(names[0])
+        return made
+
+    def _island(self, name: str) -> str:
+        """The value that stands for all of an island."""
+        while (other := self._next[name]) != name:
+            self._next[name] = name = self._next[other]
+        return name
+
+    def _block(self, node: NodeView) -> None:
+        """Note that a node makes blocked values."""
+        self._next.update((name, name) for name in node.outputs if name)
+
+    def _without_blocks(self, node: NodeView) -> list[NodeView]:
+        if node.op_type == "ReorderOutput":
+            return self._reordered(node)
+        self._block(node)
+        first = node.inputs[0]
+        if node.op_type == "ReorderInput":
+            return self._filled(node)
+        if node.op_type == "Conv":
+            return [self._convolution(node)]
+        if first not in self._next:
+            raise _KeptError
+        if node.op_type in _POOLS:
+            return [self._as(node, node.op_type, dict(node.attributes))]
+        if node.op_type == "Upsample":
+            return [self._enlarged(node)]
+        raise _KeptError
+
+    def _filled(self, node: NodeView) -> list[NodeView]:
+        """A plain image, its channels filled up to whole blocks."""
+        first, last = node.inputs[0], node.attributes.get("channels_last", 0)
+        channels = self._channels(first, -1 if last else 1)
+        if first in self._next or channels is None:
+            raise _KeptError
+        made = self._turned(node, _CHANNELS_FIRST) if last else self._as(node, "Identity")
+        missing = -channels % nchwc().block_size()
+        if not missing:
+            return [made]
+        between = (self._name(f"{first} to fill"),)
+        self._note_part(between[0], first, -1 if last else 1, channels)
+        made = replace(made, id=_FIRST_ID - next(self._number), outputs=between)
+        pads = [0, 0, 0, 0, 0, missing, 0, 0]
+        if self.opset < _PAD_BY_INPUTS:
+            return [made, self._as(node, "Pad", {"pads": pads}, between)]
+        return [made, self._as(node, "Pad", inputs=(*between, self._new(f"{first} pads", np.array(pads))))]
+
+    def _enlarged(self, node: NodeView) -> NodeView:
+        """A Resize; before there was one, an Upsample."""
+        if self.opset < _RESIZE_BY_SIZES:
+            raise _KeptError
+        found, place = node.attributes, "asymmetric"
+        mode, factors = found.get("mode", "nearest"), np.array(found["scales"], np.float32)
+        if mode != "nearest":
+            place = found.get("coordinate_transformation_mode", place)
+        attributes = {"mode": mode, "coordinate_transformation_mode": place, "nearest_mode": "floor"}
+        scales = self._new(f"{node.inputs[0]} scales", factors)
+        return self._as(node, "Resize", attributes, (node.inputs[0], "", scales))
+
+    def _convolution(self, node: NodeView) -> NodeView:
+        """A FusedConv, its filters taken out of their blocks."""
+        x, w, *others = node.inputs
+        weights = self.constant_of(w)
+        added = others[1] if len(others) > 1 else ""
+        if weights is None or weights.ndim != 4 or w in self.seen or (added and added not in self._next):
+            raise _KeptError
+        if x not in self._next and weights.shape[1] * node.attributes.get("group", 1) % min(BLOCKS) == 0:
+            raise _KeptError  # it may hold blocks that were made elsewhere
+        name = self._new(f"{w} without blocks", nchwc().unblocked_filters(weights))
+        return replace(node, op_type="FusedConv", domain="com.microsoft", inputs=(x, name, *others))
+
+    def _reordered(self, node: NodeView) -> list[NodeView]:
+        """The first channels of a value, which are all but for what fills the last block."""
+        source, wanted = node.inputs[0], node.attributes.get("channels", 0)
+        if source not in self._next:
+            raise _KeptError
+        channels = self._channels(source, 1)
+        last = node.attributes.get("channels_last", 0)
+        if wanted in (0, channels):
+            return [self._turned(node, _CHANNELS_LAST) if last else self._as(node, "Identity")]
+        part = self._first_channels(node, source, wanted)
+        if not last:
+            return [part]
+        between = (self._name(f"{source} in part"),)
+        self._note_part(between[0], source, 1, wanted)
+        part = replace(part, id=_FIRST_ID - next(self._number), outputs=between)
+        return [part, replace(self._turned(node, _CHANNELS_LAST), inputs=between)]
+
+    def _first_channels(self, node: NodeView, source: str, count: int) -> NodeView:
+        places = {"starts": 0, "ends": count, "axes": 1}
+        if self.opset < _SLICE_BY_INPUTS:
+            return self._as(node, "Slice", {name: [place] for name, place in places.items()})
+        names = [self._new(f"{source} {name}", np.array([place])) for name, place in places.items()]
+        return self._as(node, "Slice", inputs=(source, *names))
+
+    def _among_blocks(self, node: NodeView) -> list[NodeView]:
+        """A node of another domain that does the same to blocked values as to plain ones."""
+        given = [name for name in node.inputs if name]
+        values = [name for name in given if self.constant_of(name) is None]
+        if not self._next.keys() >= {*values}:
+            raise _KeptError
+        if not node.domain and node.op_type == "Reshape" and values == given[:1]:
+            return [self._reshaped(node)]
+        apart = not self._apart.isdisjoint(values)
+        if not node.domain and node.op_type == "Concat":
+            if apart or node.attributes.get("axis") != 1 or len(values) < len(given):
+                raise _KeptError
+        else:
+            numbers = all(np.size(self.constant_of(name)) == 1 for name in given if name not in values)
+            known = node.op_type in _ELEMENTWISE.get(node.domain, ())
+            if not known or not numbers or not self._alike(values, apart):
+                raise _KeptError
+        self._block(node)
+        if apart:
+            self._note_apart(node.outputs[0])
+        return [node]
+
+    def _alike(self, values: Sequence[str], apart: bool) -> bool:
+        """Whether nothing is broadcast in blocks: along axes of their own, blocks and their elements are as many."""
+        facts = {self.fact_of(name) for name in values}
+        shapes = {fact.shape for fact in facts if isinstance(fact, TensorFact) and fact.shape is not None}
+        if len(shapes) < len(facts) or (apart and not self._apart.issuperset(values)):
+            return False
+        return len(shapes) == 1 or (apart and len({(len(shape), shape[1], shape[-1]) for shape in shapes}) == 1)
+
+    def _reshaped(self, node: NodeView) -> NodeView:
+        """[N, C, H, W] as [N, C/b, H, W, b], for something that is broadcast, or back; a plain value stays as it is."""
+        source, shape = node.inputs[0], self.constant_of(node.inputs[1]).tolist()
+        if node.attributes.get("allowzero", 0):
+            raise _KeptError
+        if source in self._apart:
+            if len(shape) != 4 or shape[0] != 0 or shape[2:] != [0, 0]:
+                raise _KeptError
+            self._block(node)
+        else:
+            channels = self._channels(source, 1)
+            if channels is None or shape != [0, -1, 0, 0, nchwc().block_of(channels)]:
+                raise _KeptError
+            self._block(node)
+            self._note_apart(node.outputs[0])
+        return self._as(node, "Identity", inputs=(source,))
+
+    def _note_apart(self, name: str) -> None:
+        """Note that a value of [N, C/b, H, W, b] is plain one of [N, C, H, W]."""
+        self._apart.add(name)
+        found = self.fact_of(name)
+        if not isinstance(found, TensorFact) or found.shape is None or len(found.shape) != 5:
+            raise _KeptError
+        n, blocks, h, w, size = found.shape
+        self._facts[name] = TensorFact(found.elem_type, (n, blocks * size, h, w))
+
+    def _as(
+        self,
+        node: NodeView,
+        op_type: str,
+        attributes: Mapping[str, Any] | None = None,
+        inputs: tuple[str, ...] | None = None,
+    ) -> NodeView:
+        """A node of ai.onnx in the place of one on blocks; attributes that say nothing may be left out."""
+        schema = schemas.find("", op_type, self.opset)
+        given = attributes or {}
+        if schema is None or any(given[name] not in _NOTHING for name in given if name not in schema.attributes):
+            raise _KeptError
+        kept = Fixed((name, given[name]) for name in given if name in schema.attributes)
+        return replace(
+            node, op_type=op_type, domain="", since_version=schema.since_version,
+            inputs=node.inputs if inputs is None else inputs, attributes=cast("Attributes", kept),
+        )  # fmt: skip
+
+    def _turned(self, node: NodeView, axes: tuple[int, ...]) -> NodeView:
+        return self._as(node, "Transpose", {"perm": list(axes)})
+
+    def _channels(self, name: str, axis: int) -> int | None:
+        """The size of that axis of an image, None where it is not known."""
+        found = self.fact_of(name)
+        dims = found.shape if isinstance(found, TensorFact) else None
+        if dims is None or len(dims) != 4:
+            raise _KeptError
+        size = dims[axis]
+        return size if isinstance(size, int) else None
+
+    def _note_part(self, name: str, source: str, axis: int, channels: int) -> None:
+        """Note what is known of a new value: [N, C, H, W] with so many of a value's channels."""
+        found = self.fact_of(source)
+        assert isinstance(found, TensorFact)
+        dims = [dim for each, dim in enumerate(found.shape or ()) if each != axis % 4]
+        self._facts[name] = TensorFact(found.elem_type, (dims[0], channels, *dims[1:]))
+
+    def _new(self, name: str, array: Any) -> str:
+        name = self._name(name)
+        self._arrays[name] = array
+        return name
+
+    def _name(self, wanted: str) -> str:
+        """A name that no value has."""
+        name = wanted
+        while name in self._names or self.constant_of(name) is not None or name in self.seen:
+            name = f"{wanted} {next(self._number)}"
+        self._names.add(name)
+        return name
+
+
+@cache
+def nchwc() -> Any:
+    """NumPy's kernels for blocks, which are not imported for other models."""
+    return importlib.import_module("onnxlab.ops.nchwc.kernels")
+
+
+class Fixed(dict[str, Any]):
+    """Attributes of a node that is in no model."""
+
+    bodies = ()
+
+    def proto(self, name: str) -> onnx.AttributeProto:
+        """The message of an attribute."""
+        return onnx.helper.make_attribute(name, self[name])

@@ -1,0 +1,113 @@
+"""The order of a run that keeps nothing: the file's, or one in which less is alive at once where that saves much.
+
+Any topological order makes the same values; which one decides how many of them wait for their last reader at the same
+time. The other order is found greedily: of the steps that can run, the one that lets go most and makes least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from onnxlab.execution.base import background
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import Step
+
+WORTHWHILE = 0.9
+"""Share of the file's peak below which another order is taken."""
+
+_SMALL = 1 << 23  # bytes alive at once that no order need save
+_MANY = 4096  # steps beyond which looking for an order takes too long
+
+Sizes = Callable[[str], int | None]
+
+
+def by_liveness(steps: Sequence[Step], outputs: Iterable[str], nbytes: Sizes) -> list[Step]:
+    """The steps, in the order in which they are given or in one that needs clearly less memory.
+
+    Args:
+        steps: in an order in which they can run.
+        outputs: names that stay alive to the end.
+        nbytes: bytes of a value, None where they are not known: then nothing is changed.
+    """
+    given = list(steps)
+    sizes = _sizes(given, nbytes) if len(given) <= _MANY else None
+    if sizes is None:
+        return given
+    wanted = frozenset(outputs)
+    before = peak(given, wanted, sizes)
+    if before < _SMALL:
+        return given
+    found = _greedy(given, wanted, sizes)
+    return found if peak(found, wanted, sizes) <= WORTHWHILE * before else given
+
+
+def _sizes(steps: Sequence[Step], nbytes: Sizes) -> dict[str, int] | None:
+    """{name: bytes} of what the steps make; None where a size is not known."""
+    sizes: dict[str, int] = {}
+    for step in paced(steps):
+        for name in step.outputs:
+            size = nbytes(name) if name and step.constants is None else 0
+            if size is None:
+                return None
+            sizes[name] = size
+    return sizes
+
+
+def _readers(steps: Sequence[Step], sizes: Mapping[str, int]) -> dict[str, set[int]]:
+    """{name: numbers of the steps that read it}, of values that steps make."""
+    readers: dict[str, set[int]] = {name: set() for name in sizes}
+    for number, step in enumerate(paced(steps)):
+        for name in (*step.inputs, *step.captures):
+            if name in readers:
+                readers[name].add(number)
+    return readers
+
+
+def peak(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, int]) -> int:
+    """Bytes of values alive at once at most, in this order."""
+    last = {name: max(found) for name, found in _readers(steps, sizes).items() if found and name not in wanted}
+    alive = most = 0
+    for number, step in enumerate(paced(steps)):
+        alive += sum(sizes[name] for name in step.outputs)
+        most = max(most, alive)
+        gone = {name for name in (*step.inputs, *step.captures) if last.get(name) == number}
+        gone.update(name for name in step.outputs if name not in last and name not in wanted)
+        alive -= sum(sizes[name] for name in gone)
+    return most
+
+
+def _greedy(steps: Sequence[Step], wanted: frozenset[str], sizes: Mapping[str, int]) -> list[Step]:
+    """Of the steps that can run, always the one that adds least; those that are not pure keep their order."""
+    readers = _readers(steps, sizes)
+    maker = {name: number for number, step in enumerate(steps) for name in step.outputs if name}
+    needs = [{maker[name] for name in (*step.inputs, *step.captures) if name in maker} for step in paced(steps)]
+    impure = [number for number, step in enumerate(steps) if not step.pure]
+    for earlier, later in pairwise(impure):
+        needs[later].add(earlier)
+    followers: list[list[int]] = [[] for _ in steps]
+    for number, found in enumerate(needs):
+        for source in found:
+            followers[source].append(number)
+    ready, order = {number for number, found in enumerate(needs) if not found}, []
+    while ready:
+        background.rest()
+        number = min(ready, key=lambda one: (_added(one, steps[one], readers, wanted, sizes), one))
+        ready.remove(number)
+        order.append(steps[number])
+        for name in (*steps[number].inputs, *steps[number].captures):
+            readers.get(name, set()).discard(number)
+        for follower in followers[number]:
+            needs[follower].discard(number)
+            if not needs[follower]:
+                ready.add(follower)
+    return order
+
+
+def _added(
+    number: int, step: Step, readers: Mapping[str, set[int]], wanted: frozenset[str], sizes: Mapping[str, int]
+) -> int:
+    """Bytes that a step makes, less those of values that it is the last to read."""
+    read = {name for name in (*step.inputs, *step.captures) if name in readers and name not in wanted}
+    freed = sum(sizes[name] for name in read if readers[name] == {number})
+    return sum(sizes[name] for name in step.outputs) - freed

@@ -1,0 +1,293 @@
+"""Which provider gets which nodes: maximal convex parts, in the caller's order of preference.
+
+A set of nodes is convex when no path leaves it and comes back, so that it can run in one go. Nodes of one provider
+are grouped by the number of changes of provider on the longest path to them: along an edge that number never falls,
+and it rises where the provider changes, so each group is convex and the groups form no cycle. Groups of one provider
+that no path through others separates are then joined.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from onnxlab.errors import OnnxlabError
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import Part, PartitionView, Provider, SubgraphClaim
+from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.limits import format_bytes
+from onnxlab.printable import printable_lines
+from onnxlab.shapes import Dim, TensorFact
+
+_MAX_JOINED = 400  # parts beyond which joining is not tried: it looks at pairs
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a provider left a node to those that follow it."""
+
+    node: int
+    label: str
+    provider: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """A value that one part makes and another reads; `nbytes` is None where its size is unknown."""
+
+    name: str
+    source: int
+    targets: tuple[int, ...]
+    nbytes: Dim | None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The plan: parts in an order in which they can run, what crosses between them, and why nodes were refused.
+
+    `bodies` holds (path, plan) of every body of its nodes; a body belongs to the provider that has its node, but its
+    own nodes are assigned anew.
+    """
+
+    parts: tuple[Part, ...]
+    crossings: tuple[Crossing, ...]
+    refusals: tuple[Refusal, ...]
+    bodies: tuple[tuple[str, Partition], ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that cross between parts, of the values whose size is known."""
+        return sum(crossing.nbytes for crossing in self.crossings if isinstance(crossing.nbytes, int))
+
+    def __str__(self) -> str:
+        lines = []
+        for number, part in enumerate(self.parts):
+            first, last = part.nodes[0].label, part.nodes[-1].label
+            span = first if len(part.nodes) == 1 else f"{first} … {last}"
+            lines.append(f"{number:4}  {part.provider:12} {len(part.nodes):6} nodes  {span}")
+        unknown = sum(not isinstance(crossing.nbytes, int) for crossing in self.crossings)
+        also = f" and {unknown} of unknown size" if unknown else ""
+        lines.append(f"{len(self.crossings)} values cross between parts: {format_bytes(self.nbytes)}{also}")
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for refusal in self.refusals:
+            reasons.setdefault((refusal.provider, refusal.reason), []).append(refusal.label)
+        for (provider, reason), labels in reasons.items():
+            more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+            lines.append(f"{provider} left {', '.join(labels[:3])}{more}: {reason}")
+        for path, body in self.bodies:
+            lines += [f"in {path}:", *(f"    {line}" for line in str(body).split("\n"))]
+        return printable_lines(lines)
+
+
+def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
+    """Assign every node of the view.
+
+    Args:
+        view: the nodes that a run needs.
+        providers: in order of preference; the last one takes what is left.
+
+    Raises:
+        ValueError: no provider is given.
+    """
+    if not providers:
+        raise ValueError("a run needs at least one provider")
+    if len(providers) == 1:
+        groups = [(providers[0].name, list(view.nodes))] if view.nodes else []
+        return Partition(_parts(view, groups), (), ())
+    graph = _Graph(view)
+    refusals: list[Refusal] = []
+    for order, provider in enumerate(providers[:-1]):
+        view.refusals.clear()
+        for claim in _claims(provider, view):
+            graph.assign(order, claim, view)
+        free = set(graph.free())
+        refusals += [
+            Refusal(node.id, node.label, provider.name, view.refusals.get(node.id, "not claimed"))
+            for node in paced(view.nodes)
+            if node.id in free
+        ]
+    graph.assign(len(providers) - 1, SubgraphClaim(tuple(graph.free())), view)
+    groups = [(providers[order].name, [view.nodes[index] for index in members]) for order, members in graph.groups()]
+    parts = _parts(view, groups)
+    return Partition(parts, tuple(_crossings(view, parts)), tuple(refusals))
+
+
+def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
+    """What a provider claims: nothing where it fails, which then is the reason why it has none of the nodes."""
+    try:
+        return list(provider.get_capability(view))
+    except OnnxlabError:
+        raise
+    except Exception as error:
+        reason = f"{provider.name} failed when it was asked for its nodes ({type(error).__name__}: {error})"
+        warnings.warn(f"{reason}; they go to the providers after it", stacklevel=2)
+        view.refusals.update((node.id, reason) for node in paced(view.nodes))
+        return ()
+
+
+class _Graph:
+    """The nodes of a view by index, with the provider and the all-or-nothing claim of each."""
+
+    def __init__(self, view: PartitionView) -> None:
+        self.index = {node.id: index for index, node in enumerate(view.nodes)}
+        nodes = view.nodes
+        maker = {name: index for index, node in enumerate(paced(nodes)) for name in node.outputs if name}
+        self.sources = [sorted({maker[name] for name in view.reads(node) if name in maker}) for node in paced(nodes)]
+        self.provider = [-1] * len(view.nodes)
+        self.cluster = list(range(len(view.nodes)))  # nodes of an all-or-nothing claim share a number
+        self.closed: set[int] = set()  # clusters of such claims
+
+    def free(self) -> list[int]:
+        """Ids of the nodes that nobody has, in order."""
+        return [node for node, index in self.index.items() if self.provider[index] < 0]
+
+    def assign(self, order: int, claim: SubgraphClaim, view: PartitionView) -> None:
+        """Give a claim's free nodes to a provider; an all-or-nothing claim only if all are free and it is convex."""
+        members = [self.index[node] for node in claim.nodes if node in self.index]
+        free = [index for index in members if self.provider[index] < 0]
+        if not claim.whole:
+            for index in free:
+                self.provider[index] = order
+            return
+        if not free:
+            return
+        reason = ""
+        if len(free) < len(claim.nodes):
+            reason = "claimed as a whole, but some of its nodes are taken or not needed"
+        else:
+            before = list(self.cluster)
+            for index in members:
+                self.cluster[index] = members[0]
+            if self._order() is None:
+                self.cluster = before
+                reason = "claimed as a whole, but a path leaves the claim and comes back"
+        if reason:
+            view.refusals.update((view.nodes[index].id, reason) for index in free)
+            return
+        self.closed.add(members[0])
+        for index in members:
+            self.provider[index] = order
+
+    def _order(self) -> list[int] | None:
+        """Clusters in topological order, or None if they form a cycle."""
+        needs: dict[int, set[int]] = {cluster: set() for cluster in self.cluster}
+        for index, sources in enumerate(self.sources):
+            needs[self.cluster[index]].update(self.cluster[source] for source in sources)
+        return _topological({cluster: found - {cluster} for cluster, found in needs.items()})
+
+    def groups(self) -> list[tuple[int, list[int]]]:
+        """(provider, node indices in order) of every part, in an order in which they can run."""
+        if len(set(self.provider)) == 1 and not self.closed:
+            return [(self.provider[0], list(range(len(self.provider))))]
+        members: dict[int, list[int]] = {}
+        for index, cluster in enumerate(self.cluster):
+            members.setdefault(cluster, []).append(index)
+        level: dict[int, int] = {}
+        grouped: dict[tuple[int, int, int], list[int]] = {}
+        for cluster in paced(self._order() or []):
+            kind = self._kind(cluster)
+            sources = {self.cluster[s] for index in members[cluster] for s in self.sources[index]} - {cluster}
+            level[cluster] = max((level[s] + (self._kind(s) != kind) for s in sources), default=0)
+            grouped.setdefault((*kind, level[cluster]), []).extend(members[cluster])
+        return self._joined([((key[0], key[1]), sorted(found)) for key, found in grouped.items()])
+
+    def _kind(self, cluster: int) -> tuple[int, int]:
+        """What may be joined: (provider, -1), or (provider, cluster) for an all-or-nothing claim, which stays alone."""
+        return self.provider[cluster], cluster if cluster in self.closed else -1
+
+    def _joined(self, groups: list[tuple[tuple[int, int], list[int]]]) -> list[tuple[int, list[int]]]:
+        """Join groups of one kind that no path through a third one separates; then order them."""
+        home = {index: number for number, (_, members) in enumerate(groups) for index in members}
+        needs = {
+            number: {home[source] for index in members for source in self.sources[index]} - {number}
+            for number, (_, members) in enumerate(groups)
+        }
+        alive = list(range(len(groups)))
+        if len(groups) <= _MAX_JOINED:
+            for late in range(len(groups)):
+                for early in list(alive):
+                    if early >= late or late not in alive or groups[early][0] != groups[late][0]:
+                        continue
+                    if not _separated(needs, early, late) and not _separated(needs, late, early):
+                        groups[early][1].extend(groups[late][1])
+                        needs[early] = (needs[early] | needs.pop(late)) - {early, late}
+                        for found in needs.values():
+                            if late in found:
+                                found.discard(late)
+                                found.add(early)
+                        needs[early].discard(early)
+                        alive.remove(late)
+        order = _topological({number: needs[number] for number in alive}) or []
+        return [(groups[number][0][0], sorted(groups[number][1])) for number in order]
+
+
+def _separated(needs: dict[int, set[int]], early: int, late: int) -> bool:
+    """Whether a path leads from `early` to `late` through another group."""
+    seen: set[int] = set()
+    waiting = [source for source in needs[late] if source != early]
+    while waiting:
+        group = waiting.pop()
+        if group == early:
+            return True
+        if group not in seen:
+            seen.add(group)
+            waiting.extend(needs[group])
+    return False
+
+
+def _topological(needs: dict[int, set[int]]) -> list[int] | None:
+    """Keys with what they need first, earliest keys preferred; None on a cycle."""
+    order: list[int] = []
+    state: dict[int, int] = {}
+    for root in needs:
+        stack = [(root, iter(sorted(needs[root])))] if root not in state else []
+        state.setdefault(root, 1)
+        while stack:
+            key, sources = stack[-1]
+            for source in sources:
+                if state.get(source) == 1:
+                    return None
+                if source not in state:
+                    state[source] = 1
+                    stack.append((source, iter(sorted(needs[source]))))
+                    break
+            else:
+                state[key] = 2
+                order.append(key)
+                stack.pop()
+    return order
+
+
+def _parts(view: PartitionView, groups: Sequence[tuple[str, list[NodeView]]]) -> tuple[Part, ...]:
+    """The groups with the values that cross their borders."""
+    readers: dict[str, set[int]] = {}
+    for number, (_, nodes) in enumerate(groups):
+        for node in paced(nodes):
+            for name in view.reads(node):
+                readers.setdefault(name, set()).add(number)
+    parts = []
+    for number, (provider, nodes) in enumerate(groups):
+        made = dict.fromkeys(name for node in paced(nodes) for name in node.outputs if name)
+        read = dict.fromkeys(name for node in paced(nodes) for name in view.reads(node) if name not in made)
+        inputs = tuple(name for name in paced(read) if view.constant(name) is None)
+        outputs = tuple(name for name in paced(made) if name in view.visible or readers.get(name, set()) - {number})
+        parts.append(Part(provider, tuple(nodes), inputs, outputs))
+    return tuple(parts)
+
+
+def _crossings(view: PartitionView, parts: Iterable[Part]) -> list[Crossing]:
+    readers: dict[str, list[int]] = {}
+    maker: dict[str, int] = {}
+    for number, part in enumerate(parts):
+        for name in part.inputs:
+            readers.setdefault(name, []).append(number)
+        maker.update((name, number) for name in part.outputs)
+    crossings = []
+    for name, targets in readers.items():
+        if name in maker:
+            fact = view.fact(name)
+            nbytes = fact.nbytes() if isinstance(fact, TensorFact) else None
+            crossings.append(Crossing(name, maker[name], tuple(targets), nbytes))
+    return crossings

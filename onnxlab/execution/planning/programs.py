@@ -1,0 +1,147 @@
+"""The compiler of a graph as it is now, and the programs that it has made."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.planning.background_compile import FallbackPrograms, Made
+from onnxlab.execution.planning.compiler import Compiler, FactOf, StepCache
+from onnxlab.execution.planning.decided_branches import Branches
+from onnxlab.execution.planning.snapshot_diff import same_bindings
+from onnxlab.execution.program.constant_folding import Folder
+from onnxlab.execution.program.program import Program
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.ops.base import registry
+
+_PROGRAMS = 16  # kept per version of the model
+_BRANCHES, _CHECKED, _KEEPING, _VERSION = "branches", "checked", "keeping", "version"  # notes of a compiler
+
+
+class Programs:
+    """Programs of one graph, made when they are asked for and forgotten when the graph changes.
+
+    Args:
+        graph: the model.
+        providers: in order of preference.
+        fact: what inference knows of a value id.
+        check: may refuse a program from these feeds to these outputs.
+        doubt: gives what is called where other plans than those kept are better, with True where kept values do not
+            hold either; None when nobody keeps any.
+
+    Attributes:
+        steps: of nodes, for all versions of the graph.
+        standins: of programs that take a while to be made.
+        folder: what constants made in all versions.
+        compiled: the newest compiler and its programs.
+    """
+
+    def __init__(
+        self,
+        graph: ModelGraph,
+        providers: Sequence[Provider],
+        fact: FactOf,
+        check: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], None],
+        doubt: Callable[[], Callable[[bool], None] | None],
+    ) -> None:
+        self.graph = graph
+        self.providers = tuple(providers)
+        self.steps = StepCache()
+        self.standins = FallbackPrograms(self.providers)
+        self.folder = Folder()
+        self.compiled: tuple[Compiler, Made] | None = None
+        self._fact = fact
+        self._check = check
+        self._doubt = doubt
+        self._generation = registry.generation()
+
+    def __del__(self) -> None:
+        if self.compiled is not None:
+            self.compiled[0].forget()
+
+    def current(self) -> tuple[Compiler, Made]:
+        """The compiler of the model as it is now, and the programs that it has made."""
+        with self.graph.lock:
+            snapshot = self.graph.snapshot()
+            if self._generation != registry.generation():  # custom operators came or went
+                self._generation = registry.generation()
+                self.forget_steps()
+                self.compiled = None
+                self._tell_doubt(True)
+            before = self.compiled
+            if self.standins.news:
+                self.standins.news = False
+                self._tell_doubt(False)
+                if before is not None:
+                    before[0].ready.clear()
+            if before is not None and before[0].snapshot is snapshot:
+                return before
+            compiler = Compiler(snapshot, self.providers, self._fact, self.steps, self.folder)
+            compiler.notes[_VERSION] = self.graph.version
+            if before is not None:
+                self.folder.turn()
+                if same_bindings(before[0].snapshot, snapshot):
+                    compiler.ids = before[0].ids
+                    compiler.notes[_CHECKED] = before[0].notes.get(_CHECKED, frozenset())
+                before[0].forget()
+            self.compiled = compiler, OrderedDict()
+            return self.compiled
+
+    def _tell_doubt(self, values: bool) -> None:
+        doubt = self._doubt()
+        if doubt is not None:
+            doubt(values)
+
+    def forget_steps(self) -> None:
+        """Make steps anew from now on; who is still making a program of before puts none of its own among them."""
+        self.steps = StepCache()
+
+    def prepare(self) -> None:
+        """After a run: have the programs made that others stood in for."""
+        self.standins.begin()
+
+    def watching(self, compiler: Compiler, watched: Mapping[int, tuple[tuple[str, int], ...]]) -> Compiler:
+        """A compiler of the same model for one run, whose bodies show these values (see `Compiler`)."""
+        providers = self.standins.compiler(compiler).providers
+        return Compiler(compiler.snapshot, providers, self._fact, watched=watched)
+
+    def for_shapes(self, compiler: Compiler, made: Made, arrays: Mapping[str, Any]) -> tuple[Compiler, Made]:
+        """The compiler and programs for feeds of these shapes: others than those given where shapes decide Ifs."""
+        later = self.standins.later if self.standins.wanted else None
+        return self._branches(compiler).specific(arrays, made, later) or (compiler, made)
+
+    def settled(self, compiler: Compiler, arrays: Mapping[str, Any]) -> bool:
+        """Whether the next run of feeds of these shapes will be by the same program."""
+        return not self._branches(compiler).waits(arrays)
+
+    def _branches(self, compiler: Compiler) -> Branches:
+        found: Branches | None = compiler.notes.get(_BRANCHES)
+        if found is None:
+            found = compiler.notes[_BRANCHES] = Branches(self.graph, compiler)
+        return found
+
+    def program(
+        self, compiler: Compiler, made: Made, feeds: tuple[str, ...], outputs: tuple[str, ...], keep: bool = False
+    ) -> Program:
+        """The program of a compiler from `feeds` to `outputs`, or what stands in for it; `made` holds those that it
+        has made. With `keep`, every value in between stays readable."""
+        key = (feeds, outputs, keep)
+        program = made.get(key)
+        if program is None:
+            checked = compiler.notes.get(_CHECKED, frozenset())
+            if (feeds, outputs) not in checked:
+                self._check(compiler, feeds, outputs)
+                compiler.notes[_CHECKED] = (checked if len(checked) < _PROGRAMS else frozenset()) | {(feeds, outputs)}
+            version, graph = compiler.notes.get(_VERSION), self.graph
+            program = self.standins.program(compiler, made, key, lambda: graph.version == version)
+            made.setdefault(key, program)  # it may have been made meanwhile, where another runs too
+            while len(made) > _PROGRAMS:
+                made.popitem(last=False)
+        return program
+
+    def kept(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Program:
+        """The program in which every value stays readable, or what stands in for it."""
+        made = compiler.notes.setdefault(_KEEPING, OrderedDict())
+        return self.program(compiler, made, feeds, outputs, keep=True)

@@ -1,0 +1,17 @@
+"""Programs: steps over numbered slots, the loop that runs them, folding, and errors of runs.
+
+Files:
+    buffer_reuse          Buffers of inputs that nobody needs any more, for results to be written into: no memory to
+                          fetch, none to free.
+    call                  One run: its limits, its progress, its seed, and the thread it runs in.
+    constant_folding      What constants alone make: run once, then kept for every later run, and across edits as long
+                          as nothing it is made of changes.
+    executor              The loop that runs a program, and what kernels may ask of it.
+    feeds                 The caller's arrays, checked against what the model declares before anything runs.
+    program               Programs: what is run. Steps over numbered slots, with the moment at which each slot's array
+                          can be let go.
+    run_errors            Errors of a run, for people: which node, which operator, on what, and what was broken.
+    run_observers         What a run that keeps its values does, and watching a run: counting how far it got.
+    shape_specialization  What the shapes of the inputs alone decide: made once for inputs of the same shapes, in runs
+                          that keep nothing.
+"""

@@ -1,0 +1,65 @@
+"""Buffers of inputs that nobody needs any more, for results to be written into: no memory to fetch, none to free.
+
+Which operators can do it their kernels say (`ops.registry.in_place`). Whether an input's buffer is free is asked at the
+moment, of Python itself: a value that dies here, made in this run, of which only the frame and the call know. A view of
+it, another name for it, a feed, a constant, a kept value, a loop's state or a body's capture are all references more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from sys import getrefcount
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab.execution.base.provider import Step
+
+SMALL: Final = 1 << 16
+"""Bytes below which a new buffer costs less than asking for an old one."""
+
+
+def slots_to_reuse(
+    step: Step, inputs: Sequence[int], drop: Collection[int], barred: Collection[int]
+) -> tuple[int, ...]:
+    """Slots of those inputs into which a step might write its result.
+
+    Args:
+        inputs: slots of the inputs.
+        drop: slots that die with the step.
+        barred: slots of feeds and constants.
+    """
+    if step.into is None or len(step.outputs) != 1:
+        return ()
+    chosen = [inputs[place] for place in step.in_place if place < len(inputs)]
+    return tuple(slot for slot in chosen if slot in drop and slot not in barred and inputs.count(slot) == 1)
+
+
+def _references(frame: list[Any], slot: int) -> int:
+    array = frame[slot]
+    return getrefcount(array)
+
+
+def _alone() -> int:
+    """What `_references` counts of an array that is known to its frame and in the arguments of a call alone."""
+    frame: list[Any] = [np.empty(0)]
+    taken = (frame[0],)
+    return _references(frame, 0) + len(taken) - 1
+
+
+_ALONE: Final = _alone()
+
+
+def spare(slots: Sequence[int], frame: list[Any], dead: Collection[int]) -> Any:
+    """The first array in these slots whose buffer is free, None where none is.
+
+    Args:
+        slots: of inputs, which the caller holds in one other place besides the frame.
+        dead: slots that are let go after the step.
+    """
+    for slot in slots:
+        if slot in dead and type(frame[slot]) is np.ndarray and _references(frame, slot) == _ALONE:
+            array = frame[slot]
+            if array.nbytes > SMALL and array.base is None and array.flags.c_contiguous and array.flags.writeable:
+                return array
+    return None

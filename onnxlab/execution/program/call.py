@@ -1,0 +1,99 @@
+"""One run: its limits, its progress, its seed, and the thread it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from time import thread_time
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.base import background, blas, worker
+from onnxlab.execution.program.constant_folding import Folder
+from onnxlab.execution.program.executor import Run, run_program
+from onnxlab.execution.program.program import Program
+from onnxlab.execution.program.run_observers import Counter, Position
+from onnxlab.limits import Limits, Loading
+
+Progress = Callable[[int, int, str], None]
+"""progress(steps done, steps in all, label of the node under way), called in the caller's thread."""
+
+QUICK = 20e-3
+"""Seconds that a run may take to be made in the caller's thread next time: handing it over costs 0.2 ms, and kernels
+that find another core's cache cold up to a tenth of their time.
+
+A kernel cannot be interrupted in the caller's thread; so short a one need not be.
+"""
+
+PACE = "pace"  # note of a program: (bytes fed, seconds of the processor) of its last run
+
+
+class Call:
+    """One run.
+
+    Args:
+        limits: what it may use; default: 80 % of the free memory, and no other limit.
+        progress: told how far it is; costs an observer.
+        seed: of random operators.
+        threads: of BLAS meanwhile.
+        after: called when it is over.
+    """
+
+    def __init__(
+        self, limits: Limits | None, progress: Progress | None, seed: int | None, threads: int,
+        after: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        self.after = after
+        self.progress = progress
+        self.threads = threads
+        self.position = Position(0)
+        self.limits = limits.begin() if limits is not None else Limits.usual()
+        self.run = Run(self.limits, seed)
+
+    def __call__(self, program: Program, feeds: Sequence[Any], folder: Folder) -> list[Any]:
+        """Run a whole program and return its outputs."""
+        if not program.instructions:
+            self.limits.check()
+            return program.results(program.frame(feeds))
+        observer = Counter(self.position) if self.progress is not None else None
+        nbytes = sum(array.nbytes for array in feeds if isinstance(array, np.ndarray))
+        fed, seconds = program.notes.get(PACE, (0, 1.0))
+
+        def work() -> list[Any]:
+            began = thread_time()
+            found = run_program(program, feeds, self.run, folder, observer, self.position.expect)
+            program.notes[PACE] = nbytes, thread_time() - began
+            return found
+
+        results: list[Any] = self._made(work, seconds if nbytes <= 2 * fed else 1.0)
+        return results
+
+    def part(self, work: Callable[[], None], steps: int, expected: float) -> None:
+        """Do some steps' work that is expected to take so many seconds."""
+        self.position.total = steps
+        if steps:
+            self._made(work, expected)
+
+    def _made(self, work: Callable[[], Any], expected: float) -> Any:
+        """Do the work, in a worker unless it is expected to take next to nothing."""
+        self.limits.check()
+        threads, progress, position = self.threads, self.progress, self.position
+
+        def limited() -> Any:
+            with Loading(self.limits), background.run(), np.errstate(all="ignore"), blas.limited(threads):
+                return work()
+
+        if expected < QUICK and progress is None:
+            results = limited()
+            self.after()
+            return results
+
+        def tick() -> None:
+            if progress is not None:
+                progress(position.done, position.total, position.label)
+
+        results = worker.call(limited, self.limits, tick)
+        self.after()
+        if progress is not None:
+            progress(position.total, position.total, "")
+        return results

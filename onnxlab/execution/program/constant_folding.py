@@ -1,0 +1,222 @@
+"""What constants alone make: run once, then kept for every later run, and across edits as long as nothing it is made
+of changes.
+
+A program whose instructions are partly constant is settled by its first run: afterwards its frames begin with what the
+constant instructions made, as far as the budget allows, and only the others run.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onnxlab.execution.program.program import Instruction, Program, Row
+from onnxlab.forking import fork_safe
+from onnxlab.limits import available_memory
+from onnxlab.ops.base.prepared_constants import mark_constant
+
+if TYPE_CHECKING:
+    from onnxlab.execution.program.executor import Run
+
+SHARE_OF_MEMORY = 0.25
+"""Part of the available memory that what constants make may take."""
+
+_NOTE = "settled"
+
+Loop = Callable[..., None]
+"""The executor's loop: (program, frame, run, observer, rows)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedProgram:
+    """A program after its constant instructions ran: the frame to begin with, and the rows that are left."""
+
+    template: list[Any]
+    rows: tuple[Row, ...]
+
+
+class Folder:
+    """Results of constant instructions, by what they are made of.
+
+    Every array has a token; the token of what a call makes is that of the call and of its inputs' tokens. Results
+    survive one change of the model without being asked for, not two.
+    """
+
+    def __init__(self, budget: int | None = None) -> None:
+        self._budget = budget
+        self._lock = fork_safe(threading.Lock())
+        self._next = 1
+        self._arrays: dict[int, tuple[weakref.ref[Any], int]] = {}
+        self._calls: dict[tuple[Any, ...], tuple[int, Any]] = {}
+        self._results: dict[tuple[int, int], Any] = {}
+        self._before: dict[tuple[int, int], Any] = {}
+
+    def turn(self) -> None:
+        """The model has changed: what is not asked for until the next change is forgotten."""
+        with self._lock:
+            self._before, self._results = self._results, {}
+            if len(self._calls) > 1 << 17:
+                self._calls.clear()
+                self._before.clear()
+
+    def room(self) -> int:
+        """Bytes that may still be kept."""
+        budget = int(SHARE_OF_MEMORY * available_memory()) if self._budget is None else self._budget
+        return budget - sum(int(array.nbytes) for array in self._results.values())
+
+    def get(self, key: tuple[int, int]) -> Any:
+        with self._lock:
+            found = self._results.get(key)
+            if found is None and (found := self._before.get(key)) is not None:
+                self._results[key] = found
+            return found
+
+    def put(self, key: tuple[int, int], array: Any) -> None:
+        with self._lock:
+            self._results[key] = array
+
+    def token(self, value: Any) -> int:
+        """A number for a constant, the same as long as it is the same array."""
+        if value is None:
+            return 0
+        with self._lock:
+            found = self._arrays.get(id(value))
+            if found is not None and found[0]() is value:
+                return found[1]
+            self._next += 1
+            if isinstance(value, np.ndarray):
+                self._arrays[id(value)] = (weakref.ref(value), self._next)
+            return self._next
+
+    def call(self, instruction: Instruction, inputs: tuple[int, ...]) -> int:
+        """A number for what a call makes of inputs with these tokens."""
+        function, opsets = instruction.call, instruction.step.opsets
+        wanted = tuple([slot >= 0 for slot in instruction.results])
+        key = (id(function), tuple(opsets.items()), wanted, inputs)
+        with self._lock:
+            found = self._calls.get(key)
+            if found is None:
+                self._next += 1
+                found = self._calls[key] = self._next, function  # held, so that its id stays its own
+            return found[0]
+
+
+def settled(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram | None:
+    """The settled form of a program; its constant instructions are run now where they have not been.
+
+    None for a program without any. Raises what the nodes raise.
+    """
+    if not program.foldable:
+        return None
+    found: FoldedProgram | None = program.notes.get(_NOTE)
+    if found is None:
+        found = program.notes[_NOTE] = _settle(program, run, folder, loop)
+    return found
+
+
+def found(program: Program) -> FoldedProgram | None:
+    """As `settled` leaves it, where a run has been made: the program itself without constant instructions."""
+    return program.notes.get(_NOTE) if program.foldable else FoldedProgram(program.template, program.rows)
+
+
+def _settle(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedProgram:
+    keys = _keys(program, folder)
+    border = _border(program, keys)
+    template = program.template.copy()
+    for slot in border:
+        if (known := folder.get(keys[slot])) is not None:
+            template[slot] = known
+    missing = [slot for slot in border if template[slot] is None]
+    gathered = _Gatherer(missing)
+    if missing:
+        frame = template.copy()
+        rows = _needed(program, missing, template, constant=True)
+        try:
+            loop(program, frame, run, gathered, rows)
+        finally:
+            run.memory.leave(id(frame))
+    room = folder.room()
+    for slot, value in gathered.values.items():
+        if isinstance(value, np.ndarray) and value.nbytes <= room:
+            room -= value.nbytes
+            value = lasting(value)
+            folder.put(keys[slot], value)
+            template[slot] = value
+    rest = [slot for i in program.instructions if not i.constant for slot in i.results if slot > 0]
+    return FoldedProgram(template, _needed(program, (*rest, *program.output_slots), template))
+
+
+def _keys(program: Program, folder: Folder) -> dict[int, tuple[int, int]]:
+    """{slot: (token of the call, number of the output)} of what constant instructions make."""
+    tokens = {slot: 0 for slot, value in enumerate(program.template) if value is None}
+    keys: dict[int, tuple[int, int]] = {}
+    made: dict[int, int] = {}
+
+    def token(slot: int) -> int:
+        if slot in made:
+            return made[slot]
+        if slot not in tokens:
+            tokens[slot] = folder.token(program.template[slot])
+        return tokens[slot]
+
+    for instruction in program.instructions:
+        if instruction.constant:
+            call = folder.call(instruction, tuple(map(token, instruction.reads)))
+            for number, slot in enumerate(instruction.results):
+                if slot > 0:
+                    keys[slot] = call, number
+                    made[slot] = -(call * 64 + number)
+    return keys
+
+
+def _border(program: Program, keys: dict[int, tuple[int, int]]) -> list[int]:
+    """Slots of constants that something else reads, or that are asked for."""
+    read = dict.fromkeys(slot for i in program.instructions if not i.constant for slot in i.reads)
+    return [slot for slot in (*read, *program.output_slots) if slot in keys]
+
+
+def _needed(program: Program, slots: Iterable[int], known: Sequence[Any], constant: bool = False) -> tuple[Row, ...]:
+    """Rows of what has to run for `slots`, where `known` holds some; with `constant` of constant instructions only."""
+    wanted = {slot for slot in slots if known[slot] is None}
+    rows = []
+    for instruction in reversed(program.instructions):
+        if constant and not instruction.constant:
+            continue
+        needed = not wanted.isdisjoint(instruction.results)
+        if needed or not (constant or instruction.constant):
+            rows.append(instruction.row)
+            wanted.update(slot for slot in instruction.reads if known[slot] is None)
+    rows.reverse()
+    return tuple(rows)
+
+
+def lasting(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """An array that is kept: its own memory, where it shows a part of something larger; read-only, for good."""
+    base = value.base
+    if isinstance(base, np.ndarray) and base.flags.writeable and base.nbytes > 2 * value.nbytes:
+        value = value.copy()
+    value.flags.writeable = False
+    mark_constant(value)
+    return value
+
+
+class _Gatherer:
+    """An observer that takes what some slots get."""
+
+    def __init__(self, slots: Iterable[int]) -> None:
+        self._slots = frozenset(slots)
+        self.values: dict[int, Any] = {}
+
+    def reuse(self, instruction: Instruction, frame: list[Any]) -> None:
+        return None
+
+    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+        for slot in instruction.results:
+            if slot in self._slots:
+                self.values[slot] = frame[slot]
+        return [slot for slot in instruction.drop if slot not in self._slots]

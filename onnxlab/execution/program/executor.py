@@ -1,0 +1,386 @@
+"""The loop that runs a program, and what kernels may ask of it.
+
+Stateless: everything of one run is in its `Run` and its frame, so that many threads may run one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from itertools import chain
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from onnxlab.errors import RunError
+from onnxlab.execution.base.output_sizes import UNFIT
+from onnxlab.execution.program import constant_folding, shape_specialization
+from onnxlab.execution.program.buffer_reuse import spare
+from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
+from onnxlab.execution.program.program import Instruction, Program, Row
+from onnxlab.execution.program.run_errors import failure
+from onnxlab.limits import Body, Limits
+from onnxlab.ops.onnx.control.sequence import Sequence as Counted
+from onnxlab.ops.onnx.control.sequence import root
+from onnxlab.shapes import Fact
+
+SMALL = 1 << 16
+"""Bytes of an array up to which it is not counted: that would cost more than it holds."""
+
+_SCALARS = frozenset((bool, int, float, str, bytes, type(None)))  # items that hold nothing more
+
+_OVERHEAD = 128  # bytes of an array besides its elements
+
+
+class Observer(Protocol):
+    """Somebody who watches the steps of a run and may save it some."""
+
+    def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
+        """Outputs of this step that are known already, or None when it has to be called."""
+
+    def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+        """Called after each step; returns the slots that may be let go."""
+
+
+class Run:
+    """The state of one run: its budget, its random numbers and the large arrays that it holds."""
+
+    def __init__(self, limits: Limits, seed: int | None = None) -> None:
+        self.limits = limits
+        self.memory = Memory(limits)
+        self.seen: dict[int, list[Any]] = {}  # by value id: what watched values of bodies were
+        self._seed = seed
+        self._rng: np.random.Generator | None = None
+
+    @property
+    def rng(self) -> np.random.Generator:
+        if self._rng is None:
+            self._rng = np.random.default_rng(self._seed)
+        return self._rng
+
+
+class Memory:
+    """Bytes of the large arrays in a run's frames, each buffer counted once however many views share it."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self.held: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (frame, slot): buffers
+        self._buffers: dict[int, int] = {}  # id of a buffer: how many slots show it
+
+    def hold(self, frame: int, slot: int, value: Any) -> None:
+        """Count what a slot now shows. Raises LimitError when that is more than the budget."""
+        if type(value) is np.ndarray and value.base is None:
+            buffers = [(id(value), value.nbytes)] if value.nbytes > SMALL else []
+        else:
+            buffers = [buffer for buffer in _buffers(value) if buffer[1] > SMALL]
+        if buffers:
+            self.held[frame, slot] = buffers
+            for key, nbytes in buffers:
+                shown = self._buffers.get(key, 0)
+                self._buffers[key] = shown + 1
+                if not shown:
+                    self._limits.reserve(nbytes, "the output")
+
+    def drop(self, frame: int, slot: int) -> None:
+        """Forget a slot."""
+        for key, nbytes in self.held.pop((frame, slot), ()):
+            shown = self._buffers[key] - 1
+            if shown:
+                self._buffers[key] = shown
+            else:
+                del self._buffers[key]
+                self._limits.release(nbytes)
+
+    def leave(self, frame: int) -> None:
+        """Forget a frame, at the end of a body."""
+        for key in [key for key in self.held if key[0] == frame]:
+            self.drop(*key)
+
+
+def _buffers(value: Any) -> list[tuple[int, int]]:
+    """(id, bytes) of the memory behind a value; a sequence or map is one buffer, with what its items take."""
+    if isinstance(value, np.ndarray):
+        value = root(value)
+        return [(id(value), value.nbytes)]
+    if type(value) is Counted and value.buffers is not None:
+        return [(id(value), _OVERHEAD * len(value) + sum(value.buffers.values()))]
+    if isinstance(value, (list, dict)):
+        items = value.values() if isinstance(value, dict) else value
+        deep = [item for item in items if type(item) not in _SCALARS]
+        found = _bytes_of_items(deep) if deep else {}
+        if type(value) is Counted:
+            value.buffers = found
+        return [(id(value), _OVERHEAD * len(items) + sum(found.values()))]
+    return []
+
+
+def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
+    """{id: bytes} of what is behind the items of a sequence, each once; a loop asks for thousands, again and again."""
+    own = [item if item.base is None else root(item) for item in items if type(item) is np.ndarray]
+    found = {id(item): item.nbytes for item in own}
+    if len(own) < len(items):
+        for item in items:
+            if type(item) is not np.ndarray:
+                found.update(_buffers(item))
+    return found
+
+
+def is_small(value: Any) -> bool:
+    """Whether no memory behind a value is counted."""
+    if type(value) is list and {dict}.issuperset(map(type, value)):  # what ZipMap makes, without a call for each
+        flat = _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, value))))
+        if flat and _OVERHEAD * (len(value) + sum(map(len, value))) <= SMALL:
+            return True
+    return all(nbytes <= SMALL for _, nbytes in _buffers(value))
+
+
+class NodeContext:
+    """The RunContext of one call of one node."""
+
+    __slots__ = ("_captured", "_instruction", "_reserved", "_run")
+
+    def __init__(self, run: Run, instruction: Instruction, frame: list[Any]) -> None:
+        self._run = run
+        self._instruction = instruction
+        self._captured = {name: frame[slot] for name, slot in instruction.captures}
+        self._reserved = 0
+
+    @property
+    def node(self) -> str:
+        return self._instruction.step.label
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        return tuple(slot >= 0 for slot in self._instruction.results)
+
+    @property
+    def rng(self) -> np.random.Generator:
+        return self._run.rng
+
+    def opset_version(self, domain: str = "") -> int:
+        return self._instruction.step.opsets.get(domain, 0)
+
+    def reserve(self, nbytes: int, what: str = "") -> None:
+        self._run.limits.reserve(nbytes, what or f"the output of {self.node}")
+        self._reserved += nbytes
+
+    def check(self) -> None:
+        self._run.limits.check()
+
+    def run(self, body: Body, feeds: Sequence[Any]) -> list[Any]:
+        assert isinstance(body, ProgramBody)
+        self._run.limits.iterate()
+        return body.run(self._run, feeds, self._captured)
+
+    def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
+        """Run the program of a compiled part: no iteration of a loop."""
+        return body.run(self._run, feeds, self._captured)
+
+    def listening(self, stop: Callable[[], None]) -> AbstractContextManager[None]:
+        """`with context.listening(stop): …`: `stop` is called, from another thread, if the run has to end by then."""
+        return self._run.limits.listening(stop)
+
+    def release(self) -> None:
+        """Give back what the node reserved: from now on its outputs themselves are counted."""
+        self._run.limits.release(self._reserved)
+
+
+class ProgramBody:
+    """A subgraph or function as a kernel's Body; its program is made when it is first run.
+
+    Attributes:
+        inputs: names of the formal inputs.
+        outputs: names of the outputs.
+        captures: names of the outer values that it reads.
+        output_facts: declared types of the outputs.
+
+    The program makes the values with the ids `watched` beside the outputs; they are noted in the run.
+    """
+
+    def __init__(
+        self,
+        inputs: tuple[str, ...],
+        outputs: tuple[str, ...],
+        captures: tuple[str, ...],
+        output_facts: tuple[Fact, ...],
+        make: Callable[[], Program],
+        folder: Folder,
+        watched: Sequence[int] = (),
+    ) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.captures = captures
+        self.output_facts = output_facts
+        self._make = make
+        self._folder = folder
+        self._watched = watched
+        self._program: Program | None = None
+
+    @property
+    def program(self) -> Program:
+        if self._program is None:  # two threads may both make it: the same, and harmless
+            self._program = self._make()
+        return self._program
+
+    def run(self, run: Run, feeds: Sequence[Any], captured: Mapping[str, Any]) -> list[Any]:
+        """Run once. Raises ValueError for a wrong number of feeds."""
+        if len(feeds) != len(self.inputs):
+            takes = ", ".join(self.inputs) or "none"
+            raise ValueError(f"the body takes {len(self.inputs)} inputs ({takes}), given {len(feeds)}")
+        given = [*feeds, *(captured[name] for name in self.captures)]
+        results = run_program(self.program, given, run, self._folder)
+        for value in reversed(self._watched):
+            run.seen.setdefault(value, []).append(results.pop())
+        return results
+
+
+def run_program(
+    program: Program,
+    feeds: Sequence[Any],
+    run: Run,
+    folder: Folder,
+    observer: Observer | None = None,
+    count: Callable[[int], None] | None = None,
+) -> list[Any]:
+    """Run a whole program and return its outputs: all of it but what constants make, and what shapes alone decide.
+
+    Args:
+        count: told how many instructions are to run.
+
+    Raises:
+        as `execute`.
+    """
+    settled = constant_folding.settled(program, run, folder, execute)
+    begin = FoldedProgram(program.template, program.rows) if settled is None else settled
+    finish = None
+    if observer is None:
+        begin, finish = shape_specialization.settled(program, feeds, begin)
+    if count is not None:
+        count(len(begin.rows))
+    frame = program.frame(feeds, begin.template)
+    try:
+        execute(program, frame, run, observer, begin.rows)
+    finally:
+        if run.memory.held:
+            run.memory.leave(id(frame))
+    results = program.results(frame)
+    if finish is not None:
+        finish(frame)
+    return results
+
+
+def execute(
+    program: Program,
+    frame: list[Any],
+    run: Run,
+    observer: Observer | None = None,
+    rows: Iterable[Row] | None = None,
+) -> None:
+    """Run the instructions of a program on a frame, all of them or those of `rows`.
+
+    Arrays are let go after their last reader; with an observer, when that says so.
+
+    Raises:
+        RunError: a kernel failed; the message names node, operator and inputs.
+        LimitError, RunStopped: the budget is used up, or the run was told to stop.
+    """
+    limits, memory = run.limits, run.memory
+    flagged, held, key, array, scalar = limits.stop.is_set, memory.held, id(frame), np.ndarray, np.generic
+    timed = limits.deadline is not None
+    instruction = None
+    drop: Iterable[int]
+    try:
+        # Everything below is paid per node: local names, one tuple to unpack, no call that can be spared.
+        for instruction, plain, single, take, call, slot, dead in program.rows if rows is None else rows:
+            if timed or limits.interrupted or flagged():
+                limits.check()
+            if observer is not None:
+                drop = _observed(instruction, frame, run, observer)
+            else:
+                drop = dead
+                if plain or (plain is None and not held):
+                    result = call(take(frame)) if single else call(*take(frame))
+                else:
+                    result = None  # else what the step before made would have a reference too many to be overwritten
+                    result = call_step(instruction, frame, run, dead)
+                if slot > 0 and type(result) is array:
+                    frame[slot] = result
+                    if result.nbytes > SMALL:
+                        memory.hold(key, slot, result)
+                elif slot > 0 and isinstance(result, scalar):  # what NumPy makes of arrays without axes
+                    frame[slot] = np.asarray(result)
+                else:
+                    if result is None and call is not instruction.call:  # a part that cannot do without a context now
+                        result = call_step(instruction, frame, run)
+                    spread(instruction, frame, result, memory)
+            for slot in drop:
+                frame[slot] = None
+                if held:
+                    memory.drop(key, slot)
+    except Exception as error:
+        raise failure(instruction, frame, error) from error
+
+
+def call_step(instruction: Instruction, frame: list[Any], run: Run, dead: Collection[int] = ()) -> Any:
+    """Call a step on its inputs, of which those in the slots `dead` may be overwritten where nobody else has them."""
+    step, single = instruction.step, instruction.arity == 1
+    inputs = instruction.take(frame)
+    if instruction.reuse and dead and step.into is not None:
+        out = spare(instruction.reuse, frame, dead)
+        if out is not None:
+            return step.into(out, inputs) if single else step.into(out, *inputs)
+    if step.size is not None:
+        ask(step.size, (inputs,) if single else inputs, run)
+    if not step.context:
+        return instruction.call(inputs) if single else instruction.call(*inputs)
+    context = NodeContext(run, instruction, frame)
+    try:
+        return instruction.call(context, inputs) if single else instruction.call(context, *inputs)
+    finally:
+        context.release()
+
+
+def _observed(instruction: Instruction, frame: list[Any], run: Run, observer: Observer) -> Iterable[int]:
+    """One step under an observer's eyes; returns the slots that may be let go."""
+    known = observer.reuse(instruction, frame)
+    start = perf_counter()
+    result = call_step(instruction, frame, run) if known is None else known
+    seconds = perf_counter() - start
+    slot = instruction.result
+    if slot > 0 and type(result) is np.ndarray:
+        frame[slot] = result
+        if result.nbytes > SMALL:
+            run.memory.hold(id(frame), slot, result)
+    else:
+        spread(instruction, frame, result, run.memory)
+    return observer.done(instruction, frame, known is not None, seconds)
+
+
+def ask(size: Callable[..., int], inputs: tuple[Any, ...], run: Run) -> None:
+    """Refuse a call whose outputs alone would break the budget."""
+    try:
+        nbytes = size(*inputs)
+    except UNFIT:  # malformed inputs: the kernel says what is wrong with them
+        return
+    if nbytes > SMALL:
+        run.limits.reserve(nbytes, "its output")
+        run.limits.release(nbytes)
+
+
+def spread(instruction: Instruction, frame: list[Any], result: Any, memory: Memory) -> None:
+    """Put several outputs, or one that is no plain array, into their slots."""
+    slots = instruction.results
+    if isinstance(result, tuple):
+        results: Sequence[Any] = result
+    elif instruction.step.node == 0 and isinstance(result, list):  # of a compiled part
+        results = result
+    else:
+        results = (result,)
+    if len(results) < len(slots):
+        raise RunError(f"{len(slots)} outputs are listed, but the kernel made {len(results)}")
+    for slot, value in zip(slots, results, strict=False):
+        if slot > 0:
+            frame[slot] = value = np.asarray(value) if isinstance(value, np.generic) else value
+            if type(value) is not np.ndarray or value.base is not None or value.nbytes > SMALL:
+                memory.hold(id(frame), slot, value)

@@ -1,0 +1,223 @@
+"""Programs: what is run. Steps over numbered slots, with the moment at which each slot's array can be let go.
+
+A program is immutable once made and holds no array of any run, so that many threads may run it at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxlab.errors import FeedError
+from onnxlab.execution.base.background import paced
+from onnxlab.execution.base.provider import Step
+from onnxlab.execution.program.buffer_reuse import slots_to_reuse
+from onnxlab.ops.base.prepared_constants import mark_constant
+
+Taker: TypeAlias = Callable[[list[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instruction:
+    """A step with its names turned into slots.
+
+    Attributes:
+        take: gets the argument tuple out of a frame; for one input, the array itself.
+        arity: number of inputs.
+        result: slot of the only output, -1 where there are several or none.
+        results: slots of all outputs, -1 for those without a name.
+        captures: (name, slot) of the outer values that bodies read.
+        reads: slots of all that the step reads, captures included.
+        drop: slots that nobody needs after this step.
+        constant: whether it makes the same in every run: it is pure and reads constants alone.
+        reuse: slots of inputs whose buffers it may write into, if they are free then.
+    """
+
+    step: Step
+    call: Callable[..., Any]
+    take: Taker
+    arity: int
+    result: int
+    results: tuple[int, ...]
+    captures: tuple[tuple[str, int], ...]
+    reads: tuple[int, ...]
+    drop: tuple[int, ...]
+    constant: bool = False
+    reuse: tuple[int, ...] = ()
+
+    @property
+    def row(self) -> Row:
+        """What the executor's loop needs, flat."""
+        quick = getattr(self.call, "quick", None)
+        plain: bool | None = quick is not None or (not self.step.context and self.step.size is None)
+        if plain and self.reuse:
+            plain = None
+        return self, plain, self.arity == 1, self.take, quick or self.call, self.result, self.drop
+
+
+Row: TypeAlias = tuple[Instruction, bool | None, bool, Taker, Callable[..., Any], int, tuple[int, ...]]
+"""(instruction, no context and no size to ask, one input, take, call, result, drop).
+
+None instead of True where a buffer may be free to be taken: not worth asking while all that is held is small.
+
+A compiled part may have `quick`, which takes no context, and returns None where it has to be called with one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Program:
+    """Instructions and the frame they work on.
+
+    Attributes:
+        template: a frame before the run: constants in their slots, None elsewhere. Slot 0 is the absent input.
+        slots: {name: slot} of every value.
+        rows: of the instructions.
+        feeds, outputs: names, in the caller's order.
+        feed_slots, output_slots: the same as slots.
+        foldable: whether some instructions are constant.
+        notes: what runs found out: that of constant instructions, how long runs take. Whole entries come and go.
+    """
+
+    template: list[Any]
+    slots: Mapping[str, int]
+    instructions: tuple[Instruction, ...]
+    rows: tuple[Row, ...]
+    feeds: tuple[str, ...]
+    outputs: tuple[str, ...]
+    feed_slots: tuple[int, ...]
+    output_slots: tuple[int, ...]
+    foldable: bool = False
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    def frame(self, feeds: Iterable[Any], template: list[Any] | None = None) -> list[Any]:
+        """A frame of its own for one run, with the fed arrays in place; `template` may know more constants."""
+        frame = (self.template if template is None else template).copy()
+        for slot, array in zip(self.feed_slots, feeds, strict=True):
+            frame[slot] = array
+        return frame
+
+    def results(self, frame: list[Any]) -> list[Any]:
+        return [frame[slot] for slot in self.output_slots]
+
+
+def assemble(
+    steps: Sequence[Step],
+    feeds: Sequence[str],
+    outputs: Sequence[str],
+    constant: Callable[[str], Any],
+    where: str = "the graph",
+) -> Program:
+    """Make a program of steps in an order in which they can run.
+
+    Args:
+        steps: what to run.
+        feeds: names given by the caller at each run.
+        outputs: names asked for.
+        constant: array of an initializer, None for any other name.
+        where: scope, for the error.
+
+    Raises:
+        FeedError: a step or output reads a name that nothing makes.
+    """
+    template: list[Any] = [None]
+    slots: dict[str, int] = {}
+
+    def define(name: str, array: Any = None) -> int:
+        slots[name] = len(template)
+        template.append(array)
+        return slots[name]
+
+    def find(name: str, reader: str) -> int:
+        if not name:
+            return 0
+        slot = slots.get(name)
+        if slot is None:
+            array = constant(name)
+            if array is None:
+                raise FeedError(
+                    f"{reader} reads {name!r}, which no node before it makes and nobody feeds; "
+                    f"feed it, or ask for outputs of {where} that do not need it",
+                    node=reader,
+                )
+            mark_constant(array)
+            slot = define(name, array)
+        return slot
+
+    for name in feeds:
+        define(name)
+    rows: list[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]] = []
+    for step in paced(steps):
+        if step.constants is not None:
+            for name, array in zip(step.outputs, step.constants, strict=False):
+                if name:
+                    define(name, array)
+                    if isinstance(array, np.ndarray):
+                        mark_constant(array)
+            continue
+        inputs = tuple(find(name, step.label) for name in step.inputs)
+        captures = tuple((name, find(name, step.label)) for name in step.captures)
+        rows.append((step, inputs, captures, tuple(define(name) if name else -1 for name in step.outputs)))
+    output_slots = tuple(find(name, where) for name in outputs)
+    instructions = _with_lifetimes(rows, template, set(output_slots), [slots[name] for name in feeds])
+    return Program(
+        template, slots, instructions, tuple(i.row for i in paced(instructions)), tuple(feeds), tuple(outputs),
+        tuple(slots[name] for name in feeds), output_slots, any(i.constant for i in instructions),
+    )  # fmt: skip
+
+
+def _with_lifetimes(
+    rows: Sequence[tuple[Step, tuple[int, ...], tuple[tuple[str, int], ...], tuple[int, ...]]],
+    template: Sequence[Any],
+    wanted: set[int],
+    fed: Sequence[int],
+) -> tuple[Instruction, ...]:
+    """Walk backward: the last reader of a slot drops it, a maker whose result nobody reads drops it at once."""
+    constants = {0, *(slot for slot, array in enumerate(template) if array is not None)}
+    alive = constants | wanted
+    fixed, barred = _constant_steps(rows, set(constants)), constants.union(fed)
+    instructions = []
+    for number in paced(range(len(rows) - 1, -1, -1)):
+        step, inputs, captures, results = rows[number]
+        reads = (*inputs, *(slot for _, slot in captures))
+        touched = dict.fromkeys((*reads, *(slot for slot in results if slot > 0)))
+        drop = tuple(slot for slot in touched if slot not in alive)
+        alive.update(touched)
+        instructions.append(
+            Instruction(
+                step,
+                step.call,
+                _taker(inputs),
+                len(inputs),
+                results[0] if len(results) == 1 else -1,
+                results,
+                captures,
+                reads,
+                drop,
+                number in fixed,
+                slots_to_reuse(step, inputs, drop, barred),
+            )
+        )
+    instructions.reverse()
+    return tuple(instructions)
+
+
+def _constant_steps(rows: Sequence[Any], known: set[int]) -> set[int]:
+    """Numbers of the steps that make the same in every run; `known` are the slots that hold constants."""
+    found = set()
+    for number, (step, inputs, captures, results) in enumerate(paced(rows)):
+        if step.pure and known.issuperset(inputs) and not captures:
+            found.add(number)
+            known.update(slot for slot in results if slot > 0)
+    return found
+
+
+def _taker(inputs: tuple[int, ...]) -> Taker:
+    """`itemgetter` is the fastest way to several items of a list; without arguments there is nothing to get."""
+    return itemgetter(*inputs) if inputs else _nothing
+
+
+def _nothing(frame: list[Any]) -> tuple[()]:
+    return ()

@@ -1,0 +1,173 @@
+"""What the shapes of the inputs alone decide: made once for inputs of the same shapes, in runs that keep nothing.
+
+Exporters write the arithmetic of sizes into the graph: Shape, Gather, Concat, Reshape, a dozen nodes for one view. What
+they make depends on the shapes that go in, not on the elements. When the same shapes come the second time, it is taken
+out of the run; from the third time on frames begin with it, and nodes that only made or measured it are left out.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from onnxlab.execution.program.constant_folding import FoldedProgram, lasting
+from onnxlab.execution.program.program import Program, Row
+
+SHAPE_OPS: Final = frozenset(("Shape", "Size"))
+"""Operators that read an input's shape alone."""
+
+SHAPE_PRESERVING_OPS: Final = frozenset((
+    "Abs", "Acos", "Acosh", "Add", "And", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "AveragePool",
+    "BatchNormalization", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil",
+    "Celu", "Clip", "Concat", "Conv", "ConvInteger", "ConvTranspose", "Cos", "Cosh", "CumSum", "DepthToSpace",
+    "DequantizeLinear", "Det", "Div", "DynamicQuantizeLinear", "Einsum", "Elu", "Equal", "Erf", "Exp", "Flatten",
+    "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
+    "Greater", "GreaterOrEqual", "GridSample", "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
+    "InstanceNormalization", "IsInf", "IsNaN", "LRN", "LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual",
+    "Log", "LogSoftmax", "LpNormalization", "LpPool", "MatMul", "MatMulInteger", "Max", "MaxPool", "Mean",
+    "MeanVarianceNormalization", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QLinearConv",
+    "QLinearMatMul", "QuantizeLinear", "RNN", "Reciprocal", "Relu", "ReverseSequence", "Round", "ScatterElements",
+    "ScatterND", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "SpaceToDepth",
+    "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Transpose", "Trilu", "Where", "Xor",
+))  # fmt: skip
+"""Operators of ai.onnx whose outputs have shapes that follow from those of the inputs."""
+
+BY_SIZES: Final = frozenset((
+    "CenterCropPad", "Expand", "OneHot", "Pad", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
+    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Reshape", "Resize", "Slice", "Split",
+    "Squeeze", "Tile", "TopK", "Unsqueeze", "Upsample",
+))  # fmt: skip
+"""Operators of ai.onnx whose outputs' shapes follow from that of the first input and the elements of the others."""
+
+LARGEST: Final = 1 << 20
+"""Bytes of an array above which making it anew is better than keeping it."""
+
+_ROOM = 1 << 23  # bytes kept for one set of shapes
+_KEPT = 4  # sets of shapes
+_SEEN = 64  # sets of shapes remembered that came once
+_NOTE = "shaped"
+
+Signature = tuple[tuple[int, ...], ...]
+Finish = Callable[[Sequence[Any]], None]
+
+
+def decided(program: Program) -> frozenset[int]:
+    """Numbers of the instructions whose results the shapes of the feeds decide, those of constants included."""
+    values = {slot for slot, array in enumerate(program.template) if array is not None} | {0}
+    shapes = values | set(program.feed_slots)
+    found = set()
+    for number, instruction in enumerate(program.instructions):
+        if not instruction.step.pure or instruction.captures:
+            continue
+        op, inputs, results = instruction.step.op, instruction.reads, [slot for slot in instruction.results if slot > 0]
+        first, others = inputs[:1], inputs[1:]
+        if values.issuperset(inputs) or (op in SHAPE_OPS and shapes.issuperset(inputs)):
+            found.add(number)
+            values.update(results)
+            shapes.update(results)
+        elif (op in SHAPE_PRESERVING_OPS and shapes.issuperset(inputs)) or (
+            op in BY_SIZES and shapes.issuperset(first) and values.issuperset(others)
+        ):
+            shapes.update(results)
+    return frozenset(found)
+
+
+@dataclass(slots=True)
+class Shaped:
+    """What one program is by the shapes of its feeds.
+
+    Attributes:
+        border: slots of what shapes decide and something else reads.
+        known: what is to run for shapes that came twice.
+        seen: shapes that came once.
+    """
+
+    border: frozenset[int]
+    known: OrderedDict[Signature, FoldedProgram] = field(default_factory=OrderedDict)
+    seen: OrderedDict[Signature, None] = field(default_factory=OrderedDict)
+
+    def settled(self, program: Program, key: Signature, begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:
+        """As the function of this name, for feeds of these shapes."""
+        if (found := self.known.get(key)) is not None:
+            return found, None
+        if key not in self.seen:
+            self.seen[key] = None
+            while len(self.seen) > _SEEN:
+                self.seen.popitem(last=False)
+            return begin, None
+        self.seen.pop(key, None)
+        rows = tuple([(*row[:6], tuple([slot for slot in row[6] if slot not in self.border])) for row in begin.rows])
+        return FoldedProgram(begin.template, rows), partial(self.gather, program, key, begin.template)
+
+    def gather(self, program: Program, signature: Signature, template: Sequence[Any], frame: Sequence[Any]) -> None:
+        """Keep what a run has made of these shapes; `template` is what its frame began with."""
+        kept, room = list(template), _ROOM
+        for slot in self.border:
+            value = frame[slot]
+            if kept[slot] is None and type(value) is np.ndarray and value.nbytes <= min(LARGEST, room):
+                room -= value.nbytes
+                kept[slot] = lasting(value)
+        self.known[signature] = FoldedProgram(kept, _needed(program, kept))
+        while len(self.known) > _KEPT:
+            self.known.popitem(last=False)
+
+
+def _needed(program: Program, known: Sequence[Any]) -> tuple[Row, ...]:
+    """Rows of what still has to run, where `known` holds some: what outputs need, and what is not pure."""
+    wanted = {slot for slot in program.output_slots if known[slot] is None}
+    rows = []
+    for instruction in reversed(program.instructions):
+        if not (instruction.step.pure and wanted.isdisjoint(instruction.results)):
+            rows.append(instruction.row)
+            wanted.update(slot for slot in instruction.reads if known[slot] is None)
+    rows.reverse()
+    return tuple(rows)
+
+
+def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:
+    """What a run of these feeds begins with, and what is to be told its frame at the end.
+
+    Args:
+        begin: what it begins with where shapes decide nothing, or came for the first time.
+    """
+    if _NOTE not in program.notes:  # most programs run once: what shapes decide is found out when one runs again
+        program.notes[_NOTE] = None
+        return begin, None
+    found: Shaped | bool | None = program.notes[_NOTE]
+    if found is None:
+        found = program.notes[_NOTE] = _analysed(program)
+    key = _signature(feeds) if isinstance(found, Shaped) else None
+    return found.settled(program, key, begin) if isinstance(found, Shaped) and key is not None else (begin, None)
+
+
+def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -> FoldedProgram | None:
+    """What all further runs of feeds of these shapes begin with, None before that is known; `begin` as in `settled`."""
+    found: Shaped | bool | None = program.notes.get(_NOTE)
+    if not isinstance(found, Shaped):
+        return begin if found is False else None
+    key = _signature(feeds)
+    return begin if key is None else found.known.get(key)
+
+
+def _analysed(program: Program) -> Shaped | bool:
+    numbers = decided(program)
+    made = {slot for number in numbers if not program.instructions[number].constant
+            for slot in program.instructions[number].results if slot > 0}  # fmt: skip
+    read = {slot for number, i in enumerate(program.instructions) if number not in numbers for slot in i.reads}
+    border = made.intersection(read.union(program.output_slots))
+    return Shaped(frozenset(border)) if border else False
+
+
+def _signature(feeds: Sequence[Any]) -> Signature | None:
+    """The shapes of feeds, None where one is no array."""
+    found = []
+    for array in feeds:
+        if type(array) is not np.ndarray:
+            return None
+        found.append(array.shape)
+    return tuple(found)

@@ -1,0 +1,98 @@
+"""Runs like the last one, without asking anew what was found out then: for models of microseconds.
+
+A run that keeps nothing and has no limits of its own needs checked feeds, a program and a budget. Where the model is
+the same, the feeds are arrays of dtypes and shapes that were checked before, and the last such run was short, only
+the budget is left to be made, and not even that where nothing is large (see `straight`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from threading import Event
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.base import blas
+from onnxlab.execution.program.constant_folding import Folder
+from onnxlab.execution.program.executor import Run, run_program
+from onnxlab.execution.program.program import Program
+from onnxlab.execution.run.fast_loop import FastLoop
+from onnxlab.execution.run.incremental_runs import owned
+from onnxlab.limits import SHARE_OF_MEMORY, Limits, available_memory
+
+_SHAPES = 32  # sets of dtypes and shapes remembered of one program
+_NEVER = Event()
+"""The stop flag of runs that nobody can stop: they are too short, and making a flag takes longer than all the rest."""
+
+Signature = tuple[Any, ...]
+
+
+def signature(feeds: Mapping[str, Any]) -> Signature | None:
+    """Dtype and shape of each, None where one is no array."""
+    found: list[Any] = []
+    for array in feeds.values():
+        if type(array) is not np.ndarray:
+            return None
+        found += array.dtype, array.shape
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class ReadyProgram:
+    """A program that has run, and what its feeds looked like.
+
+    Attributes:
+        threads: of BLAS, 0 for a program that does not use it.
+        compiled: whether nothing is left to NumPy.
+        seconds: of the processor, for the last run.
+        accepted: {signature: how to run} of feeds that were taken as they were.
+    """
+
+    program: Program
+    folder: Folder
+    threads: int
+    compiled: bool = False
+    seconds: float = 0.0
+    accepted: OrderedDict[Signature, FastLoop] = field(default_factory=OrderedDict)
+
+    def __post_init__(self) -> None:
+        if not any(blas.may_use(each.call) for each in self.program.instructions):
+            self.threads = 0
+        self.compiled = all(hasattr(each.call, "quick") for each in self.program.instructions)
+
+    def accept(self, feeds: Mapping[str, Any], arrays: Mapping[str, Any], seconds: float) -> None:
+        """Remember what fed arrays looked like, if they went in as they were."""
+        found = signature(feeds)
+        if found is not None and len(feeds) == len(arrays) and all(arrays[name] is feeds[name] for name in feeds):
+            self.accepted[found] = FastLoop(self.program, self.threads)
+            while len(self.accepted) > _SHAPES:
+                self.accepted.popitem(last=False)
+        self.seconds = seconds
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Run in the caller's thread; None for feeds of no accepted signature. Raises what the nodes raise."""
+        shown = signature(feeds)
+        straight = None if shown is None else self.accepted.get(shown)
+        if straight is None:
+            return None
+        began = perf_counter()  # thread_time takes ten times as long; so one run that was held up counts little
+        found = straight.run(feeds)
+        if found is None:
+            found = self._counted(feeds)
+        self.seconds = min(perf_counter() - began, 2 * self.seconds)
+        return found
+
+    def _counted(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """A run with a budget."""
+        run = Run(Limits(int(SHARE_OF_MEMORY * available_memory()), stop=_NEVER))
+        if self.compiled:
+            results = run_program(self.program, list(feeds.values()), run, self.folder)
+        else:
+            with np.errstate(all="ignore"), blas.limited(self.threads) if self.threads else nullcontext():
+                results = run_program(self.program, list(feeds.values()), run, self.folder)
+        return owned(results, self.program.outputs, feeds)

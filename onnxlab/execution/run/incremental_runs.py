@@ -1,0 +1,135 @@
+"""Runs of the main graph that keep all values: what is not there or not fresh runs, the rest comes from the store."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.base.store import State, ValueStore, new_stamp, same
+from onnxlab.execution.planning.compiler import Compiler
+from onnxlab.execution.program.call import Call
+from onnxlab.execution.program.program import Program
+from onnxlab.execution.run.incremental_plan import Plan, adapted, plan_of
+from onnxlab.execution.run.recorder import Recorder
+from onnxlab.graph.edit.model_graph import ModelGraph
+
+_PLANS = 8  # kept from version to version of the model
+
+
+class IncrementalRunner:
+    """Runs of one graph over one store.
+
+    Args:
+        make: the program of a compiler in which every value stays readable; raises FeedError where what is asked for
+            needs an input that is not fed.
+
+    Attributes:
+        plans: the newest plans, by what is fed and asked for.
+    """
+
+    def __init__(
+        self,
+        graph: ModelGraph,
+        store: ValueStore,
+        make: Callable[[Compiler, tuple[str, ...], tuple[str, ...]], Program],
+    ) -> None:
+        self._make = make
+        self._graph = graph
+        self._store = store
+        self.plans: OrderedDict[tuple[tuple[str, ...], tuple[str, ...]], Plan] = OrderedDict()
+
+    def run(
+        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...], call: Call
+    ) -> dict[str, Any]:
+        """Run what is not fresh, watched by a Recorder, and merge what came out.
+
+        Args:
+            compiler, state: of the model and the store as they were at the same moment.
+            arrays: of all graph inputs that `names` need, checked, and of pinned values.
+            names: values of the main graph.
+
+        Raises:
+            FeedError: the program needs a value that is not fed; and what the nodes raise.
+        """
+        ids = compiler.ids
+        fed, changed = self._stamped(state, {ids[name]: array for name, array in arrays.items()})
+        stale = state.stale
+        if changed and state.arrays:
+            with self._graph.lock:
+                stale = stale | self._store.dependents.of(changed)
+        plan = self.plan(compiler, tuple(arrays), names)
+        program = plan.program
+        frame = program.frame([fed[ids[name]][0] for name in arrays])
+        selection = plan.select(state, stale if stale.isdisjoint(fed) else stale - fed.keys(), frame)
+        steps = selection.steps
+        if not plan.parts.isdisjoint(stale):  # what was edited may be in them: equal inputs say nothing
+            state = replace(state, dirty=state.dirty | (plan.parts & stale))
+        constants = {plan.values[slot]: program.template[slot] for slot in plan.constants}
+        recorder = Recorder(state, plan.values, constants, fed, self._store.budget, call.position)
+        expected = selection.expected(state.seconds)
+        call.part(lambda: recorder.execute(frame, call.run, steps), len(steps.rows), expected)
+        selection.ran(recorder.seconds)
+        self._store.merge(state, recorder.state(stale))
+        return {name: copied(array) for name, array in zip(names, program.results(frame), strict=True)}
+
+    def completed(
+        self, compiler: Compiler, state: State, arrays: dict[str, Any], names: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """The feeds of a what-if, and what `names` need besides of values that the last run made and these do not."""
+        ids, held = compiler.ids, compiler.main.scope.initializers
+        with self._graph.lock:
+            changed = self._store.dependents.of([ids[name] for name in arrays])
+
+        def given(name: str) -> bool:
+            value = ids.get(name, 0)
+            return name in arrays or (name not in held and value not in changed and state.fresh(value))
+
+        border = compiler.main.border(names, given)
+        return arrays | {name: state.arrays[ids[name]] for name in border if name not in arrays}
+
+    def _stamped(self, state: State, given: dict[int, Any]) -> tuple[dict[int, tuple[Any, int]], list[int]]:
+        """({value id: (array, stamp)}, values that are not what they were): equal arrays keep their stamps."""
+        fed, changed = {}, []
+        for value, array in given.items():
+            if value in state.arrays and same(state.arrays[value], array):
+                fed[value] = state.arrays[value], state.stamps[value]
+            else:
+                fed[value] = copied(array), new_stamp()
+                changed.append(value)
+        return fed, changed
+
+    def plan(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> Plan:
+        """The program with every value visible: that of an earlier version of the model where it still fits."""
+        key = (feeds, outputs)
+        with self._graph.lock:
+            plan = self.plans.get(key)
+            plan = adapted(plan, compiler) if plan is not None else None
+            if plan is None:
+                plan = plan_of(compiler, self._make(compiler, feeds, outputs))
+            self.plans[key] = plan
+            self.plans.move_to_end(key)
+            while len(self.plans) > _PLANS:
+                self.plans.popitem(last=False)
+            return plan
+
+
+def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) -> dict[str, Any]:
+    """Results of a run that kept nothing, as arrays that the caller may write to: nothing else shows them."""
+    shared = {id(array) for array in fed.values()}
+    found = {}
+    for name, array in zip(names, results, strict=True):
+        own = type(array) is np.ndarray and array.base is None and array.flags.writeable and id(array) not in shared
+        found[name] = array if own else copied(array)
+        shared.add(id(array))
+    return found
+
+
+def copied(value: Any) -> Any:
+    """An array that nobody else shows; of a sequence, item by item."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    return [copied(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,287 @@
+"""Runs that keep every value: each is compared with what it was, and no node is called whose inputs came out equal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from onnxlab.execution.base.output_sizes import fits
+from onnxlab.execution.base.store import State, buffers, differs, new_stamp, same
+from onnxlab.execution.program.executor import SMALL, Run, ask, call_step, spread
+from onnxlab.execution.program.program import Instruction
+from onnxlab.execution.program.run_errors import failure
+from onnxlab.execution.program.run_observers import Position, Steps
+
+_GONE = object()  # in the place of an array that is not kept
+
+
+class Recorder:
+    """One run that keeps every value, and calls no node whose inputs are as they were.
+
+    Args:
+        state: what is known when the run begins.
+        values: value id by slot of the program, 0 for none.
+        constants: {value id: array} of what Constant nodes hold.
+        fed: (array, stamp) of each value id that is given to the program.
+        budget: bytes to keep; beyond it, values that nobody needs any more go, the oldest first.
+        position: counted up.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        values: Sequence[int],
+        constants: Mapping[int, Any],
+        fed: Mapping[int, tuple[Any, int]],
+        budget: int,
+        position: Position,
+    ) -> None:
+        self._state = state
+        self._known = state.arrays
+        self.position = position
+        self._budget = budget
+        self._value = values
+        self.arrays: dict[int, Any] = {}
+        self.stamps = dict(state.stamps)
+        self.sources: dict[int, Any] = {}  # of what this run made
+        self.seconds: dict[int, float] = {}
+        self.fingerprints: dict[int, Any] = {}
+        self._glance = state.fingerprints.get
+        self.given: list[int] = []
+        self._nbytes = 0  # of what is kept; views count like arrays until that might be too much
+        self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
+        self._dead: list[int] = []  # slots that nobody needs any more, oldest first
+        self._looked = 0  # how many steps were looked at for those
+        self._log: list[tuple[int, int, Any, Any, Any, float]] = []  # value, slot, array, what it read, glance, seconds
+        for value, (array, stamp) in fed.items():
+            self._give(value, array, stamp)
+        for value, array in constants.items():
+            if value not in fed and (state.arrays.get(value) is not array or value in state.stale):
+                self._give(value, array, state.stamps.get(value, 0))
+        self._stamp_at = list(map(self.stamps.get, values))  # by slot, where a step finds them as it does its inputs
+
+    def _give(self, value: int, array: Any, stamp: int) -> None:
+        self.stamps[value] = stamp
+        self.given.append(value)
+        freeze((array,))
+        self.arrays[value] = array
+        self._nbytes += sum(buffers((array,)).values())
+
+    def execute(self, frame: list[Any], run: Run, steps: Steps) -> None:
+        """Run instructions on a frame that holds what they read, those apart whose results are known. Raises as
+        `executor.execute`.
+        """
+        limits, memory, position, key = run.limits, run.memory, self.position, id(frame)
+        flagged, timed = limits.stop.is_set, limits.deadline is not None
+        stamps, known, fingerprints, log = self._stamp_at, self._known.get, self._glance, self._log
+        sources, dirty = self._state.sources.get, self._state.dirty
+        budget, array = 0 if limits.bytes is None else limits.bytes, np.ndarray
+        position.instructions = steps.instructions
+        used, room, began = 0, self._room(), perf_counter()
+        try:
+            # As in the executor's loop: local names, no call that can be spared, and nothing looked at that is not
+            # needed: what a run touched before its last kernel is no longer in the cache. So what was made is written
+            # down in a list, and sorted in when all is done.
+            for position.done, (size, single, take, call, slot, value) in enumerate(steps.rows):
+                if timed or limits.interrupted or flagged():
+                    limits.check()
+                if not value:
+                    used += self._execute(steps.instructions[position.done], frame, run)
+                    began = perf_counter()
+                elif (
+                    sources(value) == (read := take(stamps))
+                    and (old := known(value, _GONE)) is not _GONE
+                    and value not in dirty
+                ):
+                    frame[slot] = old
+                    used += self._keep(value, old, read)
+                else:
+                    if size is None:
+                        result = call(take(frame)) if single else call(*take(frame))
+                    elif size:
+                        inputs = (take(frame),) if single else take(frame)
+                        if single is not None or not fits(inputs, budget - limits.held):
+                            ask(size, inputs, run)
+                        result = call(*inputs)
+                    else:
+                        result = call_step(steps.instructions[position.done], frame, run)
+                    if type(result) is array:
+                        frame[slot] = result
+                        result.setflags(write=False)
+                        used += (nbytes := result.nbytes)
+                        if nbytes > SMALL:
+                            memory.hold(key, slot, result)
+                    else:
+                        spread(steps.instructions[position.done], frame, result, memory)
+                        result = frame[slot]
+                        freeze((result,))
+                        used += _nbytes(result)
+                    glance = result.item(0) if type(result) is array and result.size else None
+                    before = fingerprints(value)
+                    if (
+                        glance is not None and before is not None and before != glance
+                        and (before == before or glance == glance)  # a NaN is no other
+                    ) or self._is_another(value, result, read):  # fmt: skip
+                        stamps[slot] = new_stamp()
+                    log.append((value, slot, result, read, glance, -began + (began := perf_counter())))
+                if used > room:
+                    self._sort_in(used)
+                    self._give_up(frame, run)
+                    used, room = 0, self._room()
+        except Exception as error:
+            raise failure(steps.instructions[position.done], frame, error) from error
+        self._sort_in(used)
+        position.done = position.total
+
+    def _execute(self, instruction: Instruction, frame: list[Any], run: Run) -> int:
+        """One step with several outputs, none, or bodies that read more than its inputs; returns bytes kept."""
+        values, stamps, state = self._value, self._stamp_at, self._state
+        read = tuple([stamps[slot] for slot in instruction.reads]) if instruction.captures else instruction.take(stamps)
+        slots = [slot for slot in instruction.results if slot > 0]
+        made = [values[slot] for slot in slots]
+        first = values[max(instruction.results, default=0)]
+        if state.sources.get(first) == read and all(v in self._known and v not in state.dirty for v in made):
+            for slot, value in zip(slots, made, strict=True):
+                frame[slot] = self._known[value]
+            return sum([self._keep(value, self._known[value], read) for value in made])
+        start = perf_counter()
+        result = call_step(instruction, frame, run)
+        seconds = perf_counter() - start
+        spread(instruction, frame, result, run.memory)
+        for slot, value in zip(slots, made, strict=True):
+            if self._is_another(value, frame[slot], read):
+                stamps[slot] = new_stamp()
+            freeze((frame[slot],))
+            self._log.append((value, slot, frame[slot], read, None, seconds))
+        return sum([_nbytes(frame[slot]) for slot in slots])
+
+    def _sort_in(self, used: int) -> None:
+        """Keep what was made since the last time, `used` bytes: the whole list at once, which does it fastest."""
+        if self._held is None:
+            self._nbytes += used
+        if not self._log:
+            return
+        values, slots, arrays, reads, fingerprints, seconds = zip(*self._log, strict=True)
+        self._log.clear()
+        self.stamps.update(zip(values, [self._stamp_at[slot] for slot in slots], strict=True))
+        self.arrays.update(zip(values, arrays, strict=True))
+        self.sources.update(zip(values, reads, strict=True))
+        self.fingerprints.update(zip(values, fingerprints, strict=True))
+        self.seconds.update(zip(values, seconds, strict=True))
+        if self._held is not None:
+            self._count(arrays)
+
+    def _room(self) -> int:
+        """Bytes that may be kept before somebody has to look; none any more once buffers are counted."""
+        return self._budget - self._nbytes if self._held is None else 0
+
+    def _is_another(self, value: int, array: Any, read: Any) -> bool:
+        """Whether an array is not what a value was, as far as anybody can know."""
+        old = self._known.get(value, _GONE)
+        if old is _GONE:
+            return not self._again(value, read)
+        return differs(old, array) or not same(old, array)
+
+    def _again(self, value: int, read: Any) -> bool:
+        """Whether a value whose array is gone was made of the same things."""
+        state = self._state
+        return value in state.stamps and state.sources.get(value) == read and value not in state.dirty
+
+    def _keep(self, value: int, array: Any, read: Any) -> int:
+        """Keep what was there and is as it was; returns its bytes."""
+        self.sources[value] = read
+        self.arrays[value] = array
+        if self._held is None:
+            return _nbytes(array)
+        self._count((array,))
+        return 0
+
+    def _count(self, arrays: Iterable[Any]) -> None:
+        """Count the buffers of what is kept, each once."""
+        held = {} if self._held is None else self._held
+        for key, nbytes in buffers(arrays).items():
+            if key not in held:
+                held[key] = nbytes
+                self._nbytes += nbytes
+        self._held = held
+
+    def _recount(self) -> None:
+        self._held, self._nbytes = None, 0
+        self._count(self.arrays.values())
+
+    def _give_up(self, frame: list[Any], run: Run) -> None:
+        """Give up values that no step needs any more, oldest first, until the rest fits."""
+        if self._held is None:
+            self._recount()
+        done = self.position.done + 1
+        for instruction in self.position.instructions[self._looked : done]:
+            self._dead += instruction.drop
+        self._looked, dropped = done, 0
+        while self._dead and self._nbytes > self._budget:
+            slot = self._dead.pop(0)
+            frame[slot] = None
+            run.memory.drop(id(frame), slot)
+            self.arrays.pop(self._value[slot], None)
+            dropped += 1
+            if dropped % 16 == 0 or not self._dead:
+                self._recount()
+
+    def state(self, stale: frozenset[int]) -> State:
+        """The state after the run; `stale` is what was stale when it began, changed inputs considered."""
+        old = self._state
+        made = {*self.sources, *self.given}
+        arrays = {**old.arrays, **self.arrays}
+        for value in made.difference(self.arrays):  # given up
+            arrays.pop(value, None)
+        seconds = {**old.seconds, **self.seconds}
+        held = old.held + self._nbytes
+        if held > self._budget:
+            arrays = evicted(arrays, seconds, self._budget)
+            held = sum(buffers(arrays.values()).values())
+        return State(
+            arrays,
+            self.stamps,
+            {**old.sources, **self.sources},
+            seconds,
+            old.dirty - made,
+            stale - made,
+            old.generation + 1,
+            held,
+            {**old.fingerprints, **self.fingerprints},
+        )
+
+
+def _nbytes(value: Any) -> int:
+    """Bytes of a value, those of an array as if nobody shared them."""
+    return value.nbytes if type(value) is np.ndarray else sum(buffers((value,)).values())
+
+
+def freeze(values: Iterable[Any]) -> None:
+    """Make values read-only: they are kept and shared."""
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        elif isinstance(value, list):
+            freeze(value)
+
+
+def evicted(arrays: dict[int, Any], seconds: Mapping[int, float], budget: int) -> dict[int, Any]:
+    """The arrays that fit the budget: those go first that are made again with the least time per byte."""
+    held = buffers(arrays.values())
+    excess = sum(held.values()) - budget
+    if excess <= 0:
+        return arrays
+    sizes = {value: sum(buffers((array,)).values()) for value, array in arrays.items()}
+    worth = sorted(
+        (value for value in arrays if sizes[value] and value in seconds),
+        key=lambda value: seconds[value] / sizes[value],
+    )
+    for value in worth:
+        if excess <= 0:
+            break
+        excess -= sizes[value]
+        del arrays[value]
+    return arrays

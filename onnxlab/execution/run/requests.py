@@ -1,0 +1,169 @@
+"""What runs are given and asked for, checked against the graph as it is now."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from onnxlab.errors import FeedError, NameLookupError
+from onnxlab.execution.base import watching
+from onnxlab.execution.base.store import State, ValueStore
+from onnxlab.execution.base.watching import Watched
+from onnxlab.execution.planning.compiler import Compiler, FactOf
+from onnxlab.execution.program import feeds as checks
+from onnxlab.execution.program.run_errors import describe
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer.facts.type_protos import fact_of_type
+from onnxlab.shapes import UNKNOWN, Fact, TensorFact, symbol
+
+
+class Requests:
+    """Feeds and names of outputs, for one graph and what is kept of its values.
+
+    Args:
+        fact: what inference knows of a value id; default: what the file declares.
+    """
+
+    def __init__(self, graph: ModelGraph, store: ValueStore, fact: FactOf | None) -> None:
+        self._graph = graph
+        self._store = store
+        self._fact = fact or self.declared
+        self._inputs: tuple[Any, dict[str, Fact]] = None, {}  # the graph's view and what it declares
+        self._fine: tuple[dict[str, Fact], dict[str, Any]] | None = None  # facts, and kept inputs that fit them
+
+    def declared(self, value: int) -> Fact:
+        """The type that the file declares for a value; UNKNOWN where it declares none."""
+        record = self._graph.values.get(value)
+        if record is None or record.info is None:
+            return UNKNOWN
+        return fact_of_type(record.info.type, lambda axis: symbol(f"{record.name}.{axis}"))
+
+    def outputs(
+        self, compiler: Compiler, outputs: Sequence[str] | None, inner: Sequence[Watched] = ()
+    ) -> tuple[str, ...]:
+        """Names of values of the main graph that make what is asked for; by default the graph's outputs.
+
+        Raises:
+            NameLookupError: no value of the main graph has one of these names.
+        """
+        if outputs is None:
+            return tuple(dict.fromkeys(compiler.snapshot.main.outputs))
+        ids = compiler.ids
+        paths = {one.path for one in inner}
+        names = dict.fromkeys(name for name in asked(outputs) if name not in paths)
+        for name in names:
+            if name not in ids:
+                close = difflib.get_close_matches(name, list(ids), 3)
+                meant = f"did you mean {' or '.join(map(repr, close))}?" if close else ""
+                hint = meant or _some(compiler.snapshot.main.outputs)
+                raise NameLookupError(f"no value of the main graph is called {name!r}; {hint}")
+        names.update(dict.fromkeys(name for one in inner for name in one.outputs))
+        return tuple(names)
+
+    def watched(self, compiler: Compiler, outputs: Sequence[str] | None) -> list[Watched]:
+        """Those outputs that are values inside bodies."""
+        if outputs is None:
+            return []
+        ids, main = compiler.ids, self._graph
+        inner = [name for name in asked(outputs) if name not in ids and "/" in name]
+        return [watching.find(main, compiler.snapshot, name) for name in inner]
+
+    def check_missing(self, compiler: Compiler, feeds: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        """Raise FeedError where the outputs need an input that is not fed."""
+        ends = compiler.main.border(outputs, set(feeds).__contains__, missing=True)
+        inputs = self.input_facts(compiler)
+        checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
+
+    def input_facts(self, compiler: Compiler) -> dict[str, Fact]:
+        """What is declared of the graph's inputs; found out once while no more than data and nodes change."""
+        main = compiler.snapshot.main
+        view, facts = self._inputs
+        if view is not main:
+            facts = {
+                name: self.declared(value)
+                for name, value in zip(main.inputs, main.input_ids, strict=True)
+                if name not in main.initializers
+            }
+            self._inputs = main, facts
+        return facts
+
+    def named(self, compiler: Compiler, given: Any) -> Mapping[str, Any]:
+        """What a caller gave as feeds by name: where the graph has one input, its array alone will do.
+
+        Raises:
+            FeedError: it is no mapping, and the graph has another number of inputs.
+        """
+        if isinstance(given, Mapping):
+            return given
+        inputs = self.input_facts(compiler)
+        if len(inputs) != 1:
+            takes = f"the inputs are {checks.listed(inputs)}" if inputs else "the model has no inputs"
+            raise FeedError(f"feeds are given by name, as {{name: array}}; given {describe(given)}; {takes}")
+        return dict.fromkeys(inputs, given)
+
+    def checked(self, compiler: Compiler, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The feeds as arrays: inputs must be as declared, of other values only the dtype is checked."""
+        ids = compiler.ids
+        inputs = self.input_facts(compiler)
+        if not given.keys() <= ids.keys():
+            checks.check_names(given, inputs, ids)
+        facts = {name: inputs[name] if name in inputs else _dtype_only(self._fact(ids[name])) for name in given}
+        return checks.convert(given, facts)
+
+    def again(self, compiler: Compiler, state: State) -> dict[str, Any]:
+        """The inputs that are kept, checked against what is declared by now.
+
+        Raises:
+            as `checked`.
+        """
+        given, facts = self.last_inputs(compiler, state), self.input_facts(compiler)
+        fine = self._fine
+        if (
+            fine is None
+            or fine[0] is not facts
+            or given.keys() != fine[1].keys()
+            or any(fine[1][name] is not array for name, array in given.items())
+        ):
+            fine = self._fine = facts, self.checked(compiler, given)
+        return dict(fine[1])
+
+    def with_pins(self, compiler: Compiler, arrays: dict[str, Any]) -> dict[str, Any]:
+        """The feeds and the pinned values that are not fed."""
+        pins, names = self._store.pins, compiler.names if self._store.pins else {}
+        return {names[value]: array for value, array in pins.items() if value in names} | arrays
+
+    def last_inputs(self, compiler: Compiler, state: State) -> dict[str, Any]:
+        """The graph's inputs that are kept, or pinned since."""
+        main, pins = compiler.snapshot.main, self._store.pins
+        return {
+            name: pins[value] if value in pins else state.arrays[value]
+            for name, value in zip(main.inputs, main.input_ids, strict=True)
+            if value in state.arrays and name not in main.initializers
+        }
+
+
+def asked(outputs: Any) -> list[str]:
+    """The names of outputs that a caller gave: one or several.
+
+    Raises:
+        NameLookupError: these are no names.
+    """
+    names = [outputs] if isinstance(outputs, str) or not isinstance(outputs, Iterable) else list(outputs)
+    for name in names:
+        if not isinstance(name, str):
+            raise NameLookupError(f"outputs are asked for by name, as outputs=['y']; given {name!r:.100}")
+    return names
+
+
+def _some(outputs: Sequence[str]) -> str:
+    shown = ", ".join([*map(repr, outputs[:_SHOWN]), *(["…"] if len(outputs) > _SHOWN else [])])
+    return f"the graph's outputs are {shown or 'none'}"
+
+
+_SHOWN = 8
+
+
+def _dtype_only(fact: Fact) -> Fact:
+    """A fed intermediate value may have any shape: what it breaks, the nodes behind it say."""
+    return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact

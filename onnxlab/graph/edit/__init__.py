@@ -1,0 +1,32 @@
+"""Edits: primitive changes with exact inverses, transactions of them, commits, history, snapshots.
+
+Files:
+    change           What a primitive change is: the vocabulary itself is in `node_changes.py`, `graph_changes.py` and
+                     `changes.py`.
+    changes          The primitive changes: everything that can happen to a model is a list of these.
+    commits          What one committed edit did: the immutable message that every follower gets.
+    deferred_nodes   Node messages on their way into the main graph's message and out of it.
+    graph_changes    Primitive changes of graphs and functions: their inputs and outputs, initializers and other
+                     entries.
+    history          Undo and redo: the committed edits, each as the changes that take it back.
+    ir_versions      The IR version that an edit needs: raised as a part of it.
+    merging          What two models have to agree on before nodes of one may stand in the other: opset versions and
+                     functions.
+    model_graph      The mutable graph model: protos as storage, an index beside them, edits as transactions.
+    name_references  Every place of the protos that mentions a value by nothing but its name, and how a new name is
+                     written there.
+    names            What users call things: nodes by name, position or output, values by name, scopes by path.
+    node_changes     Primitive changes of nodes: in and out, their place, what they read and make, their attributes.
+    orphans          Take along what is left without a value: declarations, annotations and bindings of values that an
+                     edit removed.
+    readonly         A graph for a single look, such as inference from scratch.
+    reordering       Keep a sorted file sorted: the fewest moves that put producers before consumers again after a
+                     rewire.
+    script           The history as a Python script that makes the same edits on another copy of the model.
+    snapshot         An immutable picture of a model, for whoever must not be disturbed by edits: a run, a partition,
+                     an export.
+    statements       Changes of declarations and stored tensors as the statements that people write for them.
+    transaction      An edit in progress: changes applied one by one, judged together, kept or taken back as a whole.
+    validation       What an edit must not introduce: the rules of ONNX's IR that a graph has to keep, checked where
+                     the edit touched it.
+"""

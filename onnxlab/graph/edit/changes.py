@@ -1,0 +1,155 @@
+"""The primitive changes: everything that can happen to a model is a list of these.
+
+Each changes the protos and the index together and returns its exact inverse, so that undoing gives the same bytes and
+the same ids. They check nothing but what they need; `transaction.py` judges the result of a whole edit. Those of nodes
+are in `node_changes.py`, those of graphs and functions in `graph_changes.py`; all of them are to be imported from here.
+
+A message that is replaced is deleted and inserted anew, never overwritten: whoever still holds the old one (a snapshot
+of a run, the inverse) keeps its content.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.edit.change import Change
+from onnxlab.graph.edit.graph_changes import (
+    FormalKind,
+    InsertEntry,
+    InsertFormal,
+    InsertFunction,
+    RemoveEntry,
+    RemoveFormal,
+    RemoveFunction,
+    ReplaceEntry,
+    SetFormal,
+    SetInitializer,
+    SetTypes,
+)
+from onnxlab.graph.edit.name_references import Mention, mentions_by_name, reading_scopes, rename_mentions
+from onnxlab.graph.edit.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
+from onnxlab.graph.protos.name_bytes import set_string
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
+
+Target = tuple[Literal["model", "scope", "node", "training", "tensor"], int]
+"""Whose field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
+("tensor", value id): the tensor of an initializer."""
+
+_INDEXED = {
+    "model": {"graph", "functions", "training_info"},
+    "scope": {
+        "node", "input", "output", "initializer", "sparse_initializer", "value_info", "quantization_annotation",
+    },
+    "node": {"input", "output", "attribute"},
+    "training": {"initialization", "algorithm"},
+    "tensor": {field.name for field in onnx.TensorProto.DESCRIPTOR.fields} - {"doc_string", "metadata_props"},
+}  # fmt: skip
+"""Fields that the index mirrors, and that changes of their own change."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetField:
+    """Set a plain field: a scalar (None for absent), or a repeated field (a tuple of messages or strings)."""
+
+    target: Target
+    field: str
+    value: Any
+
+    def apply(self, graph: "ModelGraph") -> "SetField":
+        if self.field in _INDEXED[self.target[0]]:
+            raise ValueError(f"{self.field!r} of a {self.target[0]} has changes of its own; SetField sets others")
+        proto = graph.target(self.target)
+        inverse = SetField(self.target, self.field, field_value(proto, self.field))
+        if isinstance(self.value, tuple):
+            repeated = getattr(proto, self.field)
+            getattr(type(proto)(), self.field).extend(self.value)  # refuses what does not fit before anything is lost
+            del repeated[:]
+            repeated.extend(self.value)
+        elif self.value is None:
+            proto.ClearField(self.field)
+        elif isinstance(self.value, bytes):
+            set_string(proto, self.field, self.value)
+        else:
+            setattr(proto, self.field, self.value)
+        graph.touch.field(self.target, self.field)
+        return inverse
+
+
+def field_value(proto: Any, field: str) -> Any:
+    """The value that `SetField` would need to restore a field: None where it is absent, a tuple for repeated fields."""
+    descriptor = proto.DESCRIPTOR.fields_by_name[field]
+    if descriptor.is_repeated:
+        return tuple(getattr(proto, field))
+    return getattr(proto, field) if proto.HasField(field) else None
+
+
+@dataclass(frozen=True, slots=True)
+class RenameValue:
+    """Give a value another name, everywhere it is mentioned; it stays the same value.
+
+    Raises:
+        EditError: where the value is read, the new name means another value.
+    """
+
+    value: int
+    name: str
+    mentions: tuple[Mention, ...] | None = None
+
+    def apply(self, graph: "ModelGraph") -> "RenameValue":
+        value = graph.values[self.value]
+        old = value.name
+        set_string(onnx.ValueInfoProto(), "name", self.name)  # refuses what is no name, before anything is changed
+        mentions = self.mentions
+        if mentions is None:
+            self._refuse_another_meaning(graph)
+            mentions = mentions_by_name(graph, value)
+        rename_mentions(graph, value, self.name, mentions)
+        names = graph.scopes[value.scope].names
+        del names[old]
+        names[self.name] = value.id
+        value.name = self.name
+        graph.index.refresh_info(value)
+        graph.touch.values([value.id])
+        graph.touch.users([value.id])
+        graph.touch.renamed(value)
+        return RenameValue(value.id, old, mentions)
+
+    def _refuse_another_meaning(self, graph: "ModelGraph") -> None:
+        """Of an edit only: what takes one back restores a file as it was, whatever its names meant."""
+        value = graph.values[self.value]
+        for scope in reading_scopes(graph, value):
+            if graph.index.lookup(scope, self.name) not in (0, value.id):
+                raise EditError(
+                    f"{value.name!r} cannot be called {self.name!r}: where it is read in "
+                    f"{graph.scope_path(scope) or 'the graph'}, that is another value; choose a name that is not in use"
+                )
+
+
+__all__ = [
+    "Change",
+    "FormalKind",
+    "InsertEntry",
+    "InsertFormal",
+    "InsertFunction",
+    "InsertNode",
+    "MoveNode",
+    "RemoveEntry",
+    "RemoveFormal",
+    "RemoveFunction",
+    "RemoveNode",
+    "RenameValue",
+    "ReplaceEntry",
+    "SetAttribute",
+    "SetField",
+    "SetFormal",
+    "SetInitializer",
+    "SetInputs",
+    "SetOutputs",
+    "SetTypes",
+    "Target",
+    "field_value",
+]

@@ -1,0 +1,49 @@
+"""The IR version that an edit needs: raised as a part of it."""
+
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab.graph.edit.changes import Change, InsertFormal, RemoveEntry, RemoveNode, SetField
+from onnxlab.graph.edit.merging import raise_ir_version
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
+    from onnxlab.graph.edit.transaction import Transaction
+
+INITIALIZERS_SINCE = 4
+"""The IR version from which on an initializer need not be a graph input too."""
+
+_IMPORTS_SINCE = 3
+
+
+def raise_for_initializers(graph: "ModelGraph", transaction: "Transaction") -> None:
+    """Raise an IR version in which each initializer must be a graph input, where the edit made one that is none.
+
+    The label of the edit says so. Those that a file already had stay as they are.
+    """
+    header = graph.header
+    if not 0 < header.ir_version < INITIALIZERS_SINCE or not _lacks_an_input(graph, transaction):
+        return
+    transaction.label += f" (IR version {header.ir_version} → {INITIALIZERS_SINCE})"
+    if header.ir_version < _IMPORTS_SINCE and not header.opset_import:
+        # what such a model means without saying so
+        imports = (onnx.OperatorSetIdProto(domain="", version=1),)
+        transaction.apply(SetField(("model", 0), "opset_import", imports))
+    raise_ir_version(graph, INITIALIZERS_SINCE)
+
+
+def _lacks_an_input(graph: "ModelGraph", transaction: "Transaction") -> bool:
+    """Whether an initializer came, or an input went, so that now there is an initializer that is no input."""
+    return any(map(_may_part, transaction.inverses)) and any(
+        value.initializer is not None and not value.is_input
+        for value in map(graph.values.get, transaction.touch.suspects)
+        if value is not None
+    )
+
+
+def _may_part(inverse: Change) -> bool:
+    match inverse:
+        case RemoveEntry(field="initializer" | "sparse_initializer") | InsertFormal(kind="input") | RemoveNode():
+            return True
+    return False

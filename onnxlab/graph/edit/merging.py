@@ -1,0 +1,136 @@
+"""What two models have to agree on before nodes of one may stand in the other: opset versions and functions."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab import schemas
+from onnxlab.errors import EditError
+from onnxlab.graph.edit.changes import InsertFunction, SetField, Target, field_value
+from onnxlab.graph.index.index import FunctionKey, function_key
+from onnxlab.graph.index.records import Scope
+from onnxlab.graph.protos.renaming import Renaming, canonical, nodes_inside
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
+
+
+def adopt_opsets(
+    graph: "ModelGraph",
+    imports: Iterable[onnx.OperatorSetIdProto],
+    nodes: Iterable[onnx.NodeProto],
+    scope: Scope,
+    what: str,
+) -> None:
+    """Import what `nodes` need where `scope` is; part of the open edit.
+
+    A domain that is imported at another version is fine where every operator means the same in both.
+
+    Raises:
+        EditError: operators differ between the two versions; the message names them.
+    """
+    root = graph.root(scope)
+    target: Target = ("scope", root.id) if root.is_function else ("model", 0)
+    ours = field_value(graph.target(target), "opset_import")
+    here = {canonical(entry.domain): entry.version for entry in ours}
+    there = {canonical(entry.domain): entry.version for entry in imports}
+    used = {(canonical(node.domain), node.op_type) for node in nodes}
+    missing = []
+    for domain in sorted({domain for domain, _ in used}):
+        version = there.get(domain)
+        if version is None:
+            continue  # a call of a function needs no import that the source did not have
+        if domain not in here:
+            missing.append(onnx.OperatorSetIdProto(domain=domain, version=version))
+        elif here[domain] != version:
+            _refuse_different(domain, here[domain], version, [op for where, op in used if where == domain], what)
+    for entry in missing:
+        ours = (*ours, entry)
+        graph.apply(SetField(target, "opset_import", ours))
+
+
+def _refuse_different(domain: str, here: int, there: int, operators: list[str], what: str) -> None:
+    differ = []
+    for op_type in sorted(operators):
+        ours, theirs = schemas.find(domain, op_type, here), schemas.find(domain, op_type, there)
+        if ours is not theirs and (ours is None or theirs is None or ours.since_version != theirs.since_version):
+            differ.append(op_type)
+    if differ:
+        raise EditError(
+            f"{what} uses {domain or 'ai.onnx'} {there}, the model {here}, and {', '.join(differ[:8])} differ between "
+            f"the two; convert one of them first, as in model.convert_opset({max(here, there)})"
+        )
+
+
+def adopt_functions(graph: "ModelGraph", functions: Iterable[onnx.FunctionProto]) -> dict[FunctionKey, FunctionKey]:
+    """Add functions to the model, part of the open edit; return the new key of each that had to be renamed.
+
+    An equal function that is there already is used in its place; one of the same name that differs makes it take
+    another name.
+    """
+    functions = list(functions)
+    renamed: dict[FunctionKey, FunctionKey] = {}
+    added = []
+    for function in functions:
+        key = function_key(function)
+        known = graph.index.functions.get(key)
+        if known is None:
+            added.append(function)
+        elif graph.scopes[known].proto != function:
+            domain, name, overload = key
+            number = 1
+            while (domain, f"{name}_{number}", overload) in graph.index.functions:
+                number += 1
+            renamed[key] = (domain, f"{name}_{number}", overload)
+            added.append(function)
+    for function in added:
+        copy = onnx.FunctionProto()
+        copy.CopyFrom(function)
+        copy.name = renamed.get(function_key(function), function_key(function))[1]
+        if renamed:
+            nodes = [Renaming({}, operators=renamed).node(node) for node in copy.node]
+            del copy.node[:]
+            copy.node.extend(nodes)
+        graph.apply(InsertFunction(len(graph.index.function_ids), copy))
+    return renamed
+
+
+def adopt_configurations(
+    graph: "ModelGraph", configurations: Iterable[onnx.DeviceConfigurationProto]
+) -> dict[str, str]:
+    """Add device configurations to the model, part of the open edit; return the new names of those renamed.
+
+    An equal one that is there already is used in its place.
+    """
+    ours = list(field_value(graph.header, "configuration"))
+    names = {each.name: each for each in ours}
+    renamed: dict[str, str] = {}
+    added = []
+    for configuration in configurations:
+        known = names.get(configuration.name)
+        if known == configuration:
+            continue
+        copy = onnx.DeviceConfigurationProto()
+        copy.CopyFrom(configuration)
+        number = 1
+        while copy.name in names:
+            copy.name, number = f"{configuration.name}_{number}", number + 1
+        if known is not None:
+            renamed[configuration.name] = copy.name
+        names[copy.name] = copy
+        added.append(copy)
+    if added:
+        graph.apply(SetField(("model", 0), "configuration", (*ours, *added)))
+    return renamed
+
+
+def raise_ir_version(graph: "ModelGraph", least: int) -> None:
+    """Let the model say that it needs an IR version at least; part of the open edit."""
+    if graph.proto.ir_version < least:
+        graph.apply(SetField(("model", 0), "ir_version", least))
+
+
+def all_nodes(nodes: Iterable[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Nodes and all nodes in their bodies."""
+    return list(nodes_inside(nodes))

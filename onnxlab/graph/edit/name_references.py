@@ -1,0 +1,185 @@
+"""Every place of the protos that mentions a value by nothing but its name, and how a new name is written there.
+
+Nodes that make or read a value are known by the index; here are value_info, quantization annotations, the shardings of
+device configurations and the bindings of training.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import onnx
+
+from onnxlab.graph.index.named_entries import mentioned_names
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.protos.name_bytes import Name, set_string, set_strings
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
+
+Mention = tuple[Any, ...]
+"""Steps to a string, from ("scope" or "node", id) or ("training", position): ("scope", 1, "value_info", 3, "name")."""
+
+BINDINGS = {"initialization_binding": "initialization", "update_binding": "algorithm"}
+"""Bindings of a TrainingInfoProto, and the graph whose outputs their values name."""
+
+
+def reading_scopes(graph: "ModelGraph", value: ValueRecord) -> list[Scope]:
+    """The scope that defines a value and those inside it through which a capture of it goes."""
+    found = {value.scope: graph.scopes[value.scope]}
+    for scope_id in [*{graph.nodes[node].scope for node, _ in value.uses}, *(at for at, _ in value.formal_outputs)]:
+        while scope_id and scope_id not in found:
+            found[scope_id] = graph.scopes[scope_id]
+            scope_id = graph.scopes[scope_id].parent
+    return list(found.values())
+
+
+def mentions_by_name(graph: "ModelGraph", value: ValueRecord) -> tuple[Mention, ...]:
+    """Places that mention a value by its name alone.
+
+    Some exporters leave entries that mention a name which no value has; so what a rename changed must be remembered
+    to be undone exactly.
+    """
+    found: list[Mention] = []
+    for scope in reading_scopes(graph, value):
+        found += _in_scope(scope, value.name)
+    for node in dict.fromkeys(node for node, _ in (*value.producers, *value.uses)):
+        found += _in_devices(graph.nodes[node], value.name)
+    found += _in_training(graph, value)
+    return tuple(found)
+
+
+def _in_scope(scope: Scope, name: str) -> Iterator[Mention]:
+    if len(scope.proto.value_info):
+        for position in scope.places("value_info").positions(name):
+            yield "scope", scope.id, "value_info", position, "name"
+    if scope.is_function or not len(scope.proto.quantization_annotation):
+        return
+    for position in scope.places("quantization_annotation").positions(name):
+        annotation = scope.proto.quantization_annotation[position]
+        if annotation.tensor_name == name:
+            yield "scope", scope.id, "quantization_annotation", position, "tensor_name"
+        for number, entry in enumerate(annotation.quant_parameter_tensor_names):
+            if entry.value == name:
+                parameter = ("quant_parameter_tensor_names", number, "value")
+                yield "scope", scope.id, "quantization_annotation", position, *parameter
+
+
+def _in_devices(node: NodeRecord, name: str) -> Iterator[Mention]:
+    for at, configuration in enumerate(node.proto.device_configurations):
+        for number, spec in enumerate(configuration.sharding_spec):
+            if spec.tensor_name == name:
+                yield "node", node.id, "device_configurations", at, "sharding_spec", number, "tensor_name"
+
+
+def _in_training(graph: "ModelGraph", value: ValueRecord) -> Iterator[Mention]:
+    for position, training in enumerate(graph.header.training_info):
+        for field in BINDINGS:
+            for number, entry in enumerate(getattr(training, field)):
+                for end in ("key", "value"):
+                    named = getattr(entry, end) == value.name
+                    if named and bound_value(graph, position, field, entry, end) == value.id:
+                        yield "training", position, field, number, end
+
+
+def bound_value(graph: "ModelGraph", training: int, field: str, entry: onnx.StringStringEntryProto, end: str) -> int:
+    """Id of the value that one end of a binding names, 0 if none.
+
+    The value is an output of the initialization or algorithm graph; the key an initializer of the algorithm graph or
+    else of the model's (onnx.proto, TrainingInfoProto).
+    """
+    scopes = graph.index.training[training]
+    if end == "value":
+        inner = scopes.get(BINDINGS[field])
+        return graph.index.lookup(graph.scopes[inner], entry.value) if inner else 0
+    algorithm = graph.scopes.get(scopes.get("algorithm", 0))
+    vid = algorithm.names.get(entry.key, 0) if algorithm else 0
+    if vid and graph.values[vid].initializer is not None:
+        return vid
+    return graph.main.names.get(entry.key, 0)
+
+
+def rename_mentions(graph: "ModelGraph", value: ValueRecord, name: Name, mentions: tuple[Mention, ...]) -> None:
+    """Write a value's new name where the index says it is mentioned, and at `mentions`.
+
+    Nodes that make or read it, inputs and outputs of its scope and inner ones, its initializers.
+    """
+    for node_id, slot in value.producers:
+        _set_item(graph.nodes[node_id].proto, "output", slot, name)
+    for node_id, slot in value.uses:
+        _set_item(graph.nodes[node_id].proto, "input", slot, name)
+    for scope_id, position in value.formal_outputs:
+        _rename_formal(graph.scopes[scope_id], "output", position, name)
+    scope = graph.scopes[value.scope]
+    if value.is_input:
+        for position, vid in enumerate(scope.inputs):
+            if vid == value.id:
+                _rename_formal(scope, "input", position, name)
+    if value.initializer is not None:
+        _rename_initializers(scope, value.name, name)
+    for mention in mentions:
+        _rename_mention(graph, mention, name)
+
+
+def _rename_formal(scope: Scope, field: str, position: int, name: Name) -> None:
+    """Inputs and outputs are messages in a graph and plain names in a function."""
+    if scope.is_function:
+        _set_item(scope.proto, field, position, name)
+    else:
+        set_string(getattr(scope.proto, field)[position], "name", name)
+
+
+def _set_item(proto: Any, field: str, position: int, name: Name) -> None:
+    names = getattr(proto, field)
+    if isinstance(name, str):
+        names[position] = name
+    else:
+        set_strings(proto, field, [*names[:position], name, *names[position + 1 :]])
+
+
+def _rename_initializers(scope: Scope, old: str, name: Name) -> None:
+    for field in ("initializer", "sparse_initializer"):
+        places = scope.places(field)
+        for position in places.positions(old):
+            message = getattr(scope.proto, field)[position]
+            set_string(message if field == "initializer" else message.values, "name", name)
+            places.renamed(position, (old,), message)
+
+
+def _rename_mention(graph: "ModelGraph", mention: Mention, name: Name) -> None:
+    kind, ident, *path, last = mention
+    target = graph.target((kind, ident))
+    entry = None
+    if kind == "scope":
+        places = graph.scopes[ident].places(path[0])  # collected before the name changes
+        entry = getattr(target, path[0])[path[1]]
+        names_before = tuple(mentioned_names(path[0], entry))
+    for step in path:
+        target = target[step] if isinstance(step, int) else getattr(target, step)
+    set_string(target, last, name)
+    if entry is not None:
+        places.renamed(path[1], names_before, entry)
+
+
+def refresh_bodies(graph: "ModelGraph", node: NodeRecord) -> None:
+    """Point the records of a node's bodies into its proto again, after the proto was copied."""
+    if not node.bodies:
+        return
+    bodies = {name: iter(scopes) for name, scopes in node.bodies.items()}
+    for attribute in node.proto.attribute:
+        if attribute.name in bodies:
+            for proto in [attribute.g] if attribute.type == attribute.GRAPH else attribute.graphs:
+                _refresh_scope(graph, graph.scopes[next(bodies[attribute.name])], proto)
+
+
+def _refresh_scope(graph: "ModelGraph", scope: Scope, proto: onnx.GraphProto) -> None:
+    scope.proto = proto
+    for node_id, node_proto in zip(scope.node_ids, proto.node, strict=True):
+        node = graph.nodes[node_id]
+        node.proto = node_proto
+        refresh_bodies(graph, node)
+    for tensor in proto.initializer:
+        graph.values[scope.names[tensor.name]].initializer = tensor
+    for sparse in proto.sparse_initializer:
+        graph.values[scope.names[sparse.values.name]].initializer = sparse
+    for vid in scope.names.values():
+        graph.index.refresh_info(graph.values[vid])

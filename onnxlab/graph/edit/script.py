@@ -1,0 +1,323 @@
+"""The history as a Python script that makes the same edits on another copy of the model.
+
+Ids differ from copy to copy, so each change is taken down together with an expression that finds what it changes:
+`model.nodes["conv1"]`, by position where the name is not unique. What edits are made of is written with the methods of
+handles where they do just that, and as primitive changes otherwise; either way the copy gets the same bytes.
+"""
+
+import base64
+from collections.abc import Callable, Iterable
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import onnx
+from google.protobuf import text_format
+from google.protobuf.message import Message
+from onnx import helper
+
+from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph.edit import changes
+from onnxlab.graph.edit.changes import Change
+from onnxlab.graph.edit.names import scope_path
+from onnxlab.graph.edit.statements import SAYINGS, value_handle
+from onnxlab.graph.edit.validation import attribute_problem
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.attributes import decode, encode, kind_of
+from onnxlab.graph.protos.long_lists import Items, LongList, items_of
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.history import Step
+    from onnxlab.graph.edit.model_graph import ModelGraph
+
+
+_KIND = onnx.AttributeProto
+
+
+class ScriptStep(NamedTuple):
+    """A change as it is taken down.
+
+    Attributes:
+        subject: the Python expression of the handle, scope or target that it is made to.
+        fits: whether a handle takes it at that moment; inside an edit what it needs may follow.
+        said: the whole statement where it depends on what stood there before, else ""; None where another deed's
+            statement does this too.
+    """
+
+    change: Change
+    subject: str
+    fits: bool
+    said: str | None = ""
+
+
+TEXT_LIMIT = 4000
+"""Messages of more bytes are written in base64."""
+
+_HEAD = '''"""Edits of an ONNX model, recorded by onnxlab: `replay(model)` makes them again on another copy."""
+
+import base64
+import sys
+
+import numpy as np
+import onnx
+from google.protobuf import text_format
+
+import onnxlab
+from onnxlab.graph.edit import changes
+
+
+def replay(model):
+    """Make all edits, each as one undo step."""
+'''
+_TAIL = """
+
+if __name__ == "__main__":
+    opened = onnxlab.load(sys.argv[1])
+    replay(opened)
+    opened.save(sys.argv[2])
+"""
+
+
+def script_step(graph: "ModelGraph", change: Change, said: str = "") -> ScriptStep:
+    """Take down a change that is about to be applied to the graph, in a few microseconds.
+
+    `said` is the statement that makes it, where whoever applies it knows that.
+    """
+    if ident := getattr(change, "node", 0):
+        subject = _node(graph, graph.nodes[ident])
+        fits = type(change) is not changes.SetAttribute or _fits(graph, change)
+    elif scope := getattr(change, "scope", 0):
+        subject, fits = _scope(graph, graph.scopes[scope]), True
+    else:
+        subject, fits = _subject(graph, change), True
+    if not said and (say := SAYINGS.get(type(change))):
+        said = say(graph, change)
+    return ScriptStep(change, subject, fits, said)
+
+
+def without_copy(graph: "ModelGraph", done: ScriptStep) -> ScriptStep:
+    """A deed that has just been done, with the model's own message in place of the one that was copied into it: the
+    history is not to hold the data of tensors and lists twice.
+    """
+    change = done.change
+    if isinstance(change, changes.SetInitializer):
+        if change.tensor is None or change.sparse:
+            return done
+        scope = graph.scopes[change.scope]
+        stored = scope.proto.initializer[scope.places("initializer").positions(change.name)[-1]]
+        return done._replace(change=replace(change, tensor=stored))
+    if isinstance(change, changes.SetAttribute) and not isinstance(change.proto, Items | None):
+        if change.proto.type not in _BULKY:
+            return done
+        given = graph.nodes[change.node].proto.attribute
+        places = range(len(given)) if change.position < 0 else (change.position,)
+        stored = next(given[place] for place in places if given[place].name == change.name)
+        return done._replace(change=replace(change, proto=items_of(stored) or stored))
+    return done
+
+
+_BULKY = frozenset((_KIND.TENSOR, _KIND.FLOATS, _KIND.INTS, _KIND.STRINGS))
+"""Types of attributes that may hold much and have no graph, which edits change where it stands."""
+
+
+def _fits(graph: "ModelGraph", change: Any) -> bool:
+    """Whether the operator that a node is takes what a SetAttribute gives it."""
+    node, proto = graph.nodes[change.node], change.proto
+    proto = proto.message() if isinstance(proto, Items) else proto
+    schema = graph.schema(node)
+    if proto is None or schema is None or function_key(node.proto) in graph.index.functions:
+        return True
+    if attribute_problem(schema, proto):
+        return False
+    choices = schema.attributes[proto.name].choices
+    if choices is None:
+        return True
+    given = {proto.s} if proto.type == onnx.AttributeProto.STRING else set(proto.strings)
+    return all(item.decode(errors="replace") in choices for item in given)
+
+
+def _subject(graph: "ModelGraph", change: Change) -> str:
+    """The expression of a handle where the change names neither a node nor a scope."""
+    match change:
+        case changes.RenameValue(value=ident):
+            return value_handle(graph, graph.values[ident])
+        case changes.SetField(target=("node", ident)):
+            return _node(graph, graph.nodes[ident])
+        case changes.SetField(target=("scope", ident)):
+            return _scope(graph, graph.scopes[ident])
+        case changes.SetField(target=("tensor", ident)):
+            return value_handle(graph, graph.values[ident])
+    return "model"  # a field of the model, or a function that comes
+
+
+def _node(graph: "ModelGraph", node: NodeRecord) -> str:
+    scope, name = graph.scopes[node.scope], node.proto.name
+    main = scope is graph.index.main
+    if main and name and graph.name_tells(scope, name):
+        return f"model.nodes[{name!r}]"
+    position = scope.position(node)
+    if main:
+        return f"model.nodes[{position}]"
+    path = scope_path(graph, scope, telling=True)
+    try:
+        if name and graph.resolve_node(f"{path}/{name}") == node.id:
+            return f"model.nodes[{path + '/' + name!r}]"
+    except NameLookupError:
+        pass
+    return f"model.node_at({path!r}, {position})"
+
+
+def _scope(graph: "ModelGraph", scope: Scope) -> str:
+    return f"model.scope_record({scope_path(graph, scope, telling=True)!r})"
+
+
+def to_python(steps: "Iterable[Step]") -> str:
+    """The script of some steps, oldest first.
+
+    Raises:
+        EditError: a step was not taken down.
+    """
+    lines = []
+    for step in steps:
+        if not step.deeds:
+            raise EditError(f"what {step.label!r} did was not taken down, so it cannot be written as Python")
+        lines.append(f"    with model.edit({step.label!r}) as edit:")
+        told = [each for each in step.deeds if each.said is not None]
+        lines += [f"        {_line(each, len(told) == 1)}" for each in told]
+    return _HEAD + "\n".join(lines or ["    return"]) + "\n" + _TAIL
+
+
+def _line(done: ScriptStep, alone: bool) -> str:
+    """One statement; `alone` says that the change is a whole edit, which may be judged at once."""
+    change, subject, fits, said = done
+    if said:
+        return said
+    writer = _WRITERS.get(type(change)) if fits else None
+    return (writer(change, subject, alone) if writer else "") or f"edit.apply({_primitive(change, subject)})"
+
+
+def _primitive(change: Change, subject: str) -> str:
+    """The change itself; ids that it gives to what it puts back are left to the copy."""
+    parts = []
+    for field in fields(change):  # type: ignore[arg-type]
+        value = getattr(change, field.name)
+        if field.name in ("image", "images", "ids", "mentions") or value == field.default:
+            continue
+        if isinstance(value, onnx.TensorProto) and value.name != getattr(change, "name", value.name):
+            value = named(value, change.name)  # type: ignore[attr-defined]  # the model's own, renamed since
+        if field.name in ("node", "scope") or (field.name == "value" and isinstance(change, changes.RenameValue)):
+            parts.append(f"{field.name}={subject}.id")
+        elif field.name == "target":
+            ident = f"{subject}.id" if value[0] in ("node", "scope", "tensor") else value[1]
+            parts.append(f"target=({value[0]!r}, {ident})")
+        else:
+            parts.append(f"{field.name}={literal(value)}")
+    return f"changes.{type(change).__name__}({', '.join(parts)})"
+
+
+def named(tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
+    """A copy by another name."""
+    made = onnx.TensorProto()
+    made.CopyFrom(tensor)
+    made.name = name
+    return made
+
+
+def literal(value: Any) -> str:
+    """A Python expression that makes a scalar, a message, or a tuple of these."""
+    if isinstance(value, tuple | list):
+        inner = ", ".join(map(literal, value))
+        return f"({inner},)" if isinstance(value, tuple) and len(value) == 1 else f"({inner})"
+    value = value.message() if isinstance(value, Items) else value
+    return _message(value) if isinstance(value, Message) else repr(value)
+
+
+def _message(message: Message) -> str:
+    kind = f"onnx.{message.DESCRIPTOR.name}"
+    data = message.SerializePartialToString()
+    if len(data) <= TEXT_LIMIT:
+        if isinstance(message, onnx.NodeProto) and (call := _make_node(message)):
+            return call
+        text = text_format.MessageToString(message, as_one_line=True)
+        if _parses_to(type(message), text, data):
+            return f"text_format.Parse({text!r}, {kind}())"
+    return f"{kind}.FromString(base64.b64decode({base64.b64encode(data).decode()!r}))"
+
+
+def _parses_to(kind: type[Message], text: str, data: bytes) -> bool:
+    """Whether the text form keeps every byte: it drops unknown fields, and refuses strings that are no UTF-8."""
+    try:
+        return bool(text_format.Parse(text, kind()).SerializePartialToString() == data)
+    except (text_format.ParseError, ValueError):
+        return False
+
+
+def _make_node(node: onnx.NodeProto) -> str:
+    """A call of onnx.helper.make_node, "" where that would not give the same bytes."""
+    given: dict[str, Any] = {"name": node.name} if node.name else {}
+    if node.domain:
+        given["domain"] = node.domain
+    for attribute in node.attribute:
+        if kind_of(attribute) not in _SPELLED or attribute.ref_attr_name:
+            return ""
+        given[attribute.name] = decode(attribute)
+    try:
+        made = helper.make_node(node.op_type, list(node.input), list(node.output), **given)
+    except (TypeError, ValueError):
+        return ""
+    if made.SerializePartialToString() != node.SerializePartialToString():
+        return ""
+    keywords = "".join(f", {key}={value!r}" for key, value in given.items())
+    return f"onnx.helper.make_node({node.op_type!r}, {list(node.input)!r}, {list(node.output)!r}{keywords})"
+
+
+# -- what handles do in one change ----------------------------------------------------------------------------------
+
+
+def _insert_node(change: changes.InsertNode, subject: str, _: bool) -> str:
+    path = subject.removeprefix("model.scope_record(").removesuffix(")")
+    where = "" if path == "''" else f", scope={path}"
+    return f"model.insert_node({literal(change.proto)}, {change.position}{where})"
+
+
+def _set_attribute(change: changes.SetAttribute, subject: str, _: bool) -> str:
+    if change.proto is None:
+        return f"del {subject}.attributes[{change.name!r}]"
+    if change.position >= 0:
+        return ""
+    proto = change.proto.message() if isinstance(change.proto, Items) else change.proto
+    place = f"{subject}.attributes[{change.name!r}]"
+    if not proto.ref_attr_name and kind_of(proto) in _SPELLED:
+        value = decode(proto)
+        if isinstance(value, LongList):
+            return f"{place} = {literal(proto)}"
+        try:
+            if encode(proto.name, value) == encode(proto.name, value, kind_of(proto)) == proto:
+                return f"{place} = {value!r}"
+        except EditError:
+            pass  # an empty list, or bytes that are no text
+    return f"{place} = {literal(proto)}"
+
+
+_SPELLED = ("int", "float", "string", "ints", "floats", "strings")
+
+
+def _set_field(change: changes.SetField, subject: str, alone: bool) -> str:
+    kind, text = change.target[0], isinstance(change.value, str)
+    if change.field == "name" and kind == "node" and alone and text:
+        return f"{subject}.name = {change.value!r}"
+    if change.field == "doc_string" and kind in ("node", "model", "tensor") and text and change.value:
+        return f"{subject}.doc_string = {change.value!r}"
+    return ""
+
+
+_WRITERS: dict[type[Any], Callable[[Any, str, bool], str]] = {
+    changes.InsertNode: _insert_node,
+    changes.RemoveNode: lambda change, subject, _: f"{subject}.remove()",
+    changes.MoveNode: lambda change, subject, _: f"{subject}.move({change.position})",
+    changes.SetInputs: lambda change, subject, _: f"{subject}.set_inputs({list(change.names)!r})",
+    changes.SetOutputs: lambda change, subject, _: f"{subject}.set_outputs({list(change.names)!r})",
+    changes.SetAttribute: _set_attribute,
+    changes.SetField: _set_field,
+    changes.RenameValue: lambda change, subject, alone: f"{subject}.name = {change.name!r}" if alone else "",
+}

@@ -1,0 +1,294 @@
+"""An immutable picture of a model, for whoever must not be disturbed by edits: a run, a partition, an export.
+
+Views of nodes are made once and kept until their node is touched, so that taking a snapshot after a small edit costs
+little. Attributes are decoded when they are first read; the messages that they are read from are never overwritten.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from weakref import proxy, ref
+
+import numpy as np
+import onnx
+
+from onnxlab.graph.index.index import FunctionKey, function_key
+from onnxlab.graph.index.records import NodeRecord, Scope, ScopeKind
+from onnxlab.graph.protos import tensors
+from onnxlab.graph.protos.attributes import AttributeRef, BodyRef, decode
+from onnxlab.graph.protos.long_lists import LISTS, LongList, long_list
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
+
+
+class Attributes(Mapping[str, Any]):
+    """The attributes that a node sets, decoded on first access; graphs are BodyRef or a list of these.
+
+    `bodies` lists all BodyRefs without decoding anything.
+    """
+
+    __slots__ = ("_protos", "_values", "bodies")
+
+    def __init__(self, node: NodeRecord) -> None:
+        self._protos = {attribute.name: attribute for attribute in node.proto.attribute}
+        self._values: dict[str, Any] = {}
+        for name, bodies in node.bodies.items():
+            refs = [BodyRef(body) for body in bodies]
+            self._values[name] = refs[0] if self._protos[name].type == onnx.AttributeProto.GRAPH else refs
+        if node.domain:  # where items are overwritten: what holds those of now
+            for name, attribute in self._protos.items():
+                if attribute.type in LISTS and (found := long_list(attribute)) is not None:
+                    self._values[name] = found
+        self.bodies = tuple(BodyRef(body) for bodies in node.bodies.values() for body in bodies)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._values:
+            self._values[name] = decode(self._protos[name])
+        return self._values[name]
+
+    def proto(self, name: str) -> onnx.AttributeProto:
+        """The message itself, to be read only."""
+        value = self._values.get(name)
+        return value.items.message() if isinstance(value, LongList) else self._protos[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._protos)
+
+    def __len__(self) -> int:
+        return len(self._protos)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class NodeView:
+    """A node as it was when the snapshot was taken.
+
+    Attributes:
+        label: its name, or operator and position where it has none; for messages.
+        since_version: of its operator's schema, 0 where there is none.
+        input_ids, output_ids: value ids, parallel to `inputs` and `outputs`; 0 where those are "" (absent).
+        stamp: differs from that of every other state of this node.
+    """
+
+    id: int
+    name: str
+    label: str
+    op_type: str
+    domain: str
+    overload: str
+    since_version: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    input_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+    attributes: Attributes
+    stamp: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScopeView:
+    """A graph or function: nodes in topological order, names of its inputs, outputs and initializers.
+
+    Attributes:
+        input_ids, output_ids: ids of the values, parallel to `inputs` and `outputs`.
+        initializers: value id by name.
+        captures: (name, value id) of what is read inside, bodies included, but defined outside.
+        opsets: version by domain ("" is ai.onnx) that hold inside.
+        attribute_defaults: of a function: formal attributes that have a default value.
+        attribute_names: of a function: formal attributes without default.
+    """
+
+    id: int
+    kind: ScopeKind
+    name: str
+    path: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    input_ids: tuple[int, ...]
+    output_ids: tuple[int, ...]
+    initializers: Mapping[str, int]
+    nodes: tuple[NodeView, ...]
+    captures: tuple[tuple[str, int], ...]
+    opsets: Mapping[str, int]
+    attribute_defaults: Mapping[str, Any] = field(default_factory=dict)
+    attribute_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Snapshot:
+    """All scopes of a model at one version."""
+
+    version: int
+    main: ScopeView
+    scopes: Mapping[int, ScopeView]
+    functions: Mapping[FunctionKey, ScopeView]
+    _tensors: Mapping[int, Any]
+    _arrays: dict[int, "np.ndarray[Any, Any]"]
+    _base_dir: Any
+    _token: object = field(default_factory=object)
+    _since: object = None  # token of an earlier one from which no more differs than
+    _replaced: tuple[int, ...] = ()  # these tensors
+
+    def array(self, value: int) -> "np.ndarray[Any, Any]":
+        """Data of an initializer by value id: read-only, decoded once and shared with later snapshots.
+
+        Raises:
+            KeyError: the value is no initializer.
+            LoadError: external data is missing, too short or outside of the model's folder.
+        """
+        array = self._arrays.get(value)
+        if array is None:
+            array = self._arrays[value] = tensors.to_array(self._tensors[value], self._base_dir)
+        return array
+
+    def other_tensors(self, before: "Snapshot") -> list[int]:
+        """Value ids of the initializers that are not the same messages as in an earlier snapshot."""
+        known = before._tensors
+        if before._token is self._since:
+            return [value for value in self._replaced if known.get(value) is not self._tensors[value]]
+        return [value for value, tensor in self._tensors.items() if known.get(value) is not tensor]
+
+    def tensor(self, value: int) -> Any:
+        """The TensorProto or SparseTensorProto of an initializer by value id."""
+        return self._tensors[value]
+
+
+class Snapshots:
+    """Makes snapshots of one ModelGraph and keeps what did not change between them."""
+
+    def __init__(self, graph: "ModelGraph") -> None:
+        self._graph: ModelGraph = proxy(graph)  # which has this one
+        self._whole = ref(graph)
+        self._nodes: dict[int, NodeView] = {}
+        self._scopes: dict[int, ScopeView] = {}
+        self._last: Snapshot | None = None
+        self._like: Snapshot | None = None  # one from which only the data of initializers differ
+        self._replaced: set[int] = set()  # their ids
+        self._stamp = 0
+
+    def forget_node(self, node: NodeRecord) -> None:
+        self._nodes.pop(node.id, None)
+        self.forget_scope(node.scope)
+
+    def forget_scope(self, scope: int) -> None:
+        """Drop a scope's view, and those around it, which list captures."""
+        self._last = self._like = None
+        while scope and self._scopes.pop(scope, None) is not None:
+            scope = self._graph.scopes[scope].parent if scope in self._graph.scopes else 0
+
+    def forget_data(self, value: int) -> None:
+        """Drop the tensor of an initializer; every view stays as it is."""
+        self._last = None
+        self._replaced.add(value)
+
+    def forget_all(self) -> None:
+        self._last = self._like = None
+        self._nodes.clear()
+        self._scopes.clear()
+
+    def take(self) -> Snapshot:
+        graph = self._graph
+        if self._last is not None and self._last.version == graph.version and graph.transaction is None:
+            return self._last
+        like = self._like
+        if like is not None:
+            scopes, functions, initializers = like.scopes, like.functions, dict(like._tensors)
+            initializers.update((vid, graph.values[vid].initializer) for vid in self._replaced)
+        else:
+            scopes = {scope.id: self._scopes.get(scope.id) or self._view(scope) for scope in graph.scopes.values()}
+            functions = {key: scopes[scope] for key, scope in graph.index.functions.items()}
+            ids = [vid for scope in scopes.values() for vid in scope.initializers.values()]
+            initializers = {vid: graph.values[vid].initializer for vid in ids}
+        arrays = {vid: array for vid, array in graph._arrays.items() if vid in initializers}
+        taken = Snapshot(
+            graph.version, scopes[graph.main.id], scopes, functions, initializers,
+            _Shared(arrays, self._whole, initializers), graph.base_dir,
+            _since=like and like._token, _replaced=tuple(self._replaced) if like is not None else (),
+        )  # fmt: skip
+        self._last = taken if graph.transaction is None else None
+        self._like = taken
+        self._replaced.clear()
+        return taken
+
+    def _view(self, scope: Scope) -> ScopeView:
+        graph = self._graph
+        values = graph.values
+        opset = {"": 1} if not scope.is_function else {}
+        root = graph.root(scope)
+        for entry in (root.proto if root.is_function else graph.header).opset_import:
+            opset["" if entry.domain == "ai.onnx" else entry.domain] = entry.version
+        defaults: dict[str, Any] = {}
+        names: tuple[str, ...] = ()
+        if scope.is_function:
+            defaults = {attribute.name: decode(attribute) for attribute in scope.proto.attribute_proto}
+            names = tuple(scope.proto.attribute)
+        order = graph.index.topological(scope)
+        nodes: tuple[Any, ...] = tuple(map(self._nodes.get, order))
+        if None in nodes:  # an edit of data leaves all as they were
+            nodes = tuple(view or self._node(scope, node) for view, node in zip(nodes, order, strict=True))
+        view = ScopeView(
+            scope.id, scope.kind, scope.name, graph.scope_path(scope),
+            tuple(values[vid].name for vid in scope.inputs), tuple(values[vid].name for vid in scope.outputs),
+            tuple(scope.inputs), tuple(scope.outputs),
+            {values[vid].name: vid for vid in self._initializer_ids(scope)}, nodes, self._captures(scope), opset,
+            defaults, names,
+        )  # fmt: skip
+        self._scopes[scope.id] = view
+        return view
+
+    def _initializer_ids(self, scope: Scope) -> list[int]:
+        if scope.is_function:
+            return []
+        names = [tensor.name for tensor in scope.proto.initializer]
+        names += [sparse.values.name for sparse in scope.proto.sparse_initializer]
+        return [scope.names[name] for name in names]
+
+    def _captures(self, scope: Scope) -> tuple[tuple[str, int], ...]:
+        if not scope.parent:
+            return ()
+        graph = self._graph
+        found: dict[int, None] = {}
+        for node_id in scope.node_ids:
+            node = graph.nodes[node_id]
+            found.update((vid, None) for vid in [*node.inputs, *graph.index.captures(node)] if vid)
+        found.update((vid, None) for vid in scope.outputs)
+        outside = [vid for vid in found if not graph.index.is_inside(graph.values[vid].scope, scope.id)]
+        return tuple((graph.values[vid].name, vid) for vid in outside)
+
+    def _node(self, scope: Scope, node_id: int) -> NodeView:
+        graph = self._graph
+        node = graph.nodes[node_id]
+        proto = node.proto
+        schema = None if function_key(proto) in graph.index.functions else graph.schema(node)
+        self._stamp += 1
+        view = NodeView(
+            node_id, proto.name, graph.label(node), proto.op_type, node.domain, proto.overload,
+            schema.since_version if schema else 0, tuple(proto.input), tuple(proto.output),
+            tuple(node.inputs), tuple(node.outputs), Attributes(node), self._stamp,
+        )  # fmt: skip
+        self._nodes[node_id] = view
+        return view
+
+
+class _Shared(dict[int, "np.ndarray[Any, Any]"]):
+    """Arrays of a snapshot; one decoded here is kept by the graph too while the initializer is still the same."""
+
+    def __init__(
+        self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ref[ModelGraph]", protos: Mapping[int, Any]
+    ) -> None:
+        super().__init__(arrays)
+        self._graph = graph  # which has the last snapshot
+        self._protos = protos
+
+    def __setitem__(self, value: int, array: "np.ndarray[Any, Any]") -> None:
+        super().__setitem__(value, array)
+        graph = self._graph()
+        record = graph.values.get(value) if graph is not None else None
+        if graph is not None and record is not None and record.initializer is self._protos[value]:
+            graph._arrays[value] = array
+
+
+__all__ = ["AttributeRef", "Attributes", "BodyRef", "NodeView", "ScopeView", "Snapshot", "Snapshots"]

@@ -1,0 +1,186 @@
+"""An edit in progress: changes applied one by one, judged together, kept or taken back as a whole."""
+
+import threading
+import warnings
+from collections.abc import Collection
+from dataclasses import fields
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.errors import EditError
+from onnxlab.graph.edit import validation
+from onnxlab.graph.edit.changes import Change
+from onnxlab.graph.edit.commits import NO_TRANSACTION, ChangeTracker, Completer, Touched
+from onnxlab.graph.edit.ir_versions import raise_for_initializers
+from onnxlab.graph.edit.orphans import remove_orphans
+from onnxlab.graph.edit.reordering import restore_order
+from onnxlab.graph.edit.script import ScriptStep, script_step, without_copy
+from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
+from onnxlab.graph.protos.name_bytes import unwritable
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
+
+
+class Transaction:
+    """The context manager that `ModelGraph.edit` returns.
+
+    Leaving it commits one undo step; an exception, KeyboardInterrupt included, takes back every change made in it.
+    A transaction inside another one of the same thread joins it: it can fail alone, but it is committed with the outer.
+    """
+
+    def __init__(self, graph: "ModelGraph", label: str, origin: Any = None) -> None:
+        self._graph = graph
+        self.label = label
+        self.origin = origin
+        self.inverses: list[Change] = []
+        self._notes: list[Any] = []  # what the journal made of each change, in step with `inverses`
+        self._deeds: list[ScriptStep] = []  # what the script of the history needs of each change, likewise
+        self.thread = 0
+        self._outer: Transaction | None = None
+        self._savepoint = 0
+        self.touch = ChangeTracker(graph)
+        self.problems: validation.Problems
+        self._completed_by: Completer | None = None
+
+    def __enter__(self) -> "Transaction":
+        held = False
+        try:
+            with UNINTERRUPTED:
+                self._graph.lock.acquire()
+                held = True
+                UNINTERRUPTED.arm()
+                self.thread = threading.get_ident()
+                self._outer = self._graph.transaction
+                if self._outer is None:
+                    self.problems = validation.Problems(self._graph)
+                    self._graph.index.new_edges.clear()
+                    self._graph.index.gone.clear()
+                    self._graph.transaction, self._graph.touch = self, self.touch
+                else:
+                    self._savepoint = len(self._outer.inverses)
+        except KeyboardInterrupt:  # it was held back until here, and nobody will leave what was not entered
+            if held:  # else it came before anything was held back
+                if self._outer is None:
+                    self._close()
+                self._graph.lock.release()
+                with UNINTERRUPTED:
+                    UNINTERRUPTED.disarm()
+            raise
+        return self
+
+    def apply(self, change: Change, said: str | None = "") -> Any:
+        """Make one change now and return its inverse; the edit is judged when the transaction ends.
+
+        `said` is the statement that a script makes the change with, where that does not follow from the change; None
+        where the rest of the edit entails it.
+        """
+        active = self._outer or self
+        graph = self._graph
+        UNINTERRUPTED.hold()
+        try:
+            note = graph.journal.note(change) if graph.journal else None
+            done = script_step(graph, change, said or "")
+            if said is None:
+                done = done._replace(said=None)
+            inverse = change.apply(graph)
+            active.inverses.append(inverse)
+            active._notes.append(note)
+            active._deeds.append(without_copy(graph, done))
+        except UnicodeEncodeError as error:
+            raise unwritable(error) from None
+        finally:
+            UNINTERRUPTED.release()
+        return inverse
+
+    def sum_up(self, said: str) -> None:
+        """Say that one statement does all that was done since this transaction was entered, for the script."""
+        deeds, first = (self._outer or self)._deeds, self._savepoint
+        for number in range(first, len(deeds)):
+            deeds[number] = deeds[number]._replace(said=said if number == first else None)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        UNINTERRUPTED.hold()
+        try:
+            if self._outer is not None:
+                if kind is not None:
+                    self._roll_back(self._outer.inverses, self._savepoint)
+                    del self._outer._notes[self._savepoint :]
+                    del self._outer._deeds[self._savepoint :]
+            elif kind is not None:
+                self._abandon()
+            else:
+                self._commit()
+        finally:
+            self._graph.lock.release()
+            UNINTERRUPTED.disarm()
+            UNINTERRUPTED.release()
+
+    def _commit(self) -> None:
+        try:
+            if self.inverses:
+                restore_order(self._graph, self)
+                remove_orphans(self._graph, self)
+                raise_for_initializers(self._graph, self)
+                touched = self.touch.freeze()
+                suspects = self.touch.suspects
+                if found := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
+                    raise EditError(f"{self.label}: refused. " + " ".join(found))
+                if self._graph.completer is not None:
+                    touched = self._completed(self._graph.completer, touched)
+                if self._graph.journal is not None:
+                    self._graph.journal.append("edit", self.label, self._notes, self.origin)
+        except BaseException:
+            self._abandon()
+            raise
+        self._close()
+        if self.inverses:
+            self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
+
+    def _completed(self, completer: Completer, touched: Touched) -> Touched:
+        """What the edit touches with all that it entails. A completer that fails is reported and cut off."""
+        done = len(self.inverses)
+        self._completed_by = completer
+        try:
+            completer.complete(self, touched)
+        except Exception as error:
+            self._roll_back(self.inverses, done)
+            del self._notes[done:], self._deeds[done:]
+            self._graph.completer = None
+            warnings.warn(f"{self.label!r} could not be completed by {completer!r}: {error!r}", stacklevel=2)
+        return touched if len(self.inverses) == done else self.touch.freeze()
+
+    def _faults_before(self, touched: Touched, suspects: Collection[int]) -> validation.Found:
+        """The faults of the suspects in the state before the edit, which is taken back for it and made again."""
+        graph = self._graph
+        tables: tuple[tuple[dict[int, Any], frozenset[int]], ...] = (
+            (graph.nodes, touched.nodes), (graph.values, touched.values), (graph.scopes, touched.scopes),
+        )  # fmt: skip
+        held = [{ident: table[ident] for ident in idents} for table, idents in tables]
+        again = [change.apply(graph) for change in reversed(self.inverses)]
+        found = validation.faults(graph, suspects)
+        self.inverses[:] = [change.apply(graph) for change in reversed(again)]
+        for (table, _), records in zip(tables, held, strict=True):
+            for ident, record in records.items():  # whoever made the edit may hold it
+                if (fresh := table[ident]) is not record:
+                    for field in fields(record):
+                        setattr(record, field.name, getattr(fresh, field.name))
+                    table[ident] = record
+        return found
+
+    def _abandon(self) -> None:
+        try:
+            self._roll_back(self.inverses, 0)
+            if self._completed_by is not None:
+                self._completed_by.abandon()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        self._graph.transaction, self._graph.touch = None, NO_TRANSACTION
+
+    def _roll_back(self, inverses: list[Change], savepoint: int) -> None:
+        while len(inverses) > savepoint:
+            inverses.pop().apply(self._graph)

@@ -1,0 +1,291 @@
+"""Nodes in the words of another version of ai.onnx, by onnx's version converter. Works on messages alone.
+
+onnx converts whole models, and loses on the way what its own representation cannot hold. Here it sees single nodes,
+with what is known of their inputs, so that all else of a model stays as it is. Up, its adapters say what a node
+becomes. Down it has few; there, one version at a time, a node may stay as it is where onnx's way up would give it back
+unchanged, and one whose operator is too new becomes the body that the operator's schema carries.
+
+A call of the converter costs 40 ms, so many nodes that have nothing to do with each other go through it together.
+"""
+
+from collections.abc import Sequence
+
+import onnx
+from onnx import numpy_helper, shape_inference, version_converter
+
+from onnxlab.graph.edits.opsets.attribute_references import SAMPLES, refers, sample
+from onnxlab.graph.edits.opsets.function_bodies import written_out
+from onnxlab.graph.edits.opsets.node_rewrites import (
+    REWRITTEN,
+    as_attributes,
+    crossing_problem,
+    non_negative,
+    with_last_axis,
+)
+from onnxlab.graph.edits.opsets.schema_fit import (
+    KEPT,
+    Types,
+    constant_tensor,
+    misfit,
+    same,
+    same_with,
+    since,
+    without_new,
+)
+from onnxlab.graph.protos.attributes import encode
+from onnxlab.graph.protos.renaming import graphs_of
+
+_IR_VERSION = 10  # any in which an initializer need not be an input
+
+Nodes = list[onnx.NodeProto]
+Found = Nodes | str
+"""What a node becomes, in order; or why it cannot."""
+
+
+def converted(
+    nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto], old: int, new: int
+) -> list[Found]:
+    """What each node of version `old` is in `new`: itself, or the nodes that come in its place; or why it cannot be.
+
+    Args:
+        nodes: that have no value in common.
+        types: of their inputs and outputs by name, as far as they are known.
+        constants: data of inputs, by their names.
+    """
+    referring = [node for node in nodes if refers(node)]
+    plain = [node for node in nodes if not refers(node)]
+    found = dict(zip(map(id, plain), _converted(plain, types, constants, old, new), strict=True))
+    found.update((id(node), [node]) for node in referring)
+    for number in range(SAMPLES if referring else 0):
+        samples = [sample(node, number) for node in referring]
+        for node, given, made in zip(referring, samples, _converted(samples, types, constants, old, new), strict=True):
+            if isinstance(made, str) or len(made) != 1 or not same(made[0], given, new):
+                found[id(node)] = "what it becomes depends on an attribute of its function; inline the function first"
+    return [found[id(node)] for node in nodes]
+
+
+def _converted(
+    nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto], old: int, new: int
+) -> list[Found]:
+    batch = _Batch(nodes, types, constants)
+    if new > old:
+        return batch.up(old, new)
+    for version in range(old, new, -1):
+        batch.step_down(version)
+    return batch.parts
+
+
+class _Batch:
+    """What nodes have become so far, each a part of its own, with what is known of the values around them."""
+
+    def __init__(self, nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto]) -> None:
+        self.parts: list[Found] = [[node] for node in nodes]
+        self._types = dict(types)
+        self._constants = {tensor.name: tensor for tensor in constants}
+        self._wanted = {name for node in nodes for name in node.output}
+        self._calls = 0
+
+    def up(self, old: int, new: int) -> list[Found]:
+        """The nodes in a newer version."""
+        nodes = [node for part in self.parts if not isinstance(part, str) for node in part]
+        if old < 13 <= new:
+            nodes = [with_last_axis(node, self._types, 1) for node in nodes]
+        kept = {number for number, node in enumerate(nodes) if old >= KEPT.get(node.op_type, old + 1)}
+        asked: list[Nodes] = [[node] for number, node in enumerate(nodes) if number not in kept]
+        rest = iter(self._by_onnx(asked, old, new))
+        return [_kept(node, new, self._types) if number in kept else next(rest) for number, node in enumerate(nodes)]
+
+    def step_down(self, version: int) -> None:
+        """Say the parts, which are of a version, in the one before it."""
+        changed = {
+            number: part for number, part in enumerate(self.parts) if not isinstance(part, str)
+            and any(since(node, version) != since(node, version - 1) for node in part)
+        }  # fmt: skip
+        if not changed:
+            return
+        self._infer([part for part in changed.values() if len(part) > 1], version)
+        places = [(number, node) for number, part in changed.items() for node in part]
+        pieces: dict[int, list[Found]] = {number: [] for number in changed}
+        for (number, _), piece in zip(places, self._down([node for _, node in places], version), strict=True):
+            pieces[number].append(piece)
+        for number, found in pieces.items():
+            reasons = [piece for piece in found if isinstance(piece, str)]
+            made = [node for piece in found if not isinstance(piece, str) for node in piece]
+            self.parts[number] = reasons[0] if reasons else made
+
+    def _down(self, nodes: Nodes, version: int) -> list[Found]:
+        """What each node of a version is in the one before it."""
+        older = version - 1
+        found: list[Found] = [[node] for node in nodes]
+        changed = [number for number, node in enumerate(nodes) if since(node, version) != since(node, older)]
+        bare = {number: without_new(nodes[number], version, older, defaults=True) for number in changed}
+        if version == 13:
+            bare = {number: with_last_axis(node, self._types, -1) for number, node in bare.items()}
+        if version == 11:
+            bare = {number: non_negative(node, self._types) for number, node in bare.items()}
+        tried = {number: without_new(node, version, older) for number, node in bare.items()}
+        crossing = {number: crossing_problem(node, version, older, self._types) for number, node in bare.items()}
+        reasons = {number: misfit(node, older, self._types) for number, node in tried.items()}
+        pairs = {
+            number: (tried[number], node) for number, node in bare.items()
+            if not reasons[number] and not crossing[number]
+        }  # fmt: skip
+        proved = self._proved(pairs, version)
+        left = [number for number in changed if number not in proved]
+        for number in proved:
+            found[number] = [tried[number]]
+        for number, made in zip(left, self._way_down([bare[each] for each in left], version), strict=True):
+            found[number] = made
+            if isinstance(made, str):
+                lost = "" if bare[number] is tried[number] else misfit(bare[number], older, self._types)
+                reason = crossing[number] or lost or reasons[number] or made
+                found[number] = self._written_out(nodes[number], version) or reason
+        return found
+
+    def _way_down(self, nodes: Nodes, version: int) -> list[Found]:
+        """What onnx's adapters make of nodes in the version before, where its way up gives the nodes back.
+
+        Some are wrong: the one of Softmax 13 leaves an axis that means something else in 12.
+        """
+        found = self._by_onnx([[node] for node in nodes], version, version - 1)
+        made = {number: part for number, part in enumerate(found) if not isinstance(part, str)}
+        for number, back in zip(made, self._by_onnx(list(made.values()), version - 1, version), strict=True):
+            if isinstance(back, str) or not same_with(self._constants, back, nodes[number], version):
+                found[number] = f"onnx's {nodes[number].op_type} of ai.onnx {version - 1} would mean something else"
+        return found
+
+    def _proved(self, pairs: dict[int, tuple[onnx.NodeProto, onnx.NodeProto]], version: int) -> set[int]:
+        """For which of some pairs the first, in the version before, means what the second means in this one.
+
+        They do where the way up makes one of the other, or where an operator's versions differ in nothing else.
+        """
+        proved = {
+            number for number, (node, newer) in pairs.items()
+            if version > KEPT.get(node.op_type, version) and len(node.attribute) == len(newer.attribute)
+        }  # fmt: skip
+        asked = [number for number in pairs if number not in proved]
+        made = self._by_onnx([[pairs[number][0]] for number in asked], version - 1, version)
+        for number, back in zip(asked, made, strict=True):
+            if not isinstance(back, str) and len(back) == 1 and same(back[0], pairs[number][1], version):
+                proved.add(number)
+        return proved
+
+    def _written_out(self, node: onnx.NodeProto, version: int) -> Nodes:
+        """What a node stands for, in the version before: rewritten, or its operator's body; [] where none is known."""
+        if attributes := as_attributes(node, version, self._types, self._constants):
+            return attributes
+        if (rewritten := REWRITTEN.get((node.op_type, version))) is not None:
+            return rewritten(node, self._types)
+        nodes, of = written_out(node, version, self._types) or ([], version)
+        if of < version:
+            made = self._by_onnx([nodes], of, version)[0]
+            nodes = [] if isinstance(made, str) else made
+        if not nodes or of > version:
+            return []
+        self._infer([nodes], version)
+        pieces = self._down(nodes, version)
+        lost = any(isinstance(piece, str) for piece in pieces)
+        return [] if lost else [each for piece in pieces if not isinstance(piece, str) for each in piece]
+
+    def _by_onnx(self, parts: list[Nodes], old: int, new: int) -> list[Found]:
+        """What onnx's converter makes of parts; where it refuses them together, of halves of them."""
+        if not parts:
+            return []
+        given = self._model(parts, old)
+        try:
+            for node in given.graph.node:
+                self._refuse(node, old, new)
+            made = version_converter.convert_version(given, new).graph
+        except Exception as error:  # RuntimeError, ConvertError or ValueError, with the reason at its end
+            if len(parts) == 1:
+                return [f"onnx cannot convert it: {_reason(error)}"]
+            half = len(parts) // 2
+            return self._by_onnx(parts[:half], old, new) + self._by_onnx(parts[half:], old, new)
+        before = {tensor.name: tensor for tensor in given.graph.initializer}
+        fresh = [tensor for tensor in made.initializer if not _equal(tensor, before.get(tensor.name))]
+        nodes = [_constant(tensor) for tensor in fresh] + list(made.node)
+        self._make_names_unique(nodes, {name for part in parts for node in part for name in node.output})
+        return [_checked(part, new) for part in _shared_out(nodes, parts)]
+
+    def _refuse(self, node: onnx.NodeProto, old: int, new: int) -> None:
+        """Keep from onnx what it gets wrong; in a body it would convert nodes that have their own turn."""
+        problem = crossing_problem(node, old, new, self._types)
+        if any(graphs_of(attribute) for attribute in node.attribute):
+            problem = f"{node.op_type} has a body and is another operator there"
+        if problem:
+            raise ValueError(f"failed: {problem}")
+
+    def _make_names_unique(self, nodes: Nodes, kept: set[str]) -> None:
+        self._calls += 1
+        names = {name: f"{name}#{self._calls}" for node in nodes for name in node.output if name and name not in kept}
+        for node in nodes:
+            for strings in (node.input, node.output):
+                for slot, name in enumerate(strings):
+                    strings[slot] = names.get(name, name)
+
+    def _infer(self, parts: list[Nodes], version: int) -> None:
+        """Find types of the values between the nodes of parts, and those that are constants."""
+        for node in [node for part in parts for node in part if node.op_type == "Constant"]:
+            if (tensor := constant_tensor(node)) is not None:
+                self._constants[node.output[0]] = tensor
+        if parts:
+            known = shape_inference.infer_shapes(self._model(parts, version), data_prop=True).graph.value_info
+            self._types.update((info.name, info.type) for info in known)
+
+    def _model(self, parts: list[Nodes], version: int) -> onnx.ModelProto:
+        model = onnx.ModelProto(ir_version=_IR_VERSION, opset_import=[onnx.OperatorSetIdProto(version=version)])
+        graph = model.graph
+        graph.name = "parts"
+        nodes = [node for part in parts for node in part]
+        graph.node.extend(nodes)
+        made = dict.fromkeys(name for node in nodes for name in node.output if name)
+        read = dict.fromkeys(name for node in nodes for name in node.input if name)
+        for name in read.keys() - made:
+            if name in self._constants:
+                graph.initializer.append(self._constants[name])
+            else:
+                graph.input.add(name=name).type.CopyFrom(self._types.get(name, onnx.TypeProto()))
+        for name in made:
+            if name in self._wanted or name not in read:
+                graph.output.add(name=name).type.CopyFrom(self._types.get(name, onnx.TypeProto()))
+        return model
+
+
+def _kept(node: onnx.NodeProto, version: int, types: Types) -> Found:
+    return misfit(node, version, types) or [node]
+
+
+def _checked(part: Nodes, version: int) -> Found:
+    """The nodes, or why they are none of their version after all: some adapters leave attributes that it lacks."""
+    return next(filter(None, (misfit(node, version, {}) for node in part)), "") or part
+
+
+def _shared_out(nodes: Nodes, parts: list[Nodes]) -> list[Nodes]:
+    """The nodes part by part: what makes the values of a part belongs to it, and what makes what that reads."""
+    owner = {name: number for number, part in enumerate(parts) for node in part for name in node.output if name}
+    found: list[Nodes] = [[] for _ in parts]
+    for node in reversed(nodes):
+        number = next((owner[name] for name in node.output if name in owner), None)
+        if number is not None:
+            found[number].insert(0, node)
+            for name in node.input:
+                if name:
+                    owner.setdefault(name, number)
+    return found
+
+
+def _reason(error: Exception) -> str:
+    return str(error).rpartition("failed: ")[2].strip().splitlines()[0]
+
+
+def _equal(tensor: onnx.TensorProto, other: onnx.TensorProto | None) -> bool:
+    """Whether two tensors hold the same; the converter writes data anew."""
+    return other is not None and (
+        tensor == other or numpy_helper.to_array(tensor).tobytes() == numpy_helper.to_array(other).tobytes()
+    )
+
+
+def _constant(tensor: onnx.TensorProto) -> onnx.NodeProto:
+    node = onnx.NodeProto(op_type="Constant", output=[tensor.name])
+    node.attribute.append(encode("value", tensor, "tensor"))
+    return node

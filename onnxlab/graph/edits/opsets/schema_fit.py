@@ -1,0 +1,163 @@
+"""Whether a node is one of an operator's version: arity, attributes, and the types that are known."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from onnxlab import dtypes, schemas
+from onnxlab.graph.edit.validation import attribute_problem
+from onnxlab.graph.protos.attributes import decode, encode
+from onnxlab.graph.protos.tensors import from_array
+
+Types = Mapping[str, onnx.TypeProto]
+"""Types of values by name, as far as they are known."""
+
+KEPT = {"Constant": 1, "Identity": 1, "If": 1, "Loop": 1, "Scan": 9, "SequenceMap": 17}
+"""Operators whose versions from this one on differ in nothing but the types and attributes that they take."""
+
+
+def since(node: onnx.NodeProto, version: int) -> int:
+    """The version since which a node's operator is what it is in `version`; 0 where there is none, or none any more."""
+    schema = schemas.find(node.domain, node.op_type, version)
+    return 0 if schema is None or schema.deprecated else schema.since_version
+
+
+def misfit(node: onnx.NodeProto, version: int, types: Types) -> str:
+    """Why a node cannot be of an opset version, "" where it can."""
+    schema = schemas.find(node.domain, node.op_type, version)
+    if schema is None or schema.deprecated:
+        return f"ai.onnx {version} has no {node.op_type}"
+    sides = ((node.input, schema.inputs, schema.min_input, schema.max_input, "input"),
+             (node.output, schema.outputs, schema.min_output, schema.max_output, "output"))  # fmt: skip
+    for names, _, low, high, what in sides:
+        if not low <= _count(names) <= high:
+            return f"{schema.op_type} of ai.onnx {version} does not have {_count(names)} {what}s"
+    for attribute in node.attribute:
+        if problem := attribute_problem(schema, attribute):
+            return f"{schema.op_type} of ai.onnx {version}: {problem.rstrip('.')}"
+    given = {attribute.name for attribute in node.attribute}
+    if lacking := [name for name, spec in schema.attributes.items() if spec.required and name not in given]:
+        return f"{schema.op_type} of ai.onnx {version} needs the attribute {lacking[0]!r}"
+    for names, formals, *_ in sides:
+        for slot, name in enumerate(names):
+            formal = formals[min(slot, len(formals) - 1)] if formals else None
+            if formal and name in types and not _allowed(types[name], formal.type_str, schema):
+                return f"{schema.op_type} of ai.onnx {version} does not take {spelled(types[name])} as {formal.name}"
+    return ""
+
+
+def _count(names: Sequence[str]) -> int:
+    """How many slots are used: those left out at the end do not count."""
+    return next((number for number in range(len(names), 0, -1) if names[number - 1]), 0)
+
+
+def _allowed(given: onnx.TypeProto, wanted: str, schema: schemas.Schema) -> bool:
+    allowed = schema.type_constraints.get(wanted, (wanted,))
+    return not (text := spelled(given)) or text in allowed
+
+
+def spelled(given: onnx.TypeProto) -> str:
+    """A type as schemas spell it ("tensor(float)"), "" where it is not known."""
+    kind = given.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        elem_type = getattr(given, kind).elem_type
+        name = onnx.TensorProto.DataType.Name(elem_type).lower() if elem_type in dtypes.ELEM_TYPES else ""
+        return name and f"{kind.removesuffix('_type')}({name})"
+    if kind in ("sequence_type", "optional_type"):
+        inner = spelled(getattr(given, kind).elem_type)
+        return inner and f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})"
+    return ""
+
+
+def without_new(node: onnx.NodeProto, version: int, older: int, defaults: bool = False) -> onnx.NodeProto:
+    """A node of a version without the attributes that an older one lacks; `defaults`: of these only the needless."""
+    schema, past = (schemas.find(node.domain, node.op_type, each) for each in (version, older))
+    if schema is None or past is None:
+        return node
+    kept = [
+        each for each in node.attribute
+        if each.name in past.attributes or (defaults and not _is_default(each, schema))
+    ]  # fmt: skip
+    spare = len(node.input) > past.max_input >= _count(node.input)  # slots at the end that are left out
+    if len(kept) == len(node.attribute) and not spare:
+        return node
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    copy.attribute.extend(kept)
+    if spare:
+        del copy.input[_count(node.input) :]
+    return copy
+
+
+def _is_default(attribute: onnx.AttributeProto, schema: schemas.Schema) -> bool:
+    spec = schema.attributes.get(attribute.name)
+    if spec is None or spec.default is None:
+        return False
+    return _bare(attribute) == _bare(encode(spec.name, spec.default, spec.type))
+
+
+def same(one: onnx.NodeProto, other: onnx.NodeProto, version: int) -> bool:
+    """Whether two nodes of a version say the same: operator, wires, and attributes with their defaults."""
+    return (
+        one.op_type == other.op_type
+        and list(one.input)[: _count(one.input)] == list(other.input)[: _count(other.input)]
+        and list(one.output)[: _count(one.output)] == list(other.output)[: _count(other.output)]
+        and _attributes(one, version) == _attributes(other, version)
+    )
+
+
+def same_with(
+    constants: Mapping[str, onnx.TensorProto], nodes: Sequence[onnx.NodeProto], other: onnx.NodeProto, version: int
+) -> bool:
+    """Whether nodes are one node and its constants, and say the same as another one that reads `constants`."""
+    held = [tensor for each in nodes if each.op_type == "Constant" and (tensor := constant_tensor(each)) is not None]
+    rest = [each for each in nodes if each.op_type != "Constant"]
+    inner = {**constants, **{tensor.name: tensor for tensor in held}}
+    return len(rest) == 1 and same(_inlined(rest[0], inner), _inlined(other, constants), version)
+
+
+def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
+    """What a Constant node holds, under the name of its output; None for strings and what is sparse."""
+    attribute = next(iter(node.attribute), None)
+    if attribute is None or attribute.ref_attr_name or attribute.name not in ("value", *_PLAIN):
+        return None
+    made = onnx.TensorProto()
+    if attribute.name == "value":
+        made.CopyFrom(attribute.t)
+    else:
+        made.CopyFrom(from_array(np.asarray(decode(attribute), _PLAIN[attribute.name])))
+    made.name = node.output[0]
+    return made
+
+
+_PLAIN = {"value_int": "int64", "value_ints": "int64", "value_float": "float32", "value_floats": "float32"}
+
+
+def _inlined(node: onnx.NodeProto, constants: Mapping[str, onnx.TensorProto]) -> onnx.NodeProto:
+    """A node with what its constant inputs hold in the place of their names."""
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    for slot, name in enumerate(node.input):
+        if name in constants:
+            array = numpy_helper.to_array(constants[name])
+            copy.input[slot] = f"{array.dtype} {array.shape} {array.tobytes().hex()}"
+    return copy
+
+
+def _attributes(node: onnx.NodeProto, version: int) -> dict[str, bytes]:
+    schema = schemas.find(node.domain, node.op_type, version)
+    specs = schema.attributes.values() if schema else ()
+    given = {spec.name: encode(spec.name, spec.default, spec.type) for spec in specs if spec.default is not None}
+    given.update((attribute.name, attribute) for attribute in node.attribute)
+    return {name: _bare(attribute) for name, attribute in given.items()}
+
+
+def _bare(attribute: onnx.AttributeProto) -> bytes:
+    """What an attribute says, without its documentation."""
+    copy = onnx.AttributeProto()
+    copy.CopyFrom(attribute)
+    copy.ClearField("doc_string")
+    return copy.SerializeToString(deterministic=True)

@@ -1,0 +1,12 @@
+"""What users hold: nodes, values and live mappings, each a name for (ModelGraph, id).
+
+Files:
+    handles          What users hold of a node or value: a name for (ModelGraph, id) that looks everything up when
+                     asked.
+    model_edits      The edits that a Model offers, by names and handles: each a thin call of `graph.edits`.
+    model_queries    The questions that a Model answers about its structure, by names and handles: thin calls of
+                     `queries` and `cones`.
+    node_attributes  The attributes of a node as a live mapping: reading gives Python values, writing is an edit.
+    properties       Live mappings of what a model says about itself: metadata_props and opset imports; writing into
+                     one is an edit.
+"""

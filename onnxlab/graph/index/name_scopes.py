@@ -1,0 +1,106 @@
+"""Where a node says it belongs: the path of scopes in its name or in the exporter's metadata.
+
+A path is an int, a node of one tree that only grows, so that the same path means the same int after every
+edit. Three writings are understood, best first:
+
+* torch's dynamo exporter, `metadata_props["pkg.torch.onnx.name_scopes"]`:
+  `['', 'encoder', 'encoder.layer.5', 'matmul_10']`, each entry whole, the last one being the node itself;
+* the same exporter's `metadata_props["namespace"]`: `: Model/encoder: Encoder/encoder.layer.5:
+  Layer/matmul: aten.matmul`;
+* names cut at slashes, as torch's older exporter, TensorFlow and JAX write them: `/encoder/layer.5/MatMul`.
+"""
+
+from collections.abc import Callable, Sequence
+
+from onnxlab.graph.index.records import NodeRecord
+
+ROOT = 0
+_NO_SCOPE = "_empty_nn_module_stack_from_metadata_hook"
+"""What torch's exporter writes for nodes that belong to no module."""
+_SCOPES = "pkg.torch.onnx.name_scopes"
+_NAMESPACE = "namespace"
+
+MAX_DEPTH = 32
+"""Scopes within scopes that are told apart: what a name says of deeper ones is left out."""
+
+
+class NameScopes:
+    """The tree of paths: parallel lists by path, and a memo from what a node says to its path.
+
+    Attributes:
+        parents: the path without its last part, by path; that of ROOT is ROOT.
+        names: the last part as shown to people, by path.
+        depths: number of parts, by path.
+    """
+
+    def __init__(self) -> None:
+        self.parents = [ROOT]
+        self.names = [""]
+        self.depths = [0]
+        self._children: dict[tuple[int, str], int] = {}
+        self._memo: dict[str, int] = {"": ROOT}
+
+    def path(self, node: NodeRecord) -> int:
+        """The path that a node claims; ROOT where it says nothing."""
+        proto = node.proto
+        entries = proto.metadata_props
+        if entries:
+            said = {entry.key: entry.value for entry in entries}
+            if scopes := said.get(_SCOPES):
+                return self._remember(scopes, split_name_scopes)
+            if namespace := said.get(_NAMESPACE):
+                return self._remember(namespace, split_namespace)
+        return self._of_name(proto.name)
+
+    def common(self, left: int, right: int) -> int:
+        """The longest path that both lie in."""
+        parents, depths = self.parents, self.depths
+        while left != right:
+            if depths[left] >= depths[right]:
+                left = parents[left]
+            else:
+                right = parents[right]
+        return left
+
+    def _of_name(self, name: str) -> int:
+        head = name[: name.rfind("/") + 1]
+        path = self._memo.get(head)
+        if path is None:
+            path = self._memo[head] = self._insert([part for part in head.split("/") if part], whole=False)
+        return path
+
+    def _remember(self, text: str, split: Callable[[str], list[str]]) -> int:
+        key = text[: max(text.rfind(","), text.rfind("/")) + 1] or text
+        path = self._memo.get(key)
+        if path is None:
+            path = self._memo[key] = self._insert(split(text), whole=True)
+        return path
+
+    def _insert(self, parts: Sequence[str], whole: bool) -> int:
+        """The path of `parts`, made where it is new; `whole` parts repeat the name of the one around them."""
+        path, outer = ROOT, ""
+        for part in parts[:MAX_DEPTH]:
+            child = self._children.get((path, part))
+            if child is None:
+                child = self._children[path, part] = len(self.names)
+                self.parents.append(path)
+                self.names.append(part.removeprefix(outer + ".") if whole and outer else part)
+                self.depths.append(self.depths[path] + 1)
+            path, outer = child, part
+        return path
+
+
+def split_name_scopes(text: str) -> list[str]:
+    """`['', 'm', 'm.layer.5', 'add']` -> ["m", "m.layer.5"].
+
+    The list is Python's repr of names that hold no quotes; cut by hand, since literal_eval takes 20 times
+    as long.
+    """
+    parts = text.strip().removeprefix("[").removesuffix("]").split(",")
+    return [name for part in parts[:-1] if (name := part.strip().strip("'\"")) not in ("", _NO_SCOPE)]
+
+
+def split_namespace(text: str) -> list[str]:
+    """`: Model/m: Encoder/m.layer.5: Layer/add: aten.add` -> ["m", "m.layer.5"]."""
+    names = [part.partition(":")[0].strip() for part in text.split("/")]
+    return [name for name in names[:-1] if name not in ("", _NO_SCOPE)]

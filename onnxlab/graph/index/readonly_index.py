@@ -1,0 +1,230 @@
+"""An index read in one pass from the bytes of a model: what only edits and people ask for is made when asked for.
+
+Uses of values are noted when somebody first wants one. The model is serialised once and read there (`wire_format.py`):
+what is left of a node without names says whether it may have bodies, and serves inference (`signatures`).
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import onnx
+
+from onnxlab.graph.index.file_order import FileOrder
+from onnxlab.graph.index.index import Index
+from onnxlab.graph.index.order_labels import spread
+from onnxlab.graph.index.records import GRAPH_KINDS, NO_BODIES, NodeRecord, Scope, ScopeImage, ValueRecord
+from onnxlab.graph.index.uses import Uses
+from onnxlab.graph.protos import wire_format
+
+MAX_SIGNATURE = 4096
+"""Bytes up to which a signature is kept."""
+
+_GRAPH = wire_format.tag(onnx.ModelProto, "graph")
+_NODES = {False: wire_format.tag(onnx.GraphProto, "node"), True: wire_format.tag(onnx.FunctionProto, "node")}
+"""Where nodes stand, by whether it is a function that has them."""
+
+
+class UnreadValue(ValueRecord):
+    """A value whose producers and uses are written down when somebody first asks for them.
+
+    Args:
+        made: who makes it, or the id of the node that does so in its first slot, as most do.
+    """
+
+    __slots__ = ("_index", "_maker")
+
+    def __init__(
+        self, ident: int, name: str, scope: int, made: list[tuple[int, int]] | int, index: GlanceIndex,
+        formal_outputs: tuple[tuple[int, int], ...] = (), is_input: bool = False, initializer: Any = None,
+    ) -> None:  # fmt: skip
+        self.id, self.name, self.scope, self._index = ident, name, scope, index
+        if isinstance(made, int):
+            self._maker = made
+        else:
+            self.producers = made
+        self.formal_outputs, self.is_input, self.initializer, self.info = formal_outputs, is_input, initializer, None
+
+    def __getattr__(self, name: str) -> Any:  # asked only for what has no value yet
+        if name not in ("producers", "uses"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._index.write_down(self, name)
+        return getattr(self, name)
+
+
+class GlanceIndex(Index):
+    """An index that notes who reads a value when somebody first wants to know.
+
+    Args:
+        data: the model as protobuf writes it, where somebody has that already.
+
+    Attributes:
+        size: bytes of the serialised model.
+        signatures: by node id, of nodes that read something, with notes; not of large ones.
+        constants: by id of a Constant that has a tensor and nothing else, its beginning; see `wire.constant`.
+        attributes: by node id, of other nodes that read nothing. As the nodes were met, all three.
+    """
+
+    value_type: type[ValueRecord] = UnreadValue
+
+    def __init__(self, proto: onnx.ModelProto, data: bytes | None = None) -> None:
+        self._model = proto.SerializeToString() if data is None else data
+        self.size = len(self._model)
+        self.signatures: dict[int, bytes] = {}
+        self.constants: dict[int, re.Match[bytes]] = {}
+        self.attributes: dict[int, list[onnx.AttributeProto]] = {}
+        self._bodiless: dict[bytes, bytes] = {}
+        self._bodies: dict[int, Iterator[tuple[bytes, int, int]]] = {}
+        self._left: list[tuple[NodeRecord, bool]] = []
+        self._noting = threading.RLock()
+        self._uses: Uses | None = None
+        super().__init__(proto)
+        self._model = b""
+        self._bodies.clear()
+
+    def note_uses(self) -> None:
+        """Note who reads what, once, before the first edit: of each value when it is asked for."""
+        if self._uses is None:
+            with self._noting:
+                if self._uses is None:
+                    self.value_type = ValueRecord
+                    self.forget_signatures()
+                    self._uses = Uses(self._nodes_as_read())
+
+    def forget_signatures(self) -> None:
+        """Let go of what only a first inference asks for."""
+        for found in (self.signatures, self.constants, self.attributes):
+            found.clear()
+
+    def write_down(self, value: UnreadValue, what: str) -> None:
+        """Give a value its `producers` or `uses`: those that it had when the model was read. Once, whoever asks."""
+        with self._noting:
+            try:
+                object.__getattribute__(value, what)  # another thread was first, and may have changed them since
+            except AttributeError:
+                setattr(value, what, [(value._maker, 0)] if what == "producers" else self._uses_of(value.id))
+
+    def _uses_of(self, value: int) -> dict[tuple[int, int], None]:
+        self.note_uses()
+        assert self._uses is not None
+        return self._uses.of(value)
+
+    def _nodes_as_read(self) -> Iterable[NodeRecord]:
+        if len(self.scopes) == 1:
+            return self.nodes.values()
+        return self._inside([scope for scope in self.scopes.values() if not scope.owner])
+
+    def _inside(self, scopes: Iterable[Scope]) -> Iterator[NodeRecord]:
+        for scope in scopes:
+            for ident in scope.node_ids:
+                node = self.nodes[ident]
+                yield node
+                for bodies in node.bodies.values():
+                    yield from self._inside([self.scopes[body] for body in bodies])
+
+    def _connect(self, value: ValueRecord, node_id: int, slot: int) -> None:
+        if self._uses is not None:
+            value.uses[node_id, slot] = None
+        if value.producers:
+            self._edge_added(value, node_id, slot)
+
+    def _unread(self) -> Any:
+        return {} if self._uses is not None else self
+
+    def _declare_nodes(self, scope: Scope, image: ScopeImage | None, ids: dict[str, int]) -> list[NodeRecord]:
+        """Everything in one pass, while a message is at hand, but what has to wait for others: `_left`."""
+        if self._uses is not None or image:
+            return super()._declare_nodes(scope, image, ids)
+        protos = scope.proto.node[:]
+        labels = spread(len(protos))
+        values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
+        made, left, read, given = {}, [], self._read, self._serialised(scope)
+        data, bodiless, signatures = given[0], self._bodiless, self.signatures
+        value_of = names.get if "" not in names else lambda name, default=None: (name and names.get(name)) or default
+        for proto, label, (reads, makes, at, end) in zip(protos, labels, wire_format.heads(*given), strict=True):
+            last = ident = last + 1
+            inputs: list[Any] = list(map(value_of, reads))  # None: absent, from outside, or made later
+            outputs: list[int] = []
+            for slot, name in enumerate(makes):
+                vid = value_of(name, 0) if name else 0
+                if vid:
+                    values[vid].producers.append((ident, slot))
+                elif name:
+                    last = names[name] = vid = last + 1
+                    values[vid] = UnreadValue(vid, name, scope_id, [(ident, slot)] if slot else ident, self)
+                outputs.append(vid)
+            node = made[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
+            met = bodiless.get(data[at:end]) if inputs else None
+            if met is not None:  # as for most nodes
+                signatures[ident] = met
+                if None in inputs:
+                    left.append((node, False))
+                continue
+            may_have_bodies = read(node, data, at, end)
+            if may_have_bodies:
+                self._bodies[ident] = wire_format.bodies(data, at, end, [a.type for a in proto.attribute[:]])
+            if may_have_bodies or None in inputs:
+                left.append((node, may_have_bodies))
+        self._last_id, self._left = last, left
+        scope.node_ids = FileOrder(made, labels)
+        self.nodes.update(made)
+        return list(made.values())
+
+    def _serialised(self, scope: Scope) -> tuple[bytes, int, int, int]:
+        """Bytes with the nodes of a scope, where the first one begins, where the scope ends, and the nodes' tag."""
+        tag = _NODES[scope.is_function]
+        if scope.kind == "subgraph":
+            data, start, end = next(self._bodies[scope.owner])  # which come in the order of the attributes
+        else:
+            data = self._model if scope.kind == "graph" else scope.proto.SerializeToString()
+            start, end = 0, len(data)
+        if scope.kind == "graph" and (at := wire_format.find(data, 0, end, _GRAPH)) < end:
+            start, end = wire_format.extent(data, at)
+        return data, wire_format.find(data, start, end, tag), end, tag
+
+    def _read(self, node: NodeRecord, data: bytes, at: int, end: int) -> bool:
+        """Read what a new node does, from its signature; True where it may have bodies."""
+        if not node.inputs:
+            if (constant := wire_format.constant(data, at, end)) is not None:
+                self.constants[node.id] = constant
+                return False
+            found = self.attributes[node.id] = node.proto.attribute[:]
+            return not _have_no_graphs(found)
+        if end - at > MAX_SIGNATURE:
+            return not _have_no_graphs(node.proto.attribute[:])
+        given = data[at:end]
+        known = self._bodiless.get(given)
+        if known is None:
+            if not _have_no_graphs(node.proto.attribute[:]):
+                return True
+            known = self._bodiless[given] = given
+        self.signatures[node.id] = known  # the same object for all that do the same
+        return False
+
+    def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:
+        if self._uses is not None or image:
+            super()._bind_nodes(scope, nodes, ids, image)
+            return
+        left, self._left = self._left, []
+        for node, may_have_bodies in left:
+            if None in node.inputs:
+                self._bind_inputs(scope, node, ids)
+            if may_have_bodies:
+                self._bind_bodies(node, None)
+
+    def _bind_inputs(self, scope: Scope, node: NodeRecord, ids: dict[str, int]) -> None:
+        inputs = node.inputs
+        for slot, name in enumerate(node.proto.input[:]):
+            value = self.value_for_reading(scope, name, ids) if name else None
+            inputs[slot] = value.id if value else 0
+            if value and (value.id > node.id or value.scope != scope.id):
+                self._connect(value, node.id, slot)
+
+
+def _have_no_graphs(attributes: list[onnx.AttributeProto]) -> bool:
+    if len(attributes) == 1:  # as of nearly all Constants
+        return attributes[0].type not in GRAPH_KINDS
+    return GRAPH_KINDS.isdisjoint([attribute.type for attribute in attributes])

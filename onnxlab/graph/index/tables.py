@@ -1,0 +1,135 @@
+"""The records of a model by id, how scopes are nested, and which nodes are neighbours: what every part of the index
+reads. See `index.py` for the whole.
+"""
+
+from collections.abc import Iterator
+
+import onnx
+
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+
+FunctionKey = tuple[str, str, str]
+"""(domain, name, overload), with "" for ai.onnx."""
+
+
+class Tables:
+    """Nodes, values and scopes by id.
+
+    Attributes:
+        undefined: ids of values that are read but that nobody makes.
+        gone: the last records of values that went, by id, since somebody last cleared it; some may be back.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[int, NodeRecord] = {}
+        self.values: dict[int, ValueRecord] = {}
+        self.scopes: dict[int, Scope] = {}
+        self.undefined: set[int] = set()
+        self.gone: dict[int, ValueRecord] = {}
+        self._last_id = 0
+
+    @property
+    def newest_id(self) -> int:
+        """The greatest id that was given so far."""
+        return self._last_id
+
+    def new_id(self) -> int:
+        self._last_id += 1
+        return self._last_id
+
+    # -- nesting ----------------------------------------------------------------------------------------------------
+
+    def parent_of(self, scope: Scope) -> Scope | None:
+        return self.scopes.get(scope.parent)
+
+    def root_of(self, scope: Scope) -> Scope:
+        """The main graph or function that a scope is in."""
+        while scope.parent:
+            scope = self.scopes[scope.parent]
+        return scope
+
+    def is_inside(self, scope_id: int, outer: int) -> bool:
+        """Whether a scope is `outer` or nested in it."""
+        while scope_id and scope_id != outer:
+            scope_id = self.scopes[scope_id].parent
+        return scope_id == outer
+
+    def owner_in(self, node: NodeRecord, scope_id: int) -> int:
+        """Id of the node of `scope_id` that is `node` or holds it in a body; 0 where none does."""
+        while node.scope != scope_id:
+            owner = self.scopes[node.scope].owner
+            if not owner:
+                return 0
+            node = self.nodes[owner]
+        return node.id
+
+    def calls(self, scope: Scope) -> Iterator[NodeRecord]:
+        """The nodes that call a function; none for another scope."""
+        if scope.kind == "function":
+            key = function_key(scope.proto)
+            yield from (node for node in self.nodes.values() if function_key(node.proto) == key)
+
+    def of_domain(self, domain: str, root: Scope) -> Iterator[NodeRecord]:
+        """The nodes with operators of a domain whose versions the imports of a main graph or function say."""
+        domain = "" if domain == "ai.onnx" else domain
+        for node in self.nodes.values():
+            if node.domain == domain:
+                own = self.root_of(self.scopes[node.scope])
+                if own is root or not (own.is_function or root.is_function):
+                    yield node
+
+    # -- neighbours -------------------------------------------------------------------------------------------------
+
+    def consumers(self, node: NodeRecord) -> Iterator[int]:
+        """Ids of the nodes of the same scope that read what `node` makes, themselves or in a body; may repeat."""
+        for vid in node.outputs:
+            value = self.values.get(vid)
+            if value and value.producers and value.producers[0][0] == node.id:
+                for use, _ in value.uses:
+                    reader = self.nodes[use]
+                    consumer = use if reader.scope == node.scope else self.owner_in(reader, node.scope)
+                    if consumer:
+                        yield consumer
+                yield from self._returning(value, node.scope)
+
+    def _returning(self, value: ValueRecord, scope: int) -> Iterator[int]:
+        """Ids of the nodes of a scope with a body that returns a value of that scope as it is."""
+        for returning, _ in value.formal_outputs:
+            body = self.scopes[returning]
+            if returning != scope and body.owner and (owner := self.owner_in(self.nodes[body.owner], scope)):
+                yield owner
+
+    def producers(self, node: NodeRecord) -> Iterator[int]:
+        """Ids of the nodes of the same scope that make what `node` or a body of it reads; may repeat."""
+        for vid in [*node.inputs, *self.captures(node)] if node.bodies else node.inputs:
+            if vid and (made := self.values[vid].producer):
+                maker = self.nodes[made[0]]
+                if maker.scope == node.scope:
+                    yield maker.id
+
+    def captures(self, node: NodeRecord) -> list[int]:
+        """Ids of the values that the bodies of a node read from outside of them; may repeat."""
+        found: list[int] = []
+        for bodies in node.bodies.values():
+            for body in bodies:
+                found.extend(vid for vid in self._read_in(body) if not self.is_inside(self.values[vid].scope, body))
+        return found
+
+    def _read_in(self, scope_id: int) -> Iterator[int]:
+        """Ids of the values that nodes and outputs of a scope and of the scopes in it read; may repeat."""
+        stack = [scope_id]
+        while stack:
+            scope = self.scopes[stack.pop()]
+            for inner_id in scope.node_ids:
+                inner = self.nodes[inner_id]
+                yield from filter(None, inner.inputs)
+                for bodies in inner.bodies.values():
+                    stack.extend(bodies)
+            yield from scope.outputs
+
+
+def function_key(proto: onnx.FunctionProto | onnx.NodeProto) -> FunctionKey:
+    """What a node must name to call a function: works for the function and for the node."""
+    domain = "" if proto.domain == "ai.onnx" else proto.domain
+    name = proto.op_type if isinstance(proto, onnx.NodeProto) else proto.name
+    return (domain, name, proto.overload)

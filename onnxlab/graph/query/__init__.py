@@ -1,0 +1,15 @@
+"""Questions about the graph: finding nodes and values, cones, repeated blocks, groups that fold.
+
+Files:
+    block_copies      Repeated blocks: other sets of nodes that do the same as a given one, verified wire by wire.
+    blocks            Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
+    cones             What depends on what: ancestors, descendants, paths, convexity and the boundary of a selection.
+    hierarchy         Groups of nodes that fold to one box each, so that at most about 300 boxes stand side by side
+                      anywhere.
+    hierarchy_cuts    Where to cut a long row of boxes into parts: where few values are live. Pure functions of
+                      positions.
+    hierarchy_levels  The nodes of one scope sorted into boxes within boxes: what `hierarchy.py` publishes, without
+                      ids.
+    queries           Finding nodes and values by what they are: `find(graph, op_type="Conv", name="*/attn/*",
+                      shape=(…, 768))`.
+"""

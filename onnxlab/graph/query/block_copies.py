@@ -1,0 +1,176 @@
+"""Repeated blocks: other sets of nodes that do the same as a given one, verified wire by wire.
+
+Two nodes match when operator, domain, overload and attributes are equal byte for byte and as many wires come and go;
+two blocks match when their nodes do one by one, each wire inside one has its like in the other, and what comes from
+outside is of the same kind: an initializer of the same type and shape, or no initializer.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab.errors import EditError
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+
+if TYPE_CHECKING:
+    from onnxlab.graph.edit.model_graph import ModelGraph
+
+Step = tuple[int, str, int, int, int]
+"""How the next node of a block is reached: (known node, "up" or "down", output slot, input slot, next node)."""
+
+
+def find_copies(graph: "ModelGraph", nodes: Sequence[NodeRecord]) -> list[dict[int, int]]:
+    """All other blocks of the same scope that are like the given one: {node id of the block: node id of the copy}.
+
+    Copies share no node with the block or with each other; they come in file order.
+
+    Raises:
+        EditError: the nodes are not joined by wires among themselves.
+    """
+    block = {node.id: node for node in nodes}
+    signatures = {ident: signature(node) for ident, node in block.items()}
+    start, candidates = _rarest(graph, block, signatures)
+    plan = _plan(graph, block, start)
+    used = set(block)
+    copies = []
+    for candidate in candidates:
+        if candidate not in used:
+            for found in _matches(graph, plan, signatures, {start: candidate}):
+                if used.isdisjoint(found.values()) and _is_verified(graph, block, found):
+                    copies.append(found)
+                    used.update(found.values())
+                    break
+    return copies
+
+
+def signature(node: NodeRecord) -> tuple[object, ...]:
+    """What must be equal of two nodes that match, names and wires apart."""
+    proto = node.proto
+    given = proto.attribute
+    attributes = sorted([attribute.SerializeToString(deterministic=True) for attribute in given]) if given else ()
+    shape = (tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
+    return (node.domain, proto.op_type, proto.overload, shape, *attributes)
+
+
+def _rarest(
+    graph: "ModelGraph", block: dict[int, NodeRecord], signatures: dict[int, tuple[object, ...]]
+) -> tuple[int, list[int]]:
+    """The node of the block with the fewest like it in the scope, and these in file order."""
+    scope = graph.scopes[next(iter(block.values())).scope]
+    operators = {node.proto.op_type for node in block.values()}
+    alike: dict[tuple[object, ...], list[int]] = {each: [] for each in signatures.values()}
+    for ident in scope.node_ids:
+        node = graph.nodes[ident]
+        if node.proto.op_type in operators and (mine := signature(node)) in alike:
+            alike[mine].append(ident)
+    start = min(block, key=lambda ident: (len(alike[signatures[ident]]), block[ident].label))
+    return start, alike[signatures[start]]
+
+
+def _plan(graph: "ModelGraph", block: dict[int, NodeRecord], start: int) -> list[Step]:
+    """An order in which every node of the block is reached from one before it, upwards where it can be."""
+    plan: list[Step] = []
+    known, waiting = {start}, [start]
+    while waiting:
+        at = waiting.pop(0)
+        for step in _neighbours(graph, block, at):
+            if step[4] not in known:
+                known.add(step[4])
+                waiting.append(step[4])
+                plan.append(step)
+    if missing := [node for ident, node in block.items() if ident not in known]:
+        raise EditError(
+            f"{graph.label(missing[0])} is not joined to {graph.label(block[start])} by wires of the selection; "
+            "choose a block that hangs together"
+        )
+    return plan
+
+
+def _neighbours(graph: "ModelGraph", block: dict[int, NodeRecord], at: int) -> Iterator[Step]:
+    for slot, vid in enumerate(block[at].inputs):
+        if vid and (made := graph.values[vid].producer) and made[0] in block:
+            yield at, "up", made[1], slot, made[0]
+    for out, vid in enumerate(block[at].outputs):
+        for use, slot in graph.values[vid].uses if vid else ():
+            if use in block:
+                yield at, "down", out, slot, use
+
+
+def _matches(
+    graph: "ModelGraph", plan: list[Step], signatures: dict[int, tuple[object, ...]], found: dict[int, int]
+) -> Iterator[dict[int, int]]:
+    """Every way to lay the plan onto the graph; steps with several possibilities are tried one after another."""
+    choices = [iter([found])]
+    while choices:
+        here = next(choices[-1], None)
+        if here is None:
+            choices.pop()
+        elif len(choices) > len(plan):
+            yield here
+        else:
+            choices.append(_onward(graph, plan[len(choices) - 1], signatures, here))
+
+
+def _onward(
+    graph: "ModelGraph", step: Step, signatures: dict[int, tuple[object, ...]], here: dict[int, int]
+) -> Iterator[dict[int, int]]:
+    known, way, out, slot, following = step
+    node, values, nodes = graph.nodes[here[known]], graph.values, graph.nodes
+    taken = set(here.values())
+    if way == "up":
+        vid = node.inputs[slot]
+        made = values[vid].producer if vid else None
+        possible = [made[0]] if made and made[1] == out else []
+    else:
+        vid = node.outputs[out]
+        possible = sorted((use for use, at in values[vid].uses if at == slot), key=lambda use: nodes[use].label)
+    for each in possible:
+        same_scope = nodes[each].scope == node.scope
+        if each not in taken and same_scope and signature(nodes[each]) == signatures[following]:
+            yield {**here, following: each}
+
+
+def _is_verified(graph: "ModelGraph", block: dict[int, NodeRecord], found: dict[int, int]) -> bool:
+    """Whether all wires agree: those inside one to one, those from outside by kind, and the same value to the same."""
+    values: dict[int, int] = {}
+    back: dict[int, int] = {}
+    for ident, node in block.items():
+        copy = graph.nodes[found[ident]]
+        for ours, theirs in zip([*node.inputs, *node.outputs], [*copy.inputs, *copy.outputs], strict=True):
+            if not ours and not theirs:
+                continue
+            if values.setdefault(ours, theirs) != theirs:
+                return False
+            if _made_inside(graph, ours, block) and back.setdefault(theirs, ours) != ours:
+                return False
+            if not _same_kind(graph.values[ours], graph.values[theirs], block, found):
+                return False
+    return all(
+        graph.index.captures(node) == graph.index.captures(graph.nodes[found[ident]])
+        for ident, node in block.items()
+        if node.bodies
+    )
+
+
+def _made_inside(graph: "ModelGraph", value: int, block: dict[int, NodeRecord]) -> bool:
+    made = graph.values[value].producer
+    return bool(made and made[0] in block)
+
+
+def _same_kind(ours: ValueRecord, theirs: ValueRecord, block: dict[int, NodeRecord], found: dict[int, int]) -> bool:
+    maker, other = ours.producer, theirs.producer
+    if maker and maker[0] in block:
+        return other == (found[maker[0]], maker[1])
+    if other and other[0] in found.values():
+        return False
+    return _stored_shape(ours) == _stored_shape(theirs)
+
+
+def _stored_shape(value: ValueRecord) -> tuple[object, ...] | None:
+    """(type, dims) of an initializer, None for other values."""
+    stored = value.initializer
+    if stored is None:
+        return None
+    sparse = isinstance(stored, onnx.SparseTensorProto)
+    return ((stored.values if sparse else stored).data_type, tuple(stored.dims), sparse)

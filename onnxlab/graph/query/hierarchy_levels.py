@@ -1,0 +1,359 @@
+"""The nodes of one scope sorted into boxes within boxes: what `hierarchy.py` publishes, without ids.
+
+Nodes are positions in the scope's topological order. A source (a node that reads only weights) stands with
+what reads it; a constant (a source that is drawn in its reader) never counts as
+a box of its own: it stands with the nodes that read it.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+
+from onnxlab.graph.index.name_scopes import ROOT, NameScopes
+from onnxlab.graph.index.topology import topological_order
+from onnxlab.graph.query.hierarchy_cuts import Spans
+
+Claims = dict[int, list[int]]
+"""Nodes in order, by the path that they claim; paths by their first node."""
+
+
+@dataclass(slots=True, eq=False)
+class Box:
+    """A group in the making: `key` names it for good, `nodes` and `children` are its direct members."""
+
+    key: object
+    name: str
+    nodes: list[int] = field(default_factory=list)
+    children: list["Box"] = field(default_factory=list)
+    kind: Literal["scope", "cut"] = "scope"
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """The boxes of an open level side by side: nodes with the sources that feed them, and inner groups.
+
+    Attributes:
+        heads: the first node of each box.
+        nodes: the nodes of each box but inner groups.
+        boxes: the inner groups by place.
+    """
+
+    heads: list[int]
+    nodes: list[tuple[int, ...]]
+    boxes: dict[int, Box]
+
+
+class Level:
+    """The nodes of a scope: who reads whom and which path each belongs to.
+
+    Args:
+        consumers: positions of the readers of each node, by position; may repeat.
+        sources: whether a node reads nothing but initializers and other sources, by position.
+        constants: whether it is a source without a box of its own, by position.
+        paths: the path that each node claims, by position.
+    """
+
+    def __init__(
+        self,
+        consumers: Sequence[Sequence[int]],
+        sources: Sequence[bool],
+        constants: Sequence[bool],
+        paths: list[int],
+        names: NameScopes,
+    ) -> None:
+        self.consumers = consumers
+        self.sources = sources
+        self.constants = constants
+        self.paths = paths
+        self.names = names
+        if any(paths):
+            self._adopt()
+
+    def build(self) -> Box:
+        """Return the top of the scope as a box, with the groups of the name scopes in it."""
+        top = Box(ROOT, "")
+        if not any(self.paths):
+            top.nodes = list(range(len(self.paths)))
+        else:
+            self._fill(top, ROOT, self._claims(range(len(self.paths))), self._cyclic_paths())
+            while not any(not self.constants[node] for node in top.nodes) and len(top.children) == 1:
+                only = top.children[0]
+                top = Box(ROOT, "", [*top.nodes, *only.nodes], only.children)
+        return top
+
+    # -- paths -----------------------------------------------------------------------------------------------
+
+    def _adopt(self) -> None:
+        """Move constants, and nodes that claim no path, to where their neighbours are."""
+        paths, common = self.paths, self.names.common
+        for node in range(len(paths) - 1, -1, -1):
+            if self.consumers[node] and (self.constants[node] or paths[node] == ROOT):
+                readers = {paths[reader] for reader in self.consumers[node]}
+                path = readers.pop()
+                for other in readers:
+                    path = common(path, other)
+                paths[node] = path
+
+    def _cyclic_paths(self) -> set[int]:
+        """Paths whose boxes depend on each other in a circle."""
+        edges: dict[int, dict[int, set[int]]] = {}
+        memo: dict[tuple[int, int], tuple[int, int, int]] = {}
+        for node, readers in enumerate(self.consumers):
+            path = self.paths[node]
+            for reader in readers:
+                other = self.paths[reader]
+                if other == path:
+                    continue
+                found = memo.get((path, other))
+                if found is None:
+                    found = memo[path, other] = self._split(path, other)
+                level, source, target = found
+                # a node that stands directly in the level is a box of its own, numbered below the paths
+                boxes = edges.setdefault(level, {})
+                boxes.setdefault(source or ~node, set()).add(target or ~reader)
+        for node, readers in enumerate(self.consumers):
+            if (boxes_of := edges.get(self.paths[node])) is not None:
+                direct = [~reader for reader in readers if self.paths[reader] == self.paths[node]]
+                if direct:
+                    boxes_of.setdefault(~node, set()).update(direct)
+        return {level for level, boxes in edges.items() if not _is_acyclic(boxes)}
+
+    def _split(self, left: int, right: int) -> tuple[int, int, int]:
+        """(common path, next path towards left, and right); 0 where a side is the common path."""
+        parents, depths = self.names.parents, self.names.depths
+        below_left = below_right = ROOT
+        while left != right:
+            if depths[left] >= depths[right]:
+                below_left, left = left, parents[left]
+            else:
+                below_right, right = right, parents[right]
+        return left, below_left, below_right
+
+    # -- boxes -----------------------------------------------------------------------------------------------
+
+    def _fill(self, box: Box, path: int, claimed: Claims, cyclic: set[int]) -> Box:
+        """Sort nodes, all of them below `path`, into a box and its groups; groups of a single box dissolve."""
+        box.nodes = claimed.pop(path, [])
+        inner: dict[int, Claims] = {}
+        for other, nodes in claimed.items():
+            inner.setdefault(self._split(path, other)[2], {})[other] = nodes
+        parts = list(inner.items())
+        if path in cyclic:
+            gathered = {below: sorted(chain.from_iterable(claims.values())) for below, claims in inner.items()}
+            parts = [(below, self._claims(nodes)) for below, nodes in self._untangle(box.nodes, gathered)]
+        seen: dict[int, int] = {}
+        for below, claims in parts:
+            seen[below] = number = seen.get(below, 0) + 1
+            name = self.names.names[below] + (f" ({number})" if number > 1 else "")
+            group = self._fill(Box((box.key, below, number), name), below, claims, cyclic)
+            self._place(box, group)
+        return box
+
+    def _claims(self, nodes: Iterable[int]) -> Claims:
+        claims: Claims = {}
+        paths = self.paths
+        for node in nodes:
+            path = paths[node]
+            if path in claims:
+                claims[path].append(node)
+            else:
+                claims[path] = [node]
+        return claims
+
+    def _place(self, box: Box, group: Box) -> None:
+        """Put a group into a box, or what is in it where it would be a box around a single box."""
+        shown = self.count(group)
+        if shown > 1:
+            box.children.append(group)
+            return
+        for child in group.children:
+            child.name = f"{group.name}/{child.name}"
+        box.children.extend(group.children)
+        box.nodes.extend(group.nodes)
+        box.nodes.sort()
+
+    def _untangle(self, direct: list[int], inner: dict[int, list[int]]) -> list[tuple[int, list[int]]]:
+        """Cut groups into parts that do not depend on each other in a circle.
+
+        Boxes whose inputs are all there are taken whole. When none is, the group that waits for the fewest
+        gives up what it can: those nodes become a part, and the rest goes on waiting.
+        """
+        box_of = {node: below for below, nodes in inner.items() for node in nodes}
+        box_of.update({node: ~node for node in direct})
+        waits = dict.fromkeys(box_of, 0)
+        outside = dict.fromkeys(box_of.values(), 0)
+        members = {**inner, **{~node: [node] for node in direct}}
+        for node, box in box_of.items():
+            for reader in self.consumers[node]:
+                if reader in box_of:
+                    waits[reader] += 1
+                    outside[box_of[reader]] += box_of[reader] != box
+        parts: list[tuple[int, list[int]]] = []
+        ready = deque(box for box, count in outside.items() if not count)
+        while members:
+            if ready:
+                box = ready.popleft()
+                taken = members.pop(box)
+            else:
+                box = min(
+                    (box for box, nodes in members.items() if any(not waits[node] for node in nodes)),
+                    key=lambda box: outside[box],
+                    default=0,
+                )
+                if not box:  # the file itself has a cycle: leave the rest as it is
+                    parts.extend((box, nodes) for box, nodes in members.items() if box > 0)
+                    break
+                taken = self._drain(members[box], dict(waits))
+                left = set(taken)
+                members[box] = [node for node in members[box] if node not in left]
+            for node in taken:
+                for reader in self.consumers[node]:
+                    if reader in box_of:
+                        waits[reader] -= 1
+                        other = box_of[reader]
+                        if other != box:
+                            outside[other] -= 1
+                            if not outside[other] and other in members:
+                                ready.append(other)
+            if box > 0:
+                parts.append((box, sorted(taken)))
+        return parts
+
+    def _drain(self, nodes: list[int], waits: dict[int, int]) -> list[int]:
+        """The nodes of a group that can stand before everything that the group still waits for."""
+        inside = set(nodes)
+        taken = []
+        for node in nodes:  # in topological order
+            if not waits[node]:
+                taken.append(node)
+                for reader in self.consumers[node]:
+                    if reader in inside:
+                        waits[reader] -= 1
+        return taken
+
+    # -- rows ------------------------------------------------------------------------------------------------
+
+    def count(self, box: Box) -> int:
+        """Number of boxes that a box shows when it is open."""
+        return len(box.children) + len(box.nodes) - sum(map(self.constants.__getitem__, box.nodes))
+
+    def row(self, box: Box) -> Row:
+        """The boxes of an open box in topological order, sources with their first reader."""
+        sources, consumers = self.sources, self.consumers
+        loose = {node for node in box.nodes if sources[node]}
+        if loose:
+            inside = set(members(box))
+            loose = {node for node in loose if not inside.isdisjoint(consumers[node])}
+        boxes = {min(members(child)): child for child in box.children}
+        heads = [node for node in box.nodes if node not in loose]
+        if boxes:  # nodes alone are in order already
+            heads = self._in_order(sorted([*heads, *boxes]), boxes)
+        row = Row(heads, [() if head in boxes else (head,) for head in heads], {})
+        row.boxes.update((place, boxes[head]) for place, head in enumerate(heads) if head in boxes)
+        place_of = _place_of(row) if loose else {}
+        for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
+            first = min(place_of[reader] for reader in consumers[node] if reader in place_of)
+            place_of[node] = first
+            row.nodes[first] += (node,)
+        return row
+
+    def _in_order(self, heads: list[int], boxes: dict[int, Box]) -> list[int]:
+        place_of = {head: place for place, head in enumerate(heads)}
+        for head, box in boxes.items():
+            place_of.update(dict.fromkeys(members(box), place_of[head]))
+        producers: list[list[int]] = [[] for _ in heads]
+        for node, place in place_of.items():
+            for reader in self.consumers[node]:
+                other = place_of.get(reader, place)
+                if other != place:
+                    producers[other].append(place)
+        return [heads[place] for place in topological_order(range(len(heads)), producers.__getitem__)]
+
+    def spans(self, row: Row) -> Spans:
+        """From where to where each node's values live along a row, where they live at all."""
+        place = self._room
+        places = self._places(row)
+        for nodes, where in places:
+            place[nodes] = where
+        inside = np.unique(np.concatenate([nodes for nodes, _ in places]))
+        here = place[inside]
+        first, count, readers = self._reads
+        count = count[inside]
+        edges = np.repeat(first[inside] - (np.cumsum(count) - count), count) + np.arange(count.sum())
+        there = place[readers[edges]]
+        last = here.copy()
+        np.maximum.at(last, np.repeat(np.arange(len(here)), count), there)
+        place[inside] = -1
+        lives = last > here
+        return here[lives], last[lives]
+
+    def _places(self, row: Row) -> list[tuple[np.ndarray[Any, Any], Any]]:
+        """The nodes of a row with where they stand along it."""
+        alone = np.array(list(chain.from_iterable(row.nodes)), np.int64)
+        found: list[tuple[np.ndarray[Any, Any], Any]] = [
+            (alone, np.repeat(np.arange(len(row.nodes)), np.array(list(map(len, row.nodes)), np.int64)))
+        ]
+        found += [(np.array(list(members(box)), np.int64), number) for number, box in row.boxes.items()]
+        return found
+
+    @cached_property
+    def _room(self) -> np.ndarray[Any, Any]:
+        """Room for where each node stands along a row, -1 everywhere between two rows."""
+        return np.full(len(self.paths), -1)
+
+    @cached_property
+    def _reads(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """By position: where a node's readers begin among all, how many there are (of sources none); all readers."""
+        counts = np.fromiter(map(len, self.consumers), np.int64, len(self.consumers))
+        readers = np.fromiter(chain.from_iterable(self.consumers), np.int64, int(counts.sum()))
+        return np.cumsum(counts) - counts, np.where(np.array(self.sources, bool), 0, counts), readers
+
+
+def members(box: Box) -> Iterator[int]:
+    """The nodes in a box and in every box inside it."""
+    stack = [box]
+    while stack:
+        box = stack.pop()
+        yield from box.nodes
+        stack.extend(box.children)
+
+
+def size_of(box: Box) -> int:
+    """How many nodes are in a box and in every box inside it."""
+    size, stack = 0, [box]
+    while stack:
+        box = stack.pop()
+        size += len(box.nodes)
+        stack.extend(box.children)
+    return size
+
+
+def _place_of(row: Row) -> dict[int, int]:
+    """The place of each node of a row, those of inner groups included."""
+    found = {node: place for place, nodes in enumerate(row.nodes) for node in nodes}
+    for place, box in row.boxes.items():
+        found.update(dict.fromkeys(members(box), place))
+    return found
+
+
+def _is_acyclic(edges: dict[int, set[int]]) -> bool:
+    boxes: set[int] = set(edges).union(*edges.values())
+    waits = dict.fromkeys(boxes, 0)
+    for targets in edges.values():
+        for target in targets:
+            waits[target] += 1
+    ready = [box for box, count in waits.items() if not count]
+    done = 0
+    empty: Iterable[int] = ()
+    while ready:
+        done += 1
+        for target in edges.get(ready.pop(), empty):
+            waits[target] -= 1
+            if not waits[target]:
+                ready.append(target)
+    return done == len(boxes)

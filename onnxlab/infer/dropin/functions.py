@@ -1,0 +1,183 @@
+"""The functions of onnx.shape_inference, with their signatures, results and exceptions.
+
+`infer_shapes` works on a copy and writes what it found: value_info for every value that a node makes, in the graph and
+its subgraphs, and the types of graph outputs. Declared types are refined, as onnx does. Symbolic dims are written as
+expressions of the model's own symbols ("2*seq + 1"), others as "unk__0", "unk__1", …
+`infer_node_outputs` and `infer_function_output_types` infer one node, one function; there, unknown dims stay empty.
+What onnx's own rules know and ours do not is in the results too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import onnx
+import onnx.shape_inference
+
+from onnxlab import schemas
+from onnxlab.errors import LoadError
+from onnxlab.graph.edit.readonly import ReadOnlyGraph
+from onnxlab.infer.dropin.fact_writer import Writer
+from onnxlab.infer.dropin.onnx_exceptions import refuse, refuse_cycles
+from onnxlab.infer.facts.policy import Policy, is_unknown
+from onnxlab.infer.facts.type_protos import type_of_fact
+from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.rules import native
+from onnxlab.shapes import Expr, text
+
+LARGEST = (1 << 31) - 1
+"""Bytes of the largest message that protobuf serializes."""
+
+LARGE = 1 << 20
+"""Bytes of a message from which on it is let go at once: to take a small graph apart is a tenth of the work on it."""
+
+
+def infer_shapes(
+    model: onnx.ModelProto | bytes, check_type: bool = False, strict_mode: bool = False, data_prop: bool = False
+) -> onnx.ModelProto:
+    """Return a copy of `model` with the types and shapes that inference finds.
+
+    Args:
+        model: ModelProto or its bytes.
+        check_type: raise where an input's type is not one that its operator takes.
+        strict_mode: raise for every error, where onnx raises; else infer what can be inferred.
+        data_prop: follow the elements of small tensors through operators that compute shapes.
+
+    Raises:
+        TypeError: `model` is neither.
+        LoadError: it has 2 GiB or more.
+        onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type; or it does not
+            import the domain of an operator.
+        onnx.checker.ValidationError: a function of the model calls itself.
+    """
+    if isinstance(model, (str, os.PathLike)):
+        raise TypeError(
+            "infer_shapes takes a ModelProto or bytes. For Model paths (str or os.PathLike), use infer_shapes_path(). "
+            "Or read the file first: onnx.load(path)"
+        )
+    if not isinstance(model, (onnx.ModelProto, bytes)):
+        raise TypeError(f"infer_shapes takes a ModelProto or bytes, not {type(model).__name__}")
+    if not isinstance(model, bytes) and model.ByteSize() > LARGEST:
+        raise LoadError(
+            "infer_shapes takes a model below 2 GiB, which is what protobuf can serialize; keep its weights in "
+            "external data, or ask onnxlab.load(model).fact(name), which needs no copy"
+        )
+    data = model if isinstance(model, bytes) else model.SerializeToString()
+    copy = onnx.ModelProto()
+    copy.ParseFromString(data)
+    ours = data if isinstance(model, onnx.ModelProto) else None  # others may write fields in another order
+    with _inferred(copy, check_type, strict_mode, data_prop, ours) as (graph, inference):
+        Writer(graph, inference).write_scope(graph.main)
+    return copy
+
+
+@contextmanager
+def _inferred(
+    model: onnx.ModelProto, check_type: bool, strict: bool, data_prop: bool, data: bytes | None = None
+) -> Iterator[tuple[ReadOnlyGraph, Inference]]:
+    """A model inferred as onnx would, for the time of a `with`; raises what onnx raises.
+
+    `data` is the model as protobuf here writes it, None where nobody has that yet. The records of the graph refer to
+    its index, and to the message: they go when Python collects garbage, those of a large model at once.
+    """
+    refuse_cycles(model)
+    graph = ReadOnlyGraph(model, data)
+    inference = Inference(graph, Policy(data_prop, "refine", as_onnx=True, cross_check=strict))
+    try:
+        refuse(graph, inference, check_type, strict)
+        yield graph, inference
+    finally:
+        if graph.met.size > LARGE:
+            graph.take_apart()
+
+
+def infer_node_outputs(
+    schema: onnx.defs.OpSchema,
+    node: onnx.NodeProto,
+    input_types: Mapping[str, onnx.TypeProto],
+    input_data: Mapping[str, onnx.TensorProto] | None = None,
+    input_sparse_data: Mapping[str, onnx.SparseTensorProto] | None = None,
+    opset_imports: Sequence[onnx.OperatorSetIdProto] | None = None,
+    ir_version: int = onnx.IR_VERSION,
+) -> dict[str, onnx.TypeProto]:
+    """Return {output name: type} of one node, for the outputs of which anything is known.
+
+    Args:
+        schema: of the node's operator; it need not be registered.
+        node: its subgraphs may refer to any value of `input_types`.
+        input_types: by value name.
+        input_data, input_sparse_data: elements of inputs that are constants, by value name.
+        opset_imports: by default the version that brought the schema.
+
+    Raises:
+        KeyError: `input_types` lacks an input of the node.
+        onnx.checker.ValidationError: the node has too few or too many inputs or outputs.
+        onnx.shape_inference.InferenceError: the operator cannot take these inputs.
+    """
+    theirs = native.infer_node_outputs(
+        schema,
+        node,
+        dict(input_types),
+        dict(input_data or {}),
+        dict(input_sparse_data or {}),
+        list(opset_imports or ()),
+        ir_version,
+    )
+    registered = schemas.find(schema.domain, schema.name, schema.since_version)
+    if registered is None or registered.onnx is None or registered.since_version != schema.since_version:
+        return theirs
+    imports = {opset.domain: opset.version for opset in opset_imports or ()}
+    model = onnx.ModelProto(ir_version=ir_version, graph=onnx.GraphProto(name="node", node=[node]))
+    for domain, version in {"": schema.since_version, schema.domain: schema.since_version, **imports}.items():
+        model.opset_import.add(domain=domain, version=version)
+    model.graph.input.extend(onnx.ValueInfoProto(name=name, type=given) for name, given in input_types.items())
+    for name in node.input:
+        if name in (input_data or {}):
+            model.graph.initializer.add().CopyFrom(input_data[name])  # type: ignore[index]
+            model.graph.initializer[-1].name = name
+    for name in node.output:
+        if name:
+            model.graph.output.add(name=name).type.CopyFrom(theirs.get(name, onnx.TypeProto()))
+    with _inferred(model, False, False, False) as (graph, inference):
+        found = {name: _type_of(graph, inference, name) for name in node.output if name}
+    return {name: proto for name, proto in found.items() if proto.WhichOneof("value")}
+
+
+def infer_function_output_types(
+    function: onnx.FunctionProto, input_types: Sequence[onnx.TypeProto], attributes: Sequence[onnx.AttributeProto]
+) -> list[onnx.TypeProto]:
+    """Return the types of a function's outputs, in order; a TypeProto without a value where nothing is known.
+
+    Args:
+        input_types: in order; a TypeProto without a value, or none at the end, for an input that is absent.
+        attributes: of the call.
+
+    Raises:
+        onnx.shape_inference.InferenceError: a node of the function cannot take its inputs.
+    """
+    model = onnx.ModelProto(ir_version=onnx.IR_VERSION, functions=[function])
+    model.opset_import.extend(function.opset_import)
+    if all(opset.domain != function.domain for opset in function.opset_import):
+        model.opset_import.add(domain=function.domain, version=1)
+    call = model.graph.node.add(
+        op_type=function.name, domain=function.domain, overload=function.overload, attribute=attributes
+    )
+    call.output.extend(f"y{slot}" for slot in range(len(function.output)))
+    for slot, given in enumerate(input_types):
+        present = given.WhichOneof("value") is not None
+        call.input.append(f"x{slot}" if present else "")
+        if present:
+            model.graph.input.add(name=f"x{slot}").type.CopyFrom(given)
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in call.output)
+    with _inferred(model, True, True, False) as (graph, inference):
+        return [_type_of(graph, inference, name) for name in call.output]
+
+
+def _type_of(graph: ReadOnlyGraph, inference: Inference, name: str) -> onnx.TypeProto:
+    return type_of_fact(inference.fact(graph.main.names[name]), _named)
+
+
+def _named(dim: Expr) -> str | None:
+    return None if is_unknown(dim) else text(dim)

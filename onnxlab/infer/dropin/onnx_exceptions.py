@@ -1,0 +1,118 @@
+"""Which problems the drop-ins raise, and as what: the exceptions of onnx.shape_inference.
+
+What onnx raises whatever the options: a domain without an opset import, a function that calls itself. With
+check_type: wrong types and numbers of inputs. In strict mode everything else, all of it in one exception; but not
+what comes after an operator that onnx does not know, in the same graph: from there on it raises nothing, since it
+knows less, and neither do we, who may know more. For the same reason a declared type is wrong only where onnx's rule
+for the node says so as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import Scope
+from onnxlab.graph.index.tables import function_key
+from onnxlab.infer.live.engine import Inference
+
+_TYPE_CODES = ("type-mismatch", "arity")
+_WARNINGS = ("overflow", "function-outputs")
+"""Codes of what is only suspect to us but wrong to onnx."""
+
+
+def refuse(graph: ModelGraph, inference: Inference, check_type: bool, strict: bool) -> None:
+    """Raise what onnx raises for a model.
+
+    Raises:
+        onnx.shape_inference.InferenceError: the model is wrong by these options.
+    """
+    found = inference.diagnostics if strict else inference.problems
+    for diagnostic in found:
+        if diagnostic.code == "missing-opset":
+            raise onnx.shape_inference.InferenceError(f"[TypeInferenceError] {diagnostic}")
+        if check_type and diagnostic.code in _TYPE_CODES:
+            raise onnx.shape_inference.InferenceError(f"[ShapeInferenceError] {diagnostic}")
+    wrong = _not_behind_unknown(graph, [diagnostic for diagnostic in found if strict and _is_wrong(diagnostic)])
+    lines = [str(each) for each in wrong if not each.code.startswith("declared-") or inference.onnx_agrees(each)]
+    if lines:
+        raise onnx.shape_inference.InferenceError("[ShapeInferenceError] Inference error(s): " + "\n".join(lines))
+
+
+_IGNORED = ("attribute-unknown", "deprecated")
+"""Codes of what onnx.checker refuses and onnx.shape_inference does not look at."""
+
+
+def _is_wrong(diagnostic: Diagnostic) -> bool:
+    if diagnostic.code in _TYPE_CODES or diagnostic.code in _IGNORED:
+        return False
+    return diagnostic.severity == "error" or diagnostic.code in _WARNINGS or diagnostic.code.startswith("declared-")
+
+
+def _not_behind_unknown(graph: ModelGraph, wrong: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Those whose node comes before the first one of its scope whose operator onnx does not know."""
+    limits: dict[int, int | None] = {}
+    for diagnostic in wrong:
+        if diagnostic.scope not in limits:
+            limits[diagnostic.scope] = _first_unknown(graph, graph.scopes.get(diagnostic.scope))
+        limit = limits[diagnostic.scope]
+        if limit is None or not diagnostic.node or graph.index.rank(graph.nodes[diagnostic.node]) < limit:
+            yield diagnostic
+
+
+def _first_unknown(graph: ModelGraph, scope: Scope | None) -> int | None:
+    """Rank of the first node of a scope that calls no function and whose operator has no schema in onnx, if any."""
+    for ident in graph.index.topological(scope) if scope else ():
+        node = graph.nodes[ident]
+        if function_key(node.proto) not in graph.index.functions:
+            schema = graph.schema(node)
+            if schema is None or schema.onnx is None:
+                return graph.index.rank(node)
+    return None
+
+
+def refuse_cycles(model: onnx.ModelProto) -> None:
+    """Refuse functions that call themselves, directly or not.
+
+    Raises:
+        onnx.checker.ValidationError: there is one; the message names the calls.
+    """
+    functions = {(function.domain, function.name, function.overload): function for function in model.functions}
+    callees = {
+        name: [key for key in _called(function.node) if key in functions] for name, function in functions.items()
+    }
+    done: set[tuple[str, str, str]] = set()
+    for start in callees:
+        path, pending = {start: None}, [iter(callees[start])]
+        while pending:
+            callee = next(pending[-1], None)
+            if callee is None:
+                pending.pop()
+                done.add(path.popitem()[0])
+            elif callee in path:
+                around = list(path)
+                chain = " -> ".join("::".join(filter(None, key)) for key in [*around[around.index(callee) :], callee])
+                raise onnx.checker.ValidationError(
+                    f"Cycle detected in model-local function references: {chain}. "
+                    "Model-local functions must not be recursive."
+                )
+            elif callee not in done:
+                path[callee] = None
+                pending.append(iter(callees[callee]))
+
+
+def _called(nodes: Iterable[onnx.NodeProto]) -> Iterator[tuple[str, str, str]]:
+    """(domain, name, overload) of every operator in these nodes and their subgraphs."""
+    for node in nodes:
+        yield node.domain, node.op_type, node.overload
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in _GRAPHS else ():
+                yield from _called(graph.node)
+
+
+_GRAPHS = (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)

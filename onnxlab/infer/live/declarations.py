@@ -1,0 +1,210 @@
+"""Declarations that follow what is inferred: changed in the very edit that makes them wrong.
+
+Only values whose fact an edit changed are looked at, and in their declarations only what changed: one that was wrong
+before stays. The inputs of the model are never touched, they are what everything is inferred from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+from weakref import ref
+
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.graph import edits
+from onnxlab.graph.edit.changes import SetTypes
+from onnxlab.graph.edit.commits import Touched
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.transaction import Transaction
+from onnxlab.graph.edits.declaring import Action, Kind, places
+from onnxlab.infer.facts.symbols import is_open
+from onnxlab.infer.facts.type_protos import fact_of_type, type_of_fact
+from onnxlab.infer.live.engine import Inference
+from onnxlab.infer.rules.schema_checks import contradiction
+from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact, SparseTensorFact, TensorFact, symbol
+
+Changed = Mapping[int, tuple[Fact, Fact]]
+
+
+class DeclarationChange(NamedTuple):
+    """A declaration that was changed: of which value, with its path, and the types before and after."""
+
+    value: str
+    old: Fact
+    new: Fact
+
+    def __str__(self) -> str:
+        return f"{self.value}: {self.old} → {self.new}"
+
+
+class Completer:
+    """Lets the declarations of a model follow an inference; see `graph.commits.Completer`."""
+
+    def __init__(self, graph: ModelGraph, inference: Inference) -> None:
+        self._graph = ref(graph)
+        self._inference = ref(inference)
+
+    def complete(self, transaction: Transaction, touched: Touched) -> None:
+        """Correct, as a part of the edit, the declarations that it makes wrong."""
+        graph, inference = self._graph(), self._inference()
+        if graph is None or inference is None or inference.policy.prefer == "declared":
+            return
+        changed = inference.foresee(touched)
+        for change in corrections(graph, changed):
+            told = _told(graph, change)
+            transaction.apply(change, None)
+            if told not in transaction.label:  # where a script makes the edit again, it is there
+                transaction.label += told
+
+    def abandon(self) -> None:
+        """Infer anew: the edit was taken back."""
+        if (inference := self._inference()) is not None:
+            inference.forget_foreseen()
+
+
+def _told(graph: ModelGraph, change: SetTypes) -> str:
+    """What the label of an edit says of outputs of the model that get another element type."""
+    scope = graph.scopes[change.scope]
+    if change.kind != "output" or scope is not graph.main:
+        return ""
+    told = []
+    for at, encoded in zip(change.places, change.types, strict=True):
+        info = scope.proto.output[at]
+        old, new = info.type.tensor_type.elem_type, onnx.TypeProto.FromString(encoded or b"").tensor_type.elem_type
+        if old != new and {old, new} <= set(dtypes.ELEM_TYPES):
+            told.append(f"output {info.name}: {dtypes.name(old)} → {dtypes.name(new)}")
+    return f" ({', '.join(told)})" if told else ""
+
+
+def corrections(graph: ModelGraph, changed: Changed) -> list[SetTypes]:
+    """The changes that correct the declarations of values whose facts changed."""
+    values, known = graph.values, dict[tuple[bytes, Fact, Fact], "bytes | None"]()
+    found: dict[tuple[int, Kind], tuple[list[int | str], list[bytes]]] = {}
+    for vid, (old, new) in changed.items():
+        value = values.get(vid)
+        if value is None or new is UNKNOWN or (value.info is None and not value.formal_outputs):
+            continue
+        for place in places(graph, value):
+            key = (place.info.type.SerializePartialToString(), old, new)
+            if key not in known:
+                known[key] = corrected(place.info.type, old, new)
+            if (encoded := known[key]) is not None:
+                at, types = found.setdefault((place.scope, place.kind), ([], []))
+                at.append(place.at)
+                types.append(encoded)
+    return [SetTypes(scope, kind, tuple(at), tuple(types)) for (scope, kind), (at, types) in found.items()]
+
+
+def corrected(declared: onnx.TypeProto, old: Fact, new: Fact) -> bytes | None:
+    """The declared type with what the change of a fact made wrong put right, serialized; None where nothing is."""
+    kind = declared.WhichOneof("value")
+    tensors = {"tensor_type": TensorFact, "sparse_tensor_type": SparseTensorFact}
+    if kind is None:
+        return None
+    if isinstance(new, tensors.get(kind, ())):
+        made = onnx.TypeProto()
+        made.CopyFrom(declared)
+        wrong = _correct_tensor(getattr(made, kind), old, new)
+    else:
+        wrong = bool(contradiction(fact_of_type(declared, _varies), new))
+        made = typed(new)
+    return made.SerializePartialToString() if wrong else None
+
+
+def _varies(_: int) -> Dim:
+    return VARIES
+
+
+def _correct_tensor(declared: Any, old: Fact, new: Any) -> bool:
+    wrong = False
+    if new.elem_type and declared.elem_type and declared.elem_type != new.elem_type != getattr(old, "elem_type", 0):
+        declared.elem_type = new.elem_type
+        wrong = True
+    shape, before = new.shape, old.shape
+    if shape is None or not declared.HasField("shape"):
+        return wrong
+    dims = declared.shape.dim
+    if len(dims) != len(shape):
+        if before is not None and len(before) == len(shape):
+            return wrong  # it was so before
+        del dims[:]
+        for dim in shape:
+            write_dim(dims.add(), dim)
+        return True
+    known: Iterable[Dim | None] = before if before is not None and len(before) == len(shape) else [None] * len(shape)
+    for entry, was, dim in zip(dims, known, shape, strict=True):
+        if was != dim and _is_wrong(entry, was, dim):
+            write_dim(entry, dim)
+            wrong = True
+    return wrong
+
+
+def _is_wrong(entry: onnx.TensorShapeProto.Dimension, was: Dim | None, dim: Dim) -> bool:
+    """Whether a declared dim does not hold any more where the fact was `was` and is `dim`."""
+    field = entry.WhichOneof("value")
+    stated = getattr(entry, field) if field else None
+    if stated is None or stated == _stated(dim):
+        return False
+    if was is not None and stated == _stated(was):
+        return True  # it said what was known
+    return isinstance(stated, int) and not is_open(dim)
+
+
+def _stated(dim: Dim) -> int | str:
+    return dim if isinstance(dim, int) else str(dim)
+
+
+def write_dim(entry: onnx.TensorShapeProto.Dimension, dim: Dim) -> None:
+    """Let a declaration say a dim; one of unknown size says nothing, and a denotation stays."""
+    entry.ClearField("dim_value")
+    entry.ClearField("dim_param")
+    if isinstance(dim, int):
+        entry.dim_value = dim
+    elif not is_open(dim):
+        entry.dim_param = str(dim)
+
+
+def typed(fact: Fact) -> onnx.TypeProto:
+    """The type that declares a fact; dims of unknown size say nothing."""
+    return type_of_fact(fact, lambda dim: None if is_open(dim) else str(dim))
+
+
+def merged(declared: onnx.TypeProto, fact: Fact) -> onnx.TypeProto:
+    """The declared type with all that is inferred in the place of what it says; the rest of it stays."""
+    kind = declared.WhichOneof("value")
+    if kind not in ("tensor_type", "sparse_tensor_type") or not isinstance(fact, TensorFact | SparseTensorFact):
+        return declared if fact is UNKNOWN else typed(fact)
+    found = typed(fact)
+    if found.WhichOneof("value") != kind:
+        return found
+    made = onnx.TypeProto()
+    made.CopyFrom(declared)
+    target, known = getattr(made, kind), getattr(found, kind)
+    if fact.elem_type:
+        target.elem_type = fact.elem_type
+    if fact.shape is None:
+        return made
+    if not target.HasField("shape") or len(target.shape.dim) != len(fact.shape):
+        target.shape.CopyFrom(known.shape)
+        return made
+    for entry, dim in zip(target.shape.dim, fact.shape, strict=True):
+        if isinstance(dim, int) or not is_open(dim):
+            write_dim(entry, dim)
+    return made
+
+
+def rewrite(graph: ModelGraph, inference: Inference, action: Action) -> list[DeclarationChange]:
+    """`edits.set_declarations` by what is inferred. Raises EditError as that does."""
+
+    def type_of(vid: int, declared: onnx.TypeProto) -> onnx.TypeProto:
+        return merged(declared, inference.fact(vid))
+
+    done = edits.set_declarations(graph, action, type_of, inference.believes)
+    return [DeclarationChange(each.value, _fact(each.old), _fact(each.new)) for each in done]
+
+
+def _fact(declared: onnx.TypeProto | None) -> Fact:
+    """A declared type as it is shown."""
+    return UNKNOWN if declared is None else fact_of_type(declared, lambda _: symbol("?"))

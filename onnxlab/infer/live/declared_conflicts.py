@@ -1,0 +1,117 @@
+"""Problems of values: declared types that contradict what inference finds, and values that nothing makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from onnxlab.errors import Diagnostic
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import ValueRecord
+from onnxlab.infer.facts.symbols import is_open
+from onnxlab.infer.facts.value_sources import Sources
+from onnxlab.infer.rules.schema_checks import contradiction
+from onnxlab.shapes import UNKNOWN, Dim, Fact
+
+
+class Conflicts:
+    """Compares declared with inferred types, as late as somebody asks, and each value once per fact."""
+
+    def __init__(self, graph: ModelGraph, sources: Sources) -> None:
+        self._graph = graph
+        self._sources = sources
+        self._unchecked: set[int] = set()
+        self._found: dict[int, Diagnostic] = {}
+
+    def check(self, values: Iterable[int]) -> None:
+        """Look again at these values when diagnostics are asked for."""
+        self._unchecked.update(values)
+
+    def check_again(self) -> None:
+        """Look again at those found: the names of unknown dims in their texts may have changed."""
+        self._unchecked.update(self._found)
+
+    def diagnostics(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
+        """Every contradiction, ordered by value id; then who reads what nothing makes."""
+        values = self._graph.values
+        while self._unchecked:
+            vid = self._unchecked.pop()
+            value = values.get(vid)
+            if value is None or value.info is None:  # most declare nothing, and looking facts up takes time
+                found = None
+            else:
+                found = self._compare(value, facts.get(vid, UNKNOWN))
+            if found is None:
+                self._found.pop(vid, None)
+            else:
+                self._found[vid] = found
+        conflicts = [self._found[vid] for vid in sorted(self._found)]
+        return [*conflicts, *unlike_outputs(self._graph, facts), *self._unmade()]
+
+    def _unmade(self) -> Iterator[Diagnostic]:
+        for value in [self._graph.values[vid] for vid in sorted(self._graph.index.undefined)]:
+            for reader in dict.fromkeys(node for node, _ in value.uses):
+                node = self._graph.nodes[reader]
+                yield Diagnostic(
+                    "error",
+                    "undefined-value",
+                    f"{self._graph.label(node)} ({node.proto.op_type}): it reads {value.name!r}, which nothing makes",
+                    node.id,
+                    value.id,
+                    node.scope,
+                    "a value that a node makes, an input or an initializer",
+                    value.name,
+                    "connect another value",
+                )
+
+    def _compare(self, value: ValueRecord, fact: Fact) -> Diagnostic | None:
+        if value.info is None or fact is UNKNOWN or (value.is_input and value.initializer is None):
+            return None
+        declared = self._sources.declared(value)
+        what = contradiction(declared, fact)
+        if not what:
+            return None
+        role = "graph output" if value.is_output else "value"
+        node = value.producers[0][0] if value.producers else 0
+        return Diagnostic(
+            "warning",
+            f"declared-{what}",
+            f"the {role} {value.name!r} is declared as {declared}, but inference finds {fact}",
+            node,
+            value.id,
+            value.scope,
+            str(declared),
+            str(fact),
+            "correct the declared type, or the nodes before it",
+        )
+
+
+def unlike_outputs(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Diagnostic]:
+    """Outputs that are declared to vary with an input and do not, and those that do and are declared not to."""
+    scope = graph.main
+    names = {dim.dim_param for info in scope.proto.input for dim in info.type.tensor_type.shape.dim if dim.dim_param}
+    for vid, info in zip(scope.outputs, scope.proto.output, strict=True) if names else ():
+        shape, value = facts.get(vid, UNKNOWN).shape or (), graph.values[vid]
+        dims = info.type.tensor_type.shape.dim
+        if value.is_input or len(dims) != len(shape):
+            continue
+        for axis, (stated, dim) in enumerate(zip(dims, shape, strict=True)):
+            if isinstance(dim, int) and stated.dim_param in names:
+                yield _unlike(value, axis, stated.dim_param, dim, "fixed")
+            elif stated.HasField("dim_value") and not isinstance(dim, int) and not is_open(dim):
+                yield _unlike(value, axis, stated.dim_value, dim, "dynamic")
+
+
+def _unlike(value: ValueRecord, axis: int, stated: Dim | str, dim: Dim, kind: str) -> Diagnostic:
+    node = value.producers[0][0] if value.producers else 0
+    how, hint = _SAID[kind]
+    message = f"dim {axis} of the graph output {value.name!r} is declared as {stated}, but it is {dim}{how}"
+    return Diagnostic("warning", f"output-{kind}", message, node, value.id, value.scope, str(stated), str(dim), hint)
+
+
+_SAID = {
+    "fixed": (
+        " whatever the inputs are",
+        "correct the declared dim, or what fixes it: a Reshape, Expand or Slice by a constant",
+    ),
+    "dynamic": (", which varies", "correct the declared dim: model.declarations('refresh')"),
+}

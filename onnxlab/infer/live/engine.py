@@ -1,0 +1,411 @@
+"""Live inference: facts beside the graph that follow every commit.
+
+`Inference(graph)` infers everything once. After a commit, `follow` puts the touched nodes on a heap ordered by rank,
+infers them from the facts of their inputs alone, and goes on to their readers only where a fact changed: hence
+facts can retract, and an edit costs what it reaches. Nothing is ever written into the protos, and nothing raises:
+what cannot be inferred is UNKNOWN, and a diagnostic says why.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import ChainMap
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+import onnx
+
+from onnxlab import schemas
+from onnxlab.errors import Diagnostic
+from onnxlab.garbage_collection import no_collection
+from onnxlab.graph.edit.commits import GraphCommit, Touched
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.infer.facts.fact_join import join
+from onnxlab.infer.facts.policy import DEFAULT_POLICY, Policy
+from onnxlab.infer.facts.type_protos import type_of_fact
+from onnxlab.infer.live.declared_conflicts import Conflicts
+from onnxlab.infer.live.new_errors import Refusals
+from onnxlab.infer.questions.explain import Explainer, Explanation
+from onnxlab.infer.questions.what_if import Sized, with_dims
+from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.operators import Operator
+from onnxlab.infer.walk.walker import Walker
+from onnxlab.shapes import UNKNOWN, Fact
+
+Changes = dict[int, tuple[Fact, Fact]]
+
+_MAX_VISITS = 3
+"""How often one node is inferred for one commit: more than once only in a file whose edges form a cycle."""
+
+
+class Inference:
+    """Facts of every value of a graph, kept up to date by `follow`."""
+
+    def __init__(self, graph: ModelGraph, policy: Policy = DEFAULT_POLICY) -> None:
+        self._graph = graph
+        self._policy = policy
+        self._edits: dict[int, list[str]] = {}
+        # the version that is to come, the facts before it, and what changed
+        self._foreseen: tuple[int, dict[int, Fact], Changes] | None = None
+        with graph.lock:
+            self._start()
+            self._refusals = Refusals(graph)
+            self._refusals.look(self._walker, self._frames())
+
+    @property
+    def facts(self) -> Mapping[int, Fact]:
+        """{value id: fact}, live and read-only. Values inside functions have what is true of all their calls."""
+        self._notice_operators()
+        return self._view
+
+    @property
+    def evaluated(self) -> int:
+        """How many nodes of the model's graphs were inferred so far: what an edit costs, as a count."""
+        return self._frame.evaluated
+
+    def fact(self, value: int) -> Fact:
+        """The fact of a value id; UNKNOWN for a value that nothing is known of."""
+        self._notice_operators()
+        return self._frame.facts.get(value, UNKNOWN)
+
+    @property
+    def policy(self) -> Policy:
+        """What counts as true of a value that a node makes; setting it infers everything again.
+
+        Raises:
+            TypeError: what is set is no Policy.
+        """
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: Policy) -> None:
+        if not isinstance(policy, Policy):
+            raise TypeError(f"a policy is a Policy, such as Policy(prefer='refine'); given {policy!r}")
+        with self._graph.lock:
+            self._policy = policy
+            self._start()
+
+    def declaration(self, value: int) -> onnx.ValueInfoProto:
+        """The ValueInfoProto that declares what is known of a value."""
+        info = onnx.ValueInfoProto(name=self._graph.values[value].name)
+        fact = self.fact(value)
+        if fact is not UNKNOWN:
+            info.type.CopyFrom(type_of_fact(fact))
+        return info
+
+    def explain(self, value: int, axis: int | None = None) -> Explanation:
+        """Why a value's dim (of all of them where `axis` is None) is what it is: the way back to its sources.
+
+        Raises:
+            NameLookupError: the value has no such axis.
+        """
+        with self._graph.lock:
+            return Explainer(self._graph, self._walker, self._frame, self._edits).explain(value, axis)
+
+    def with_dims(self, dims: Mapping[str, int]) -> Sized:
+        """All shapes, and the memory of each value, with numbers for symbols of the inputs; see `whatif.with_dims`."""
+        return with_dims(self._graph, self._policy, dims)
+
+    @property
+    def first_refusal(self) -> Diagnostic | None:
+        """The first node, in topological order, that refuses since the last commit what it took before."""
+        return self._refusals.first
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
+        self._notice_operators()
+        with self._graph.lock:
+            known = ChainMap(self._walker.overruled, self._frame.facts)
+            return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(known)]))
+
+    @property
+    def problems(self) -> list[Diagnostic]:
+        """The diagnostics but for conflicts of types."""
+        with self._graph.lock:
+            found = itertools.chain.from_iterable(map(self._walker.diagnostics, self._frames()))
+            return list(dict.fromkeys([*found, *self._walker.sources.problems.values()]))
+
+    def _notice_operators(self) -> None:
+        """Infer again from scratch where custom operators came or went since."""
+        if self._generation != schemas.generation():
+            with self._graph.lock:
+                self._start()
+
+    def _frames(self) -> list[Frame]:
+        """The model's own, and that of each call that it makes."""
+        calls = self._walker.calls.alive(self._frame) if self._graph.index.function_ids else {}
+        return [self._frame, *(call.frame for call in calls.values())]
+
+    def onnx_agrees(self, conflict: Diagnostic) -> bool:
+        """Whether onnx too finds that a declared type is wrong, where a diagnostic says that; see `Walker`."""
+        scope = self._graph.scopes.get(conflict.scope)
+        return scope is None or self._is_in_function(scope) or self._walker.onnx_agrees(self._frame, conflict.value)
+
+    # -- from scratch -----------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        self._generation = schemas.generation()
+        with no_collection():
+            self._infer_all()
+
+    def _infer_all(self) -> None:
+        self._walker = Walker(self._graph, self._policy)
+        self._walker.catalogue.identify_read()
+        self._frame = Frame()
+        self._view = MappingProxyType(self._frame.facts)
+        self._conflicts = Conflicts(self._graph, self._walker.sources)
+        for scope in self._roots():
+            self._walk_root(scope)
+        self._publish_functions()
+        self._conflicts.check(self._graph.values)
+
+    def _roots(self) -> list[Scope]:
+        scopes = self._graph.scopes.values()
+        return [self._graph.main, *(scope for scope in scopes if scope.kind == "training")]
+
+    def _walk_root(self, scope: Scope) -> None:
+        for vid in scope.inputs:
+            self._frame.set(vid, self._walker.sources.fact(self._graph.values[vid]))
+        self._walker.walk_scope(self._frame, scope)
+
+    def _publish_functions(self) -> None:
+        """Give values inside functions the join of what their calls found."""
+        self._walker.calls.changed = False
+        alive = self._walker.calls.alive(self._frame).values()
+        joined: dict[int, Fact] = {}
+        for call in alive:
+            for vid, fact in call.frame.facts.items():
+                joined[vid] = join(joined[vid], fact, vid, self._walker.token) if vid in joined else fact
+        for scope in self._graph.index.function_ids:
+            for vid in self._values_in(self._graph.scopes[scope]):
+                fact = joined.get(vid, UNKNOWN)
+                if fact is UNKNOWN:
+                    self._frame.drop(vid)
+                else:
+                    self._frame.set(vid, fact)
+
+    def _values_in(self, scope: Scope) -> Iterable[int]:
+        yield from scope.names.values()
+        for node in scope.node_ids:
+            for bodies in self._graph.nodes[node].bodies.values():
+                for body in bodies:
+                    yield from self._values_in(self._graph.scopes[body])
+
+    # -- after a commit ---------------------------------------------------------------------------------------------
+
+    def follow(self, commit: GraphCommit) -> Changes:
+        """Bring the facts up to date; return {value id: (old, new)} for those that changed, gone values left out.
+
+        In topological order: what follows from a changed value comes after it.
+
+        Never raises: should the incremental update fail, everything is inferred from scratch.
+        """
+        with self._graph.lock:
+            self._note(commit)
+            foreseen, self._foreseen = self._foreseen, None
+            try:
+                if foreseen is None or (commit.version, commit.kind) != (foreseen[0], "edit"):
+                    return self._advance(commit.touched, {})
+                declared = commit.touched.declared
+                if not self._settle_declared(declared):
+                    return foreseen[2]
+                return self._advance(_only_declared(declared), foreseen[1])
+            finally:
+                self._refusals.look(self._walker, self._frames())
+
+    def foresee(self, touched: Touched) -> Changes:
+        """The same for an edit that is about to be committed: `follow` goes on from there.
+
+        What may still be changed by it is what the model declares about values.
+        """
+        with self._graph.lock:
+            before: dict[int, Fact] = {}
+            changed = self._advance(touched, before)
+            self._foreseen = (self._graph.version + 1, before, changed)
+            return changed
+
+    def forget_foreseen(self) -> None:
+        """The edit that was foreseen was taken back."""
+        with self._graph.lock:
+            if self._foreseen is not None:
+                self._foreseen = None
+                self._start()
+
+    def _advance(self, touched: Touched, before: dict[int, Fact]) -> Changes:
+        """Bring the facts up to date; `before` has those from before what is followed here, and gets them.
+
+        What changed, facts gone by included, comes back in topological order.
+        """
+        old = self._frame.facts
+        self._frame.changed = before
+        self._walker.budget.renew(len(self._graph.nodes))
+        try:
+            if touched.opsets or touched.functions or self._generation != schemas.generation():
+                return self._restart(old, before)
+            self._update(touched)
+        except Exception:  # a defect of ours must not stop an edit, and a fresh start repairs it
+            return self._restart(old, before)
+        finally:
+            self._frame.changed = None
+        return self._delta(before, self._frame.facts)
+
+    def _note(self, commit: GraphCommit) -> None:
+        """Keep which edits made each node and value what it is, for `explain`; an edit undone made nothing."""
+        for ident in itertools.chain(commit.touched.nodes, commit.touched.values):
+            if commit.kind != "undo":
+                self._edits.setdefault(ident, []).append(commit.label)
+            elif labels := self._edits.get(ident):
+                labels.pop()
+
+    def _restart(self, old: Mapping[int, Fact], before: dict[int, Fact] | None = None) -> Changes:
+        before = {} if before is None else before
+        known = {**old, **before}
+        self._start()
+        facts = self._frame.facts
+        candidates = {vid: known.get(vid, UNKNOWN) for vid in {*known, *facts}}
+        before.clear()
+        before.update((vid, candidates[vid]) for vid in self._in_order(candidates))
+        return self._delta(before, facts)
+
+    def _in_order(self, values: Iterable[int]) -> list[int]:
+        """Values as they follow from each other: those that no node makes, then the others by their nodes' order."""
+        places: dict[int, tuple[int, int]] = {}
+        for number, scope in enumerate(self._graph.scopes.values()):
+            ranks = {node: rank for rank, node in enumerate(self._graph.index.topological(scope))}
+            for vid in scope.names.values():
+                producers = self._graph.values[vid].producers
+                places[vid] = (number, ranks.get(producers[0][0], 0) + 1) if producers else (-1, 0)
+        return sorted(values, key=lambda vid: places.get(vid, (-1, 0)))
+
+    def _delta(self, before: Mapping[int, Fact], facts: Mapping[int, Fact]) -> Changes:
+        return {
+            vid: (old, new)
+            for vid, old in before.items()
+            if vid in self._graph.values and (new := facts.get(vid, UNKNOWN)) is not old
+        }
+
+    def _update(self, touched: Touched) -> None:
+        dirty = self._settle_touched(touched)
+        self._propagate(dirty)
+        if self._walker.calls.changed:
+            self._publish_functions()
+        changed = self._frame.changed or {}
+        self._conflicts.check(changed)
+        self._conflicts.check(touched.values)
+        self._conflicts.check(self._walker.overruled)
+        self._conflicts.check_again()
+
+    def _settle_touched(self, touched: Touched) -> set[int]:
+        """Forget what a commit made stale; return the ids of the nodes to infer."""
+        graph, walker, frame = self._graph, self._walker, self._frame
+        for vid in touched.removed_values:
+            frame.drop(vid)
+            walker.sources.forget(vid)
+        for node in touched.removed_nodes:
+            self._forget_node(node)
+        dirty = self._settle_declared(touched.declared)
+        in_function = any(self._is_in_function(graph.scopes[scope]) for scope in touched.scopes)
+        for node in touched.nodes:
+            self._forget_node(node)
+            in_function |= self._is_in_function(graph.scopes[graph.nodes[node].scope])
+            dirty.add(node)
+        for scope_id in touched.scopes:
+            if owner := graph.scopes[scope_id].owner:
+                self._forget_node(owner)
+                dirty.add(owner)
+        for vid in touched.values:
+            walker.sources.forget(vid)
+            value = graph.values[vid]
+            in_function |= self._is_in_function(graph.scopes[value.scope])
+            self._settle_source(value)
+            dirty.update(node for node, _ in value.uses)
+            dirty.update(node for node, _ in value.producers)
+        if in_function:
+            walker.calls.forget()
+            dirty.update(walker.catalogue.call_nodes)
+        return dirty
+
+    def _settle_declared(self, values: Iterable[int]) -> set[int]:
+        """Forget what was declared of values; return the nodes to infer, which are those that believe declarations."""
+        graph, dirty = self._graph, set[int]()
+        for vid in values:
+            value = graph.values[vid]
+            self._walker.sources.forget_declared(value)
+            dirty.update(graph.scopes[scope].owner for scope, _ in value.formal_outputs)
+            if value.is_input:
+                dirty.add(graph.scopes[value.scope].owner)
+            dirty.update(node for node, _ in value.producers if self.believes(node))
+        dirty.discard(0)
+        for node in dirty:
+            self._forget_node(node)
+        if any(self._is_in_function(graph.scopes[graph.nodes[node].scope]) for node in dirty):
+            self._walker.calls.forget()
+            dirty.update(self._walker.catalogue.call_nodes)
+        self._conflicts.check(values)
+        return dirty
+
+    def believes(self, node: int) -> bool:
+        """Whether the facts of a node's outputs come from what the model declares: nothing else is known of them."""
+        if self._policy.prefer != "inferred":
+            return True
+        operator = self._walker.catalogue.by_node.get(node)
+        if operator is None:
+            return True  # not looked at yet
+        return isinstance(operator, Operator) and not (operator.schema or operator.rule or operator.function)
+
+    def _forget_node(self, node: int) -> None:
+        self._walker.catalogue.forget_node(node)
+        self._walker.calls.forget_node(node)
+        self._frame.problems.pop(node, None)
+
+    def _settle_source(self, value: ValueRecord) -> None:
+        """The fact of a touched value that no node makes; those inside bodies come with their owner."""
+        if value.producers or self._graph.scopes[value.scope].kind in ("subgraph", "function"):
+            return
+        if value.is_input or value.initializer is not None:
+            self._frame.set(value.id, self._walker.sources.fact(value))
+        else:
+            self._frame.drop(value.id)
+
+    def _is_in_function(self, scope: Scope) -> bool:
+        return self._graph.root(scope).is_function
+
+    def _top(self, node: NodeRecord) -> NodeRecord | None:
+        """The node of a root scope that is `node` or holds it; None for a node inside a function."""
+        scope = self._graph.scopes[node.scope]
+        while scope.owner:
+            node = self._graph.nodes[scope.owner]
+            scope = self._graph.scopes[node.scope]
+        return None if scope.is_function else node
+
+    def _propagate(self, dirty: Iterable[int]) -> None:
+        """Infer dirty nodes in topological order, and the readers of every value whose fact changes."""
+        graph, walker, frame = self._graph, self._walker, self._frame
+        heap: list[tuple[int, int, int]] = []
+        waiting: set[int] = set()
+        visits: dict[int, int] = {}
+
+        def push(node_id: int) -> None:
+            node = self._top(graph.nodes[node_id])
+            if node is not None and node.id not in waiting and visits.get(node.id, 0) < _MAX_VISITS:
+                waiting.add(node.id)
+                heapq.heappush(heap, (node.scope, graph.index.rank(node), node.id))
+
+        for node_id in dirty:
+            push(node_id)
+        while heap:
+            node = graph.nodes[heapq.heappop(heap)[2]]
+            waiting.discard(node.id)
+            visits[node.id] = visits.get(node.id, 0) + 1
+            for vid in walker.infer_node(frame, node):
+                for reader, _ in graph.values[vid].uses:
+                    push(reader)
+
+
+def _only_declared(values: frozenset[int]) -> Touched:
+    """What is left of a commit whose facts were foreseen."""
+    none: frozenset[int] = frozenset()
+    return Touched(none, none, none, none, none, none, False, False, False, False, values)

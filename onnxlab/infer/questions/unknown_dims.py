@@ -1,0 +1,65 @@
+"""Why an operator could not tell a dim: in words, and which of its inputs are to blame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnxlab import dtypes
+from onnxlab.graph.index.records import NodeRecord
+from onnxlab.infer.questions.provenance import Part, Place
+from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.operators import Operator
+from onnxlab.infer.walk.walker import Walker
+from onnxlab.shapes import UNKNOWN, Expr, Fact, TensorFact
+
+_BY_DATA = frozenset(("NonZero", "Unique", "Compress", "NonMaxSuppression", "StringSplit"))
+"""Operators whose output sizes are counted while they run."""
+
+_BY_NUMBERS = frozenset(("Range", "Resize", "Upsample"))
+"""Those whose output sizes follow from floating-point elements too."""
+
+
+def loss(
+    walker: Walker, frame: Frame, node: NodeRecord, operator: Operator, slot: int, part: Part
+) -> tuple[str, list[Place]]:
+    """Why a part of an output is unknown, and the parts of inputs that would have been needed."""
+    for problem in frame.problems.get(node.id, ()):
+        if problem.code == "unknown-operator":
+            return f"nobody knows the operator {operator.op_type!r}: {problem.hint}", []
+        if problem.severity == "error":
+            return f"the node is refused: {problem.message}", []
+    facts = [frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs]
+    names = [walker.graph.values[vid].name if vid else "" for vid in node.inputs]
+    if operator.op_type in _BY_DATA:
+        return f"{operator.op_type} counts its output while it runs: the size depends on the data", []
+    for at, fact in enumerate(facts):
+        if fact is not None and (fact is UNKNOWN or (isinstance(fact, TensorFact) and fact.shape is None)):
+            return f"the rank of its input {names[at]!r} is unknown", [(at, Part("rank"))]
+    for at, fact in enumerate(facts):
+        if fact is not None and (missing := _missing_element(operator.op_type, fact, part)) is not None:
+            return f"the elements of its input {names[at]!r} are only known when the model runs", [(at, missing)]
+    schema = operator.schema
+    if operator.rule is None and schema is not None and schema.function is None and not _infers(schema.onnx):
+        return f"{operator.op_type} was registered without a shape rule: give ops.register one, infer=", []
+    return f"the rule of {operator.op_type} cannot tell: the size depends on the data, or is not followed", []
+
+
+def _infers(schema: Any) -> bool:
+    """Whether a schema of onnx.defs brings a rule, or a body to walk."""
+    return schema is not None and bool(schema.has_type_and_shape_inference_function or schema.has_function)
+
+
+def _missing_element(op_type: str, fact: Fact, part: Part) -> Part | None:
+    """The element of a list of sizes that is not known, the one at the part's place first."""
+    if not isinstance(fact, TensorFact) or (
+        fact.elem_type not in (dtypes.INT64, dtypes.INT32) and op_type not in _BY_NUMBERS
+    ):
+        return None
+    if fact.shape is None or len(fact.shape) > 1:
+        return None
+    if fact.known is None:
+        return Part("rank")
+    missing = [i for i, item in enumerate(fact.known.items) if item is None or isinstance(item, Expr)]
+    if not missing:
+        return None
+    return Part("element", part.index if part.index in missing else missing[0])

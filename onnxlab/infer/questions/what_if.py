@@ -1,0 +1,138 @@
+"""What if the symbols had these sizes: every shape and the memory of every value, without touching the model.
+
+The graph is inferred again from its inputs with numbers for their symbols, in a frame of its own: so what a symbol
+left open (a branch, a broadcast, a count of iterations) is decided too, and what does not fit is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from onnxlab.errors import Diagnostic, NameLookupError
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer.facts.policy import Policy
+from onnxlab.infer.questions.memory import Liveness, nbytes
+from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.walk.walker import Walker
+from onnxlab.limits import format_bytes
+from onnxlab.printable import printable_lines
+from onnxlab.shapes import Dim, Expr, Fact, map_dims, replace_symbols
+from onnxlab.shapes.expressions import Atom, symbol_atoms
+
+SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """The values of a model with numbers for its symbols. Names are those of the main graph.
+
+    Attributes:
+        dims: what was asked.
+        facts: by name, of every value of the main graph.
+        nbytes: by name, bytes of a value; None where its size is not known, or it is no dense tensor of numbers.
+        weights: bytes of initializers and constants.
+        total: bytes of all other values of known size together.
+        peak: the most bytes of these, inputs included, that live at once; see `memory.py`.
+        peak_at: label of the node that runs then, "" where there is none.
+        largest: names of the values that take most, largest first, weights apart.
+        open: names of values with a dim, or a rank, that these numbers do not decide.
+        refused: what nodes cannot accept with these sizes.
+    """
+
+    dims: Mapping[str, int]
+    facts: Mapping[str, Fact] = field(repr=False)
+    nbytes: Mapping[str, int | None] = field(repr=False)
+    weights: int
+    total: int
+    peak: int
+    peak_at: str
+    largest: tuple[str, ...]
+    open: tuple[str, ...]
+    refused: tuple[Diagnostic, ...]
+
+    @property
+    def shapes(self) -> dict[str, tuple[Dim, ...] | None]:
+        """By name, the dims of every value: ints but for the values in `open`; None for an unknown rank."""
+        return {name: fact.shape for name, fact in self.facts.items()}
+
+    def __str__(self) -> str:
+        asked = ", ".join(f"{name}={size}" for name, size in self.dims.items()) or "no sizes given"
+        at = f" at {self.peak_at}" if self.peak_at else ""
+        least = "at least " if self.open else ""
+        lines = [
+            f"{asked}: values {least}{format_bytes(self.total)}, {least}{format_bytes(self.peak)} at once{at}; "
+            f"weights {format_bytes(self.weights)}"
+        ]
+        lines += [f"  {name}: {self.facts[name]}, {format_bytes(self.nbytes[name] or 0)}" for name in self.largest]
+        for name in self.open[:SHOWN]:
+            lines.append(f"  not decided: {name} is {self.facts[name]}")
+        if len(self.open) > SHOWN:
+            lines.append(f"  … and {len(self.open) - SHOWN} more that are not decided")
+        return printable_lines([*lines, *(f"  {refusal}" for refusal in self.refused)])
+
+
+def with_dims(graph: ModelGraph, policy: Policy, dims: Mapping[str, int]) -> Sized:
+    """Infer the main graph with numbers for the symbols of its inputs.
+
+    Raises:
+        NameLookupError: no input has a symbol of this name; the message lists those that there are.
+        ValueError: a size is not an int from 0 on.
+    """
+    with graph.lock:
+        walker, frame = Walker(graph, policy), Frame()
+        facts = {vid: walker.sources.fact(graph.values[vid]) for vid in graph.main.inputs}
+        _check(dims, sorted({atom.name for fact in facts.values() for atom in _symbols(fact)}))
+
+        def size(atom: Atom) -> Dim | None:
+            return dims.get(atom.name)
+
+        for vid, fact in facts.items():
+            frame.set(vid, map_dims(fact, lambda dim: replace_symbols(dim, size)))
+        walker.walk_scope(frame, graph.main)
+        return _sized(walker, frame, dims)
+
+
+def _symbols(fact: Fact) -> Iterator[Atom]:
+    for dim in fact.shape or ():
+        yield from symbol_atoms(dim)
+
+
+def _check(dims: Mapping[str, int], known: list[str]) -> None:
+    for name, size in dims.items():
+        if name not in known:
+            there = f"they have {', '.join(known)}" if known else "all their dims are numbers"
+            raise NameLookupError(f"no input of the model has a symbolic dim {name!r}; {there}")
+        if not isinstance(size, int) or isinstance(size, bool) or size < 0:
+            raise ValueError(f"{name}={size!r}: a dim is an int from 0 on")
+
+
+def _sized(walker: Walker, frame: Frame, dims: Mapping[str, int]) -> Sized:
+    graph, liveness = walker.graph, Liveness(walker)
+    names = {vid: name for name, vid in graph.main.names.items() if vid in frame.facts}
+    counts = {vid: nbytes(frame.facts[vid]) for vid in names}
+    weights = {vid for vid in names if graph.values[vid].initializer is not None}
+    for node in (graph.nodes[node] for node in graph.main.node_ids):
+        if liveness.is_constant(frame, node):
+            weights.update(node.outputs)
+    values = {vid: count for vid, count in counts.items() if count and vid not in weights}
+    memory = liveness.measure(frame, graph.main)
+    frames = [frame, *(call.frame for call in walker.calls.alive(frame).values())]
+    problems = [problem for each in frames for problem in walker.diagnostics(each)]
+    return Sized(
+        dict(dims),
+        {name: frame.facts[vid] for vid, name in names.items()},
+        {name: counts[vid] for vid, name in names.items()},
+        sum(counts.get(vid) or 0 for vid in weights),
+        sum(values.values()),
+        memory.peak,
+        graph.label(graph.nodes[memory.at]) if memory.at else "",
+        tuple(names[vid] for vid in sorted(values, key=lambda vid: -values[vid])[:SHOWN]),
+        tuple(name for vid, name in names.items() if _is_open(frame.facts[vid])),
+        tuple(problem for problem in problems if problem.severity == "error"),
+    )
+
+
+def _is_open(fact: Fact) -> bool:
+    """Whether a tensor has a dim that is no number; containers vary by nature, a value of unknown kind is open."""
+    return fact.shape is None or any(isinstance(dim, Expr) for dim in fact.shape)

@@ -1,0 +1,291 @@
+"""What a node does, apart from the names of its values: operator, version, attributes, and how to infer it.
+
+Nodes that do the same share one `Operator`, and with it a memo of what was inferred for which input facts: the
+blocks of a transformer are inferred once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any, Literal
+
+import onnx
+
+from onnxlab import ops, schemas
+from onnxlab.errors import Severity
+from onnxlab.graph.index.index import GRAPH_KINDS
+from onnxlab.graph.protos.attributes import AttributeRef, decode, kind_of
+from onnxlab.graph.protos.long_lists import LISTS, items_of, long_list, outline
+from onnxlab.shapes import Fact
+from onnxlab.shapes.values import MAX_ELEMENTS
+
+Reads = Literal["none", "all", "some"]
+Attributes = Sequence[onnx.AttributeProto]
+
+MEMO_SIZE = 4096
+
+
+class Remembered:
+    """How many outcomes were remembered, by all operators of the process, since somebody last reset this."""
+
+    count = 0
+
+
+REMEMBERED = Remembered()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A diagnostic that does not know its node yet."""
+
+    severity: Severity
+    code: str
+    message: str
+    expected: str = ""
+    found: str = ""
+    hint: str = ""
+
+
+class Outcome:
+    """What inference found for some input facts; never changed once it is made.
+
+    Attributes:
+        facts: one per output slot; may hold holes (`native.hole`) until they are used for a node.
+        holes: whether they do, or have small integer tensors whose elements deserve names.
+        problems: what is wrong or suspect, without the name of the node.
+        plain: whether there is neither: the facts are those of every node that has them.
+    """
+
+    __slots__ = ("facts", "holes", "plain", "problems")
+
+    def __init__(self, facts: tuple[Fact, ...], holes: bool = False, problems: tuple[Problem, ...] = ()) -> None:
+        self.facts = facts
+        self.holes = holes
+        self.problems = problems
+        self.plain = not holes and not problems
+
+
+@dataclass(slots=True, eq=False)
+class Operator:
+    """One way to compute outputs from inputs.
+
+    Attributes:
+        version: opset version that its graph or function imports of `domain`.
+        outputs: for each output slot, whether the node names it.
+        attributes: decoded, defaults of the schema included; a Body for each graph.
+        function: scope id of the model-local function that it calls, else 0.
+        rule: our rule, None where onnx's is used.
+        reads: whether its outputs depend on the elements of "none" of its inputs, on those of "some" of them, or
+            on them only where "all" are known.
+        shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
+        arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
+        faults: what is wrong with its attributes, found at the same time.
+        oddities: what is wrong with it and no matter to its rule: attributes that it does not have, deprecation.
+        given: a NodeProto with its operator and attributes, serialised; graphs left out. Empty where a list is long.
+        source: then the node itself; its long lists are cut off where onnx's rules do not look at them.
+        memo: outcomes by the facts of the inputs.
+    """
+
+    domain: str
+    op_type: str
+    version: int
+    inputs: tuple[bool, ...]
+    outputs: tuple[bool, ...]
+    given: bytes = b""
+    schema: schemas.Schema | None = None
+    rule: Callable[..., Any] | None = None
+    function: int = 0
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    reads: Reads = "some"
+    shared: bool = True
+    arity: Problem | Literal[False] | None = None
+    faults: Sequence[Problem] = ()
+    oddities: Sequence[Problem] = ()
+    memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
+    source: onnx.NodeProto | None = None
+    _proto: onnx.NodeProto | None = None
+
+    @property
+    def proto(self) -> onnx.NodeProto:
+        """A node with these attributes and placeholder names, for onnx's own inference."""
+        if self._proto is None:
+            made = onnx.NodeProto.FromString(self.given) if self.source is None else _cut(self.source)
+            made.input.extend(f"x{slot}" if named else "" for slot, named in enumerate(self.inputs))
+            made.output.extend(f"y{slot}" if named else "" for slot, named in enumerate(self.outputs))
+            self._proto = made  # whole at once: another thread may use the operator
+        return self._proto
+
+    def remember(self, inputs: tuple[Fact | None, ...], outcome: Outcome) -> None:
+        """Keep an outcome for input facts that come again; forgets all when there are too many."""
+        if self.shared:
+            if len(self.memo) >= MEMO_SIZE:
+                self.memo.clear()
+            self.memo[inputs] = outcome
+            REMEMBERED.count += 1
+
+
+# Operators whose output facts do not depend on the elements of any input.
+_BLIND = frozenset(
+    """
+    Relu LeakyRelu PRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Tanh Erf Softplus Softsign Exp Log
+    Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Reciprocal Swish ThresholdedRelu IsNaN IsInf Conv
+    ConvTranspose ConvInteger QLinearConv MatMul Gemm MatMulInteger QLinearMatMul Einsum AveragePool MaxPool LpPool
+    GlobalAveragePool GlobalMaxPool GlobalLpPool BatchNormalization LayerNormalization InstanceNormalization
+    GroupNormalization RMSNormalization LRN LpNormalization MeanVarianceNormalization Softmax LogSoftmax Hardmax
+    Dropout QuantizeLinear DequantizeLinear DynamicQuantizeLinear LSTM GRU RNN Attention RotaryEmbedding
+    NonMaxSuppression NonZero Compress DepthToSpace SpaceToDepth GridSample RoiAlign ArgMax ArgMin Trilu Det
+    Bernoulli RandomNormalLike RandomUniformLike Multinomial ReverseSequence GatherND ScatterND Shape Size
+    """.split()  # noqa: SIM905 - forty names read better without quotes
+)
+# Those that compute elements only from elements, all of them.
+_ELEMENTWISE = frozenset(
+    """
+    Add Sub Mul Div Mod Pow Min Max Sum Mean And Or Xor Not Neg Abs Sign Floor Ceil Round Sqrt Equal Less Greater
+    LessOrEqual GreaterOrEqual BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitShift Clip Cast CastLike Range
+    """.split()  # noqa: SIM905 - forty names read better without quotes
+)
+
+
+def reads_elements(domain: str, op_type: str) -> Reads:
+    """How the output facts of an operator depend on the elements of its inputs."""
+    if domain == "com.microsoft":
+        return "none" if op_type.startswith(("QLinear", "Skip", "Fused", "MatMul", "Bias")) else "some"
+    if domain:
+        return "some"
+    return "none" if op_type in _BLIND else "all" if op_type in _ELEMENTWISE else "some"
+
+
+def bound_attributes(
+    node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]
+) -> tuple[list[onnx.AttributeProto], bool]:
+    """A node's attributes with references to a function's attributes replaced, and whether there were any.
+
+    A reference to an attribute that the call does not give leaves the attribute out.
+    """
+    bound, found = [], False
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            bound.append(attribute)
+            continue
+        found = True
+        if attribute.ref_attr_name in given:
+            copy = onnx.AttributeProto()
+            copy.CopyFrom(given[attribute.ref_attr_name])
+            copy.name = attribute.name
+            bound.append(copy)
+    return bound, found
+
+
+def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> bytes:
+    """What a node does, as a serialised NodeProto: operator and attributes, graphs left out.
+
+    What a call passes to a `function` as a large tensor counts by its type and dims: inference sees no more of it,
+    and twelve layers that differ in nothing but their weights are walked once.
+    """
+    kept = [a for a in attributes if a.type not in GRAPH_KINDS]
+    return onnx.NodeProto(
+        op_type=node.op_type,
+        domain=node.domain or None,
+        overload=node.overload or None,
+        attribute=map(_outline, kept) if function else kept,
+    ).SerializeToString()
+
+
+_TREES = ("nodes_", "target_", "class_", "leaf_", "membership_", "tree_roots")
+"""How attributes of the tree ensembles begin of which onnx's rules ask no more than whether they are there."""
+
+
+def has_long_list(node: onnx.NodeProto) -> bool:
+    """Whether a list of its attributes is so long that it is not to be serialised for nothing."""
+    attributes = node.attribute[:]
+    if LISTS.isdisjoint([attribute.type for attribute in attributes]):  # as of nearly all
+        return False
+    return any(items_of(attribute) is not None for attribute in attributes)
+
+
+def _cut(node: onnx.NodeProto) -> onnx.NodeProto:
+    """The operator and attributes of a node, long lists of tree ensembles cut off, graphs left out."""
+    is_ensemble = node.op_type.startswith("TreeEnsemble")
+    kept = [each for each in node.attribute if each.type not in GRAPH_KINDS]
+    return onnx.NodeProto(
+        op_type=node.op_type,
+        domain=node.domain,
+        attribute=[outline(each) if is_ensemble and each.name.startswith(_TREES) else each for each in kept],
+    )
+
+
+def _outline(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
+    if attribute.type != onnx.AttributeProto.TENSOR or prod(attribute.t.dims) <= MAX_ELEMENTS:
+        return attribute
+    tensor = onnx.TensorProto(dims=attribute.t.dims, data_type=attribute.t.data_type)
+    return onnx.AttributeProto(name=attribute.name, type=attribute.type, t=tensor)
+
+
+def make(
+    domain: str,
+    op_type: str,
+    version: int,
+    named: tuple[Sequence[int], Sequence[int]],
+    attributes: Attributes,
+    given: bytes,
+    function: int,
+    bodies: Mapping[str, Any],
+) -> Operator:
+    """The Operator of a node.
+
+    Args:
+        version: of `domain`, 0 where the model does not import it: then the newest schema is taken.
+        named: its inputs and its outputs, 0 where one has no name.
+        attributes: of the node, references bound.
+        given: the node `described`; empty where a list of it is long, and the caller sets `source`.
+        function: scope id of the model-local function of this name, else 0.
+        bodies: {attribute: Body or list of them} of graph attributes.
+    """
+    schema = rule = None
+    if not function:
+        wanted = version or schemas.latest_opset(domain)
+        schema = schemas.find(domain, op_type, wanted)
+        found = ops.find_rule(domain, op_type, schema.since_version if schema else wanted)
+        rule = found.function if found else None
+    made = Operator(
+        domain,
+        op_type,
+        version,
+        tuple(map(bool, named[0])),
+        tuple(map(bool, named[1])),
+        given,
+        schema,
+        rule,
+        function,
+        decoded(attributes, schema, bodies) if not function else {},
+        "some" if function or schemas.custom(domain, op_type, version) else reads_elements(domain, op_type),
+        not bodies,
+    )
+    if bodies and rule is None:  # a rule of onnx that looks into graphs
+        made.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
+    return made
+
+
+def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mapping[str, Any]) -> dict[str, Any]:
+    """Attributes as rules take them: defaults filled in, tuples for lists, protos of tensors as they are."""
+    values: dict[str, Any] = {} if schema is None else dict(schema.defaults)
+    for attribute in attributes[:]:
+        name, kind = attribute.name, attribute.type
+        if name in bodies:
+            values[name] = bodies[name]
+        elif kind == _INT and not attribute.ref_attr_name:  # nine of ten are integers
+            values[name] = attribute.i
+        elif kind == _INTS and not attribute.ref_attr_name:
+            values[name] = long_list(attribute) or tuple(attribute.ints)
+        elif kind_of(attribute) == "tensor":
+            values[name] = attribute.t  # decoded by the rule that wants its elements: it may be large
+        else:
+            value = decode(attribute)
+            if not isinstance(value, AttributeRef):
+                values[name] = tuple(value) if isinstance(value, list) else value
+    return values
+
+
+_INT, _INTS = onnx.AttributeProto.INT, onnx.AttributeProto.INTS

@@ -1,0 +1,289 @@
+"""Which `Operator` each node of a graph is: found once, shared by the nodes that do the same."""
+
+from __future__ import annotations
+
+import re
+from weakref import proxy
+
+import onnx
+
+from onnxlab import schemas
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.readonly_index import MAX_SIGNATURE, GlanceIndex
+from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos.node_signature import signature
+from onnxlab.infer.facts.constant_nodes import constant_fact
+from onnxlab.infer.facts.policy import Policy
+from onnxlab.infer.facts.stored_constants import fact_of_constant
+from onnxlab.infer.facts.symbols import declared_token
+from onnxlab.infer.facts.value_sources import Sources
+from onnxlab.infer.rules import operator_cache, operators
+from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.operators import Operator, Problem
+from onnxlab.infer.walk.rule_context import ScopeBody
+from onnxlab.shapes import UNKNOWN, Fact
+
+Found = Operator | Fact
+
+_REFERENCE = b"\xaa\x01"
+"""How `ref_attr_name` begins in a serialised attribute; other bytes may look like it, it never looks otherwise."""
+
+_CONSTANT = b"\x22\x08Constant"
+"""How the signature of a Constant begins, of whichever domain."""
+
+_SPARE = 1000
+"""Operators that may be kept beyond one for each node."""
+
+
+def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
+    """The catalogue of a graph: kept there, so that a second inference does not read every message again."""
+    key = (Catalogue, policy)
+    kept = graph.kept.get(key)
+    if isinstance(kept, Catalogue) and kept.generation == schemas.generation():
+        kept.forget_unknown()
+        return kept
+    made = Catalogue(graph, policy)
+    graph.keep(key, made)
+    return made
+
+
+class Catalogue:
+    """Operators by node id; for a Constant the fact of its output itself.
+
+    Operators remember what was inferred by them, which depends on the policy.
+
+    Attributes:
+        call_nodes: ids of the nodes met so far that call a model-local function.
+        tensors: facts of initializers by value id.
+        generation: of the schemas that it was made with.
+    """
+
+    def __init__(self, graph: ModelGraph, policy: Policy) -> None:
+        self._graph: ModelGraph = proxy(graph)  # which keeps this one
+        self._policy = policy
+        self._functions = graph.index.functions
+        self._sources = Sources(graph, declared_token(graph, policy))
+        self.generation = schemas.generation()
+        self.by_node: dict[int, Found] = {}
+        self.call_nodes: set[int] = set()
+        self.tensors: dict[int, Fact] = {}
+        self._bound: dict[int, dict[bytes, Found]] = {}
+        self._shared: dict[object, Operator] = {}
+        self._annotated = False
+        self._roots: dict[int, int] = {}
+        self._tables: dict[int, operator_cache.Table] = {}
+        met = graph.index if isinstance(graph.index, GlanceIndex) else None
+        self._signatures: dict[int, bytes] = met.signatures if met else {}
+        self._constants: dict[int, re.Match[bytes]] = met.constants if met else {}
+        self._met: dict[int, list[onnx.AttributeProto]] = met.attributes if met else {}
+
+    def forget_node(self, node: int) -> None:
+        """Call it when a node, or anything that its operator depends on, changed."""
+        self.by_node.pop(node, None)
+        self._bound.pop(node, None)
+        self.call_nodes.discard(node)
+
+    def forget_scope(self, scope: int) -> None:
+        """Call it when the inputs, outputs or declarations of a scope changed: its owner's rule sees them."""
+        if (record := self._graph.scopes.get(scope)) is not None and record.owner:
+            self.forget_node(record.owner)
+
+    def forget_value(self, value: int) -> None:
+        """Call it when the tensor of an initializer is another one."""
+        self.tensors.pop(value, None)
+
+    def forget_outcomes(self) -> None:
+        """Forget what was inferred, not what the nodes are: every rule is asked again."""
+        bound = (found for each in self._bound.values() for found in each.values())
+        for operator in {id(each): each for each in [*self.by_node.values(), *bound]}.values():
+            if isinstance(operator, Operator):
+                operator.memo.clear()
+
+    def forget_unknown(self) -> None:
+        """Forget operators that nobody knew: onnx.defs may have learnt of them."""
+        unknown = {
+            id(operator): key
+            for key, operator in self._shared.items()
+            if operator.schema is None and not operator.function
+        }
+        if unknown:
+            for key in unknown.values():
+                del self._shared[key]
+            for node in [node for node, found in self.by_node.items() if id(found) in unknown]:
+                self.forget_node(node)
+
+    def find(self, frame: Frame, node: NodeRecord) -> Found:
+        """The operator of a node; inside a function, with the attributes of the frame's call."""
+        return self.by_node.get(node.id) or self.identify(frame, node)
+
+    def identify_read(self) -> None:
+        """Find the operators of all nodes that were read with their signatures, in one loop."""
+        if self._functions or self._annotated or self.by_node:
+            return
+        nodes, by_node = self._graph.nodes, self.by_node
+        met: dict[tuple[bytes, int, int, int], Operator] = {}
+        for ident, given in self._signatures.items():
+            node = nodes[ident]
+            inputs, outputs = node.inputs, node.outputs
+            if 0 in inputs or 0 in outputs:
+                continue
+            key = (given, node.scope, len(inputs), len(outputs))
+            operator = met.get(key)
+            if operator is None:
+                operator = met[key] = self._operator(node, None, given, 0)
+                if self._has_notes():  # then signatures have some too, which tell nothing
+                    break
+            by_node[ident] = operator
+
+    def _has_notes(self) -> bool:
+        return self._annotated
+
+    def identify(self, frame: Frame, node: NodeRecord) -> Found:
+        """The same for a node that is not in `by_node`."""
+        given = self._signatures.get(node.id)
+        if given is not None and not (self._functions or self._annotated) and frame.call is None:
+            operator = self.by_node[node.id] = self._operator(node, None, given, 0)  # which reads no message
+            return operator
+        constant = self._constants.get(node.id)
+        if constant is not None and not self._functions and (fact := fact_of_constant(constant)) is not None:
+            self.by_node[node.id] = fact
+            return fact
+        if self._bound and (bound := self._bound.get(node.id, {}).get(frame.attribute_key)) is not None:
+            return bound
+        proto, function = node.proto, 0
+        if self._functions:
+            function = self._functions.get((node.domain, proto.op_type, proto.overload), 0)
+        if not function and not node.inputs and proto.op_type == "Constant" and not node.domain:
+            return self._identify_constant(frame, node)  # which may be too large to be serialised for nothing
+        if not function and not node.bodies:
+            if given is None and node.domain and operators.has_long_list(proto):  # none of ONNX's own has one
+                return self._identify_large(frame, node)
+            if given is None or self._annotated:
+                given = signature(proto.SerializeToString(), self._annotated)
+            if given.startswith(_CONSTANT) and not node.domain:
+                return self._identify_constant(frame, node)
+            if len(given) <= MAX_SIGNATURE and (frame.call is None or _REFERENCE not in given):
+                operator = self.by_node[node.id] = self._operator(node, None, given, 0)
+                return operator
+        if function:
+            self.call_nodes.add(node.id)
+        attributes, refers = self._attributes(frame, node)
+        found = self._operator(node, attributes, operators.described(proto, attributes, function), function)
+        if refers:
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = found
+        else:
+            self.by_node[node.id] = found
+        return found
+
+    def _identify_large(self, frame: Frame, node: NodeRecord) -> Operator:
+        """The operator of a node with a long list, which no other node shares: telling them apart takes longer."""
+        attributes, refers = self._attributes(frame, node)
+        made = self._new(node, attributes, b"", 0)
+        made.source = node.proto
+        if refers:
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = made
+        else:
+            self.by_node[node.id] = made
+        return made
+
+    def _identify_constant(self, frame: Frame, node: NodeRecord) -> Fact:
+        attributes, refers = self._attributes(frame, node)
+        try:
+            found = constant_fact(attributes)
+        except (ValueError, TypeError, OSError, RuntimeError) as error:
+            frame.problems[node.id] = (Problem("error", "bad-tensor", f"its value cannot be read: {error}"),)
+            return UNKNOWN
+        if found is UNKNOWN:
+            message = "it has no value"
+            frame.problems[node.id] = (
+                Problem("error", "attribute-missing", message, "one of its attributes", "none", "set 'value'"),
+            )
+        elif refers:
+            self._bound.setdefault(node.id, {})[frame.attribute_key] = found
+        else:
+            self.by_node[node.id] = found
+        return found
+
+    def _attributes(self, frame: Frame, node: NodeRecord) -> tuple[operators.Attributes, bool]:
+        """A node's attributes in a frame, and whether they are others in another call."""
+        if frame.call is None:
+            return self._met.get(node.id) or node.proto.attribute, False
+        return operators.bound_attributes(node.proto, frame.attributes)
+
+    def _operator(
+        self, node: NodeRecord, attributes: operators.Attributes | None, given: bytes, function: int
+    ) -> Operator:
+        """The operator of what a node is `given`; nodes that name as many inputs and outputs share it.
+
+        `attributes` are None where they are those of the node as they stand.
+        """
+        inputs, outputs = node.inputs, node.outputs
+        root = self._roots.get(node.scope) or self._root(node.scope)
+        if 0 in inputs or 0 in outputs:
+            key: object = (root, given, function, tuple(map(bool, inputs)), tuple(map(bool, outputs)))
+        else:
+            key = (root, given, function, len(inputs), len(outputs))
+        shared = self._shared.get(key)
+        if shared is not None and not node.bodies:
+            return shared
+        return self._make(node, node.proto.attribute if attributes is None else attributes, given, function, key)
+
+    def _make(
+        self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int, key: object
+    ) -> Operator:
+        proto, named = node.proto, (node.inputs, node.outputs)
+        if node.bodies:
+            made = self._new(node, attributes, given, function)
+        else:
+            common = None if function else self._table(self._root(node.scope))
+            place = (given, tuple(map(bool, named[0])), tuple(map(bool, named[1])))
+            met = common.get(place) if common is not None else None
+            made = met if met and operator_cache.is_current(met) else self._new(node, attributes, given, function)
+            if common is not None and made is not met:
+                operator_cache.keep(common, place, made)
+            if len(self._shared) > len(self._graph.nodes) + _SPARE:  # what edits left behind
+                self._shared.clear()
+            self._shared[key] = made
+        self._annotated = self._annotated or bool(proto.doc_string or proto.metadata_props)
+        return made
+
+    def _new(self, node: NodeRecord, attributes: operators.Attributes, given: bytes, function: int) -> Operator:
+        domain, named = node.domain, (node.inputs, node.outputs)
+        version = self._graph.opset_version(domain, self._graph.scopes[node.scope]) or 0
+        bodies = self._bodies(node) if node.bodies else {}
+        return operators.make(domain, node.proto.op_type, version, named, attributes, given, function, bodies)
+
+    def _table(self, root: int) -> operator_cache.Table:
+        """Operators that other graphs may have met, under what decides their meaning in a graph or function."""
+        found = self._tables.get(root)
+        if found is None:
+            proto = self._graph.header
+            source = self._graph.scopes[root].proto if self._graph.scopes[root].is_function else proto
+            imports = tuple([(entry.domain, entry.version) for entry in source.opset_import])
+            found = self._tables[root] = operator_cache.table((self._policy, proto.ir_version, imports))
+        return found
+
+    def _root(self, scope: int) -> int:
+        """Id of the graph or function around a scope: what decides the versions of its operators."""
+        root = self._roots.get(scope)
+        if root is None:
+            root = self._roots[scope] = self._graph.root(self._graph.scopes[scope]).id
+        return root
+
+    def _bodies(self, node: NodeRecord) -> dict[str, ScopeBody | tuple[ScopeBody, ...]]:
+        single = {a.name for a in node.proto.attribute if a.type == onnx.AttributeProto.GRAPH}
+        found: dict[str, ScopeBody | tuple[ScopeBody, ...]] = {}
+        for name, ids in node.bodies.items():
+            made = tuple(self._body(self._graph.scopes[scope]) for scope in ids)
+            found[name] = made[0] if name in single and made else made
+        return found
+
+    def _body(self, scope: Scope) -> ScopeBody:
+        """A subgraph as rules see it."""
+        values = self._graph.values
+        return ScopeBody(
+            scope.id,
+            tuple(values[vid].name for vid in scope.inputs),
+            tuple(values[vid].name for vid in scope.outputs),
+            tuple(self._sources.declared(values[vid]) for vid in scope.outputs),
+        )

@@ -1,0 +1,105 @@
+"""Inference of an operator by the function body of its schema: the body is walked in a graph of its own.
+
+The facts of the node's inputs go in as they are, so that symbols and known elements pass through; unknown dims that
+the body makes come out as holes of the node.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab import schemas
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer.rules.fact_frame import Frame
+from onnxlab.infer.rules.operators import Operator, Problem
+from onnxlab.infer.walk.function_calls import as_seen_outside
+from onnxlab.shapes import UNKNOWN, Fact, FactError
+from onnxlab.shapes.expressions import Atom
+
+if TYPE_CHECKING:
+    from onnxlab.infer.walk.input_masks import Inputs
+
+_DOMAIN = "onnxlab.schema"
+"""Of the function that the body becomes: no node inside can mean it."""
+
+_active = threading.local()
+
+
+def infer(operator: Operator, inputs: Inputs, default_opset: int, problems: list[Problem]) -> Sequence[Fact]:
+    """Facts of the outputs of a node whose custom schema has a function body.
+
+    Args:
+        default_opset: of ai.onnx, for a body that uses it without importing it.
+
+    Raises:
+        FactError: the body leads back to the operator itself.
+    """
+    from onnxlab.infer.walk.walker import Walker
+
+    name = (operator.domain, operator.op_type)
+    running: set[tuple[str, str]] = _active.__dict__.setdefault("names", set())
+    if name in running:
+        message = f"the body of {operator.domain}::{operator.op_type} leads back to itself, which ONNX forbids"
+        raise FactError(message, code="recursive-function")
+    graph = ModelGraph(_model(operator, inputs, default_opset))
+    walker, frame = Walker(graph), Frame()
+    for slot, fact in enumerate(inputs):
+        if fact is not None:
+            frame.set(graph.main.names[f"x{slot}"], fact)
+    running.add(name)
+    try:
+        walker.walk_scope(frame, graph.main)
+    finally:
+        running.discard(name)
+    for call in (frame, *(call.frame for call in walker.calls.alive(frame).values())):
+        for problem in walker.diagnostics(call):
+            message = f"in its body, {problem.message}"
+            problems.append(
+                Problem(problem.severity, problem.code, message, problem.expected, problem.found, problem.hint)
+            )
+    found = [frame.facts.get(vid, UNKNOWN) if vid else UNKNOWN for vid in _outputs(graph)]
+    return [as_seen_outside(fact, slot, partial(_own_part, walker.token)) for slot, fact in enumerate(found)]
+
+
+def _own_part(token: int, atom: Atom) -> Hashable | None:
+    """What tells an unknown dim of the body's graph from its others; None for symbols from outside."""
+    key = atom.key
+    return key[2:] if type(key) is tuple and key[0] == "unknown" and key[1] == token else None
+
+
+def _outputs(graph: ModelGraph) -> Sequence[int]:
+    (call,) = graph.main.node_ids
+    return graph.nodes[call].outputs
+
+
+def _model(operator: Operator, inputs: Inputs, default_opset: int) -> onnx.ModelProto:
+    """A model that calls the body once."""
+    assert operator.schema is not None
+    body = onnx.FunctionProto()
+    body.CopyFrom(operator.schema.function)
+    body.domain, body.overload = _DOMAIN, ""
+    if all(entry.domain not in ("", "ai.onnx") for entry in body.opset_import):
+        body.opset_import.add(domain="", version=default_opset or schemas.latest_opset(""))
+    model = onnx.ModelProto(ir_version=onnx.IR_VERSION, functions=[body], opset_import=body.opset_import)
+    model.opset_import.add(domain=_DOMAIN, version=1)
+    model.graph.name = "body"
+    model.graph.input.extend(
+        onnx.ValueInfoProto(name=f"x{slot}") for slot, fact in enumerate(inputs) if fact is not None
+    )
+    node = model.graph.node.add()
+    node.CopyFrom(operator.proto)
+    node.op_type, node.domain, node.overload = body.name, _DOMAIN, ""
+    given = {attribute.name for attribute in node.attribute}
+    for name, spec in operator.schema.attributes.items():
+        if spec.default is not None and name not in given and (name in body.attribute or _is_formal(body, name)):
+            node.attribute.append(onnx.helper.make_attribute(name, spec.default))
+    return model
+
+
+def _is_formal(body: onnx.FunctionProto, name: str) -> bool:
+    return any(attribute.name == name for attribute in body.attribute_proto)

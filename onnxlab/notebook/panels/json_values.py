@@ -1,0 +1,84 @@
+"""Values as JSON for the page: attributes, previews of tensors, summaries of what a run made."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.analysis.statistics import Statistics
+from onnxlab.graph.index.records import ValueRecord
+from onnxlab.graph.protos.attributes import BodyRef
+from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.graph.protos.long_lists import LongList
+from onnxlab.notebook.protocol import messages
+from onnxlab.notebook.protocol.messages import JSON
+
+EDGE = 3
+"""Elements of a preview on each side of what it leaves out."""
+MAX_ITEMS = 4096
+"""Longest list of an attribute that is sent, and edited, in full."""
+
+
+def on_wire(value: Any) -> Any:
+    """An attribute's value as JSON: numbers and texts as they are, tensors as previews, the rest in words."""
+    match value:
+        case None | bool() | str():
+            return value
+        case int() | float():
+            return messages.number(value)
+        case bytes():
+            return value.decode("utf-8", "backslashreplace")
+        case np.ndarray() | np.generic():
+            return preview(np.asarray(value))
+        case LongList():
+            return [*map(on_wire, value[: 8 * EDGE]), f"… {len(value):,} items"]
+        case list() | tuple():
+            return [on_wire(item) for item in value[:MAX_ITEMS]]
+        case onnx.TensorProto():
+            known = value.data_type in dtypes.ELEM_TYPES
+            dtype = dtypes.name(value.data_type) if known else f"element type {value.data_type}"
+            return {"dtype": dtype, "shape": list(value.dims), "preview": ""}
+        case onnx.GraphProto():
+            return f"{value.name or 'graph'}: {len(value.node)} nodes"
+        case BodyRef():
+            return f"scope {value.scope}"
+    return type(value).__name__
+
+
+def preview(array: "np.ndarray[Any, Any] | LazyTensor") -> JSON:
+    """A tensor's type, shape and first and last elements; of one that is not read yet, only these are."""
+    if isinstance(array, LazyTensor):
+        ends = [array.elements(0, EDGE), array.elements(array.size - EDGE, EDGE)]
+        first, last = (np.array2string(end, separator=", ").strip("[]") for end in ends)
+        text = f"[{first}, ..., {last}]"
+    else:
+        text = np.array2string(array, threshold=24, edgeitems=EDGE, max_line_width=72, separator=", ")
+    return {
+        "dtype": dtypes.name(dtypes.from_numpy(array.dtype)),
+        "shape": list(array.shape),
+        "preview": text if len(text) <= 2000 else text[:2000] + "…",
+    }
+
+
+def statistics_on_wire(value: ValueRecord, found: Statistics) -> JSON:
+    """A summary as the page reads it."""
+    histogram = None
+    if found.counts and found.low is not None and found.high is not None:
+        ends = {"low": messages.number(found.low), "high": messages.number(found.high)}
+        histogram = {"counts": list(found.counts), **ends}
+    return {
+        "id": value.id,
+        "name": value.name,
+        "dtype": found.dtype,
+        "shape": list(found.shape),
+        "count": found.count,
+        "min": messages.number(found.minimum),
+        "max": messages.number(found.maximum),
+        "mean": messages.number(found.mean),
+        "std": messages.number(found.std),
+        "nan": found.nan,
+        "inf": found.inf,
+        "zeros": found.zeros,
+        "histogram": histogram,
+    }

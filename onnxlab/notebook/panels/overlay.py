@@ -1,0 +1,110 @@
+"""Numbers of nodes that a view colours its boxes by: what Python gives, or what was measured of the model."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onnxlab.analysis.profile import profile
+from onnxlab.analysis.statistics import Statistics
+from onnxlab.limits import Limits
+from onnxlab.notebook.protocol.messages import JSON, ProtocolError, number
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+Numbers = Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """Numbers by node id, at least 0 where they are to be seen; `title` says what they are, `unit` of what.
+
+    Attributes:
+        kinds: what the numbers stand for where they are places in this list.
+    """
+
+    title: str
+    unit: str
+    numbers: Numbers
+    kinds: tuple[str, ...] = ()
+
+    def on_wire(self) -> JSON:
+        """As the page reads it."""
+        values = [number(float(value)) for value in self.numbers.values()]
+        found: JSON = {"title": self.title, "unit": self.unit, "nodes": list(self.numbers), "numbers": values}
+        return {**found, "kinds": list(self.kinds)} if self.kinds else found
+
+
+Measure = Callable[["Model", Mapping[int, Statistics], Limits | None], Overlay]
+
+
+def measured(model: "Model", by: str, summaries: Mapping[int, Statistics], limits: Limits | None = None) -> Overlay:
+    """The overlay of one of MEASURES.
+
+    Args:
+        summaries: of the values of the last run, by value id.
+        limits: of what runs the model.
+
+    Raises:
+        ProtocolError: there is no such measure, or nothing was run yet for `range`.
+        RunError: `time`, `memory` and `flops` run the model, and that failed.
+    """
+    if by not in MEASURES:
+        raise ProtocolError("malformed", f"overlay: there is nothing like {by!r}; there are {', '.join(MEASURES)}")
+    return MEASURES[by](model, summaries, limits)
+
+
+def _profiled(title: str, unit: str, field: str) -> Measure:
+    def measure(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
+        found: dict[int, float] = {}
+        for entry in profile(model.runner, runs=1, limits=limits).entries:
+            found[entry.node] = found.get(entry.node, 0.0) + float(getattr(entry, field))
+        return Overlay(title, unit, found)
+
+    return measure
+
+
+def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
+    values = model.graph.values
+    found: dict[int, float] = {}
+    for ident, node in model.graph.nodes.items():
+        shapes = [model.fact(value).shape for value in node.inputs if value and values[value].initializer is not None]
+        total = 0
+        for shape in shapes:
+            size = 1
+            for dim in shape or ():
+                size *= dim if isinstance(dim, int) else 1
+            total += size
+        if total:
+            found[ident] = float(total)
+    return Overlay("parameters", "", found)
+
+
+def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
+    if not summaries:
+        raise ProtocolError("nothing", "Nothing was run since the last edit.", "Press Run all, then colour by range.")
+    found: dict[int, float] = {}
+    for ident, summary in summaries.items():
+        value = model.graph.values.get(ident)
+        ends = [abs(float(end)) for end in (summary.minimum, summary.maximum) if end is not None]
+        if value is not None and value.producer and ends:
+            maker = value.producer[0]
+            found[maker] = max(found.get(maker, 0.0), *ends)
+    return Overlay("largest magnitude", "", found)
+
+
+def _provider(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
+    parts = model.partition().parts
+    names = list(dict.fromkeys(part.provider for part in parts))
+    found = {node.id: float(names.index(part.provider)) for part in parts for node in part.nodes}
+    return Overlay("provider", "", found, tuple(names))
+
+
+MEASURES: Mapping[str, Measure] = {
+    "time": _profiled("time", "s", "seconds"),
+    "memory": _profiled("bytes written", "B", "written"),
+    "flops": _profiled("floating-point operations", "FLOP", "flops"),
+    "parameters": _parameters,
+    "range": _range,
+    "provider": _provider,
+}

@@ -1,0 +1,77 @@
+"""What a model can be built of: every operator of the domains that it imports, and where a value may be wired to."""
+
+from typing import TYPE_CHECKING
+
+from onnxlab import schemas
+from onnxlab.errors import NameLookupError
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.handles.handles import Value
+from onnxlab.notebook.panels.operator_docs import documentation, first_sentence
+from onnxlab.notebook.protocol.messages import JSON
+from onnxlab.render.categories import category
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+
+def operators(graph: ModelGraph) -> JSON:
+    """Operators by domain and name, and the functions of the model, each with the first sentence about it."""
+    found = []
+    for domain in sorted({schemas.canonical_domain(item.domain) for item in graph.proto.opset_import}):
+        version = graph.opset_version(domain)
+        for op_type in schemas.operators(domain, version) if version else ():
+            schema = schemas.find(domain, op_type, version or 0)
+            if schema is not None and not schema.deprecated:
+                named = _named(domain, op_type)
+                found.append({"op": named, "summary": first_sentence(schema.doc), **_arity(schema, domain, op_type)})
+    for (domain, name, _), scope in graph.index.functions.items():
+        function = graph.scopes[scope]
+        summary = first_sentence(function.proto.doc_string) or "A function of this model."
+        ends = {"inputs": [len(function.inputs)] * 2, "category": "function"}
+        found.append({"op": _named(domain, name), "summary": summary, **ends})
+    return {"operators": found}
+
+
+def _named(domain: str, op_type: str) -> str:
+    return f"{domain}::{op_type}" if domain else op_type
+
+
+def _arity(schema: schemas.Schema, domain: str, op_type: str) -> JSON:
+    """How many inputs an operator takes, at least and at most, and the colour of its box."""
+    return {"inputs": [schema.min_input, min(schema.max_input, 1 << 20)], "category": category(domain, op_type, False)}
+
+
+def documentation_of(graph: ModelGraph, op: str) -> JSON:
+    """The documentation of an operator as the model imports it. Raises NameLookupError where nothing knows it."""
+    domain, _, op_type = op.rpartition("::")
+    version = graph.opset_version(domain)
+    schema = schemas.find(domain, op_type, version) if version else None
+    if schema is None:
+        raise NameLookupError(f"no operator {op!r} is known at the model's opset; functions have no documentation here")
+    shown = {"title": op, "text": documentation(schema)}
+    return {**shown, "since_version": schema.since_version, "deprecated": schema.deprecated}
+
+
+def targets(model: "Model", value: int, nodes: list[int]) -> JSON:
+    """Which input slots of some nodes may read a value: the free ones by node, and why the others must not.
+
+    Raises:
+        NameLookupError: the value is not in the model any more.
+    """
+    if value not in model.graph.values:
+        raise NameLookupError(f"value {value} is not in the model any more")
+    allowed: dict[str, list[int]] = {}
+    refused: dict[str, str] = {}
+    asked = model.targets(Value(model.graph, value))
+    for ident in nodes:
+        record = model.graph.nodes.get(ident)
+        if record is None:
+            continue
+        schema = model.graph.schema(record)
+        slots = len(record.inputs) + (schema is not None and len(record.inputs) < schema.max_input)
+        reasons = [asked.refusal(record, slot) for slot in range(slots)]
+        if free := [slot for slot, reason in enumerate(reasons) if reason is None]:
+            allowed[str(ident)] = free
+        else:
+            refused[str(ident)] = next(iter(reasons), None) or "It takes no inputs."
+    return {"allowed": allowed, "refused": refused}

@@ -1,0 +1,113 @@
+"""The inputs of a run that the page asked for: made up, all the same, typed, from files, or those of the last run."""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onnxlab.errors import EditError, FeedError
+from onnxlab.execution.program.run_errors import describe
+from onnxlab.notebook.protocol.messages import ProtocolError
+from onnxlab.notebook.protocol.uploads import Uploads
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+Array = np.ndarray[Any, Any]
+WAYS = ("random", "zeros", "ones", "last", "text", "file")
+
+
+def feeds(
+    model: "Model", uploads: Uploads, given: Mapping[str, Any] | None, sizes: Mapping[str, Any] | None, seed: int
+) -> dict[str, Any]:
+    """An array for every input of the main graph.
+
+    Args:
+        given: by name `{"how": one of WAYS, "text": numbers or JSON, "file": id of an upload}`; what is left out is
+            made up. None: the inputs of the last run where they fit.
+        sizes: of symbolic dims, by name.
+
+    Raises:
+        ProtocolError: an input is not described like this, or there was no run yet.
+        FeedError, EditError: numbers or a file do not fit; the message names the input.
+    """
+    runner = model.runner
+    chosen = {str(name): int(size) for name, size in (sizes or {}).items() if _is_size(name, size)}
+    if given is None:
+        try:
+            return runner.sample_inputs(runner.last_inputs(), seed=seed, sizes=chosen)
+        except FeedError:  # the model takes others now
+            return runner.sample_inputs(seed=seed, sizes=chosen)
+    known = {value.name for value in model.inputs}
+    ways = {name: _way(name, how, known) for name, how in given.items()}
+    fixed = {name: uploads.get(how.get("file")).array(name) for name, how in ways.items() if how["how"] == "file"}
+    fixed = {name: _fit(model, name, array) for name, array in fixed.items()}
+    last = runner.last_inputs()
+    for name, how in ways.items():
+        if how["how"] == "last":
+            if name not in last:
+                raise ProtocolError("nothing", f"{name} was in no run yet.", "Choose something else for it.")
+            fixed[name] = last[name]
+        elif how["how"] == "text" and (array := _nested(name, how)) is not None:
+            fixed[name] = _fit(model, name, array)
+    found = runner.sample_inputs(fixed, seed=seed, sizes=chosen)
+    for name, how in ways.items():
+        if how["how"] in ("zeros", "ones", "text") and not isinstance(found[name], np.ndarray):
+            raise EditError(f"input {name!r} takes {model.fact(name)}: give it in Python, model.run({{{name!r}: …}})")
+        if how["how"] in ("zeros", "ones"):
+            found[name] = np.full_like(found[name], how["how"] == "ones")
+        elif how["how"] == "text" and name not in fixed:
+            found[name] = _flat(name, how, found[name])
+    return found
+
+
+def _is_size(name: str, size: Any) -> bool:
+    if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 1 << 31:
+        return True
+    raise ProtocolError("malformed", f"run: the size of {name} is an integer from 0, got {size!r}")
+
+
+def _way(name: str, how: Any, known: set[str]) -> Mapping[str, Any]:
+    if name not in known:
+        raise ProtocolError("malformed", f"run: the model has no input {name!r}; it has {', '.join(sorted(known))}")
+    if not isinstance(how, dict) or how.get("how") not in WAYS:
+        raise ProtocolError("malformed", f"run: how {name} is made is one of {', '.join(WAYS)}, got {how!r}")
+    return how
+
+
+def _nested(name: str, how: Mapping[str, Any]) -> Array | None:
+    """Typed numbers in brackets, which say their shape; None where there are no brackets."""
+    text = str(how.get("text", "")).strip()
+    if not text.startswith("["):
+        return None
+    try:
+        return np.asarray(json.loads(text))
+    except ValueError as error:
+        raise EditError(f"input {name!r}: {text[:40]!r} is no list of numbers: {error}") from None
+
+
+def _flat(name: str, how: Mapping[str, Any], like: Array) -> Array:
+    """Typed numbers without brackets: one for all elements, or one for each."""
+    words = [word for word in re.split(r"[,;\s]+", str(how.get("text", ""))) if word]
+    if len(words) not in (1, like.size):
+        wanted = f"{like.size} for {describe(like)}, one for all, or [[…]] with its own shape"
+        raise EditError(f"input {name!r}: {len(words)} numbers were typed; it takes {wanted}")
+    if like.dtype == object:
+        return np.resize(np.asarray(words, dtype=object), like.shape)
+    try:
+        return np.resize(np.asarray([float(word) for word in words]), like.shape).astype(like.dtype)
+    except ValueError as error:
+        raise EditError(f"input {name!r}: {error}; type numbers") from None
+
+
+def _fit(model: "Model", name: str, array: Array) -> Array:
+    """An array in the declared type, with a batch axis where only that is missing."""
+    fact = model.fact(name)
+    if fact.dtype is not None and array.dtype != fact.dtype and array.dtype.kind not in "OUS":
+        if not np.can_cast(array.dtype, fact.dtype, "same_kind") and not np.array_equal(array, np.rint(array)):
+            raise EditError(f"input {name!r} takes {fact}; {describe(array)} with fractions would lose them")
+        array = array.astype(fact.dtype)
+    rank = fact.rank
+    return array[None] if rank is not None and array.ndim == rank - 1 else array

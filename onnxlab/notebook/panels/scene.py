@@ -1,0 +1,257 @@
+"""A model as the page draws it: the whole as strings and one Int32 buffer, and what each commit changes.
+
+One Scene serves every view of a model. It holds the groups, which it brings up to date when names or
+connections changed, and nothing else: names and wires are read from the graph, labels from the facts.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from itertools import accumulate, chain
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.garbage_collection import no_collection
+from onnxlab.graph.edit.commits import Touched
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.index.index import function_key
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.query.hierarchy import Group, Hierarchy
+from onnxlab.notebook.protocol.messages import JSON
+from onnxlab.render.categories import category
+from onnxlab.shapes.facts import Fact, SparseTensorFact, TensorFact
+
+GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, FORMAL = 1, 2, 4, 8
+"""Bits of a value's flags. An initializer that older files list as an input too is only an initializer."""
+
+
+class Scene:
+    """The drawable side of one model.
+
+    Args:
+        graph: the model.
+        fact_of: what inference knows of a value, by id; read when a label is asked for.
+    """
+
+    def __init__(self, graph: ModelGraph, fact_of: Callable[[int], Fact]) -> None:
+        self._graph = graph
+        self._fact_of = fact_of
+        self.hierarchy = Hierarchy()
+        self.hierarchy.refresh(graph.index)
+
+    @no_collection()
+    def snapshot(self) -> tuple[JSON, bytes]:
+        """The nodes, values, groups and scopes; the sections of the buffer are listed in protocol.ts."""
+        graph = self._graph
+        records = graph.nodes
+        nodes = [records[node] for scope in graph.scopes.values() for node in graph.index.topological(scope)]
+        values = list(graph.values.values())
+        protos = [node.proto for node in nodes]
+        kinds = [(proto.domain, proto.op_type) for proto in protos]
+        first = dict(zip(reversed(kinds), reversed(nodes), strict=True))
+        ops = {kind: number for number, kind in enumerate(dict.fromkeys(kinds))}
+        of_group = self.hierarchy.group_of
+        label_numbers, labels, types = self._labels(values)
+        buffer, sections = _pack(
+            {
+                "node_id": [node.id for node in nodes],
+                "node_op": [ops[kind] for kind in kinds],
+                "node_group": [of_group.get(node.id, 0) for node in nodes],
+                "node_scope": [node.scope for node in nodes],
+                **_ragged("in", [node.inputs for node in nodes]),
+                **_ragged("out", [node.outputs for node in nodes]),
+                "value_id": [value.id for value in values],
+                "value_flags": [_is_special(value) and self._flags(value) for value in values],
+                "value_scope": [value.scope for value in values],
+                "value_label": label_numbers,
+            }
+        )
+        content: JSON = {
+            "ops": [op_name(first[kind]) for kind in ops],
+            "categories": [self._category(first[kind]) for kind in ops],
+            "n": len(nodes),
+            "m": len(values),
+            "names": front_coded([proto.name for proto in protos]),
+            "value_names": front_coded([value.name for value in values]),
+            "coded": True,
+            "labels": labels,
+            "types": types,
+            "groups": self.groups(),
+            "scopes": self.scopes(),
+            "sections": sections,
+        }
+        return content, buffer
+
+    def delta(self, touched: Touched, changed_facts: Iterable[int]) -> JSON:
+        """What a commit that was just made changed; records are whole, labels only of `changed_facts`."""
+        graph = self._graph
+        nodes = dict.fromkeys(sorted(touched.nodes))
+        regrouped = False
+        if touched.structure or any(self.hierarchy.is_stale(graph.nodes[node]) for node in touched.nodes):
+            before, groups = self.hierarchy.group_of, _outline(self.hierarchy.groups.values())
+            self.hierarchy.follow(graph.index, touched.nodes, touched.removed_nodes)
+            regrouped = groups != _outline(self.hierarchy.groups.values())
+            after = self.hierarchy.group_of
+            if after is not before:
+                nodes.update((node, None) for node, group in after.items() if before.get(node) != group)
+        labels = [value for value in changed_facts if value in graph.values]
+        return {
+            "nodes": [self._node(graph.nodes[node]) for node in nodes],
+            "removed_nodes": sorted(touched.removed_nodes),
+            "values": [self._value(graph.values[value]) for value in sorted(touched.values)],
+            "removed_values": sorted(touched.removed_values),
+            "facts": [labels, [self.label(value) for value in labels], [self.type(value) for value in labels]],
+            "groups": self.groups() if regrouped else None,
+            "scopes": self.scopes() if touched.scopes or touched.removed_scopes else None,
+        }
+
+    def label(self, value: int) -> str:
+        """What the picture writes at a value: its shape in short, "" where nothing is known."""
+        return _label(self._fact_of(value))
+
+    def type(self, value: int) -> str:
+        """The element type of a value, "float32"; "" where none is known."""
+        return type_name(self._fact_of(value))
+
+    def _labels(self, values: list[ValueRecord]) -> tuple[list[int], list[str], list[str]]:
+        """The place of each value's label and type, and the distinct ones; each fact is put into words once."""
+        facts = list(map(self._fact_of, [value.id for value in values]))
+        places: dict[tuple[str, str], int] = {}
+        known: dict[int, int] = {}  # by the fact's own id: facts are interned, and hashing one takes longer
+        for fact in facts:
+            if id(fact) not in known:
+                known[id(fact)] = places.setdefault((_label(fact), type_name(fact)), len(places))
+        return [known[id(fact)] for fact in facts], [label for label, _ in places], [name for _, name in places]
+
+    def groups(self) -> list[JSON]:
+        """Every group, inner ones first."""
+        return [
+            {
+                "id": group.id,
+                "parent": group.parent,
+                "name": group.name,
+                "kind": group.kind,
+                "scope": group.scope,
+            }
+            for group in self.hierarchy.groups.values()
+        ]
+
+    def scopes(self) -> list[JSON]:
+        """The main graph, bodies and functions."""
+        return [self._scope(scope) for scope in self._graph.scopes.values()]
+
+    def _scope(self, scope: Scope) -> JSON:
+        return {
+            "id": scope.id,
+            "kind": "subgraph" if scope.kind == "training" else scope.kind,
+            "owner": scope.owner,
+            "attribute": scope.attribute,
+            "name": scope.name,
+            "inputs": list(scope.inputs),
+            "outputs": list(scope.outputs),
+        }
+
+    def _node(self, node: NodeRecord) -> JSON:
+        return {
+            "id": node.id,
+            "name": node.name,
+            "op": op_name(node),
+            "category": self._category(node),
+            "group": self.hierarchy.group_of.get(node.id, 0),
+            "scope": node.scope,
+            "inputs": list(node.inputs),
+            "outputs": list(node.outputs),
+        }
+
+    def _value(self, value: ValueRecord) -> JSON:
+        return {
+            "id": value.id,
+            "name": value.name,
+            "label": self.label(value.id),
+            "dtype": self.type(value.id),
+            "flags": self._flags(value),
+            "scope": value.scope,
+        }
+
+    def _category(self, node: NodeRecord) -> str:
+        return category(node.domain, node.op_type, function_key(node.proto) in self._graph.index.functions)
+
+    def _flags(self, value: ValueRecord) -> int:
+        flags = INITIALIZER if value.initializer is not None else 0
+        main = self._graph.main.id
+        if value.is_input and not flags:
+            flags |= GRAPH_INPUT if value.scope == main else FORMAL
+        for scope, _ in value.formal_outputs:
+            flags |= GRAPH_OUTPUT if scope == main else FORMAL
+        return flags
+
+
+def op_name(node: NodeRecord) -> str:
+    """ "Conv", or "com.microsoft::Gelu" outside of the default domain."""
+    return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+
+
+def type_name(fact: Fact) -> str:
+    """The type of the elements in short, "float32"; of a sequence or map what it is; "" where nothing is known."""
+    if isinstance(fact, TensorFact | SparseTensorFact):
+        return dtypes.name(fact.elem_type) if fact.elem_type else ""
+    return str(fact).partition("(")[0].strip("?")
+
+
+def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str]]:
+    return {(group.id, group.parent, group.name) for group in groups}
+
+
+def _label(fact: Fact) -> str:
+    text = fact.label()
+    return "" if text == "?" else text
+
+
+def _is_special(value: ValueRecord) -> bool:
+    """Whether a value may have flags; few do."""
+    return value.is_input or value.initializer is not None or bool(value.formal_outputs)
+
+
+SHARED = "0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+"""Digits that say how many characters a name shares with the one before."""
+
+
+def front_coded(names: list[str]) -> list[str]:
+    """Each name without what it shares with the one before, behind a digit of SHARED that says how much that is."""
+    return [SHARED[common] + name[common:] for name, common in zip(names, _shared(names), strict=True)]
+
+
+def _shared(names: list[str]) -> list[int]:
+    """How many characters each name shares with the one before: all are compared at once, a character at a time.
+
+    Characters beyond ASCII are never shared, since they may count twice in JavaScript; nor is "?", their stand-in.
+    """
+    text = np.frombuffer("".join(names).encode("ascii", "replace"), np.uint8)
+    shareable = text != ord("?")
+    lengths = np.fromiter(map(len, names), np.int64, len(names))
+    starts = np.cumsum(lengths) - lengths
+    common = np.zeros(len(names), np.int64)
+    most = np.minimum(lengths[1:], lengths[:-1]).clip(0, len(SHARED) - 1)
+    going = np.arange(1, len(names))
+    for column in range(len(SHARED) - 1):
+        going = going[most[going - 1] > column]
+        here, before = starts[going] + column, starts[going - 1] + column
+        going = going[(text[here] == text[before]) & shareable[here]]
+        if not going.size:
+            break
+        common[going] += 1
+    return common.tolist()
+
+
+def _ragged(name: str, rows: list[list[int]]) -> dict[str, list[int]]:
+    """Rows of different lengths as where each starts, and one list."""
+    starts = accumulate(map(len, rows), initial=0)
+    return {f"{name}_ptr": list(starts), f"{name}_val": list(chain.from_iterable(rows))}
+
+
+def _pack(columns: Mapping[str, list[int]]) -> tuple[bytes, dict[str, list[int]]]:
+    """One little-endian Int32 buffer, and {column: [offset, length]} in units of 4 bytes."""
+    sections, offset = {}, 0
+    for name, column in columns.items():
+        sections[name] = [offset, len(column)]
+        offset += len(column)
+    return np.concatenate([np.asarray(column, "<i4") for column in columns.values()]).tobytes(), sections

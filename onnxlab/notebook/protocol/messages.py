@@ -1,0 +1,316 @@
+"""Every message between the kernel and the page, declared once: the twin of widgets/src/kernel/protocol.ts.
+
+A request from the page is `{id, method, params}` and gets exactly one reply, `{id, result}` or `{id,
+error}`. Events go to the page as `{event, seq, …}`. What a page sends is not trusted: `parse` takes nothing
+that METHODS does not list.
+"""
+
+import base64
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onnxlab.errors import Diagnostic, OnnxlabError
+from onnxlab.infer.questions.explain import Explanation
+
+PROTOCOL = 1
+MAX_ID = 2**53 - 1  # what a JavaScript number holds exactly
+MAX_TEXT = 1 << 20
+MAX_ITEMS = 1 << 20
+
+JSON = dict[str, Any]
+
+
+class ProtocolError(OnnxlabError):
+    """A message that is refused. `code` is for programs, `hint` says what to do; `request` is its id or 0."""
+
+    def __init__(self, code: str, message: str, hint: str = "", request: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+        self.request = request
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A well-formed request: `params` holds every parameter of the method, None for one that was left out."""
+
+    id: int
+    method: str
+    params: Mapping[str, Any]
+
+
+# -- what the parameters may be -----
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID
+
+
+def _is_ids(value: object) -> bool:
+    return isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(_is_int, value))
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value) <= MAX_TEXT
+
+
+def _is_bool(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, dict) and len(value) <= 100 and all(isinstance(key, str) for key in value)
+
+
+def _is_scalar(value: object) -> bool:
+    return _is_text(value) or isinstance(value, int | float)
+
+
+def _is_attribute(value: object) -> bool:
+    if isinstance(value, list):
+        return len(value) <= MAX_ITEMS and all(map(_is_scalar, value))
+    return _is_scalar(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a parameter may be, in words and as a test; None counts as left out."""
+
+    words: str
+    fits: Callable[[object], bool]
+    required: bool = True
+
+
+_ID = Parameter("an id (an integer from 0)", _is_int)
+_VERSION = Parameter("the version of the model that the view shows", _is_int, required=False)
+_NAME = Parameter(f"a text of at most {MAX_TEXT} characters", _is_text)
+_EDIT = {"version": _VERSION}
+
+METHODS: Mapping[str, Mapping[str, Parameter]] = {
+    "hello": {},
+    "probe": {"ok": Parameter("true or false", _is_bool)},
+    "snapshot": {},
+    "inspect": {"node": _ID},
+    "doc": {"node": _ID},
+    "value": {"value": _ID},
+    "explain": {"value": _ID, "axis": Parameter("an axis from 0, or null for all", _is_int, required=False)},
+    "set_attribute": {
+        "node": _ID,
+        "name": _NAME,
+        "value": Parameter("a number, a text or a list of these", _is_attribute, required=False),
+        "type": Parameter("the name of an attribute type", _is_text, required=False),
+        **_EDIT,
+    },
+    "rename_node": {"node": _ID, "name": _NAME, **_EDIT},
+    "rename_value": {"value": _ID, "name": _NAME, **_EDIT},
+    "remove": {
+        "nodes": Parameter("a list of node ids", _is_ids),
+        "bypass": Parameter("true or false", _is_bool),
+        **_EDIT,
+    },
+    "edit": {
+        "gesture": _NAME,
+        "subject": Parameter("a list of ids", _is_ids),
+        "given": Parameter("an object", _is_object),
+        **_EDIT,
+    },
+    "undo": _EDIT,
+    "redo": _EDIT,
+    "go_to": {"position": _ID, **_EDIT},
+    "history": {},
+    "overlay": {"by": Parameter("the name of a measure, or null for none", _is_text, required=False)},
+    "operators": {},
+    "operator_doc": {"op": _NAME},
+    "targets": {"value": _ID, "nodes": Parameter("a list of node ids", _is_ids)},
+    "about": {
+        "node": Parameter("a node id, or null", _is_int, required=False),
+        "value": Parameter("a value id, or null", _is_int, required=False),
+    },
+    "elements": {
+        "node": Parameter("a node id, or null", _is_int, required=False),
+        "name": Parameter("the name of an attribute", _is_text, required=False),
+        "value": Parameter("a value id, or null", _is_int, required=False),
+    },
+    "upload": {"file": _NAME, "name": _NAME, "offset": _ID, "data": _NAME},
+    "copies": {"nodes": Parameter("a list of node ids", _is_ids)},
+    "extract": {"nodes": Parameter("a list of node ids", _is_ids)},
+    "unsaved": {},
+    "save": {"copy": Parameter("true or false", _is_bool, required=False), **_EDIT},
+    "recover": {},
+    "discard": {},
+    "run": {
+        "nodes": Parameter("a list of node ids, or null for all", _is_ids, required=False),
+        "seed": Parameter("an integer from 0", _is_int, required=False),
+        "inputs": Parameter("an object that says how each input is made", _is_object, required=False),
+        "sizes": Parameter("an object of sizes by the names of dims", _is_object, required=False),
+        "deadline": Parameter("seconds, 0 for no end, or null for those of the view", _is_int, required=False),
+    },
+    "tensor": {
+        "value": _ID,
+        **{name: Parameter("an axis from 0", _is_int, required=False) for name in ("rows", "columns")},
+        "at": Parameter("a list of indices", _is_ids, required=False),
+        **{
+            name: Parameter("a number from 0", _is_int, required=False)
+            for name in ("top", "left", "height", "width", "pixels")
+        },
+        "picture": Parameter("heat or image, or null for none", _is_text, required=False),
+    },
+    "costs": {},
+    "blocks": {},
+    "pin": {"value": _ID, "on": Parameter("true or false", _is_bool)},
+    "stop": {"run": _ID},
+}
+
+
+def parse(content: object) -> Request:
+    """Return the request in a message.
+
+    Raises:
+        ProtocolError: it is none, names an unknown method, or its parameters do not fit.
+    """
+    if not isinstance(content, dict):
+        raise ProtocolError("malformed", f"a request is an object, got {type(content).__name__}")
+    number = content.get("id")
+    if not _is_int(number) or not number:
+        raise ProtocolError("malformed", f"a request has an integer id above 0, got {_shown(number)}")
+    method, params = content.get("method"), content.get("params")
+    if not isinstance(method, str) or method not in METHODS:
+        known = ", ".join(METHODS)
+        raise ProtocolError("unknown_method", f"no method {_shown(method)}; there are {known}", request=number)
+    if not isinstance(params, dict):
+        raise ProtocolError("malformed", f"{method}: params is an object, got {_shown(params)}", request=number)
+    if fault := _fault(params):
+        raise ProtocolError("malformed", f"{method}: {fault}", request=number)
+    spec = METHODS[method]
+    if unknown := [str(name) for name in params if name not in spec]:
+        takes = ", ".join(spec) or "none"
+        message = f"{method} takes no parameter {_shown(unknown[0])}; it takes {takes}"
+        raise ProtocolError("malformed", message, request=number)
+    for name, parameter in spec.items():
+        value = params.get(name)
+        if parameter.required if value is None else not parameter.fits(value):
+            message = f"{method}: {name} is {parameter.words}, got {_shown(value)}"
+            raise ProtocolError("malformed", message, request=number)
+    return Request(number, method, {name: params.get(name) for name in spec})
+
+
+def _fault(params: JSON) -> str:
+    """Why parameters are none that a page can mean, whatever the method; "" where nothing is wrong with all of them."""
+    try:
+        json.dumps(params, ensure_ascii=False).encode()
+    except RecursionError:
+        return "its parameters are nested too deeply"
+    except UnicodeEncodeError:
+        return "a text in its parameters has half of a surrogate pair, which is no character"
+    except (TypeError, ValueError) as error:
+        return f"its parameters are no JSON: {error}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    try:
+        text = ascii(value)
+    except RecursionError:
+        text = f"a {type(value).__name__} that is nested too deeply"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# -- what is sent -----
+
+
+def wire_version(version: int) -> int:
+    """The model's version as the page counts it: from 1, since 0 is the page without a model."""
+    return version + 1
+
+
+def graph_version(version: int | None) -> int | None:
+    """The page's version as the model counts it."""
+    return None if version is None else version - 1
+
+
+def result(request: int, payload: JSON) -> JSON:
+    return {"id": request, "result": payload}
+
+
+MAX_STEPS = 100
+
+
+def explanation(found: Explanation) -> JSON:
+    """Why a dim is what it is, for the page: the text, and its steps with the ids that they are about."""
+    first = found.first_loss
+    steps = [
+        {
+            "value": step.value, "node": step.node, "name": step.name, "what": step.what, "how": step.how,
+            "lost": step.lost, "edits": list(step.edits), "passes": step.passes,
+        }
+        for step in found.steps[:MAX_STEPS]
+    ]  # fmt: skip
+    where = found.steps.index(first) if first is not None else -1
+    return {"name": found.name, "fact": str(found.fact), "text": str(found), "steps": steps, "lost": where}
+
+
+def error(request: int, code: str, message: str, hint: str = "", node: int = 0) -> JSON:
+    found: JSON = {"code": code, "message": message}
+    if hint:
+        found["hint"] = hint
+    if node:
+        found["node"] = node
+    return {"id": request, "error": found}
+
+
+def to_base64(buffers: Sequence[bytes]) -> list[str]:
+    """The buffers for the `b64` field, where a front end loses binary frames."""
+    return [base64.b64encode(buffer).decode("ascii") for buffer in buffers]
+
+
+def number(value: Any) -> Any:
+    """A number as JSON can carry it: NaN and infinities as words, integers beyond 2**53 as digits."""
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, int) and abs(value) > MAX_ID:
+        return str(value)
+    return value
+
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_WORDS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def from_wire(value: Any, kind: str) -> Any:
+    """An attribute's value as the page sent it, for an attribute of type `kind`: `number` taken back.
+
+    What does not fit the kind is returned as it is, so that the edit refuses it in its own words.
+    """
+    if isinstance(value, list):
+        return [from_wire(item, kind.removesuffix("s")) for item in value]
+    if isinstance(value, str):
+        if kind == "int" and _INTEGER.fullmatch(value):
+            return int(value)
+        if kind == "float" and value in _WORDS:
+            return _WORDS[value]
+    if kind == "int" and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def diagnostics(found: Sequence[Diagnostic]) -> list[JSON]:
+    """Diagnostics as the page reads them."""
+    return [
+        {
+            "severity": item.severity,
+            "code": item.code,
+            "message": item.message,
+            "node": item.node,
+            "value": item.value,
+            "expected": item.expected,
+            "found": item.found,
+            "hint": item.hint,
+        }
+        for item in found
+    ]

@@ -1,0 +1,267 @@
+"""The edits of one view: each checked against the version that the view showed, done, and put into Python."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph.handles.handles import Node, Value
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.query import cones
+from onnxlab.graph.query.hierarchy import Hierarchy
+from onnxlab.notebook.edits import edit_commands
+from onnxlab.notebook.edits.edit_command import node_line, value_line
+from onnxlab.notebook.edits.node_commands import attribute_value
+from onnxlab.notebook.protocol import messages
+from onnxlab.notebook.protocol.messages import JSON, ProtocolError, graph_version, wire_version
+from onnxlab.notebook.protocol.uploads import Uploads
+from onnxlab.notebook.session.hub import Hub
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+MODEL_FIELDS = ("ir_version", "producer_name", "producer_version", "domain", "model_version")
+
+EXACT = {dtypes.parse(name) for name in ("bool", "string", "complex64", "complex128")} | {
+    dtypes.parse(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
+"""Element types whose elements `item()` gives as they are."""
+
+MOST_TYPED = 4096
+"""Elements of a tensor that is edited in a grid."""
+
+LARGEST = 1 << 28
+"""Bytes of a part of a model that is handed to the page as a file."""
+
+
+class Editor:
+    """Makes the edits that a view asks for.
+
+    Args:
+        origin: the view, as its edits are signed.
+    """
+
+    def __init__(self, model: "Model", hub: Hub, origin: str) -> None:
+        self._model = model
+        self._graph = model.graph
+        self._hub = hub
+        self._origin = origin
+        self.uploads = Uploads()
+
+    # -- fields -----------------------------------------------------------------------------------------------
+
+    def set_attribute(self, node: int, name: str, value: Any, type: str | None, version: int | None) -> JSON:  # noqa: A002
+        """Set an attribute; null takes it out of the node."""
+        with self._editing(version, [node]):
+            record = self._node(node)
+            where = node_line(self._model, node)
+            handle = Node(self._graph, node)
+            if value is None:
+                line, found = f"del {where}.attributes[{name!r}]", None
+            else:
+                found = attribute_value(self._model, record, name, value, type or "")
+                line = f"{where}.attributes[{name!r}] = {found!r}"
+            with self._hub.in_python(line), self._graph.edit(f"set {name} of {handle.label}", self._origin):
+                if found is None:
+                    handle.attributes.pop(name, None)
+                else:
+                    handle.attributes[name] = found
+            return self._edited(line)
+
+    def rename_node(self, node: int, name: str, version: int | None) -> JSON:
+        with self._editing(version, [node]):
+            self._node(node)
+            handle, line = Node(self._graph, node), f"{node_line(self._model, node)}.name = {name!r}"
+            with self._hub.in_python(line), self._graph.edit(f"rename {handle.label}", self._origin):
+                handle.name = name
+            return self._edited(line)
+
+    def rename_value(self, value: int, name: str, version: int | None) -> JSON:
+        with self._editing(version, [value]):
+            self._value(value)
+            handle, line = Value(self._graph, value), f"{value_line(self._model, value)}.name = {name!r}"
+            with self._hub.in_python(line), self._graph.edit(f"rename {handle.name}", self._origin):
+                handle.name = name
+            return self._edited(line)
+
+    # -- gestures -----------------------------------------------------------------------------------------------
+
+    def remove(self, nodes: list[int], bypass: bool, version: int | None) -> JSON:
+        with self._editing(version, nodes):
+            handles = [Node(self._graph, self._node(node).id) for node in nodes]
+            if not handles:
+                raise ProtocolError("malformed", "remove: no node is named")
+            lines = ", ".join(node_line(self._model, node) for node in nodes)
+            line = f"model.remove([{lines}]{', bypass=True' if bypass else ''})"
+            what = handles[0].label if len(handles) == 1 else f"{len(handles)} nodes"
+            with self._hub.in_python(line), self._graph.edit(f"remove {what}", self._origin):
+                self._model.remove(handles, bypass)
+            return self._edited(line)
+
+    def edit(self, gesture: str, subject: list[int], given: Mapping[str, Any], version: int | None) -> JSON:
+        """Do one of GESTURES."""
+        kinds = edit_commands.GESTURES[gesture].takes if gesture in edit_commands.GESTURES else {}
+        given = {key: self.uploads.get(item) if kinds.get(key) == "file" else item for key, item in given.items()}
+        with self._editing(version, subject):
+            line = edit_commands.line(self._model, gesture, subject, given)
+            with self._hub.in_python(line):
+                edit_commands.perform(self._model, gesture, subject, given, self._origin)
+            return self._edited(line)
+
+    def upload(self, file: str, name: str, offset: int, data: str) -> JSON:
+        """Take a piece of a file that a later gesture names."""
+        return {"bytes": self.uploads.receive(file, name, offset, data)}
+
+    # -- steps --------------------------------------------------------------------------------------------------
+
+    def undo(self, version: int | None) -> JSON:
+        with self._editing(version, None):
+            if self._graph.undo(origin=self._origin) is None:
+                raise ProtocolError("nothing", "There is nothing to undo.")
+            return self._edited("model.undo()")
+
+    def redo(self, version: int | None) -> JSON:
+        with self._editing(version, None):
+            if self._graph.redo(origin=self._origin) is None:
+                raise ProtocolError("nothing", "There is nothing to redo.")
+            return self._edited("model.redo()")
+
+    def go_to(self, position: int, version: int | None) -> JSON:
+        """Undo or redo step by step until the history stands at a position."""
+        history = self._model.history
+        with self._editing(version, None):
+            if position > len(history):
+                raise ProtocolError("malformed", f"go_to: the history has {len(history)} steps, got {position}")
+            while history.position > position:
+                self._graph.undo(origin=self._origin)
+            while history.position < position:
+                self._graph.redo(origin=self._origin)
+            return self._edited("")
+
+    # -- what is there to edit ------------------------------------------------------------------------------------
+
+    def about(self, node: int | None, value: int | None) -> JSON:
+        """Documentation string and metadata of a node or a value; of the model, and its fields, without either."""
+        with self._graph.lock:
+            if node is not None:
+                bearer: Any = Node(self._graph, self._node(node).id)
+            else:
+                bearer = self._model if value is None else Value(self._graph, self._value(value).id)
+            found: JSON = {"doc_string": bearer.doc_string, "metadata": dict(bearer.metadata)}
+            if bearer is self._model:
+                proto = self._graph.proto
+                found["graph_doc_string"] = self._model.graph_doc_string
+                found["fields"] = {name: getattr(proto, name) for name in MODEL_FIELDS}
+            return found
+
+    def elements(self, node: int | None, name: str | None, value: int | None) -> JSON:
+        """All elements of a small tensor: of an initializer, or of an attribute of a node."""
+        with self._graph.lock:
+            if node is not None:
+                found = Node(self._graph, self._node(node).id).attributes.get(name or "")
+            else:
+                found = self._graph.array(self._value(value or 0).id)
+            if not isinstance(found, np.ndarray):
+                raise EditError("there is no tensor to be edited here")
+            if found.size > MOST_TYPED:
+                hint = "Assign an array in a cell, or load it from a file."
+                raise ProtocolError("too_large", f"{found.size:,} elements are more than can be typed by hand", hint)
+            return {
+                "dtype": dtypes.name(dtypes.from_numpy(found.dtype)),
+                "shape": list(found.shape),
+                "numbers": [_element(item) for item in found.reshape(-1)],
+            }
+
+    # -- parts of the model ---------------------------------------------------------------------------------------
+
+    def copies(self, nodes: list[int]) -> JSON:
+        """The likes of some nodes in every verified copy of their block: of a single node, of the group around it."""
+        with self._graph.lock:
+            chosen = self._some(nodes, "copies")
+            block = self._block(chosen) if len(chosen) == 1 else chosen
+            found = self._model.copies([Node(self._graph, node) for node in block])
+            return {"copies": [[copy[block.index(node)].id for node in chosen] for copy in found]}
+
+    def _block(self, nodes: list[int]) -> list[int]:
+        """The innermost group around a node of which there are copies; the node alone where there is none."""
+        hierarchy = self._hub.scene.hierarchy
+        for group in _chain(hierarchy, hierarchy.group_of.get(nodes[0], 0)):
+            block = [node for node, around in hierarchy.group_of.items() if group in _chain(hierarchy, around)]
+            if 1 < len(block) < len(self._graph.nodes):
+                try:
+                    if self._model.copies([Node(self._graph, node) for node in block]):
+                        return block
+                except EditError:
+                    pass  # not joined by wires: no block that could have copies
+        return nodes
+
+    def extract(self, nodes: list[int]) -> tuple[JSON, list[bytes]]:
+        """Nodes as a model of their own, for the page to hand out as a file."""
+        with self._graph.lock:
+            sides = cones.boundary(self._graph, self._some(nodes, "extract"))
+            values = self._graph.values
+            outputs = [Value(self._graph, ident) for ident in (*sides.outputs, *sides.unused) if ident in values]
+            inputs = [Value(self._graph, ident) for ident in sides.inputs]
+            if not outputs:
+                raise EditError("nothing that the selected nodes make is read elsewhere; select nodes with an output")
+            data = self._model.extract(outputs, inputs).to_bytes()
+            lines = [", ".join(value_line(self._model, value.id) for value in each) for each in (outputs, inputs)]
+        if len(data) > LARGEST:
+            hint = f"Save it in a cell: model.extract([{lines[0]}], [{lines[1]}]).save('part.onnx')"
+            raise ProtocolError("too_large", f"the part has {len(data) >> 20} MB", hint)
+        name = f"{self._model.name or 'model'}_part.onnx"
+        return {"name": name, "python": f"model.extract([{lines[0]}], [{lines[1]}]).save({name!r})"}, [data]
+
+    # -- shared ---------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _editing(self, version: int | None, targets: list[int] | None) -> Iterator[None]:
+        """Holds the model's lock; refuses an edit of what somebody else has changed since the view's version."""
+        with self._graph.lock:
+            self._hub.refuse_conflict(graph_version(version), targets, self._origin)
+            yield
+
+    def _some(self, nodes: list[int], method: str) -> list[int]:
+        """Ids of nodes that are there, each once. Raises ProtocolError where none is named."""
+        if not nodes:
+            raise ProtocolError("malformed", f"{method}: no node is named")
+        return list(dict.fromkeys(self._node(node).id for node in nodes))
+
+    def _node(self, ident: int) -> NodeRecord:
+        record = self._graph.nodes.get(ident)
+        if record is None:
+            raise NameLookupError(f"node {ident} is not in the model any more")
+        return record
+
+    def _value(self, ident: int) -> ValueRecord:
+        record = self._graph.values.get(ident)
+        if record is None:
+            raise NameLookupError(f"value {ident} is not in the model any more")
+        return record
+
+    def _edited(self, line: str) -> JSON:
+        return {"version": wire_version(self._model.version), "python": line}
+
+
+def _element(item: Any) -> Any:
+    """An element as JSON holds it, in the digits that its type has, and `typed_tensors.element` reads it."""
+    if isinstance(item, np.generic) and dtypes.from_numpy(item.dtype) not in EXACT:
+        return messages.number(float(str(item)))
+    item = item.item() if isinstance(item, np.generic) else item
+    if isinstance(item, bytes):
+        return item.decode("utf-8", "backslashreplace")
+    if isinstance(item, bool | int | float | str):
+        return messages.number(item)
+    return str(item) if isinstance(item, complex) else messages.number(float(item))
+
+
+def _chain(hierarchy: Hierarchy, group: int) -> list[int]:
+    """A group and those around it, innermost first."""
+    found = []
+    while group:
+        found.append(group)
+        group = hierarchy.groups[group].parent
+    return found

@@ -1,0 +1,195 @@
+"""What the views of one model share: its scene, its inspector, and one ear for its commits.
+
+A hub lives as long as a view of its model is open. Each commit is put into words once, whatever the number
+of views.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from onnxlab.analysis.costs import flops_by_node
+from onnxlab.graph.query.blocks import equal_groups
+from onnxlab.notebook.panels.inspector import Inspector
+from onnxlab.notebook.panels.scene import Scene
+from onnxlab.notebook.protocol.messages import JSON, ProtocolError, diagnostics, number
+
+if TYPE_CHECKING:
+    from onnxlab.model import Commit, Model
+
+Listener = Callable[["Commit", JSON], None]
+
+_hubs: "WeakValueDictionary[int, Hub]" = WeakValueDictionary()
+
+
+def _nothing() -> None:
+    """What a hub without views has to end."""
+
+
+class Hub:
+    """The one of a model; get it by `hub_of`.
+
+    Attributes:
+        scene: what the page draws.
+        inspector: what it asks about nodes and values.
+        lines: each edit in Python, by its place in the history, where it was made by hand in a view.
+    """
+
+    def __init__(self, model: "Model") -> None:
+        self.model = model
+        self.scene = Scene(model.graph, model.inference.fact)
+        self.inspector = Inspector(model.graph, model.inference.fact, self.scene.hierarchy)
+        self._listeners: list[Listener] = []
+        self._state_listeners: list[Callable[[], None]] = []
+        self.lines: dict[int, str] = {}
+        self._line = ""
+        self._touched: dict[int, tuple[int, object]] = {}
+        self._started = model.version
+        self._unsubscribe = model.subscribe(self._follow)
+        model.on_save.append(self._saved)
+        self._trial_listeners: list[Callable[[JSON], None]] = []
+        model.trial.on_found.append(self._tried)
+
+    def follow(
+        self, listener: Listener, on_state: Callable[[], None], on_diagnostics: Callable[[JSON], None]
+    ) -> Callable[[], None]:
+        """Call `listener` with each commit and what it changes for the page, `on_state` after a save.
+
+        `on_diagnostics` gets all problems where the background finds others than the last commit told.
+
+        Returns the function that ends it; after the last one the hub lets go of the model.
+        """
+        with self.model.graph.lock:
+            self._listeners.append(listener)
+            self._state_listeners.append(on_state)
+            self._trial_listeners.append(on_diagnostics)
+
+        def leave() -> None:
+            with self.model.graph.lock:
+                if listener not in self._listeners:
+                    return
+                self._listeners.remove(listener)
+                self._state_listeners.remove(on_state)
+                self._trial_listeners.remove(on_diagnostics)
+                if not self._listeners:
+                    self._unsubscribe()
+                    self._unsubscribe = _nothing  # the one that was led back here
+                    self.model.on_save.remove(self._saved)
+                    self.model.trial.on_found.remove(self._tried)
+                    _hubs.pop(id(self.model), None)
+
+        return leave
+
+    def _follow(self, commit: "Commit") -> None:
+        for ident in (*commit.touched.nodes, *commit.touched.values, *commit.touched.declared):
+            self._touched[ident] = (commit.version, commit.origin)
+        if commit.kind == "edit":
+            self.lines[self.model.history.position] = self._line
+        delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state()}
+        delta["python"] = self._line
+        delta["refusal"] = diagnostics([commit.first_refusal])[0] if commit.first_refusal else None
+        delta["diagnostics"] = diagnostics(self.model.diagnostics)
+        for listener in list(self._listeners):
+            listener(commit, delta)
+
+    @contextmanager
+    def in_python(self, line: str) -> Iterator[None]:
+        """What is committed inside is this in Python."""
+        self._line = line
+        try:
+            yield
+        finally:
+            self._line = ""
+
+    def steps(self) -> JSON:
+        """The whole history, oldest first: what each edit is called, and what it is in Python where that is known."""
+        history = self.model.history
+        labels = [*history.labels, *reversed(history.redo_labels)]
+        steps = [{"label": label, "python": self.lines.get(number, "")} for number, label in enumerate(labels, 1)]
+        return {"steps": steps, "position": history.position}
+
+    def costs(self) -> JSON:
+        """Floating-point operations by node, two columns."""
+        found = flops_by_node(self.model.graph, self.model.inference.fact)
+        return {"nodes": list(found), "flops": [number(count) for count in found.values()]}
+
+    def blocks(self) -> JSON:
+        """Groups that are equal to others, class by class; some 10 µs for each node."""
+        return {"blocks": equal_groups(self.model.graph, self.scene.hierarchy)}
+
+    def state(self) -> JSON:
+        """Where the model stands in its history, its edits to save or recover, its file, its opsets."""
+        history = self.model.history
+        labels, redo = history.labels, history.redo_labels
+        position = {"length": len(history), "position": history.position, "recoverable": self._recoverable()}
+        return {
+            "history": {"undo": labels[-1] if labels else None, "redo": redo[-1] if redo else None, **position},
+            "dirty": self.model.dirty,
+            "path": str(self.model.path) if self.model.path else None,
+            "opsets": dict(self.model.opsets),
+        }
+
+    def _recoverable(self) -> str | None:
+        """The edits that `recover` would make again, where loading the model warned of them."""
+        waiting = self.model.recoverable
+        pristine = self.model.history.state == 0
+        return str(waiting[-1]) if pristine and waiting and waiting[-1].urgent else None
+
+    def recover(self) -> JSON:
+        """Make the edits again that were never saved."""
+        with self.model.graph.lock, self.in_python("model.recover()"):
+            if self._recoverable() is None:
+                raise ProtocolError("nothing", "There are no edits to recover into this model as it is.")
+            steps = self.model.recover()
+            self._saved()
+        return {"steps": steps}
+
+    def discard(self) -> JSON:
+        """Forget the edits that `recover` would make again."""
+        with self.model.graph.lock:
+            if self._recoverable() is not None:
+                self.model.discard(self.model.recoverable[-1])
+            self._saved()
+        return {}
+
+    def _tried(self) -> None:
+        """Tell every view what the trial of other sizes found."""
+        with self.model.graph.lock:
+            found: JSON = {"diagnostics": diagnostics(self.model.diagnostics)}
+            for listener in list(self._trial_listeners):
+                listener(found)
+
+    def _saved(self) -> None:
+        """Tell every view, whoever saved."""
+        for listener in list(self._state_listeners):
+            listener()
+
+    def refuse_conflict(self, version: int | None, targets: Iterable[int] | None, origin: object) -> None:
+        """Refuse an edit made on an older state whose targets somebody else has changed since.
+
+        Args:
+            version: the version that the view showed; None refuses nothing.
+            targets: ids of the nodes and values that the edit is about; None: the whole model.
+
+        Raises:
+            ProtocolError: with the code "conflict".
+        """
+        now = self.model.version
+        if version is None or version >= now:
+            return
+        if targets is None:
+            raise ProtocolError("conflict", "The model was changed meanwhile; look at it and try again.")
+        for ident in targets:
+            changed, by = self._touched.get(ident, (self._started, origin))
+            if changed > version and by != origin:
+                message = "This was changed meanwhile by Python or another view; look at it and try again."
+                raise ProtocolError("conflict", message)
+
+
+def hub_of(model: "Model") -> Hub:
+    """The hub of a model, made when there is none."""
+    hub = _hubs.get(id(model))
+    if hub is None or hub.model is not model:
+        hub = _hubs[id(model)] = Hub(model)
+    return hub

@@ -1,0 +1,316 @@
+"""The kernel's side of one view: answers its requests, sends it numbered events, lets go when it is closed.
+
+It knows of no widget: `send` takes a message and buffers wherever they go. Messages may arrive on any
+thread, while a cell runs; the model's lock is held only while something is read or edited, never during a
+run.
+"""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.analysis.statistics import Statistics
+from onnxlab.errors import EditError, LimitError, NameLookupError, OnnxlabError, RunError, RunStopped, SaveError
+from onnxlab.graph.query.hierarchy import Hierarchy
+from onnxlab.limits import Limits
+from onnxlab.notebook.panels import palette, run_inputs
+from onnxlab.notebook.panels.json_values import statistics_on_wire
+from onnxlab.notebook.panels.overlay import Overlay, measured
+from onnxlab.notebook.panels.tensor_views import Tensors
+from onnxlab.notebook.protocol import messages
+from onnxlab.notebook.protocol.messages import JSON, ProtocolError, Request, wire_version
+from onnxlab.notebook.protocol.outbox import Outbox, Send
+from onnxlab.notebook.session import saver
+from onnxlab.notebook.session.editor import Editor
+from onnxlab.notebook.session.hub import hub_of
+from onnxlab.notebook.session.view_runs import DEADLINE, Made, Runs
+
+if TYPE_CHECKING:
+    from onnxlab.model import Commit, Model
+
+EDITS = (
+    "set_attribute", "rename_node", "rename_value", "remove", "edit", "undo", "redo", "go_to", "upload", "copies",
+    "extract", "about", "elements",
+)  # fmt: skip
+"""Methods that the view's Editor answers."""
+
+PROBE = bytes(range(0xA0, 0xA8))
+
+FRESH = 5.0
+"""Seconds for which a snapshot that was made ahead is kept for the page."""
+
+
+def _nothing() -> None:
+    """What a closed view has to leave."""
+
+
+class Session:
+    """One view of a model.
+
+    Args:
+        model: what is shown.
+        send: takes a message and its buffers; called from whichever thread made them, one call at a time.
+
+    Attributes:
+        id: names the view, as the origin of its edits.
+        summaries: statistics of the values of the runs since the last edit, by value id.
+        deadline: seconds that a run may take where the page says nothing else; None: as many as it likes.
+    """
+
+    def __init__(self, model: "Model", send: Send) -> None:
+        self.id = uuid.uuid4().hex
+        self.model = model
+        self.summaries: dict[int, Statistics] = {}
+        self.deadline: float | None = DEADLINE
+        self.overlay: Overlay | None = None
+        self._hub = hub_of(model)
+        self.editor = Editor(model, self._hub, self.id)
+        self._outbox = Outbox(send, self._state_event)
+        self._ahead: tuple[int, float, tuple[JSON, bytes]] | None = None
+        self.tensors = Tensors(model)
+        self._runs = Runs(model)
+        self._leave = self._hub.follow(self._commit, self._state_changed, self._diagnosed)
+        self._answers: Mapping[str, Callable[..., tuple[JSON, list[bytes]] | JSON | None]] = {
+            "hello": self._hello,
+            "probe": self._probe,
+            "snapshot": self._snapshot,
+            "inspect": self._inspect,
+            "doc": self._doc,
+            "value": self._value,
+            "explain": self._explain,
+            **{name: getattr(self.editor, name) for name in EDITS},
+            "history": self._hub.steps,
+            "overlay": self._colour,
+            "operators": self._operators,
+            "operator_doc": self._operator_doc,
+            "targets": self._targets,
+            "unsaved": self._unsaved,
+            "save": self._save,
+            "recover": self._hub.recover,
+            "discard": self._hub.discard,
+            "stop": self._stop,
+            "tensor": self._tensor,
+            "pin": self._pin,
+            "costs": self._costs,
+            "blocks": self._blocks,
+        }
+
+    @property
+    def hierarchy(self) -> Hierarchy:
+        """The groups that the page shows."""
+        return self._hub.scene.hierarchy
+
+    def receive(self, content: object) -> None:
+        """Handle one message from the page: exactly one reply follows, that of a run when it is done."""
+        try:
+            request = messages.parse(content)
+        except ProtocolError as refusal:
+            self._outbox.reply(messages.error(refusal.request, refusal.code, str(refusal), refusal.hint))
+            return
+        try:
+            if request.method == "run":
+                self._run(request)
+                return
+            if request.method == "overlay":  # may run the model: nothing else waits for it
+                threading.Thread(target=self._answer, args=(request,), name="onnxlab overlay", daemon=True).start()
+                return
+            self._answer(request)
+        except Exception as error:
+            self._outbox.reply(self._refusal(request.id, error))
+
+    def _answer(self, request: Request) -> None:
+        try:
+            answer = self._answers[request.method](**request.params)
+            payload, buffers = answer if isinstance(answer, tuple) else (answer or {}, [])
+            self._outbox.reply(messages.result(request.id, payload), buffers)
+        except Exception as error:
+            self._outbox.reply(self._refusal(request.id, error))
+
+    def close(self) -> None:
+        """End the view: runs are stopped, the page is told, the model forgets it. Closing twice does no harm."""
+        self._leave()
+        self._runs.stop_all()
+        self._outbox.event("closed", {})
+        self._outbox.close()
+        # what leads back here would keep all of it until Python next looks for cycles, in a notebook for long
+        self._answers, self._leave = {}, _nothing
+
+    # -- questions ----------------------------------------------------------------------------------------
+
+    def _hello(self) -> tuple[JSON, list[bytes]]:
+        can = {"edit": True, "run": True, "save": self.model.path is not None}
+        answer: JSON = {"protocol": messages.PROTOCOL, "session": self.id, "can": can, "probe": list(PROBE)}
+        return {**answer, "version": wire_version(self.model.version)}, [PROBE]
+
+    def _probe(self, ok: bool) -> JSON:
+        self._outbox.binary = ok
+        return {}
+
+    def prepare(self) -> None:
+        """Make the answer to the page's first question while the page is still on its way to ask."""
+        with self.model.graph.lock:
+            self._ahead = self.model.version, time.monotonic() + FRESH, self._hub.scene.snapshot()
+
+    def _scene(self) -> tuple[JSON, bytes]:
+        ahead, self._ahead = self._ahead, None
+        if ahead and ahead[0] == self.model.version and time.monotonic() < ahead[1]:
+            return ahead[2]
+        return self._hub.scene.snapshot()
+
+    def _snapshot(self) -> tuple[JSON, list[bytes]]:
+        model = self.model
+        with model.graph.lock:
+            content, buffer = self._scene()
+            content["diagnostics"] = messages.diagnostics(model.diagnostics)
+            content["version"] = wire_version(model.version)
+            content["seq"] = self._outbox.seq
+            content["overlay"] = self.overlay.on_wire() if self.overlay else None
+            content["pinned"] = self.tensors.pinned()
+        content["title"] = model.name
+        return {**content, **self._hub.state()}, [buffer]
+
+    def _inspect(self, node: int) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.inspector.node(node, self.model.diagnostics)
+
+    def _doc(self, node: int) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.inspector.documentation(node)
+
+    def _value(self, value: int) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.inspector.value(value, self.summaries.get(value))
+
+    def _explain(self, value: int, axis: int | None) -> JSON:
+        return messages.explanation(self.model.explain(self.model.value(value), axis))
+
+    # -- pictures and questions about edits ---------------------------------------------------------------
+
+    def show_overlay(self, overlay: Overlay | None) -> None:
+        """Colour the boxes by numbers, or, for None, by what they are again."""
+        self.overlay = overlay
+        empty: JSON = {"title": "", "unit": "", "nodes": [], "numbers": []}
+        self._outbox.event("overlay", overlay.on_wire() if overlay else empty)
+
+    def _colour(self, by: str | None) -> JSON:
+        self.show_overlay(measured(self.model, by, self.summaries, Limits(deadline=self.deadline)) if by else None)
+        return {}
+
+    def _operators(self) -> JSON:
+        with self.model.graph.lock:
+            return palette.operators(self.model.graph)
+
+    def _operator_doc(self, op: str) -> JSON:
+        with self.model.graph.lock:
+            return palette.documentation_of(self.model.graph, op)
+
+    def _targets(self, value: int, nodes: list[int]) -> JSON:
+        with self.model.graph.lock:
+            return palette.targets(self.model, value, nodes)
+
+    def _unsaved(self) -> JSON:
+        with self.model.graph.lock:
+            return saver.unsaved(self.model)
+
+    def _save(self, copy: bool | None, version: int | None) -> JSON:
+        with self.model.graph.lock:
+            self._hub.refuse_conflict(version, None, self.id)  # what is written is what was shown
+            return saver.save(self.model, bool(copy))
+
+    # -- runs ---------------------------------------------------------------------------------------------
+
+    def _run(self, request: Request) -> None:
+        def finish(started: float, made: Made | None, error: Exception | None) -> None:
+            if error is not None or made is None:
+                self._outbox.reply(self._refusal(request.id, error or RunStopped("the run was stopped")))
+                return
+            summaries = made.summaries
+            self.tensors.keep(made.arrays)
+            self.summaries.update(summaries)
+            values = self.model.graph.values
+            rows = [statistics_on_wire(values[vid], found) for vid, found in summaries.items() if vid in values]
+            payload = {"run": request.id, "seconds": time.perf_counter() - started, "values": rows}
+            self._outbox.reply(messages.result(request.id, payload))
+
+        def progress(done: int, total: int, node: str) -> None:
+            self._outbox.event("progress", {"run": request.id, "done": done, "total": total, "node": node})
+
+        nodes, seed = request.params["nodes"], request.params["seed"] or 0
+        given, sizes = request.params["inputs"], request.params["sizes"]
+        seconds = request.params["deadline"]
+        deadline = self.deadline if seconds is None else seconds or None
+
+        def feeds() -> dict[str, Any]:
+            return run_inputs.feeds(self.model, self.editor.uploads, given, sizes, seed)
+
+        self._runs.start(request.id, nodes, seed, feeds, progress, finish, deadline)
+
+    def _tensor(self, **params: Any) -> tuple[JSON, list[bytes]]:
+        with self.model.graph.lock:
+            return self.tensors.tensor(**params)
+
+    def _blocks(self) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.blocks()
+
+    def _costs(self) -> JSON:
+        with self.model.graph.lock:
+            return self._hub.costs()
+
+    def _pin(self, value: int, on: bool) -> JSON:
+        with self.model.graph.lock:
+            return self.tensors.pin(value, on)
+
+    def _stop(self, run: int) -> JSON:
+        return {"stopped": self._runs.stop(run)}
+
+    # -- events -------------------------------------------------------------------------------------------
+
+    def _commit(self, commit: "Commit", delta: JSON) -> None:
+        self._ahead = None
+        self.summaries.clear()
+        self.tensors.made = {}
+        about = {"version": wire_version(commit.version), "label": commit.label, "kind": commit.kind}
+        origin = commit.origin if isinstance(commit.origin, str) else None
+        self._outbox.event("commit", {**about, **delta, "origin": origin})
+
+    def _diagnosed(self, found: JSON) -> None:
+        self._ahead = None
+        self._outbox.event("diagnostics", found)
+
+    def _state_changed(self) -> None:
+        self._outbox.event(*self._state_event())
+
+    def _state_event(self) -> tuple[str, JSON]:
+        return "history", self._hub.state()
+
+    def _refusal(self, request: int, error: Exception) -> JSON:
+        """The reply to a request that failed, in the words of the error."""
+        match error:
+            case ProtocolError():
+                return messages.error(request, error.code, str(error), error.hint)
+            case RunStopped():
+                return messages.error(request, "stopped", str(error))
+            case LimitError() if "Limits.deadline" in str(error):
+                hint = "Give it more seconds in Inputs of the run (0: no end), or in Python: view.deadline = 600"
+                return messages.error(request, "run", str(error), hint, self._node_called(error.node))
+            case RunError():
+                return messages.error(request, "run", str(error), node=self._node_called(error.node))
+            case EditError():
+                return messages.error(request, "refused", str(error))
+            case NameLookupError():
+                return messages.error(request, "gone", str(error))
+            case SaveError():
+                return messages.error(request, "save", str(error))
+            case OnnxlabError():
+                return messages.error(request, "failed", str(error))
+        message = f"{type(error).__name__}: {error}"
+        return messages.error(request, "internal", message, "This is a defect of onnxlab; please report it.")
+
+    def _node_called(self, label: str | None) -> int:
+        try:
+            return self.model.graph.resolve_node(label) if label else 0
+        except NameLookupError:
+            return 0

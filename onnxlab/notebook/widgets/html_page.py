@@ -1,0 +1,136 @@
+"""A model as one HTML page that needs neither kernel nor network: it folds, searches and inspects.
+
+The page holds the widget's own bundle and, compressed, the answers that a kernel would give. No text of the model is
+markup in it; its policy allows no address but its own.
+"""
+
+import base64
+import gzip
+import json
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import onnx
+
+from onnxlab.errors import LoadError
+from onnxlab.formats import kinds, output
+from onnxlab.graph.protos.tensors import nbytes
+from onnxlab.notebook.session.editor import Editor
+from onnxlab.notebook.session.hub import Hub, hub_of
+from onnxlab.notebook.protocol.messages import JSON, PROTOCOL, diagnostics, wire_version
+from onnxlab.render import svg
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+INSPECTED = 20_000
+"""Nodes of the largest model whose every node can be inspected in the page; larger ones are only drawn and searched."""
+SUMMARISED, SUMMARIES = 1 << 26, 5_000
+"""Bytes and number of initializers that are read for their statistics; those beyond are listed without."""
+STATIC_BOXES = 120
+"""Boxes of the picture that is there before the page's script has run, and where none may run."""
+
+_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline' blob:; worker-src blob:; "
+    "style-src 'unsafe-inline'; img-src data: blob:"
+)
+_STYLE = """
+html, body { height: 100%; margin: 0; }
+body { font: 14px/1.5 system-ui, sans-serif; background: #fff; color: #15191e; }
+figure { margin: 1rem; overflow: auto; }
+@media (prefers-color-scheme: dark) { body { background: #16191d; color: #f3f5f7; } }
+"""
+_START = """
+const text = (id) => document.getElementById(id).textContent;
+const bytes = Uint8Array.from(atob(text("model")), (letter) => letter.charCodeAt(0));
+const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+const address = URL.createObjectURL(new Blob([JSON.parse(text("widget"))], { type: "text/javascript" }));
+const [model, widget] = await Promise.all([new Response(plain).json(), import(address)]);
+URL.revokeObjectURL(address);
+document.querySelector("figure").remove();
+widget.default.offline(document.body, model);
+"""
+
+
+def page(model: "Model", script: str, style: str) -> str:
+    """The page.
+
+    Args:
+        script, style: the widget's bundle.
+    """
+    with model.graph.lock:
+        recorded = record(hub_of(model))
+    data = json.dumps(recorded, separators=(",", ":")).encode()
+    packed = base64.b64encode(gzip.compress(data, 6, mtime=0)).decode("ascii")
+    return "\n".join(
+        [
+            '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
+            '<meta name="viewport" content="width=device-width">',
+            f"<title>{escape(model.name)}</title><style>{_STYLE}{style}</style></head><body>",
+            f"<figure>{svg.render(model, STATIC_BOXES)}</figure>",
+            f'<script type="application/json" id="widget">{_inert(script)}</script>',
+            f'<script type="text/plain" id="model">{packed}</script>',
+            f'<script type="module">{_START}</script></body></html>',
+        ]
+    )
+
+
+def write(model: "Model", path: "str | PathLike[str]", script: str, style: str) -> Path:
+    """Write the page; returns where it is. Raises SaveError."""
+    output.check(path, kinds.PAGE, [model.path])  # before the page is made, which may take a while
+    return output.write(path, page(model, script, style).encode(), kinds.PAGE, [model.path])
+
+
+def record(hub: Hub) -> JSON:
+    """What a kernel would answer, by method: see widgets/src/kernel/offline.ts."""
+    model, inspector = hub.model, hub.inspector
+    content, buffer = hub.scene.snapshot()
+    state = {"diagnostics": diagnostics(model.diagnostics), "version": wire_version(model.version), "seq": 0}
+    snapshot = {**content, **state, **hub.state(), "title": model.name, "path": None}
+    nodes = model.graph.nodes
+    inspected = nodes if len(nodes) <= INSPECTED else {}
+    by_operator = {(node.proto.domain, node.proto.op_type): ident for ident, node in inspected.items()}
+    documents = [inspector.documentation(ident) for ident in by_operator.values()]
+    return {
+        "hello": {"protocol": PROTOCOL, "session": "", "can": {"edit": False, "run": False, "save": False}},
+        "snapshot": {**snapshot, "history": {"undo": None, "redo": None, "length": 0, "position": 0}, "dirty": False},
+        "buffer": base64.b64encode(buffer).decode("ascii"),
+        "nodes": {str(ident): inspector.node(ident, model.diagnostics) for ident in inspected},
+        "docs": {document["title"]: document for document in documents},
+        "values": _values(hub) if inspected else {},
+        "about": Editor(model, hub, "").about(None, None),
+        "costs": hub.costs(),
+        "blocks": hub.blocks(),
+    }
+
+
+def _values(hub: Hub) -> JSON:
+    """Answers about all values; the data of initializers is read until SUMMARISED bytes or SUMMARIES of them are."""
+    left, count = SUMMARISED, SUMMARIES
+    found: JSON = {}
+    for ident, value in hub.model.graph.values.items():
+        size = _size(value.initializer)
+        read = 0 <= size <= left and (count > 0 or not size)
+        try:
+            found[str(ident)] = hub.inspector.value(ident, read=read)
+        except LoadError:  # external data that is not there
+            found[str(ident)] = hub.inspector.value(ident, read=False)
+        if read and size:
+            left, count = left - size, count - 1
+    return found
+
+
+def _size(stored: object) -> int:
+    """Bytes of an initializer, 0 where there is none, -1 where type and shape make no tensor."""
+    try:
+        return nbytes(stored) if isinstance(stored, onnx.TensorProto) else 0
+    except LoadError:
+        return -1
+
+
+def _inert(script: str) -> str:
+    """A script as a JSON text that no HTML parser takes for markup."""
+    return json.dumps(script).replace("<", "\\u003c")

@@ -1,0 +1,223 @@
+"""The widget: a handful of synchronised traits, and a session to which every message goes."""
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import IPython.display
+import traitlets
+
+from onnxlab.errors import NameLookupError, OnnxlabError
+from onnxlab.graph.handles.handles import Node
+from onnxlab.notebook.widgets import display
+from onnxlab.notebook.widgets import html_page
+from onnxlab.notebook.panels.overlay import Overlay
+from onnxlab.notebook.session.view_runs import DEADLINE
+from onnxlab.notebook.session.session import Session
+
+if TYPE_CHECKING:
+    from onnxlab.model import Commit, Model
+
+STATIC = Path(__file__).parents[1] / "static"
+HEIGHT = 560
+"""Pixels."""
+
+
+def _bundled(name: str) -> str:
+    """A file of the bundle as text: a path would make anywidget hold on to every widget for good."""
+    try:
+        return (STATIC / name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise OnnxlabError(
+            f"{STATIC / name} is missing: this checkout has no bundle of the widget yet; "
+            "`pip install -e .` or `python hatch_build.py` builds it"
+        ) from None
+
+
+def _digest(code: str) -> str:
+    """Names a bundle: a page that has it asks for no other of this name."""
+    return hashlib.sha256(code.encode()).hexdigest()[:16]
+
+
+def write_page(model: "Model", path: "str | PathLike[str]") -> Path:
+    """Write a model as one HTML page, with the widget's bundle in it; returns the path."""
+    return html_page.write(model, path, _bundled("widget.js"), _bundled("widget.css"))
+
+
+def _nothing() -> None:
+    """What a closed view has to end."""
+
+
+class Selection(traitlets.TraitType[Any, Any]):
+    """A tuple of Node handles. It takes handles, names and ids, one or several; the page has ids."""
+
+    info_text = "nodes of the model: handles, names or ids"
+    default_value: tuple[Node, ...] = ()
+
+    def validate(self, widget: "ModelWidget", value: Any) -> tuple[Node, ...]:
+        if isinstance(value, str | int | Node) or not isinstance(value, Iterable):
+            value = (value,)
+        return tuple(dict.fromkeys(self._node(widget, key) for key in value))
+
+    def _node(self, widget: "ModelWidget", key: Any) -> Node:
+        if isinstance(key, Node):
+            if key not in widget.model.nodes:
+                raise NameLookupError(f"{key!r} is not a node of this view's model")
+            return key
+        return widget.model.node(key)
+
+
+def _to_page(selection: tuple[Node, ...], widget: Any) -> list[int]:
+    return [node.id for node in selection]
+
+
+def _from_page(ids: Any, widget: "ModelWidget") -> tuple[Node, ...]:
+    """Nodes that the page may name: what it saw may be gone since."""
+    known = widget.model.graph.nodes
+    return tuple(widget.model.node(ident) for ident in ids if isinstance(ident, int) and ident in known)
+
+
+class ModelWidget(anywidget.AnyWidget):
+    """A view of a model, in a notebook.
+
+    Several views of one model stay equal, since all of them follow its commits.
+
+    Attributes:
+        selection: the selected nodes, both ways: clicks set it, and setting it selects. Takes names and ids
+            too.
+        bookmarks: nodes to come back to, both ways too: B marks a node, N goes to the next one.
+        flow: which way the picture reads, "down" or "right".
+        columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
+        height: pixels.
+        title: shown above the picture.
+        deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
+        model: the model that is shown.
+    """
+
+    _code = _bundled("widget.js")
+    _styles = _bundled("widget.css")
+    _esm = traitlets.Unicode(_bundled("loader.js")).tag(sync=True)
+    _anywidget_id = traitlets.Unicode("onnxlab.notebook.widgets.widget.ModelWidget").tag(sync=True)
+
+    selection = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
+    bookmarks = Selection().tag(sync=True, to_json=_to_page, from_json=_from_page)
+    flow = traitlets.Enum(["down", "right"], "down").tag(sync=True)
+    columns = traitlets.Bool(True).tag(sync=True)
+    height = traitlets.Int(HEIGHT, min=120, max=10_000).tag(sync=True)
+    title = traitlets.Unicode("").tag(sync=True)
+    deadline = traitlets.Float(DEADLINE, min=0, allow_none=True)
+    session = traitlets.Unicode("", read_only=True).tag(sync=True)
+    bundle = traitlets.Unicode(_digest(_code + _styles), read_only=True).tag(sync=True)
+
+    def __init__(self, model: "Model", **options: Any) -> None:
+        self.model = model
+        self._unsubscribe: Callable[[], None] = _nothing
+        self._session: Session | None = Session(model, self._send_message)
+        options.setdefault("title", model.name)
+        selection, bookmarks = options.pop("selection", ()), options.pop("bookmarks", ())
+        self.set_trait("session", self._session.id)
+        self._owns_layout = "layout" not in options
+        try:
+            # One name for both, by which the page finds the view's output in its notebook.
+            super().__init__(model_id=self._session.id, **options)
+            self.selection, self.bookmarks = selection, bookmarks
+        except BaseException:
+            self.close()  # the model would be followed for good
+            raise
+        self._unsubscribe = model.subscribe(self._drop_removed)
+        self.on_msg(self._receive)
+
+    @traitlets.observe("deadline")
+    def _set_deadline(self, change: Any) -> None:
+        if self._session is not None:
+            self._session.deadline = change["new"]
+
+    def add_traits(self, **traits: Any) -> None:
+        """Add traits that the class does not have: anywidget's are here, for each view would get a class of its own."""
+        missing = {name: trait for name, trait in traits.items() if not self.has_trait(name)}
+        if missing:
+            super().add_traits(**missing)
+
+    def _send_message(self, content: dict[str, Any], buffers: list[bytes]) -> None:
+        self.send(content, buffers)
+
+    def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
+        if self._session is None:
+            return
+        if isinstance(content, dict) and content.keys() == {"bundle"}:  # the loader's question: see loader.ts
+            self.send({"bundle": self.bundle, "code": self._code, "styles": self._styles})
+        else:
+            self._session.receive(content)
+
+    def _drop_removed(self, commit: "Commit") -> None:
+        left = tuple(node for node in self.selection if node in self.model.nodes)
+        if len(left) < len(self.selection):
+            self.selection = left
+        kept = tuple(node for node in self.bookmarks if node in self.model.nodes)
+        if len(kept) < len(self.bookmarks):
+            self.bookmarks = kept
+
+    def overlay(
+        self, numbers: "Mapping[Node | str | int, float | str] | None", title: str = "", unit: str = ""
+    ) -> None:
+        """Colour boxes by a number for each of some nodes (by handle, name or id), largest strongest; None ends it.
+
+        Words instead of numbers are kinds: each has a colour of its own.
+
+        Raises:
+            NameLookupError: the model has no such node.
+        """
+        if self._session is None:
+            raise OnnxlabError("this view is closed; show the model again")
+        if numbers is None:
+            self._session.show_overlay(None)
+            return
+        found = {self._node(key).id: value for key, value in numbers.items()}
+        kinds = tuple(dict.fromkeys(value for value in found.values() if isinstance(value, str)))
+        places = {node: float(kinds.index(value) if isinstance(value, str) else value) for node, value in found.items()}
+        self._session.show_overlay(Overlay(title or "overlay", unit, places, kinds))
+
+    def _node(self, key: "Node | str | int") -> Node:
+        if isinstance(key, str):
+            return Node(self.model.graph, self.model.graph.resolve_node(key))
+        return key if isinstance(key, Node) else self.model.node(key)
+
+    def to_html(self, path: "str | PathLike[str]") -> Path:
+        """Write the model as one page that needs neither kernel nor network; see `Model.to_html`."""
+        return write_page(self.model, path)
+
+    def close(self) -> None:
+        """Take the view off the page and let go of the model; its runs are stopped. Twice does no harm."""
+        if self._session is not None:
+            self._unsubscribe()
+            self._session.close()
+            self._session = None
+            # what leads back to the widget would keep it until Python next looks for cycles, in a notebook for long
+            self._unsubscribe = _nothing
+            self.on_msg(self._receive, remove=True)
+        layout = self.layout if self._owns_layout else None
+        super().close()
+        if layout is not None:  # ipywidgets would leave it behind, in the kernel and on the page
+            layout.close()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still follows the model."""
+        return self._session is not None
+
+    def _ipython_display_(self) -> None:
+        """Show a picture for where no kernel runs, and the widget that takes its place where one does."""
+        if self._session is None:
+            IPython.display.display(display.StaticView(self.model))  # type: ignore[no-untyped-call]
+        else:
+            display.publish(self.model, self.model_id, self._session.hierarchy)
+            self._session.prepare()
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        """The widget, the picture and the text in one, for those who ask for a bundle."""
+        if self._session is None:
+            return display.bundle(self.model, **options)
+        return display.bundle(self.model, self.model_id, self._session.hierarchy, **options)

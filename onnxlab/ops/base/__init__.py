@@ -1,0 +1,21 @@
+"""What operators share: the registry, helpers of kernels and of shape rules.
+
+Files:
+    half_arithmetic     float16 and bfloat16 by float32 arithmetic on blocks: NumPy converts them one by one, several
+                        times as slowly.
+    kernel_helpers      What kernels of several families share: small floats, cache-sized blocks, axes, old
+                        broadcasting.
+    known_elements      Arithmetic of known elements: numbers as ONNX computes them, `Expr`s where the result is exact
+                        for every size.
+    one_line_rules      Shape rules that fit on a line: the inputs' dims by letters, the outputs' dims by what they
+                        are.
+    prepared_constants  What kernels make of constants before they can use them: packed, widened or transposed
+                        weights, tables of trees.
+    registry            The registry of kernels and shape rules, by (domain, operator, since_version).
+    rule_helpers        What shape rules share: axes, broadcasting, elements of small tensors, and the errors that
+                        name what is wrong.
+    shape_signatures    What operators say of the shapes of their inputs, as text: to explain a failure, never asked
+                        before one.
+    window_geometry     The geometry that convolutions and pools share: padding, output sizes, and which input each
+                        tap of a kernel reads.
+"""

@@ -1,0 +1,162 @@
+"""Shape rules that fit on a line: the inputs' dims by letters, the outputs' dims by what they are.
+
+    law("MatMulNBitsMlp", "..., ? -> 0: ..., @N | 0")
+
+Before the arrow stand the inputs, separated by "|", after it the outputs. Of an input, a letter is a dim, "?" a dim
+that does not matter, "..." any number of dims; "=L" is the one element of a scalar, "=Y, X" the elements of a vector;
+an empty one is not looked at. An output is "type: dims", where the type is the number of an input that has it, a name,
+or an attribute ("@to/float32": the first that is known) and dims are letters, numbers, "?", "@attribute" or expressions
+of these; or the number of an input, whose type and shape it has. "@?attribute" need not be there, or be below 0.
+
+What is not known of the inputs is unknown in the outputs: the same letter is the same unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.registry import rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, elem_type, is_size, items, same
+from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, Shape, TensorFact, parse, substitute
+
+Attributes = Mapping[str, Any]
+
+MICROSOFT = "com.microsoft"
+_REST = "..."
+_NEEDED, _MAYBE = "needed.", "maybe."
+"""What "@" and "@?" become, since no name begins with them."""
+
+
+@dataclass(slots=True)
+class _Bindings:
+    """What the letters and attributes of a law are for one node; `rest` what stands for "..."."""
+
+    context: InferContext
+    attributes: Attributes
+    dims: dict[str, Dim] = field(default_factory=dict)
+    rest: Shape | None = None
+
+    def bind(self, letter: str, dim: Dim) -> None:
+        if letter != "?":
+            self.dims[letter] = same(self.dims[letter], dim) if letter in self.dims else dim
+
+    def value(self, name: str) -> Dim | None:
+        """The dim that a letter or an attribute stands for. Raises KeyError for an attribute that is missing."""
+        if name.startswith(_NEEDED):
+            value = self.attributes[name.removeprefix(_NEEDED)]
+        elif name.startswith(_MAYBE):
+            value = self.attributes.get(name.removeprefix(_MAYBE))
+        else:
+            return self.dims.get(name)
+        return value if isinstance(value, int) and value >= 0 else None
+
+    def dim(self, term: str, slot: int, axis: int) -> Dim:
+        if term.isdigit():
+            return int(term)
+        unknown = self.context.symbol(slot, axis)
+        if term == "?":
+            return unknown
+        written = parse(term)
+        assert isinstance(written, Expr)
+        values = {name: self.value(name) for name in written.symbols}
+        known = {name: value for name, value in values.items() if value is not None}
+        if len(known) == len(values):
+            return substitute(written, known)
+        if len(term) == 1:
+            self.dims[term] = unknown
+        return unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """A law's text, taken apart.
+
+    Attributes:
+        inputs: for each input, its terms.
+        outputs: for each output, where its type comes from, and its terms; None for those of that input.
+    """
+
+    inputs: tuple[tuple[str, ...], ...]
+    outputs: tuple[tuple[tuple[str, ...], tuple[str, ...] | None], ...]
+
+    def __call__(self, ctx: InferContext, attributes: Attributes, *facts: MaybeFact) -> tuple[Fact, ...]:
+        """Facts of the outputs."""
+        bindings = _Bindings(ctx, attributes)
+        for terms, fact in zip(self.inputs, facts, strict=False):
+            if fact is not None:
+                _read(bindings, terms, fact)
+        return tuple([_made(bindings, slot, *output, facts) for slot, output in enumerate(self.outputs)])
+
+
+def _read(bindings: _Bindings, terms: Sequence[str], fact: Fact) -> None:
+    """Bind the letters of an input; those of one whose rank is another one stay unknown."""
+    if terms and terms[0].startswith("="):
+        for letter, element in zip((terms[0][1:], *terms[1:]), items(fact) or (), strict=False):
+            if element is not None and is_size(element):
+                bindings.bind(letter, element)
+        return
+    shape, before = fact.shape, terms.index(_REST) if _REST in terms else len(terms)
+    after = len(terms) - before - 1
+    if shape is None or (len(shape) < len(terms) - 1 if after >= 0 else len(shape) != len(terms)):
+        return
+    for letter, dim in zip(terms[:before], shape, strict=False):
+        bindings.bind(letter, dim)
+    if after >= 0:
+        end = len(shape) - after
+        if bindings.rest is None:
+            bindings.rest = shape[before:end]
+        for letter, dim in zip(terms[before + 1 :], shape[end:], strict=True):
+            bindings.bind(letter, dim)
+
+
+def _made(
+    bindings: _Bindings, slot: int, kinds: Sequence[str], terms: Sequence[str] | None, facts: Sequence[MaybeFact]
+) -> Fact:
+    if terms is None:
+        found = facts[int(kinds[0])] if int(kinds[0]) < len(facts) else None
+        return UNKNOWN if found is None else found.bare
+    elem = next(filter(None, (_kind(bindings, kind, facts) for kind in kinds)), 0)
+    if _REST not in terms:
+        return TensorFact(elem, tuple([bindings.dim(term, slot, axis) for axis, term in enumerate(terms)]))
+    if bindings.rest is None:
+        return TensorFact(elem)
+    at, shape = terms.index(_REST), list(bindings.rest)
+    first = [bindings.dim(term, slot, axis) for axis, term in enumerate(terms[:at])]
+    count = len(first) + len(shape)
+    last = [bindings.dim(term, slot, axis) for axis, term in enumerate(terms[at + 1 :], count)]
+    return TensorFact(elem, (*first, *shape, *last))
+
+
+def _kind(bindings: _Bindings, kind: str, facts: Sequence[MaybeFact]) -> int:
+    """The element type that a word means, 0 where it is not known."""
+    if kind.isdigit():
+        return elem_type(facts[int(kind)]) if int(kind) < len(facts) else 0
+    return int(bindings.attributes.get(kind[1:]) or 0) if kind.startswith("@") else dtypes.parse(kind)
+
+
+def parsed(text: str) -> Law:
+    """A law from its text."""
+    inputs, outputs = text.split("->")
+    return Law(
+        tuple(tuple(_terms(given)) for given in inputs.split("|")),
+        tuple(_output(wanted) for wanted in outputs.split("|")),
+    )
+
+
+def _output(text: str) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    kinds, colon, dims = text.strip().partition(":")
+    return tuple(kinds.split("/")), tuple(_terms(dims)) if colon else None
+
+
+def _terms(text: str) -> list[str]:
+    written = text.replace("@?", _MAYBE).replace("@", _NEEDED)
+    return [term.strip() for term in written.split(",") if term.strip()]
+
+
+def law(op_type: str, text: str, domain: str = MICROSOFT) -> None:
+    """Register a law as the shape rule of an operator from version 1 on."""
+    rule(op_type, domain=domain)(parsed(text))

@@ -1,0 +1,264 @@
+"""The registry of kernels and shape rules, by (domain, operator, since_version).
+
+A family file (`elementwise.py`, `conv.py`, …) holds the kernels of related operators and, beside them, their
+shape rules. Both get here by decorator when the file is imported; the first lookup imports all of them.
+
+A kernel computes outputs from arrays:
+
+    @kernel("Concat", since=4)
+    def concat(*inputs, axis): ...
+
+* Inputs come by position, None for an absent optional one; attributes by keyword, decoded (str, int, float,
+  sequences of them, NumPy arrays for tensors, a `Body` for a graph). An absent attribute is not passed unless
+  the schema gives it a default.
+* It returns an array, or a tuple of arrays, at least as many as the node has outputs. A NumPy scalar (ufuncs
+  return such) counts as an array of rank 0; a sequence is a list, an empty optional None, a map a dict.
+* Arrays are read-only: a kernel never writes to an input, and may return an input or a view of one. Only the form
+  that is registered with `in_place` gets one to overwrite.
+* With `context=True` the first argument is the `RunContext`: to claim memory before allocating (`reserve`), to
+  be stoppable in long loops (`check`), to run bodies, and to know which outputs are wanted.
+* Floating-point warnings are the caller's: the executor runs kernels under `np.errstate(all="ignore")`.
+* It raises ValueError, IndexError or TypeError naming the input and the rule broken; the executor adds the
+  node.
+
+A rule computes facts from facts: `rule(ctx: InferContext, attributes: Mapping, *facts)` -> fact or facts.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final, Generic, TypeVar
+
+from onnxlab import schemas
+from onnxlab.forking import fork_safe
+
+Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel and what it is for.
+
+    `context` says whether the first argument is the RunContext, `custom` whether somebody else registered it.
+    `into`, where there is one, is called as the kernel with an array `out` in front, which is the input at one of the
+    places `in_place` and may be overwritten: see `in_place`.
+    """
+
+    domain: str
+    op_type: str
+    since: int
+    function: Function
+    context: bool = False
+    custom: bool = False
+    into: Function | None = None
+    in_place: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A shape rule and what it is for."""
+
+    domain: str
+    op_type: str
+    since: int
+    function: Function
+
+
+Entry = TypeVar("Entry", Kernel, Rule)
+
+
+class _Table(Generic[Entry]):
+    """Entries by (domain, operator), newest version first, with a memo of lookups."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], list[Entry]] = {}
+        self._found: dict[tuple[str, str, int], Entry | None] = {}
+
+    def add(self, entry: Entry) -> None:
+        rows = self._rows.setdefault((entry.domain, entry.op_type), [])
+        if any(row.since == entry.since for row in rows):
+            where = f"{entry.domain or 'ai.onnx'}::{entry.op_type}"
+            raise ValueError(f"{where} since {entry.since} is registered already; unregister it first")
+        rows.append(entry)
+        rows.sort(key=lambda row: -row.since)
+        self._found.clear()
+
+    def replace(self, entry: Entry) -> None:
+        """Put an entry in place of the one of the same operator and version."""
+        rows = self._rows[entry.domain, entry.op_type]
+        rows[[row.since for row in rows].index(entry.since)] = entry
+        self._found.clear()
+
+    def remove(self, domain: str, op_type: str, since: int | None) -> None:
+        """Remove the entries of an operator: one version, or all."""
+        rows = self._rows.get((domain, op_type), [])
+        self._rows[domain, op_type] = [row for row in rows if since is not None and row.since != since]
+        self._found.clear()
+
+    def find(self, domain: str, op_type: str, version: int) -> Entry | None:
+        key = (domain, op_type, version)
+        try:
+            return self._found[key]
+        except KeyError:
+            rows = self._rows.get((domain, op_type), ())
+            return self._found.setdefault(key, next((row for row in rows if row.since <= version), None))
+
+    def versions(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        return {key: tuple(sorted(row.since for row in rows)) for key, rows in self._rows.items() if rows}
+
+
+_kernels: Final = _Table[Kernel]()
+_rules: Final = _Table[Rule]()
+_custom_kernels: Final = _Table[Kernel]()
+_custom_rules: Final = _Table[Rule]()
+_load_lock: Final = fork_safe(threading.RLock())
+_loaded = False
+_generation = 0
+
+
+def kernel(op_type: str, since: int = 1, domain: str = "", context: bool = False) -> Callable[[F], F]:
+    """Register the decorated function as kernel of an operator from version `since` of `domain` on.
+
+    It serves every later version too, up to the next one that has a kernel of its own.
+    """
+
+    def add(function: F) -> F:
+        _kernels.add(Kernel(domain, op_type, since, function, context))
+        return function
+
+    return add
+
+
+def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, ...] = (0,)) -> Callable[[F], F]:
+    """Register the decorated function as the form of a kernel that may overwrite an input that nobody needs any more.
+
+    It is called `function(out, *inputs, **attributes)`, `out` being the input at one of `places`, C-contiguous and of
+    nobody else's concern. It writes its result there where type and shape fit, else makes an array as the kernel does.
+    The kernel itself must have been registered, with one output.
+    """
+
+    def add(function: F) -> F:
+        found = _kernels.find(domain, op_type, since)
+        if found is None or found.since != since:
+            raise LookupError(f"{op_type} since {since} has no kernel to be a form of")
+        _kernels.replace(replace(found, into=function, in_place=places))
+        return function
+
+    return add
+
+
+def rule(op_type: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
+    """Register the decorated function as shape rule of an operator from version `since` of `domain` on."""
+
+    def add(function: F) -> F:
+        _rules.add(Rule(domain, op_type, since, function))
+        return function
+
+    return add
+
+
+def find_kernel(domain: str, op_type: str, version: int) -> Kernel | None:
+    """Return the kernel with the greatest `since` that is not above `version`, or None.
+
+    `version` is the schema's since_version or the opset version of the domain: both find the same kernel.
+    """
+    if not _loaded:
+        load()
+    key = (schemas.canonical_domain(domain), op_type, version)
+    return _custom_kernels.find(*key) or _kernels.find(*key)
+
+
+def find_rule(domain: str, op_type: str, version: int) -> Rule | None:
+    """Return the shape rule with the greatest `since` that is not above `version`, or None.
+
+    Of a custom operator only the one that was registered with this version of it: another one may do otherwise.
+    """
+    if not _loaded:
+        load()
+    key = (schemas.canonical_domain(domain), op_type, version)
+    custom = schemas.custom(*key)
+    if custom is None:
+        return _rules.find(*key)
+    found = _custom_rules.find(*key)
+    return found if found is not None and found.since == custom.since_version else None
+
+
+def generation() -> int:
+    """Counts changes of the custom operators: what was made with another count has to be made again."""
+    return _generation
+
+
+def kernels() -> dict[tuple[str, str], tuple[int, ...]]:
+    """Return {(domain, operator): the versions from which a kernel serves it, ascending}."""
+    load()
+    return _kernels.versions() | _custom_kernels.versions()
+
+
+def in_place_kernels() -> list[tuple[str, Kernel]]:
+    """(operator, kernel) of those with a form that may overwrite an input."""
+    load()
+    versions = [(key, since) for key, found in _kernels.versions().items() for since in found]
+    found = [(key[1], _kernels.find(*key, since)) for key, since in versions]
+    return [(op_type, entry) for op_type, entry in found if entry is not None and entry.into is not None]
+
+
+def load() -> None:
+    """Import every family file of `ops/`; the first lookup does it."""
+    global _loaded
+    with _load_lock:
+        if _loaded:
+            return
+        package = importlib.import_module("onnxlab.ops")
+        for module in pkgutil.walk_packages(package.__path__, "onnxlab.ops."):
+            importlib.import_module(module.name)
+        _loaded = True
+
+
+def register(
+    schema: Any,
+    *,
+    kernel: Function | None = None,
+    infer: Function | None = None,
+    context: bool = False,
+) -> None:
+    """Make a custom operator known, for every model, open ones included.
+
+    An operator that exists already is hidden from the schema's since_version on, until `unregister`. Without a kernel
+    it runs by the schema's function body, and without a shape rule it is inferred by that body, if it has one; else
+    by the inference function of an OpSchema; else its outputs have the element types that the schema states.
+
+    Args:
+        schema: a `schemas.Schema`, or an `onnx.defs.OpSchema`.
+        kernel, infer: as described at the top of this module; with `context` the kernel gets the RunContext first.
+
+    Raises:
+        ValueError: the schema contradicts itself, or that version of a custom operator is registered already.
+    """
+    global _generation
+    schemas.register(schema)
+    domain, since = schemas.canonical_domain(schema.domain), schema.since_version
+    op_type = schema.op_type if isinstance(schema, schemas.Schema) else schema.name
+    _generation += 1
+    if kernel is not None:
+        _custom_kernels.add(Kernel(domain, op_type, since, kernel, context, True))
+    if infer is not None:
+        _custom_rules.add(Rule(domain, op_type, since, infer))
+
+
+def unregister(domain: str, op_type: str, since_version: int | None = None) -> None:
+    """Forget a custom operator, one version or all: schema, kernel and rule.
+
+    Raises:
+        LookupError: there is no such custom operator.
+    """
+    global _generation
+    schemas.unregister(domain, op_type, since_version)
+    _generation += 1
+    domain = schemas.canonical_domain(domain)
+    _custom_kernels.remove(domain, op_type, since_version)
+    _custom_rules.remove(domain, op_type, since_version)

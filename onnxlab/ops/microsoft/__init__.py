@@ -1,0 +1,26 @@
+"""Operators of com.microsoft, as ONNX Runtime's optimizer and exporters write them.
+
+Files:
+    attention        com.microsoft attention: Attention, MultiHeadAttention, GroupQueryAttention, RotaryEmbedding,
+                     QAttention.
+    attention_rules  Shape rules of the attention operators of com.microsoft: what comes out, and the keys and values
+                     kept for later.
+    decoding         com.microsoft attention of decoders: DecoderMaskedMultiHeadAttention, SparseAttention.
+    experts          com.microsoft mixtures of experts: MoE, and QMoE with weights of 2, 4 or 8 bits.
+    fused            com.microsoft operators on floats: what the optimiser of ONNX Runtime fuses, with its names and
+                     defaults.
+    gates            com.microsoft operators that gate and normalise: scaled and gated forms, GroupNorm with a skip.
+    general          com.microsoft operators that exist in ai.onnx too or nearly, Tokenizer, and gathering from
+                     quantised tables.
+    images           com.microsoft operators on images and signals: CropAndResize, ConvTransposeWithDynamicPads,
+                     Fourier transforms.
+    integers         com.microsoft operators on integers, hashes and tables: products, sums, MurmurHash3, lookups,
+                     blocks of n-grams.
+    layout_rules     Shape rules of ONNX Runtime's operators on other layouts of images: channels last, and channels
+                     in blocks (NCHWc).
+    one_line_rules   Shape rules of com.microsoft operators that fit on a line; see one_line_rules.py for how they are
+                     written.
+    quantized        com.microsoft operators on quantised tensors: QLinear*, dynamic quantisation, MatMulNBits.
+    rules            Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimiser emit: what no
+                     line of laws says.
+"""

@@ -1,0 +1,321 @@
+"""com.microsoft attention: Attention, MultiHeadAttention, GroupQueryAttention, RotaryEmbedding, QAttention."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.microsoft.fused import DOMAIN
+from onnxlab.ops.onnx.math.matmul import for_blas, product
+from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate, soft_capped
+from onnxlab.ops.onnx.nn.quantization import dequantize_linear
+
+_MASKED = -10000.0
+"""What a masked score gets added unless `mask_filter_value` says otherwise."""
+
+
+def _causal(queries: int, keys: int, past: int) -> Array:
+    """bool[S, T]: whether a query may look at a key."""
+    return np.arange(keys) <= past + np.arange(queries)[:, None]
+
+
+def _attend(
+    ctx: RunContext, query: Array, key: Array, value: Array, scale: float | None, bias: Sequence[Array | None]
+) -> Array:
+    """softmax(Q·Kᵀ·scale + Σ bias)·V of [B, H, S, D]."""
+    factor = scale or 1 / sqrt(query.shape[-1])
+    ctx.reserve(query.itemsize * query.size // max(1, query.shape[-1]) * key.shape[2], "the attention scores")
+    scores = np.matmul(query * query.dtype.type(factor), for_blas(key.swapaxes(2, 3)))
+    for term in bias:
+        if term is not None:
+            np.add(scores, term, out=scores)
+    return np.matmul(masked_softmax(scores), for_blas(value))
+
+
+def mask_bias(mask: Array | None, batch: int, queries: int, keys: int, filtered: float) -> Array | None:
+    """What a mask adds to the scores, [B, 1, 1 or S, T]; zeros of the mask are masked.
+
+    A mask is [B] lengths, [2·B] ends and then starts, [B, T], [B, S, T] or [B, 1, M, M].
+
+    Raises:
+        ValueError: another shape.
+    """
+    if mask is None:
+        return None
+    place = np.arange(keys)
+    if mask.ndim == 1 and len(mask) == batch:
+        seen = (place < mask[:, None])[:, None, None, :]
+    elif mask.ndim == 1 and len(mask) == 2 * batch:
+        seen = ((place < mask[:batch, None]) & (place >= mask[batch:, None]))[:, None, None, :]
+    elif mask.ndim == 2:
+        seen = (mask[:, :keys] != 0)[:, None, None, :]
+    elif mask.ndim == 3:
+        seen = (mask != 0)[:, None]
+    elif mask.ndim == 4:
+        seen = (mask != 0)[:, :, keys - queries : keys, :keys]
+    else:
+        raise ValueError(f"the mask has shape {mask.shape}: expected [{batch}], [{2 * batch}], rank 2, 3 or 4")
+    return np.where(seen, np.float32(0), np.float32(filtered))
+
+
+@kernel("Attention", domain=DOMAIN, context=True)
+def attention_ms(
+    ctx: RunContext,
+    x: Array,
+    weights: Array,
+    bias: Array | None = None,
+    mask_index: Array | None = None,
+    past: Array | None = None,
+    attention_bias: Array | None = None,
+    past_sequence_length: Array | None = None,
+    do_rotary: int = 0,
+    mask_filter_value: float = _MASKED,
+    num_heads: int = 1,
+    past_present_share_buffer: int = 0,
+    qkv_hidden_sizes: Sequence[int] | None = None,
+    rotary_embedding_dim: int = 0,
+    scale: float | None = None,
+    unidirectional: int = 0,
+) -> tuple[Array, Array]:
+    """Self-attention of X [B, S, D] with weights [D, Q+K+V] in front: (Y, present [2, B, H, T, d])."""
+    if do_rotary or past_present_share_buffer:
+        raise ValueError("do_rotary and past_present_share_buffer are not supported on a CPU")
+    batch, steps = x.shape[:2]
+    projected = product(widen(x), widen(weights))
+    if bias is not None:
+        projected = projected + widen(bias)
+    sizes = list(qkv_hidden_sizes) if qkv_hidden_sizes else [weights.shape[1] // 3] * 3
+    parts = np.split(projected, np.cumsum(sizes)[:2].tolist(), axis=2)
+    query, key, value = (heads(part, num_heads, "input") for part in parts)
+    before = 0
+    if past is not None:
+        before = past.shape[3]
+        key, value = np.concatenate([widen(past[0]), key], axis=2), np.concatenate([widen(past[1]), value], axis=2)
+    total = key.shape[2]
+    terms = [mask_bias(mask_index, batch, steps, total, mask_filter_value)]
+    terms.append(None if attention_bias is None else widen(attention_bias))
+    if unidirectional:
+        terms.append(np.where(_causal(steps, total, before), np.float32(0), np.float32(mask_filter_value)))
+    y = merged(_attend(ctx, query, key, value, scale, terms))
+    present = np.stack([key, value]) if key.shape == value.shape else np.zeros(0, y.dtype)
+    return narrow(y, x.dtype), narrow(present, x.dtype)
+
+
+@kernel("QAttention", domain=DOMAIN, context=True)
+def q_attention(
+    ctx: RunContext,
+    x: Array,
+    weight: Array,
+    bias: Array,
+    input_scale: Array,
+    weight_scale: Array,
+    mask_index: Array | None = None,
+    input_zero_point: Array | None = None,
+    weight_zero_point: Array | None = None,
+    past: Array | None = None,
+    mask_filter_value: float = _MASKED,
+    num_heads: int = 1,
+    unidirectional: int = 0,
+    scale: float | None = None,
+    do_rotary: int = 0,
+    past_present_share_buffer: int = 0,
+) -> tuple[Array, Array]:
+    """Attention of a quantised X with quantised weights, as floats."""
+    data = dequantize_linear(x, input_scale, input_zero_point)
+    weights = dequantize_linear(weight, weight_scale, weight_zero_point, axis=1)
+    return attention_ms(
+        ctx,
+        data,
+        weights,
+        bias,
+        mask_index,
+        past,
+        mask_filter_value=mask_filter_value,
+        num_heads=num_heads,
+        scale=scale,
+        unidirectional=unidirectional,
+    )
+
+
+@kernel("MultiHeadAttention", domain=DOMAIN, context=True)
+def multi_head_attention(
+    ctx: RunContext,
+    query: Array,
+    key: Array | None = None,
+    value: Array | None = None,
+    bias: Array | None = None,
+    key_padding_mask: Array | None = None,
+    attention_bias: Array | None = None,
+    past_key: Array | None = None,
+    past_value: Array | None = None,
+    past_sequence_length: Array | None = None,
+    cache_indirection: Array | None = None,
+    mask_filter_value: float = _MASKED,
+    num_heads: int = 1,
+    scale: float | None = None,
+    unidirectional: int = 0,
+) -> tuple[Array, Array, Array]:
+    """Attention of projected inputs: (Y, present key, present value).
+
+    Query is [B, S, D] (or [B, S, H, 3, d] with key and value packed in), key [B, T, D] (or [B, T, H, 2, d]),
+    key and value [B, H, T, d] where they come from another attention.
+    """
+    if query.ndim == 5:
+        q, k, v = (widen(query[:, :, :, part]).swapaxes(1, 2) for part in range(3))
+    elif key is not None and key.ndim == 5:
+        q = heads(widen(query), num_heads, "query")
+        k, v = (widen(key[:, :, :, part]).swapaxes(1, 2) for part in range(2))
+    elif key is None or value is None:
+        raise ValueError("key and value are absent: expected them, or a query [B, S, H, 3, d] that holds them")
+    else:
+        q, k, v = (
+            heads(widen(item), num_heads, name) for item, name in ((query, "query"), (key, "key"), (value, "value"))
+        )
+    if bias is not None:
+        width = q.shape[1] * q.shape[3]
+        wide = widen(bias)
+        for target, part in ((0, wide[:width]), (1, wide[width : 2 * width]), (2, wide[2 * width :])):
+            added = part.reshape(q.shape[1], 1, -1)
+            if target == 0:
+                q = q + added
+            elif target == 1 and (key is None or key.ndim != 4):
+                k = k + added
+            elif target == 2 and (value is None or value.ndim != 4):
+                v = v + added
+    before = 0
+    if past_key is not None and past_value is not None:
+        before = past_key.shape[2]
+        k, v = np.concatenate([widen(past_key), k], axis=2), np.concatenate([widen(past_value), v], axis=2)
+    terms = [mask_bias(key_padding_mask, len(q), q.shape[2], k.shape[2], mask_filter_value)]
+    terms.append(None if attention_bias is None else widen(attention_bias))
+    if unidirectional:
+        allowed = _causal(q.shape[2], k.shape[2], before)
+        terms.append(np.where(allowed, np.float32(0), np.float32(mask_filter_value)))
+    y = merged(_attend(ctx, q, k, v, scale, terms))
+    return narrow(y, query.dtype), narrow(k, query.dtype), narrow(v, query.dtype)
+
+
+@kernel("RotaryEmbedding", domain=DOMAIN)
+def rotary_embedding_ms(
+    x: Array,
+    position_ids: Array,
+    cos_cache: Array,
+    sin_cache: Array,
+    interleaved: int = 0,
+    is_packed_batching: int = 0,
+    num_heads: int = 0,
+    rotary_embedding_dim: int = 0,
+    scale: float = 1.0,
+) -> Array:
+    """Rotary position embedding of [B, S, D] or [B, H, S, d]; positions are [B, S], or [1] where they start."""
+    width = rotary_embedding_dim or 2 * cos_cache.shape[1]
+    if x.ndim == 3:
+        rows = x.reshape(*x.shape[:2], num_heads or x.shape[2] // (2 * cos_cache.shape[1]), -1)
+    else:
+        rows = x.transpose(0, 2, 1, 3)
+    places = position_ids
+    if position_ids.size == 1:
+        places = int(position_ids.reshape(())) + np.arange(rows.shape[1])[None]
+    y = rotate(widen(rows), widen(cos_cache)[places], widen(sin_cache)[places], bool(interleaved), width)
+    return narrow(y.reshape(x.shape) if x.ndim == 3 else y.transpose(0, 2, 1, 3), x.dtype)
+
+
+@kernel("GroupQueryAttention", domain=DOMAIN, context=True)
+def group_query_attention(
+    ctx: RunContext,
+    query: Array,
+    key: Array | None,
+    value: Array | None,
+    past_key: Array | None,
+    past_value: Array | None,
+    seqlens_k: Array,
+    total_sequence_length: Array,
+    cos_cache: Array | None = None,
+    sin_cache: Array | None = None,
+    position_ids: Array | None = None,
+    attention_bias: Array | None = None,
+    head_sink: Array | None = None,
+    do_rotary: int = 0,
+    kv_num_heads: int = 1,
+    local_window_size: int = -1,
+    num_heads: int = 1,
+    rotary_interleaved: int = 0,
+    scale: float | None = None,
+    smooth_softmax: int = -1,
+    softcap: float = 0.0,
+    **options: object,
+) -> tuple[Array, Array, Array]:
+    """Causal attention where groups of query heads share keys and values: (Y, present key, present value).
+
+    seqlens_k [B] is the number of keys, past and new ones, minus 1. Past keys stand at the front of the cache.
+    """
+    q, k, v = unpacked(query, key, value, num_heads, kv_num_heads)
+    batch, steps = q.shape[0], q.shape[2]
+    lengths = seqlens_k.reshape(-1).astype(np.int64) + 1
+    total = int(total_sequence_length.reshape(-1)[0])
+    prompt = steps == total  # the first call: sequences are padded at the end and have no past
+    offsets = np.zeros(batch, np.int64) if prompt else lengths - steps
+    if do_rotary and cos_cache is not None and sin_cache is not None:
+        places = offsets[:, None] + np.arange(steps) if position_ids is None else position_ids
+        cos, sin = widen(cos_cache)[places], widen(sin_cache)[places]
+        width = 2 * cos_cache.shape[1]
+        q, k = (
+            rotate(part.transpose(0, 2, 1, 3), cos, sin, bool(rotary_interleaved), width).transpose(0, 2, 1, 3)
+            for part in (q, k)
+        )
+    size = max(total, past_key.shape[2] if past_key is not None else 0)
+    keys, values = (cache(ctx, past, new, offsets, size) for past, new in ((past_key, k), (past_value, v)))
+    factor = scale or 1 / sqrt(q.shape[-1])
+    ctx.reserve(q.itemsize * batch * num_heads * steps * total, "the attention scores")
+    scores = np.matmul(q * q.dtype.type(factor), for_blas(grouped(keys[:, :, :total], num_heads).swapaxes(2, 3)))
+    soft_capped(scores, softcap)
+    if attention_bias is not None:
+        np.add(scores, widen(attention_bias)[..., :total], out=scores)
+    place, at_key = offsets[:, None, None, None] + np.arange(steps)[:, None], np.arange(total)
+    allowed = at_key <= place
+    if local_window_size >= 0:
+        allowed = allowed & (at_key > place - local_window_size)
+    np.copyto(scores, -np.inf, where=~allowed)
+    weights = _smooth(scores, head_sink, smooth_softmax)
+    y = merged(np.matmul(weights, for_blas(grouped(values[:, :, :total], num_heads))))
+    return narrow(y, query.dtype), narrow(keys, query.dtype), narrow(values, query.dtype)
+
+
+def unpacked(
+    query: Array, key: Array | None, value: Array | None, num_heads: int, kv_num_heads: int
+) -> tuple[Array, Array, Array]:
+    """Q, K and V as [B, H, S, D], from one packed tensor where key and value are absent."""
+    if key is None or value is None:
+        size = query.shape[2] // (num_heads + 2 * kv_num_heads)
+        query, key, value = np.split(query, [num_heads * size, (num_heads + kv_num_heads) * size], axis=2)
+    q = heads(widen(query), num_heads, "query")
+    return q, heads(widen(key), kv_num_heads, "key"), heads(widen(value), kv_num_heads, "value")
+
+
+def cache(ctx: RunContext, past: Array | None, new: Array, offsets: Array, size: int) -> Array:
+    """[B, H, size, D]: past and new keys or values, the new ones of entry b from offsets[b] on."""
+    batch, count, steps, width = new.shape
+    ctx.reserve(new.itemsize * batch * count * size * width, "the key and value cache")
+    cache = np.zeros((batch, count, size, width), new.dtype)
+    if past is not None:
+        cache[:, :, : past.shape[2]] = past
+    for entry, offset in enumerate(offsets.tolist()):
+        cache[entry, :, offset : offset + steps] = new[entry, :, : size - offset]
+    return cache
+
+
+def _smooth(scores: Array, head_sink: Array | None, smooth_softmax: int) -> Array:
+    """Softmax with one more score in the denominator: 0 (smooth_softmax), or a number for each head (head_sink)."""
+    if head_sink is None and smooth_softmax != 1:
+        return masked_softmax(scores)
+    sink = np.zeros((1, 1, 1), scores.dtype) if head_sink is None else widen(head_sink).reshape(-1, 1, 1)
+    column = np.broadcast_to(sink, (*scores.shape[:-1], 1))
+    return masked_softmax(np.concatenate([scores, column], axis=-1))[..., :-1]

@@ -1,0 +1,288 @@
+"""com.microsoft operators on floats: what the optimiser of ONNX Runtime fuses, with its names and defaults."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array, narrow, widen, widened
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.onnx.math.matmul import gemm, mat_mul
+from onnxlab.ops.onnx.nn.activation import (
+    celu,
+    elu,
+    gelu,
+    gelu_tanh,
+    hard_sigmoid,
+    hard_swish,
+    leaky_relu,
+    log_softmax,
+    selu,
+    sigmoid,
+    softmax,
+    softplus,
+    softsign,
+    swish,
+    thresholded_relu,
+)
+from onnxlab.ops.onnx.nn.conv import conv
+from onnxlab.ops.onnx.nn.norm import layer_norm, rms_normalization
+
+DOMAIN = "com.microsoft"
+
+kernel("Gelu", domain=DOMAIN)(gelu)
+
+
+@kernel("BiasGelu", domain=DOMAIN)
+@widened
+def bias_gelu(a: Array, b: Array) -> Array:
+    """gelu(A + B)."""
+    return gelu(a + b)
+
+
+@kernel("FastGelu", domain=DOMAIN)
+@widened
+def fast_gelu(x: Array, bias: Array | None = None) -> Array:
+    """The approximation of gelu(X + bias) by tanh."""
+    return gelu_tanh(x if bias is None else x + bias)
+
+
+@kernel("QuickGelu", domain=DOMAIN)
+@widened
+def quick_gelu(x: Array, alpha: float = 1.702) -> Array:
+    """x · sigmoid(alpha·x)."""
+    return swish(x, alpha=alpha)
+
+
+@kernel("BiasSplitGelu", domain=DOMAIN)
+@widened
+def bias_split_gelu(x: Array, bias: Array) -> Array:
+    """The first half of X + bias times gelu of the second."""
+    first, second = np.split(x + bias, 2, axis=-1)
+    return first * gelu(second)
+
+
+@kernel("BiasAdd", domain=DOMAIN)
+def bias_add(x: Array, bias: Array, skip: Array) -> Array:
+    """X + bias + skip."""
+    return x + bias + skip
+
+
+@kernel("ExpandDims", domain=DOMAIN)
+def expand_dims(x: Array, axis: Array) -> Array:
+    """A new axis of size 1."""
+    return np.expand_dims(x, int(axis.reshape(())))
+
+
+@kernel("Inverse", domain=DOMAIN)
+@widened
+def inverse(x: Array) -> Array:
+    """Inverses of the matrices in the last two axes."""
+    return np.linalg.inv(x)
+
+
+@kernel("IsAllFinite", domain=DOMAIN)
+def is_all_finite(*inputs: Array, isinf_only: int = 0, isnan_only: int = 0) -> Array:
+    """Whether no input holds an infinity or NaN."""
+    tests = [np.isinf] * (not isnan_only) + [np.isnan] * (not isinf_only)
+    return np.array(not any(test(x).any() for x in inputs for test in tests))
+
+
+def activated(y: Array, activation: str, parameters: Sequence[float]) -> Array:
+    """The activation that a fused operator ends with."""
+    values = list(parameters)
+    table: dict[str, Callable[[], Array]] = {
+        "": lambda: y,
+        "Relu": lambda: np.maximum(y, 0),
+        "Tanh": lambda: np.tanh(y),
+        "Sigmoid": lambda: sigmoid(y),
+        "LeakyRelu": lambda: leaky_relu(y, *values[:1]),
+        "Clip": lambda: np.clip(y, values[0], values[1]),
+        "HardSigmoid": lambda: hard_sigmoid(y, *values[:2]),
+        "HardSwish": lambda: hard_swish(y),
+        "Elu": lambda: elu(y, *values[:1]),
+        "Selu": lambda: selu(y, *values[:1], *values[2:3]),
+        "Celu": lambda: celu(y, *values[:1]),
+        "Softplus": lambda: softplus(y),
+        "Softsign": lambda: softsign(y),
+        "ThresholdedRelu": lambda: thresholded_relu(y, *values[:1]),
+        "ParametricSoftplus": lambda: y.dtype.type(values[0]) * softplus(y * y.dtype.type(values[1])),
+        "ScaledTanh": lambda: y.dtype.type(values[0]) * np.tanh(y * y.dtype.type(values[1])),
+        "Softmax": lambda: softmax(y),
+        "LogSoftmax": lambda: log_softmax(y),
+    }
+    if activation not in table:
+        raise ValueError(f"activation is {activation!r}: expected one of {', '.join(filter(None, table))}")
+    return table[activation]()
+
+
+@kernel("FusedConv", domain=DOMAIN, context=True)
+def fused_conv(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    z: Array | None = None,
+    activation: str = "",
+    activation_params: Sequence[float] = (),
+    **geometry: Any,
+) -> Array:
+    """activation(Conv(X, W, B) + Z)."""
+    y = conv(ctx, x, w, b, **geometry)
+    return activated(y if z is None else y + z, activation, activation_params)
+
+
+@kernel("FusedGemm", domain=DOMAIN)
+def fused_gemm(
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    activation: str = "",
+    activation_alpha: float = 0.01,
+    activation_beta: float = 0.0,
+    activation_gamma: float = 0.0,
+    **attributes: Any,
+) -> Array:
+    """activation(Gemm(A, B, C))."""
+    parameters = (activation_alpha, activation_beta, activation_gamma)
+    return activated(gemm(a, b, c, **attributes), activation, parameters)
+
+
+def _transposed(x: Array, inner: int, batch: int) -> Array:
+    """Swap the last two axes; `batch` first moves the leading axis next to the last."""
+    if batch and x.ndim > 2:
+        x = np.moveaxis(x, 0, -2)
+    return x.swapaxes(-1, -2) if inner and x.ndim > 1 else x
+
+
+@kernel("TransposeMatMul", domain=DOMAIN)
+@kernel("FusedMatMul", domain=DOMAIN)
+@widened
+def fused_mat_mul(
+    a: Array,
+    b: Array,
+    alpha: float = 1.0,
+    transA: int = 0,  # noqa: N803 - the attributes' names
+    transB: int = 0,  # noqa: N803
+    transBatchA: int = 0,  # noqa: N803
+    transBatchB: int = 0,  # noqa: N803
+) -> Array:
+    """alpha · A @ B, both transposed where asked."""
+    y = mat_mul(_transposed(a, transA, transBatchA), _transposed(b, transB, transBatchB))
+    return y if alpha == 1 else y * y.dtype.type(alpha)
+
+
+@kernel("FusedMatMulActivation", domain=DOMAIN)
+def fused_mat_mul_activation(
+    a: Array,
+    b: Array,
+    activation: str = "",
+    activation_alpha: float = 0.01,
+    activation_axis: int = -1,
+    activation_beta: float = 0.0,
+    activation_gamma: float = 0.0,
+    **attributes: Any,
+) -> Array:
+    """activation(FusedMatMul(A, B))."""
+    parameters = (activation_alpha, activation_beta, activation_gamma)
+    return activated(fused_mat_mul(a, b, **attributes), activation, parameters)
+
+
+def _skip(
+    x: Array, skip: Array, gamma: Array, beta: Array | None, bias: Array | None, epsilon: float, centre: bool
+) -> tuple[Array, Array, Array, Array]:
+    """Normalise X + skip + bias: (Y, means, inverse deviations, the sum)."""
+    total = widen(x) + widen(skip)
+    if bias is not None:
+        total = total + widen(bias)
+    y, means, inverses = layer_norm(total, widen(gamma), None if beta is None else widen(beta), -1, epsilon, centre)
+    return narrow(y, x.dtype), means, inverses, narrow(total, x.dtype)
+
+
+@kernel("SkipLayerNormalization", domain=DOMAIN)
+def skip_layer_normalization(
+    x: Array,
+    skip: Array,
+    gamma: Array,
+    beta: Array | None = None,
+    bias: Array | None = None,
+    epsilon: float = 1e-12,
+) -> tuple[Array, Array, Array, Array]:
+    """LayerNormalization of X + skip + bias over the last axis, and that sum."""
+    return _skip(x, skip, gamma, beta, bias, epsilon, True)
+
+
+@kernel("SkipSimplifiedLayerNormalization", domain=DOMAIN)
+def skip_simplified_layer_normalization(
+    x: Array, skip: Array, gamma: Array, bias: Array | None = None, epsilon: float = 1e-12
+) -> tuple[Array, Array, Array, Array]:
+    """RMSNormalization of X + skip + bias over the last axis, and that sum."""
+    return _skip(x, skip, gamma, None, bias, epsilon, False)
+
+
+@kernel("SimplifiedLayerNormalization")
+def simplified_layer_normalization(
+    x: Array, scale: Array, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> tuple[Array, Array]:
+    """RMSNormalization, which ONNX Runtime has in the default domain, and the inverse deviations."""
+    _, _, inverses = layer_norm(widen(x), None, None, axis, epsilon, centre=False)
+    return rms_normalization(x, scale, axis, epsilon), inverses
+
+
+@kernel("EmbedLayerNormalization", domain=DOMAIN)
+def embed_layer_normalization(
+    input_ids: Array,
+    segment_ids: Array | None,
+    word_embedding: Array,
+    position_embedding: Array,
+    segment_embedding: Array | None,
+    gamma: Array,
+    beta: Array,
+    mask: Array | None = None,
+    position_ids: Array | None = None,
+    epsilon: float = 1e-12,
+    mask_index_type: int = 0,
+) -> tuple[Array, Array, Array]:
+    """LayerNormalization of the sum of word, position and segment embeddings [B, S, D]; mask sums [B]; that sum."""
+    places = np.arange(input_ids.shape[1])[None] if position_ids is None else position_ids
+    total = widen(word_embedding)[input_ids] + widen(position_embedding)[places]
+    if segment_ids is not None and segment_embedding is not None:
+        total = total + widen(segment_embedding)[segment_ids]
+    y, _, _ = layer_norm(total, widen(gamma), widen(beta), -1, epsilon)
+    counts = np.zeros(len(input_ids), np.int32) if mask is None else mask.sum(axis=1).astype(np.int32)
+    return narrow(y, gamma.dtype), counts, narrow(total, gamma.dtype)
+
+
+@kernel("GroupNorm", domain=DOMAIN)
+@widened
+def group_norm(
+    x: Array,
+    gamma: Array,
+    beta: Array,
+    activation: int,
+    groups: int,
+    channels_last: int = 1,
+    epsilon: float = 1e-5,
+) -> Array:
+    """Group normalisation of [N, H, W, C] (or [N, C, H, W]), then x · sigmoid(x) where activation is 1."""
+    image = np.moveaxis(x, -1, 1) if channels_last else x
+    rows = np.ascontiguousarray(image).reshape(len(x), groups, -1)
+    centred = rows - rows.mean(axis=2, keepdims=True)
+    deviation = np.sqrt((centred**2).mean(axis=2, keepdims=True) + x.dtype.type(epsilon))
+    y = (centred / deviation).reshape(image.shape) * gamma[:, None, None] + beta[:, None, None]
+    y = swish(y) if activation else y
+    return np.moveaxis(y, 1, -1) if channels_last else y
+
+
+@kernel("CDist", domain=DOMAIN)
+def c_dist(a: Array, b: Array, metric: str = "sqeuclidean") -> Array:
+    """[rows of A, rows of B]: their distances."""
+    square = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * (a @ b.T)
+    square = np.maximum(square, 0)
+    return square if metric == "sqeuclidean" else np.sqrt(square)

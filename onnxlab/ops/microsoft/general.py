@@ -1,0 +1,178 @@
+"""com.microsoft operators that exist in ai.onnx too or nearly, Tokenizer, and gathering from quantised tables."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array, narrow, normal_axis, widen, widened
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.microsoft.fused import DOMAIN
+from onnxlab.ops.microsoft.quantized import unpacked
+from onnxlab.ops.onnx.nn.activation import softmax
+from onnxlab.ops.onnx.nn.quantization import along, integer_values
+from onnxlab.ops.onnx.tensor.generator import range_
+from onnxlab.ops.onnx.tensor.indexing import gather_nd, unique
+from onnxlab.ops.onnx.tensor.shape import pad, trilu
+from onnxlab.ops.onnx.tensor.string import strings
+from onnxlab.ops.onnx.tensor.vision import grid_sample
+
+kernel("GatherND", domain=DOMAIN)(gather_nd)
+kernel("Trilu", domain=DOMAIN)(trilu)
+
+
+@kernel("GridSample", domain=DOMAIN)
+def grid_sample_1(
+    x: Array, grid: Array, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros"
+) -> Array:
+    """As GridSample-16 of ai.onnx."""
+    return grid_sample(x, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
+
+
+@kernel("Range", domain=DOMAIN, context=True)
+def range_1(ctx: RunContext, start: Array, limit: Array, delta: Array | None = None) -> Array:
+    """As Range of ai.onnx; the step is 1 where it is left out."""
+    step = np.ones((), start.dtype) if delta is None else delta.reshape(())
+    return range_(ctx, start.reshape(()), limit.reshape(()), step)
+
+
+@kernel("Pad", domain=DOMAIN, context=True)
+def pad_1(ctx: RunContext, data: Array, pads: Array, value: Array | None = None, mode: str = "constant") -> Array:
+    """As Pad-11 of ai.onnx; pads may be [1, 2·rank]."""
+    return pad(ctx, data, pads.reshape(-1), value, mode=mode)
+
+
+@kernel("Unique", domain=DOMAIN)
+def unique_1(x: Array) -> tuple[Array, Array, Array]:
+    """Distinct elements in the order of their first appearance, the inverse indices, and counts."""
+    values, _, inverse, counts = unique(x, sorted=0)
+    return values, inverse, counts
+
+
+@kernel("BiasSoftmax", domain=DOMAIN)
+@widened
+def bias_softmax(data: Array, bias: Array, axis: int = 1, is_inner_broadcast: int = 1) -> Array:
+    """Softmax of data + bias over the axes from `axis` on, as one."""
+    total = data + bias
+    axis = normal_axis(axis, total.ndim)
+    rows = total.reshape(int(np.prod(total.shape[:axis])), -1)
+    return softmax(rows, axis=1).reshape(total.shape)
+
+
+@kernel("BiasDropout", domain=DOMAIN, context=True)
+def bias_dropout(
+    ctx: RunContext,
+    data: Array,
+    bias: Array,
+    residual: Array | None = None,
+    ratio: Array | None = None,
+    training_mode: Array | None = None,
+    seed: int | None = None,
+) -> tuple[Array, Array]:
+    """dropout(data + bias) + residual, and the mask."""
+    total = widen(data) + widen(bias)
+    mask = np.ones(total.shape, bool)
+    share = 0.5 if ratio is None else float(ratio.reshape(()))
+    if training_mode is not None and bool(training_mode.reshape(())) and share:
+        rng = ctx.rng if seed is None else np.random.RandomState(seed)
+        mask = rng.uniform(size=total.shape) >= share
+        total = total * mask * np.float32(0 if share == 1 else 1 / (1 - share))
+    if residual is not None:
+        total = total + widen(residual)
+    return narrow(total, data.dtype), mask
+
+
+@kernel("GatherBlockQuantized", domain=DOMAIN)
+def gather_block_quantized(
+    data: Array,
+    indices: Array,
+    scales: Array,
+    zero_points: Array | None = None,
+    gather_axis: int = 0,
+    quantize_axis: int = 1,
+    block_size: int = 128,
+    bits: int = 4,
+) -> Array:
+    """The gathered slices of a table of integers, dequantised: a scale for each block along `quantize_axis`.
+
+    Bytes hold 8 // bits values each, low bits first, with a zero point in their middle unless one is given.
+    """
+    quantised, gathered = normal_axis(quantize_axis, data.ndim), normal_axis(gather_axis, data.ndim)
+    packed = data.dtype == np.uint8
+    levels = unpacked(data, bits) if packed and bits < 8 else integer_values(data)
+    values = np.take(levels, indices, gathered).astype(np.float32)
+    axis = quantised + (indices.ndim - 1 if quantised > gathered else 0)
+    if zero_points is None:
+        zero: Array | None = np.asarray(np.float32(1 << (bits - 1))) if packed else None
+    else:
+        points = unpacked(zero_points, bits) if packed and bits < 8 else integer_values(zero_points)
+        points = points[(*(slice(None),) * quantised, slice(scales.shape[quantised]))]
+        zero = along(np.take(points, indices, gathered).astype(np.float32), values, axis, block_size, "zero_points")
+    factors = along(np.take(widen(scales), indices, gathered), values, axis, block_size, "scales")
+    return narrow((values if zero is None else values - zero) * factors, scales.dtype)
+
+
+@kernel("Tokenizer", domain=DOMAIN)
+def tokenizer(
+    x: Array,
+    mark: int,
+    mincharnum: int,
+    pad_value: str,
+    separators: Sequence[str] | None = None,
+    tokenexp: str = "",
+) -> Array:
+    """The tokens of every string of X [C] or [N, C]: [.., most tokens of any], the rest filled with `pad_value`.
+
+    A token is what lies between matches of the separators (regular expressions; "" alone means every character), or a
+    match of `tokenexp`. With `mark` each list begins with U+0002 and ends with U+0003.
+    """
+    lists = [list(_tokens(text, separators, tokenexp, mincharnum)) for text in x.reshape(-1).tolist()]
+    if mark and any(lists):
+        lists = [["\x02", *tokens, "\x03"] for tokens in lists]
+    longest = max(map(len, lists), default=0)
+    flat = [token for tokens in lists for token in (*tokens, *[pad_value] * (longest - len(tokens)))]
+    return strings(flat, (*x.shape, longest))
+
+
+def _tokens(text: str, separators: Sequence[str] | None, tokenexp: str, least: int) -> Iterator[str]:
+    if tokenexp:
+        parts = [found[0] for found in re.finditer(tokenexp, text)]
+    elif separators is not None and list(separators) == [""]:
+        parts = list(text)
+    else:
+        parts = [text]
+        for separator in separators or ():
+            parts = [piece for part in parts for piece in re.split(separator, part)]
+    yield from (part for part in parts if part and len(part) >= least)
+
+
+@kernel("WordConvEmbedding", domain=DOMAIN)
+def word_conv_embedding(
+    sequence: Array,
+    w: Array,
+    b: Array,
+    c: Array,
+    char_embedding_size: int = -1,
+    conv_window_size: int = -1,
+    embedding_size: int = -1,
+) -> Array:
+    """Words [.., characters], ended by zeros, as vectors: the largest tanh(convolution + B) over each word's windows.
+
+    W is [embedding, 1, window, character's size], C [characters, size]; a word of no characters becomes zeros.
+    """
+    window, words = w.shape[-2], sequence.reshape(-1, sequence.shape[-1])
+    lengths = np.argmin(np.pad(words > 0, ((0, 0), (0, 1))), axis=1)
+    if window > words.shape[1]:
+        raise ValueError(f"W has a window of {window} characters: the words have {words.shape[1]}")
+    letters = c[words]  # of a word shorter than the window some are those of 0
+    windows = np.lib.stride_tricks.sliding_window_view(letters, window, axis=1)  # [words, windows, size, window]
+    made = np.tanh(np.einsum("pnsk,eks->pne", windows, w.reshape(len(w), window, -1), optimize=True) + b)
+    seen = np.arange(made.shape[1]) < np.maximum(lengths - window + 1, 1)[:, None]
+    y = np.where(seen[..., None], made, -np.inf).max(axis=1)
+    return np.where(lengths[:, None] > 0, y, 0).astype(w.dtype).reshape(*sequence.shape[:-1], len(w))

@@ -1,0 +1,328 @@
+"""com.microsoft operators on quantised tensors: QLinear*, dynamic quantisation, MatMulNBits."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
+from onnxlab.ops.base.prepared_constants import prepared
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.microsoft.fused import DOMAIN
+from onnxlab.ops.onnx.math.matmul import product
+from onnxlab.ops.onnx.nn.activation import leaky_relu, sigmoid, softmax
+from onnxlab.ops.onnx.nn.pool import average_pool, global_average_pool
+from onnxlab.ops.onnx.nn.quantization import (
+    centred,
+    dequantize_linear,
+    dynamic_product,
+    mat_mul_integer,
+    q_linear_conv,
+    quantize_linear,
+)
+from onnxlab.ops.onnx.nn.recurrent import activations_of, biases, lstm_step, prepare, results, scan_direction
+
+kernel("QuantizeLinear", domain=DOMAIN)(quantize_linear)
+kernel("DequantizeLinear", domain=DOMAIN)(dequantize_linear)
+
+
+def _float(x: Array, scale: Array, zero_point: Array | None) -> Array:
+    return dequantize_linear(x, scale, zero_point)
+
+
+def _quantised(y: Array, scale: Array, zero_point: Array | None, like: Array) -> Array:
+    zero = np.zeros((), like.dtype) if zero_point is None else zero_point
+    return quantize_linear(y.astype(np.float32, copy=False), scale, zero)
+
+
+def _binary(ufunc: Callable[[Array, Array], Array]) -> Callable[..., Array]:
+    """A quantised kernel from a function of two float arrays."""
+
+    def run(
+        a: Array,
+        a_scale: Array,
+        a_zero_point: Array | None,
+        b: Array,
+        b_scale: Array,
+        b_zero_point: Array | None,
+        c_scale: Array,
+        c_zero_point: Array | None = None,
+    ) -> Array:
+        y = ufunc(_float(a, a_scale, a_zero_point), _float(b, b_scale, b_zero_point))
+        return _quantised(y, c_scale, c_zero_point, a)
+
+    return run
+
+
+kernel("QLinearAdd", domain=DOMAIN)(_binary(np.add))
+kernel("QLinearMul", domain=DOMAIN)(_binary(np.multiply))
+
+
+@kernel("QLinearSigmoid", domain=DOMAIN)
+def q_linear_sigmoid(
+    x: Array, x_scale: Array, x_zero_point: Array | None, y_scale: Array, y_zero_point: Array | None = None
+) -> Array:
+    """Sigmoid, quantised."""
+    return _quantised(sigmoid(_float(x, x_scale, x_zero_point)), y_scale, y_zero_point, x)
+
+
+@kernel("QLinearLeakyRelu", domain=DOMAIN)
+def q_linear_leaky_relu(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array | None,
+    y_scale: Array,
+    y_zero_point: Array | None = None,
+    alpha: float = 0.01,
+) -> Array:
+    """LeakyRelu, quantised."""
+    return _quantised(leaky_relu(_float(x, x_scale, x_zero_point), alpha=alpha), y_scale, y_zero_point, x)
+
+
+@kernel("QLinearSoftmax", domain=DOMAIN)
+def q_linear_softmax(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array | None,
+    y_scale: Array,
+    y_zero_point: Array,
+    axis: int = -1,
+    opset: int = 13,
+) -> Array:
+    """Softmax, quantised; below opset 13 over all axes from `axis` on."""
+    values = _float(x, x_scale, x_zero_point)
+    if opset < 13:
+        rows = values.reshape(int(np.prod(x.shape[:axis], dtype=np.int64)), -1)
+        return _quantised(softmax(rows).reshape(x.shape), y_scale, y_zero_point, x)
+    return _quantised(softmax(values, axis=axis), y_scale, y_zero_point, x)
+
+
+@kernel("QLinearConcat", domain=DOMAIN)
+def q_linear_concat(y_scale: Array, y_zero_point: Array, *inputs: Array, axis: int) -> Array:
+    """Concat of (tensor, scale, zero point) triples, quantised anew."""
+    parts = [_float(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
+    return _quantised(np.concatenate(parts, axis), y_scale, y_zero_point, y_zero_point)
+
+
+@kernel("QLinearWhere", domain=DOMAIN)
+def q_linear_where(
+    condition: Array,
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array,
+    y: Array,
+    y_scale: Array,
+    y_zero_point: Array,
+    z_scale: Array,
+    z_zero_point: Array,
+) -> Array:
+    """Where, quantised."""
+    chosen = np.where(condition, _float(x, x_scale, x_zero_point), _float(y, y_scale, y_zero_point))
+    return _quantised(chosen, z_scale, z_zero_point, x)
+
+
+@kernel("QLinearReduceMean", domain=DOMAIN)
+def q_linear_reduce_mean(
+    data: Array,
+    data_scale: Array,
+    data_zero_point: Array | None,
+    reduced_scale: Array,
+    reduced_zero_point: Array | None = None,
+    axes: Sequence[int] | None = None,
+    keepdims: int = 1,
+) -> Array:
+    """ReduceMean, quantised."""
+    values = _float(data, data_scale, data_zero_point)
+    mean = values.mean(axis=tuple(axes) if axes else None, keepdims=bool(keepdims))
+    return _quantised(np.asarray(mean), reduced_scale, reduced_zero_point, data)
+
+
+@kernel("QLinearAveragePool", domain=DOMAIN)
+def q_linear_average_pool(
+    x: Array,
+    x_scale: Array,
+    x_zero_point: Array | None,
+    y_scale: Array,
+    y_zero_point: Array | None = None,
+    channels_last: int = 0,
+    **geometry: Any,
+) -> Array:
+    """AveragePool, quantised."""
+    values = _float(x, x_scale, x_zero_point)
+    y = average_pool(np.moveaxis(values, -1, 1) if channels_last else values, **geometry)
+    return _quantised(np.moveaxis(y, 1, -1) if channels_last else y, y_scale, y_zero_point, x)
+
+
+@kernel("QLinearGlobalAveragePool", domain=DOMAIN)
+def q_linear_global_average_pool(
+    x: Array, x_scale: Array, x_zero_point: Array, y_scale: Array, y_zero_point: Array, channels_last: int = 0
+) -> Array:
+    """GlobalAveragePool, quantised."""
+    values = _float(x, x_scale, x_zero_point)
+    y = global_average_pool(np.moveaxis(values, -1, 1) if channels_last else values)
+    return _quantised(np.moveaxis(y, 1, -1) if channels_last else y, y_scale, y_zero_point, x)
+
+
+@kernel("QLinearConv", domain=DOMAIN, context=True)
+def q_linear_conv_ms(
+    ctx: RunContext, x: Array, *rest: Array | None, channels_last: int = 0, **attributes: Any
+) -> Array:
+    """QLinearConv, of [N, D1, …, C] with channels_last."""
+    if not channels_last:
+        return q_linear_conv(ctx, x, *rest, **attributes)  # type: ignore[arg-type]
+    y = q_linear_conv(ctx, np.moveaxis(x, -1, 1), *rest, **attributes)  # type: ignore[arg-type]
+    return np.moveaxis(y, 1, -1)
+
+
+@kernel("QGemm", domain=DOMAIN)
+def q_gemm(
+    a: Array,
+    a_scale: Array,
+    a_zero_point: Array,
+    b: Array,
+    b_scale: Array,
+    b_zero_point: Array,
+    c: Array | None = None,
+    y_scale: Array | None = None,
+    y_zero_point: Array | None = None,
+    alpha: float = 1.0,
+    transA: int = 0,  # noqa: N803 - the attributes' names
+    transB: int = 0,  # noqa: N803
+) -> Array:
+    """alpha · A · B + C of quantised matrices, C int32 in units of the product; float32 without y_scale."""
+    sums = mat_mul_integer(a.T if transA else a, b.T if transB else b, a_zero_point, b_zero_point)
+    if c is not None:
+        sums = sums + c
+    y = sums.astype(np.float32) * (np.float32(alpha) * a_scale * b_scale)
+    return y if y_scale is None else _quantised(y, y_scale, y_zero_point, a)
+
+
+@kernel("MatMulIntegerToFloat", domain=DOMAIN)
+def mat_mul_integer_to_float(
+    a: Array,
+    b: Array,
+    a_scale: Array,
+    b_scale: Array,
+    a_zero_point: Array | None = None,
+    b_zero_point: Array | None = None,
+    bias: Array | None = None,
+) -> Array:
+    """The integer product times both scales, plus a bias."""
+    y = mat_mul_integer(a, b, a_zero_point, b_zero_point).astype(np.float32) * (widen(a_scale) * widen(b_scale))
+    return narrow(y if bias is None else y + widen(bias), a_scale.dtype)
+
+
+@kernel("DynamicQuantizeMatMul", domain=DOMAIN)
+def dynamic_quantize_mat_mul(
+    a: Array, b: Array, b_scale: Array, b_zero_point: Array | None = None, bias: Array | None = None
+) -> Array:
+    """A quantised by its range, times quantised B, as float32."""
+    right, largest = centred(b, b_zero_point)
+    y = dynamic_product(a, right, largest, widen(b_scale))
+    return y if bias is None else y + widen(bias)
+
+
+@kernel("DynamicQuantizeLSTM", domain=DOMAIN, context=True)
+def dynamic_quantize_lstm(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    r: Array,
+    b: Array | None,
+    sequence_lens: Array | None,
+    initial_h: Array | None,
+    initial_c: Array | None,
+    p: Array | None,
+    w_scale: Array,
+    w_zero_point: Array,
+    r_scale: Array,
+    r_zero_point: Array,
+    activation_alpha: Sequence[float] | None = None,
+    activation_beta: Sequence[float] | None = None,
+    activations: Sequence[str] = ("Sigmoid", "Tanh", "Tanh"),
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: int | None = None,
+    input_forget: int = 0,
+) -> tuple[Array, ...]:
+    """LSTM with int8 weights W [D, input, 4·hidden], R [D, hidden, 4·hidden]: X and every state are quantised by
+    their range. Scales and zero points are [D], or [D, 4·hidden] per column."""
+    layer = prepare(x, w, r.swapaxes(1, 2), b, sequence_lens, (initial_h, initial_c), direction, 0)
+    functions = activations_of(activations, activation_alpha, activation_beta, len(w), 3)
+    steps, batch, width = layer.x.shape
+    runs = []
+    for number in range(len(w)):
+        w_bias, r_bias = biases(layer, number, 4)
+        flat = np.ascontiguousarray(layer.x).reshape(steps * batch, width)
+        wide, largest = prepared(("direction", number), partial(_one_direction, number), w, w_zero_point)
+        projected = dynamic_product(flat, wide, largest, w_scale[number]) + (w_bias + r_bias)
+        recur = _recurrent(*prepared(("direction", number), partial(_one_direction, number), r, r_zero_point),
+                           r_scale[number])  # fmt: skip
+
+        peepholes = None if p is None else p[number].reshape(3, -1)
+        step = lstm_step(recur, layer.hidden, peepholes, functions[number], clip, input_forget)
+        runs.append(scan_direction(ctx, layer, number, projected.reshape(steps, batch, -1), step))
+    return results(runs, 0, x.dtype)
+
+
+def _one_direction(number: int, weights: Array, zero_point: Array) -> tuple[Array, float]:
+    return centred(weights[number], zero_point[number])
+
+
+def _recurrent(weights: Array, largest: float, scale: Array) -> Callable[[Array], Array]:
+    """state -> state @ weights, the state quantised by its range."""
+    return lambda state: dynamic_product(state, weights, largest, scale)
+
+
+@kernel("MatMulNBits", domain=DOMAIN)
+def mat_mul_n_bits(
+    a: Array,
+    b: Array,
+    scales: Array,
+    zero_points: Array | None = None,
+    g_idx: Array | None = None,
+    bias: Array | None = None,
+    K: int = 0,  # noqa: N803 - the attributes' names
+    N: int = 0,  # noqa: N803
+    bits: int = 4,
+    block_size: int = 32,
+    accuracy_level: int = 0,
+    weight_prepacked: int = 0,
+) -> Array:
+    """A @ Bᵀ of B [N, blocks, bytes]: unsigned integers of 2, 4 or 8 bits, low bits first, a scale for each block."""
+    blocks = -(-K // block_size)
+    levels = unpacked(b.reshape(N, blocks, -1), bits)[:, :, :block_size].astype(np.float32)
+    if zero_points is None:
+        zero: Array = np.asarray(np.float32(1 << (bits - 1)))
+    elif zero_points.dtype.kind == "u":
+        zero = unpacked(zero_points.reshape(N, -1), bits)[:, :blocks, None].astype(np.float32)
+    else:
+        zero = widen(zero_points).reshape(N, -1)[:, :blocks, None]
+    factors = widen(scales).reshape(N, blocks, 1)
+    if g_idx is not None:  # every row of the inner axis names its block
+        group = g_idx[:K].astype(np.intp)
+        flat = levels.reshape(N, -1)[:, :K]
+        offset = np.broadcast_to(zero, (N, blocks, 1))[:, group, 0]
+        weights = (flat - offset) * factors[:, group, 0]
+    else:
+        weights = ((levels - zero) * factors).reshape(N, -1)[:, :K]
+    y = product(widen(a), weights.T)
+    return narrow(y if bias is None else y + widen(bias), a.dtype)
+
+
+def unpacked(x: Array, bits: int) -> Array:
+    """Unsigned integers of 2, 4 or 8 bits, packed into the bytes of the last axis low bits first."""
+    if bits == 8:
+        return x
+    if bits not in (2, 4):
+        raise ValueError(f"bits is {bits}: expected 2, 4 or 8")
+    each = 8 // bits
+    shifts = (np.arange(each) * bits).astype(np.uint8)
+    return ((x[..., None] >> shifts) & ((1 << bits) - 1)).reshape(*x.shape[:-1], x.shape[-1] * each)

@@ -1,0 +1,312 @@
+"""ai.onnx.ml: scalers, imputers, encoders and maps (see also linear.py, trees.py, svm.py)."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.onnx.tensor.string import strings
+
+DOMAIN = "ai.onnx.ml"
+
+
+def logistic(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+def _softmax(x: Array) -> Array:
+    exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _softmax_zero(x: Array) -> Array:
+    """Softmax of the scores that are not 0; those stay (nearly) 0, or NaN where there are no others."""
+    top = np.fmax.reduce(x, axis=-1, keepdims=True)
+    live = np.abs(x) > 1e-7
+    values = np.where(live, np.exp(x - top), x * np.exp(-top))
+    return values / np.where(live, values, 0).sum(axis=-1, keepdims=True)
+
+
+def probit(x: Array) -> Array:
+    """√2 · erf⁻¹(2x − 1), by Winitzki's approximation as in ONNX Runtime."""
+    y = 2 * x - 1
+    log = np.log((1 - y) * (1 + y))
+    v = 2 / (np.pi * 0.147) + 0.5 * log
+    return np.sqrt(2) * np.sign(y) * np.sqrt(-v + np.sqrt(v * v - log / 0.147))
+
+
+_TRANSFORMS: dict[str, Callable[[Array], Array]] = {
+    "NONE": lambda x: x,
+    "SOFTMAX": _softmax,
+    "LOGISTIC": logistic,
+    "SOFTMAX_ZERO": _softmax_zero,
+    "PROBIT": probit,
+}
+
+
+def post_transform(scores: Array, name: str) -> Array:
+    """Scores [N, classes] after the transform of that name; as in ONNX Runtime, a score alone knows PROBIT only.
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    if name not in _TRANSFORMS:
+        raise ValueError(f"post_transform is {name!r}: expected one of {', '.join(_TRANSFORMS)}")
+    if name == "NONE" or (scores.shape[-1] == 1 and name != "PROBIT"):
+        return scores
+    return _TRANSFORMS[name](scores.astype(np.float32, copy=False))
+
+
+def features(x: Array) -> Array:
+    """[N, F] of [N, F] or [F], as float32 unless double."""
+    matrix = x.reshape(1, -1) if x.ndim < 2 else x.reshape(len(x), math.prod(x.shape[1:]))
+    return matrix if matrix.dtype == np.float64 else matrix.astype(np.float32, copy=False)
+
+
+def winner(scores: Array) -> Array:
+    """[N]: the column of the first largest score; NaN is passed over unless it comes first, as by a loop with >."""
+    unknown = np.isnan(scores)
+    return np.where(unknown[:, 0], 0, np.where(unknown, -np.inf, scores).argmax(axis=1))
+
+
+def labels(texts: Sequence[str] | None, numbers: Sequence[int] | None) -> Array:
+    """Class labels as an array: of str, or int64."""
+    return strings(list(texts), (len(texts),)) if texts else np.asarray(numbers or (), np.int64)
+
+
+@kernel("Scaler", domain=DOMAIN)
+def scaler(x: Array, offset: Sequence[float] = (0.0,), scale: Sequence[float] = (1.0,)) -> Array:
+    """(X − offset) · scale, for all features or each."""
+    return ((x - np.asarray(offset, np.float32)) * np.asarray(scale, np.float32)).astype(np.float32)
+
+
+@kernel("Normalizer", domain=DOMAIN)
+def normalizer(x: Array, norm: str = "MAX") -> Array:
+    """Every row divided by its maximum, sum of magnitudes or Euclidean length; not where that is 0.
+
+    NaN is no maximum.
+    """
+    wide = x.astype(np.float32, copy=False)
+    if norm == "MAX":
+        size = np.fmax.reduce(wide, axis=-1, keepdims=True, initial=np.finfo(np.float32).min)
+    elif norm == "L1":
+        size = np.abs(wide).sum(axis=-1, keepdims=True)
+    elif norm == "L2":
+        size = np.sqrt(np.square(wide).sum(axis=-1, keepdims=True))
+    else:
+        raise ValueError(f"norm is {norm!r}: expected MAX, L1 or L2")
+    return wide / np.where(size == 0, np.float32(1), size)
+
+
+@kernel("Binarizer", domain=DOMAIN)
+def binarizer(x: Array, threshold: float = 0.0) -> Array:
+    """1 where X > threshold, else 0."""
+    return (x > threshold).astype(x.dtype)
+
+
+@kernel("Imputer", domain=DOMAIN)
+def imputer(
+    x: Array,
+    imputed_value_floats: Sequence[float] | None = None,
+    imputed_value_int64s: Sequence[int] | None = None,
+    replaced_value_float: float = 0.0,
+    replaced_value_int64: int = 0,
+) -> Array:
+    """X with one value (which may be NaN) replaced, by one other or by one for each feature."""
+    if x.dtype.kind == "f":
+        new, old = np.asarray(imputed_value_floats, x.dtype), x.dtype.type(replaced_value_float)
+        return np.where(np.isnan(x) if np.isnan(old) else x == old, _for_features(new, x), x)
+    return np.where(x == replaced_value_int64, _for_features(np.asarray(imputed_value_int64s, x.dtype), x), x)
+
+
+def _for_features(new: Array, x: Array) -> Array:
+    """What each feature gets, or all; only the first of a list that is not as long as there are features."""
+    return new if x.ndim and x.ndim <= 2 and len(new) == x.shape[-1] else new[:1]
+
+
+@kernel("FeatureVectorizer", domain=DOMAIN)
+def feature_vectorizer(*inputs: Array, inputdimensions: Sequence[int] | None = None) -> Array:
+    """Inputs [N, F] side by side as float32; each is cut or zero-padded to its entry of inputdimensions."""
+    columns = []
+    for number, x in enumerate(inputs):
+        matrix = features(x)
+        width = inputdimensions[number] if inputdimensions else matrix.shape[1]
+        column = np.zeros((len(matrix), width), np.float32)
+        used = min(width, matrix.shape[1])
+        column[:, :used] = matrix[:, :used]
+        columns.append(column)
+    return np.concatenate(columns, axis=1)
+
+
+_NAN = ("NaN",)  # what stands for it among the keys, where it is not equal to itself
+
+
+def _map(x: Array, table: Mapping[Hashable, Any], default: Any, dtype: np.dtype[Any]) -> Array:
+    """Every element looked up; NaN is a key like any other."""
+    nan = table.get(_NAN, default)
+    found = [
+        nan if isinstance(key, float) and key != key else table.get(key, default) for key in x.reshape(-1).tolist()
+    ]
+    result = np.empty(x.size, dtype)
+    result[:] = found
+    return result.reshape(x.shape)
+
+
+def _table(keys: Sequence[Any], values: Sequence[Any]) -> dict[Hashable, Any]:
+    """What each key stands for; of a key that is listed twice, the first."""
+    pairs = list(zip(keys, values, strict=True))[::-1]
+    return {_NAN if isinstance(key, float) and key != key else key: value for key, value in pairs}
+
+
+@kernel("CategoryMapper", domain=DOMAIN)
+def category_mapper(
+    x: Array,
+    cats_int64s: Sequence[int],
+    cats_strings: Sequence[str],
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+) -> Array:
+    """Strings to their integers, or integers to their strings."""
+    if x.dtype.kind in "iu":
+        return _map(x, dict(zip(cats_int64s, cats_strings, strict=True)), default_string, np.dtype(object))
+    return _map(x, dict(zip(cats_strings, cats_int64s, strict=True)), default_int64, np.dtype(np.int64))
+
+
+@kernel("LabelEncoder", since=4, domain=DOMAIN)
+def label_encoder(
+    x: Array,
+    default_float: float = -0.0,
+    default_int64: int = -1,
+    default_string: str = "_Unused",
+    default_tensor: Array | None = None,
+    keys_floats: Sequence[float] | None = None,
+    keys_int64s: Sequence[int] | None = None,
+    keys_strings: Sequence[str] | None = None,
+    keys_tensor: Array | None = None,
+    values_floats: Sequence[float] | None = None,
+    values_int64s: Sequence[int] | None = None,
+    values_strings: Sequence[str] | None = None,
+    values_tensor: Array | None = None,
+) -> Array:
+    """Every element replaced by the value of its key, or by the default of the values' type."""
+    keys: Sequence[Any] = ()
+    if keys_tensor is not None:
+        keys = keys_tensor.reshape(-1).tolist()
+    elif keys_floats is not None:
+        keys = np.asarray(keys_floats, np.float32).tolist()
+    else:
+        keys = keys_int64s or keys_strings or ()
+    if values_tensor is not None:
+        dtype, values = values_tensor.dtype, values_tensor.reshape(-1).tolist()
+        kind = "s" if dtype.kind == "O" else dtype.kind
+        default = {"s": "_Unused", "i": -1, "f": -0.0}.get(kind, 0)
+    elif values_strings is not None:
+        dtype, values, default = np.dtype(object), list(values_strings), default_string
+    elif values_floats is not None:
+        dtype, values, default = np.dtype(np.float32), list(values_floats), default_float
+    else:
+        dtype, values, default = np.dtype(np.int64), list(values_int64s or ()), default_int64
+    if default_tensor is not None:
+        default = default_tensor.reshape(-1).tolist()[0]
+    return _map(x, _table(keys, values), default, dtype)
+
+
+@kernel("LabelEncoder", since=2, domain=DOMAIN)
+def label_encoder_2(x: Array, keys_floats: Sequence[float] | None = None, **attributes: Any) -> Array:
+    """As from version 4 on, but NaN is no key."""
+    if keys_floats is not None:
+        kept = [place for place, key in enumerate(keys_floats) if key == key]
+        keys_floats = [keys_floats[place] for place in kept]
+        for name in ("values_floats", "values_int64s", "values_strings"):
+            if attributes.get(name) is not None:
+                attributes[name] = [attributes[name][place] for place in kept]
+    return label_encoder(x, keys_floats=keys_floats, **attributes)
+
+
+@kernel("LabelEncoder", since=1, domain=DOMAIN)
+def label_encoder_1(
+    x: Array, classes_strings: Sequence[str], default_int64: int = -1, default_string: str = "_Unused"
+) -> Array:
+    """Strings to their place in the list, or places to strings."""
+    if x.dtype.kind in "iu":
+        return _map(x, dict(enumerate(classes_strings)), default_string, np.dtype(object))
+    places: dict[Hashable, int] = {text: place for place, text in enumerate(classes_strings)}
+    return _map(x, places, default_int64, np.dtype(np.int64))
+
+
+@kernel("OneHotEncoder", domain=DOMAIN)
+def one_hot_encoder(
+    x: Array,
+    cats_int64s: Sequence[int] | None = None,
+    cats_strings: Sequence[str] | None = None,
+    zeros: int = 1,
+) -> Array:
+    """float32 with a new last axis: 1 at the category's place, zeros for an unknown one unless that is an error."""
+    categories = np.asarray(cats_int64s, np.int64) if cats_int64s else labels(cats_strings, None)
+    values = x.astype(np.int64) if cats_int64s else x
+    last = {category: place for place, category in enumerate(categories.tolist())}
+    chosen = np.isin(np.arange(len(categories)), [*last.values()])  # a category that is listed twice has one column
+    hot = ((values[..., None] == categories) & chosen).astype(np.float32)
+    if not zeros and not hot.any(axis=-1).all():
+        raise ValueError("X holds a category that is in no list, and zeros=0 forbids it")
+    return hot
+
+
+def _written(value: Any) -> str:
+    """A number with six decimals, as in ONNX Runtime."""
+    return value if isinstance(value, str) else f"{value:f}"
+
+
+@kernel("CastMap", domain=DOMAIN)
+def cast_map(x: Mapping[int, Any], cast_to: str = "TO_FLOAT", map_form: str = "DENSE", max_map: int = 1) -> Array:
+    """[1, C]: a map's values in the order of its keys, or at them (SPARSE, C = max_map)."""
+    dtype: Any = {"TO_FLOAT": np.float32, "TO_INT64": np.int64, "TO_STRING": object}[cast_to]
+    converters: dict[str, Callable[[Any], Any]] = {"TO_FLOAT": float, "TO_INT64": int, "TO_STRING": _written}
+    convert = converters[cast_to]
+    if map_form == "DENSE":
+        items = [convert(x[key]) for key in sorted(x)]
+    else:
+        items = [convert(x[key]) if key in x else ("0.f" if cast_to == "TO_STRING" else 0) for key in range(max_map)]
+    result = np.empty((1, len(items)), dtype)
+    result[0] = items
+    return result
+
+
+@kernel("DictVectorizer", domain=DOMAIN)
+def dict_vectorizer(
+    x: Mapping[Any, Any],
+    int64_vocabulary: Sequence[int] | None = None,
+    string_vocabulary: Sequence[str] | None = None,
+) -> Array:
+    """[1, C]: a map's values in the order of a vocabulary, 0 for missing ones."""
+    vocabulary: Sequence[Any] = int64_vocabulary or string_vocabulary or ()
+    first = next(iter(x.values()), 0.0)
+    sample = np.asarray(np.float32(first) if type(first) is float else first)  # maps of ZipMap hold Python's
+    if sample.dtype.kind in "US" or sample.dtype == object:
+        return strings([str(x.get(key, "")) for key in vocabulary], (1, len(vocabulary)))
+    return np.array([[x.get(key, 0) for key in vocabulary]], sample.dtype)
+
+
+@kernel("ZipMap", domain=DOMAIN)
+def zip_map(
+    x: Array, classlabels_int64s: Sequence[int] | None = None, classlabels_strings: Sequence[str] | None = None
+) -> list[dict[Any, float]]:
+    """A map {label: score} for every row.
+
+    Raises:
+        ValueError: there are not as many labels as columns.
+    """
+    keys: Sequence[Any] = classlabels_strings or classlabels_int64s or ()
+    matrix = x.reshape(1, -1) if x.ndim == 1 else x
+    if len(keys) != matrix.shape[1]:
+        raise ValueError(f"X has shape {x.shape}: {len(keys)} class labels need as many columns")
+    return [*map(dict, map(zip, repeat(keys), matrix.tolist()))]

@@ -1,0 +1,214 @@
+"""Support vector machines of ai.onnx.ml: SVMRegressor, SVMClassifier."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.prepared_constants import remembered
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, winner
+
+_transformed = post_transform
+
+
+def _kernel_product(x: Array, vectors: Array, kind: str, parameters: Sequence[float] | None) -> Array:
+    """[N, vectors]: the kernel function of every row and support vector; parameters are gamma, coef0, degree."""
+    gamma, coef0, degree = (*(parameters or (0.0, 0.0, 0.0)),)[:3]
+    if kind == "RBF":
+        return np.exp(-gamma * _distances(x, vectors))
+    product = x @ vectors.T
+    if kind == "LINEAR":
+        return product
+    if kind == "POLY":
+        return (gamma * product + coef0) ** degree
+    if kind == "SIGMOID":
+        return np.tanh(gamma * product + coef0)
+    raise ValueError(f"kernel_type is {kind!r}: expected LINEAR, POLY, RBF or SIGMOID")
+
+
+_SAFE = 1e8
+"""Squared lengths up to which the difference of two is exact enough for their distance."""
+
+
+def _distances(x: Array, vectors: Array) -> Array:
+    """[N, vectors]: squared Euclidean distances, of long or infinite rows by their differences."""
+    lengths, others = (x * x).sum(axis=1), (vectors * vectors).sum(axis=1)
+    found = np.maximum(lengths[:, None] + others - 2 * (x @ vectors.T), 0)
+    for row in np.flatnonzero(~(lengths + others.max(initial=0) <= _SAFE)).tolist():
+        found[row] = np.square(x[row] - vectors).sum(axis=1)
+    return found
+
+
+@kernel("SVMRegressor", domain=DOMAIN)
+def svm_regressor(
+    x: Array,
+    coefficients: Sequence[float] = (),
+    kernel_params: Sequence[float] | None = None,
+    kernel_type: str = "LINEAR",
+    n_supports: int = 0,
+    one_class: int = 0,
+    post_transform: str = "NONE",
+    rho: Sequence[float] = (0.0,),
+    support_vectors: Sequence[float] = (),
+) -> Array:
+    """[N, 1]: Σ coefficient · kernel(x, vector) + rho; its sign for a one-class machine.
+
+    As in ONNX Runtime, post_transform changes nothing.
+    """
+    rows, weights = _rows(x), np.asarray(coefficients, np.float64)
+    if n_supports:
+        vectors = remembered(matrix, support_vectors, n_supports)
+        scores = _kernel_product(rows, vectors, kernel_type, kernel_params) @ weights
+    else:  # a linear machine in primal form
+        scores = _kernel_product(rows, weights.reshape(1, -1), "LINEAR", None)[:, 0]
+    scores = scores + (rho[0] if rho else 0.0)
+    if one_class:
+        scores = np.where(scores > 0, 1.0, -1.0)
+    return scores[:, None].astype(np.float32)
+
+
+@kernel("SVMClassifier", domain=DOMAIN)
+def svm_classifier(
+    x: Array,
+    classlabels_ints: Sequence[int] | None = None,
+    classlabels_strings: Sequence[str] | None = None,
+    coefficients: Sequence[float] = (),
+    kernel_params: Sequence[float] | None = None,
+    kernel_type: str = "LINEAR",
+    post_transform: str = "NONE",
+    prob_a: Sequence[float] | None = None,
+    prob_b: Sequence[float] | None = None,
+    rho: Sequence[float] = (),
+    support_vectors: Sequence[float] = (),
+    vectors_per_class: Sequence[int] | None = None,
+) -> tuple[Array, Array]:
+    """(labels [N], scores): one-against-one machines vote, prob_a and prob_b make probabilities; or linear ones.
+
+    The class with most votes wins, and not the most probable one.
+    """
+    names, rows = labels(classlabels_strings, classlabels_ints), _rows(x)
+    if not vectors_per_class:
+        return _linear(rows, names, coefficients, rho, post_transform)
+    counts = list(vectors_per_class)
+    classes, total = len(counts), sum(counts)
+    vectors = remembered(matrix, support_vectors, total)
+    weights = remembered(matrix, coefficients, classes - 1)
+    products = _kernel_product(rows, vectors, kernel_type, kernel_params)
+    decisions = _one_against_one(products, weights, counts, rho)
+    pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
+    chosen = names[_votes(decisions, pairs, classes).argmax(axis=1)]
+    if prob_a:
+        scores = _probabilities(decisions, prob_a, prob_b or (0.0,) * len(prob_a), pairs, classes)
+    elif classes == 2:  # one machine, whose decision is for the first class
+        return chosen, _pair(decisions, post_transform).astype(np.float32)
+    else:
+        scores = decisions
+    return chosen, _transformed(scores, post_transform).astype(np.float32)
+
+
+def _rows(x: Array) -> Array:
+    """[N, F] as ONNX Runtime sees them, rounded to float32, to be computed with in float64."""
+    return features(x).astype(np.float32, copy=False).astype(np.float64)
+
+
+def _votes(decisions: Array, pairs: Sequence[tuple[int, int]], classes: int) -> Array:
+    """[N, classes]: how many machines decided for each; without a decision (NaN) it is the second of a pair."""
+    votes = np.zeros((len(decisions), classes), np.int64)
+    for number, (i, j) in enumerate(pairs):
+        first = decisions[:, number] > 0
+        votes[:, i] += first
+        votes[:, j] += ~first
+    return votes
+
+
+def _pair(decisions: Array, transform: str) -> Array:
+    """The scores of two classes from what one machine decided: as ONNX Runtime has them."""
+    if transform in ("NONE", "LOGISTIC"):
+        return _transformed(np.concatenate([-decisions, decisions], axis=1), transform)
+    both = np.concatenate([1 - decisions, decisions], axis=1)
+    return _transformed(both, transform) if transform == "PROBIT" else both
+
+
+def matrix(values: Sequence[float], rows: int) -> Array:
+    """An attribute's numbers as a matrix of float64."""
+    return np.asarray(values, np.float64).reshape(rows, -1)
+
+
+def _linear(
+    rows: Array, names: Array, coefficients: Sequence[float], rho: Sequence[float], transform: str
+) -> tuple[Array, Array]:
+    """Machines in primal form, one for each class.
+
+    Of two classes the second wins as soon as any score is above 0 (½ where no coefficient is negative), as in ONNX
+    Runtime.
+    """
+    weights = remembered(matrix, coefficients, len(names))
+    scores = rows @ weights.T + (rho[0] if rho else 0.0)
+    best = winner(scores)
+    if len(names) == 2:
+        top = np.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+        best = np.where(top >= 0.5 if (weights >= 0).all() else top > 0, 1, best)
+    return names[best], _transformed(scores, transform).astype(np.float32)
+
+
+def _one_against_one(products: Array, weights: Array, counts: Sequence[int], rho: Sequence[float]) -> Array:
+    """[N, pairs]: the decision of the machine for each pair of classes, positive for the first."""
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    decisions: list[Array] = []
+    for i in range(len(counts)):
+        for j in range(i + 1, len(counts)):
+            first, second = slice(starts[i], starts[i + 1]), slice(starts[j], starts[j + 1])
+            score = products[:, first] @ weights[j - 1, first] + products[:, second] @ weights[i, second]
+            decisions.append(score + rho[len(decisions)])
+    return np.stack(decisions, axis=1)
+
+
+def _probabilities(
+    decisions: Array, a: Sequence[float], b: Sequence[float], pairs: Sequence[tuple[int, int]], classes: int
+) -> Array:
+    """Class probabilities by Wu, Lin and Weng's pairwise coupling, as in libsvm."""
+    pairwise = np.zeros((len(decisions), classes, classes))
+    for number, (i, j) in enumerate(pairs):
+        p = np.clip(1 / (1 + np.exp(decisions[:, number] * a[number] + b[number])), 1e-7, 1 - 1e-7)
+        pairwise[:, i, j], pairwise[:, j, i] = p, 1 - p
+    return _couple(pairwise)
+
+
+def _couple(pairwise: Array) -> Array:
+    """[N, classes]: distributions whose pairwise odds fit [N, classes, classes] best: libsvm's fixed-point iteration.
+
+    Each row stops on its own; one of NaN stays as it began.
+    """
+    rows, classes = pairwise.shape[:2]
+    q = -pairwise * pairwise.transpose(0, 2, 1)
+    diagonal = (pairwise**2).sum(axis=1)
+    q[:, range(classes), range(classes)] = diagonal
+    p = np.full((rows, classes), 1 / classes)
+    live = np.arange(rows)
+    for _ in range(100):
+        now, matrices = p[live], q[live]
+        products = np.einsum("nij,nj->ni", matrices, now)
+        expected = (now * products).sum(axis=1)
+        going = np.abs(products - expected[:, None]).max(axis=1) >= 0.005 / classes
+        live = live[going]
+        if not live.size:
+            break
+        p[live] = _round(matrices[going], now[going], products[going], expected[going])
+    return p
+
+
+def _round(q: Array, p: Array, qp: Array, expected: Array) -> Array:
+    """p after one round over all classes; qp is q·p, expected p·q·p."""
+    for t in range(p.shape[1]):
+        step = (expected - qp[:, t]) / q[:, t, t]
+        p[:, t] += step
+        expected = (expected + step * (step * q[:, t, t] + 2 * qp[:, t])) / (1 + step) ** 2
+        qp = (qp + step[:, None] * q[:, t]) / (1 + step)[:, None]
+        p /= (1 + step)[:, None]
+    return p

@@ -1,0 +1,227 @@
+"""Tree ensembles of ai.onnx.ml: TreeEnsembleClassifier, TreeEnsembleRegressor, TreeEnsemble."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.prepared_constants import remembered
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, winner
+from onnxlab.ops.ml.forest import grow, planted
+
+
+def first_of(*candidates: Any) -> Any:
+    """The first attribute that is there."""
+    return next((item for item in candidates if item is not None), None)
+
+
+@kernel("TreeEnsembleRegressor", domain=DOMAIN, context=True)
+def tree_ensemble_regressor(
+    ctx: RunContext,
+    x: Array,
+    n_targets: int = 1,
+    aggregate_function: str = "SUM",
+    base_values: Sequence[float] | None = None,
+    base_values_as_tensor: Array | None = None,
+    nodes_falsenodeids: Sequence[int] = (),
+    nodes_featureids: Sequence[int] = (),
+    nodes_hitrates: Sequence[float] | None = None,
+    nodes_hitrates_as_tensor: Array | None = None,
+    nodes_missing_value_tracks_true: Sequence[int] | None = None,
+    nodes_modes: Sequence[str] = (),
+    nodes_nodeids: Sequence[int] = (),
+    nodes_treeids: Sequence[int] = (),
+    nodes_truenodeids: Sequence[int] = (),
+    nodes_values: Sequence[float] | None = None,
+    nodes_values_as_tensor: Array | None = None,
+    post_transform: str = "NONE",
+    target_ids: Sequence[int] = (),
+    target_nodeids: Sequence[int] = (),
+    target_treeids: Sequence[int] = (),
+    target_weights: Sequence[float] | None = None,
+    target_weights_as_tensor: Array | None = None,
+) -> Array:
+    """[N, targets]: what the leaves of all trees give, summed, averaged, smallest or largest."""
+    forest = remembered(
+        grow,
+        nodes_treeids,
+        nodes_nodeids,
+        nodes_modes,
+        nodes_featureids,
+        first_of(nodes_values_as_tensor, nodes_values),
+        nodes_truenodeids,
+        nodes_falsenodeids,
+        nodes_missing_value_tracks_true,
+        target_treeids,
+        target_nodeids,
+        target_ids,
+        first_of(target_weights_as_tensor, target_weights),
+        n_targets,
+    )
+    scores, voted = forest.collect(ctx, features(x), aggregate_function)
+    base = first_of(base_values_as_tensor, base_values)
+    if base is not None and len(base):  # a target that no leaf gives anything stays 0, as in ONNX Runtime
+        scores = np.where(voted, scores + np.asarray(base, scores.dtype), scores)
+    return _transformed(scores, post_transform).astype(np.float32)
+
+
+_transformed = post_transform
+
+
+@kernel("TreeEnsembleClassifier", domain=DOMAIN, context=True)
+def tree_ensemble_classifier(
+    ctx: RunContext,
+    x: Array,
+    base_values: Sequence[float] | None = None,
+    base_values_as_tensor: Array | None = None,
+    class_ids: Sequence[int] = (),
+    class_nodeids: Sequence[int] = (),
+    class_treeids: Sequence[int] = (),
+    class_weights: Sequence[float] | None = None,
+    class_weights_as_tensor: Array | None = None,
+    classlabels_int64s: Sequence[int] | None = None,
+    classlabels_strings: Sequence[str] | None = None,
+    nodes_falsenodeids: Sequence[int] = (),
+    nodes_featureids: Sequence[int] = (),
+    nodes_hitrates: Sequence[float] | None = None,
+    nodes_hitrates_as_tensor: Array | None = None,
+    nodes_missing_value_tracks_true: Sequence[int] | None = None,
+    nodes_modes: Sequence[str] = (),
+    nodes_nodeids: Sequence[int] = (),
+    nodes_treeids: Sequence[int] = (),
+    nodes_truenodeids: Sequence[int] = (),
+    nodes_values: Sequence[float] | None = None,
+    nodes_values_as_tensor: Array | None = None,
+    post_transform: str = "NONE",
+) -> tuple[Array, Array]:
+    """(labels [N], scores [N, classes]): the class with the largest score; of two classes see `_binary`."""
+    names = labels(classlabels_strings, classlabels_int64s)
+    weights = first_of(class_weights_as_tensor, class_weights)
+    forest = remembered(
+        grow,
+        nodes_treeids,
+        nodes_nodeids,
+        nodes_modes,
+        nodes_featureids,
+        first_of(nodes_values_as_tensor, nodes_values),
+        nodes_truenodeids,
+        nodes_falsenodeids,
+        nodes_missing_value_tracks_true,
+        class_treeids,
+        class_nodeids,
+        class_ids,
+        weights,
+        len(names),
+    )
+    scores, voted = forest.collect(ctx, features(x), "SUM")
+    base = np.asarray(first_of(base_values_as_tensor, base_values, ()), scores.dtype)
+    if len(names) == 2:
+        chosen, made = _binary(scores, voted, base, remembered(threshold_of, class_ids, weights), post_transform)
+        if not remembered(are_one, class_ids):
+            names = names if classlabels_strings else np.arange(2)
+        return names[chosen], made.astype(np.float32)
+    if base.size:
+        scores, voted = scores + base, np.ones_like(voted)
+    best = winner(np.where(voted, scores, -np.inf))
+    return names[best], _transformed(scores, post_transform).astype(np.float32)
+
+
+def are_one(ids: Sequence[int]) -> bool:
+    """Whether there is one number and no other."""
+    array = np.asarray(ids)
+    return bool(array.size and (array == array[0]).all())
+
+
+def threshold_of(ids: Sequence[int], weights: Any) -> float | None:
+    """The score above which the second of two classes wins, where the leaves vote for one of them; else None."""
+    if not are_one(ids):
+        return None
+    return 0.5 if bool(np.all(np.asarray(weights) >= 0)) else 0.0
+
+
+def _binary(
+    scores: Array, voted: Array, base: Array, threshold: float | None, transform: str
+) -> tuple[Array, Array]:  # fmt: skip
+    """(whether the second class wins [N], scores of both) as ONNX Runtime has them, row by row.
+
+    The score of the second class decides, or where no leaf voted for it that of the first, which then stands for the
+    second: it must be above the threshold, 0 where the leaves vote for both classes.
+    """
+    second = voted[:, 1]
+    if base.size == 2:
+        total = scores[:, 0] + base[1]
+        first = np.where(second, -total, scores[:, 0] + base[0])
+        scores = np.stack([first, np.where(second, total, 0)], axis=1)
+    elif base.size == 1:
+        scores = np.stack([scores[:, 0] + base[0], scores[:, 1]], axis=1)
+    scores = np.where(voted, scores, 0)
+    deciding = np.where(second, scores[:, 1], scores[:, 0])
+    chosen = (deciding > (threshold or 0.0)).astype(np.intp)
+    made = _transformed(scores, transform)
+    if base.size < 2 and not second.all():
+        alone = _paired(scores[:, :1], threshold, base.size == 1, transform)
+        made = np.where(second[:, None], made, alone)
+    return chosen, made
+
+
+def _paired(scores: Array, threshold: float | None, based: bool, transform: str) -> Array:
+    """The scores of both classes from one alone, listed under the first and meant for the second.
+
+    One that ONNX Runtime leaves to chance is 0.
+    """
+    if transform == "PROBIT" or (threshold is None and based):
+        return np.concatenate([_transformed(scores, transform), np.zeros_like(scores)], axis=1)
+    if transform == "LOGISTIC":
+        return _transformed(np.concatenate([-scores, scores], axis=1), transform)
+    return np.concatenate([1 - scores if threshold == 0.5 else -scores, scores], axis=1)
+
+
+@kernel("TreeEnsemble", since=5, domain=DOMAIN, context=True)
+def tree_ensemble(
+    ctx: RunContext,
+    x: Array,
+    leaf_targetids: Sequence[int],
+    leaf_weights: Array,
+    nodes_falseleafs: Sequence[int],
+    nodes_falsenodeids: Sequence[int],
+    nodes_featureids: Sequence[int],
+    nodes_modes: Array,
+    nodes_splits: Array,
+    nodes_trueleafs: Sequence[int],
+    nodes_truenodeids: Sequence[int],
+    tree_roots: Sequence[int],
+    aggregate_function: int = 1,
+    membership_values: Array | None = None,
+    n_targets: int = 1,
+    nodes_hitrates: Array | None = None,
+    nodes_missing_value_tracks_true: Sequence[int] | None = None,
+    post_transform: int = 0,
+) -> Array:
+    """[N, targets] from interior nodes and leaves that are numbered apart."""
+    forest = remembered(
+        planted,
+        leaf_targetids,
+        leaf_weights,
+        nodes_falseleafs,
+        nodes_falsenodeids,
+        nodes_featureids,
+        nodes_modes,
+        nodes_splits,
+        nodes_trueleafs,
+        nodes_truenodeids,
+        tree_roots,
+        membership_values,
+        n_targets,
+        nodes_missing_value_tracks_true,
+    )
+    scores, _ = forest.collect(ctx, x, ("AVERAGE", "SUM", "MIN", "MAX")[aggregate_function])
+    transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[post_transform]
+    return _transformed(scores, transform).astype(x.dtype)

@@ -1,0 +1,141 @@
+"""How often a Loop runs: by its trip count alone, or by a counter that its condition is about.
+
+Exporters of while loops write a condition that compares a counter with a bound in every iteration, and with it a trip
+count, the largest there is, or none. The counter is a carried integer that grows by the same number in each iteration.
+That the condition holds in all iterations but the last is asked of the body once, for all of them: with the counter as
+an expression of how many are left. Which one is the last is looked for where the trip count does not tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.rule_helpers import MaybeFact, scalar
+from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, TensorFact, from_items, maximum, replace_symbols
+from onnxlab.shapes.expressions import symbol_atoms
+
+Run = Callable[[Fact, Sequence[Fact]], list[Fact]]
+"""The body's outputs, for facts of the iteration's number and of the carried values."""
+
+Limits = tuple[MaybeFact, MaybeFact]
+
+ITERATION = TensorFact(dtypes.INT64, ())
+
+FARTHEST = 1 << 20
+"""Iterations up to which the last one is looked for."""
+
+_LEFT = -1
+"""What stands for an axis in the symbol of how many iterations are left."""
+
+
+def trip_count(
+    ctx: InferContext, run: Run, start: Sequence[Fact], state: Sequence[Fact], again: Fact, limits: Limits
+) -> Dim | None:
+    """Iterations of a Loop; None where data decides.
+
+    Args:
+        start, state: facts of what it carries at first, and before any iteration.
+        again: what the body says of the condition, for `state`; the last run of the body stays one for `state`.
+        limits: facts of the trip count and of the first condition, None where they are absent.
+    """
+    limit, condition = limits
+    first = True if condition is None else scalar(condition)
+    trips = scalar(limit)
+    if first is False or (isinstance(trips, int) and trips <= 0):
+        return 0
+    if first is not True or (limit is not None and not isinstance(trips, (int, Expr))):
+        return None
+    goes_on = scalar(again)
+    if goes_on is True:
+        return None if limit is None else maximum(trips, 0)
+    if goes_on is False:
+        return 1 if limit is None or isinstance(trips, int) else None
+    if ctx.depth:
+        return None
+    found = _counted(_Counters(ctx, run, start, state), trips)
+    run(ITERATION, state)
+    return found
+
+
+def _counted(counters: _Counters, trips: Any) -> Dim | None:
+    """Iterations by a proof over the counters, of which there may be none."""
+    if trips == 1:
+        return 1
+    if not counters.steps:
+        return None
+    if trips is not None and counters.hold_until(trips):
+        return maximum(trips, 0)
+    last = None if isinstance(trips, Expr) else counters.end(FARTHEST if trips is None else min(trips, FARTHEST))
+    return last if last is not None and counters.hold_until(last) else None
+
+
+class _Counters:
+    """The carried integers of a Loop that grow by the same number in each iteration.
+
+    Attributes:
+        steps: by slot what an iteration adds.
+    """
+
+    def __init__(self, ctx: InferContext, run: Run, start: Sequence[Fact], state: Sequence[Fact]) -> None:
+        self._run = run
+        self._state = state
+        self._left = ctx.symbol(0, _LEFT)
+        self._begun = [scalar(fact) for fact in start]
+        found = run(ITERATION, start)
+        self.steps: dict[int, int] = {}
+        for slot, before in enumerate(self._begun):
+            after = scalar(found[slot + 1])
+            if all(type(each) is not bool and isinstance(each, (int, Expr)) for each in (before, after)):
+                step = after - before
+                if isinstance(step, int):
+                    self.steps[slot] = step
+
+    def hold_until(self, trips: Dim) -> bool:
+        """Whether the condition holds after every iteration but the last of `trips`, by induction over its number."""
+        return self._condition(trips - 2 - self._left) is True
+
+    def end(self, most: int) -> int | None:
+        """The number of iterations after which the condition seems to fail first, if it does within `most`."""
+        holds, fails = 0, 1
+        while (found := self._condition(fails - 1)) is True and fails < most:
+            holds, fails = fails, min(2 * fails, most)
+        if found is not False:
+            return None
+        while fails - holds > 1:
+            middle = (holds + fails) // 2
+            holds, fails = (middle, fails) if self._condition(middle - 1) is True else (holds, middle)
+        return fails
+
+    def _condition(self, number: Dim) -> Any:
+        """The condition after an iteration, if it makes of the counters of this one those of the next."""
+        before = [
+            _known(fact, self._at(slot, number)) if slot in self.steps else fact
+            for slot, fact in enumerate(self._state)
+        ]
+        found = self._run(_known(ITERATION, number), before)
+        for slot in self.steps:
+            wanted = self._at(slot, number + 1)
+            if self._outside(scalar(found[slot + 1]), wanted) != wanted:
+                return None
+        return scalar(found[0])
+
+    def _at(self, slot: int, number: Dim) -> Any:
+        return self._begun[slot] + self.steps[slot] * number
+
+    def _outside(self, value: Any, wanted: Dim) -> Any:
+        """`value` with the symbol that the body has for the iterations left replaced by the one here."""
+        if not isinstance(value, Expr):
+            return value
+        known = set(symbol_atoms(wanted))
+        inner = [atom for atom in symbol_atoms(value) if atom not in known]
+        if len(inner) != 1 or not isinstance(inner[0].key, tuple) or inner[0].key[-1] != _LEFT:
+            return value
+        return replace_symbols(value, {inner[0]: self._left}.get)
+
+
+def _known(fact: Fact, value: Any) -> Fact:
+    """An integer of which the value is known."""
+    return TensorFact(fact.elem_type, (), from_items((), [value], "i")) if isinstance(fact, TensorFact) else UNKNOWN

@@ -1,0 +1,218 @@
+"""Elementwise operators of two or more inputs: arithmetic, comparison, logic, bits, Where."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from onnxlab.ops.base.kernel_helpers import Array, is_small_float, legacy_operand, narrow, widen
+from onnxlab.ops.base.registry import in_place, kernel
+
+Binary = Callable[[Array, Array], Array]
+
+
+def divide(a: Array, b: Array) -> Array:
+    """A / B; integers are truncated towards zero, as in C.
+
+    Raises:
+        ZeroDivisionError: an integer divisor is 0.
+    """
+    if a.dtype.kind not in "iu":
+        return np.divide(a, b)
+    if not np.all(b):
+        raise ZeroDivisionError("input B holds a 0: integers cannot be divided by it")
+    quotient = np.floor_divide(a, b)
+    if a.dtype.kind == "i":
+        quotient = quotient + ((quotient * b != a) & ((a < 0) != (b < 0)))
+    return quotient.astype(a.dtype, copy=False)
+
+
+def power(a: Array, b: Array) -> Array:
+    """A ** B in A's type; the exponent's may differ. Scalar exponents 2 and 3 are products, 0.5 a root."""
+    if is_small_float(a.dtype):
+        return narrow(power(widen(a), widen(b)), a.dtype)
+    if b.size == 1 and a.ndim >= b.ndim and a.dtype.kind == "f":
+        exponent = float(b.reshape(()))
+        if exponent == 2:
+            return np.square(a)
+        if exponent == 3:
+            cube = np.square(a)
+            return np.multiply(cube, a)
+        if exponent == 0.5:
+            return np.sqrt(a)
+    if a.dtype.kind in "iu":
+        if b.dtype.kind in "iu" and np.all(b >= 0):
+            return np.power(a, b.astype(a.dtype, copy=False))
+        return np.power(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+    return np.power(a, b.astype(a.dtype, copy=False))
+
+
+def _legacy(function: Binary) -> Callable[..., Array]:
+    """The kernel of opsets 1 to 6: broadcasting by the attributes `broadcast` and `axis`."""
+
+    def run(
+        a: Array,
+        b: Array,
+        broadcast: int = 0,
+        axis: int | None = None,
+        consumed_inputs: Sequence[int] | None = None,
+    ) -> Array:
+        return function(a, legacy_operand(a, b, broadcast, axis))
+
+    return run
+
+
+_BINARY: dict[str, Binary] = {
+    "Add": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "Div": divide,
+    "Pow": power,
+    "And": np.logical_and,
+    "Or": np.logical_or,
+    "Xor": np.logical_xor,
+    "Equal": np.equal,
+    "Greater": np.greater,
+    "Less": np.less,
+}
+
+for _name, _function in _BINARY.items():
+    kernel(_name, since=1)(_legacy(_function))
+    kernel(_name, since=7)(_function)
+
+
+def into_dead(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A ufunc that writes into the array in front, where its result fits there."""
+
+    def run(out: Array, *inputs: Array) -> Array:
+        shape = np.broadcast_shapes(*(x.shape for x in inputs))
+        fits = shape == out.shape and all(x.dtype == out.dtype for x in inputs)
+        return function(*inputs, out) if fits else function(*inputs)
+
+    return run
+
+
+for _name in ("Add", "Sub", "Mul"):
+    in_place(_name, 7, places=(0, 1))(into_dead(_BINARY[_name]))
+
+
+@in_place("Div", 7, places=(0, 1))
+def _divide_into(out: Array, a: Array, b: Array) -> Array:
+    return divide(a, b) if a.dtype.kind != "f" else _into_quotient(out, a, b)
+
+
+_into_quotient = into_dead(np.divide)
+
+for _name, _function in {
+    "GreaterOrEqual": np.greater_equal,
+    "LessOrEqual": np.less_equal,
+    "BitwiseAnd": np.bitwise_and,
+    "BitwiseOr": np.bitwise_or,
+    "BitwiseXor": np.bitwise_xor,
+}.items():
+    kernel(_name, since=12)(_function)
+
+kernel("BitwiseNot", since=18)(np.invert)
+kernel("Not")(np.logical_not)
+
+
+@kernel("Sum", since=6)
+def sum_(*inputs: Array) -> Array:
+    """Sum of one or more arrays that broadcast."""
+    return _fold(np.add, inputs)
+
+
+@kernel("Max", since=6)
+def maximum(*inputs: Array) -> Array:
+    """Largest of one or more arrays that broadcast; NaN wins."""
+    return reduce(np.maximum, inputs)
+
+
+@kernel("Min", since=6)
+def minimum(*inputs: Array) -> Array:
+    """Smallest of one or more arrays that broadcast; NaN wins."""
+    return reduce(np.minimum, inputs)
+
+
+@kernel("Mean", since=6)
+def mean(*inputs: Array) -> Array:
+    """Mean of one or more arrays that broadcast."""
+    return (_fold(np.add, inputs) / np.asarray(len(inputs), inputs[0].dtype)).astype(inputs[0].dtype)
+
+
+def _consuming(function: Callable[..., Array]) -> Callable[..., Array]:
+    """The kernel of opset 1, whose attribute `consumed_inputs` was a hint for in-place execution."""
+
+    def run(*inputs: Array, consumed_inputs: Sequence[int] | None = None) -> Array:
+        return function(*inputs)
+
+    return run
+
+
+kernel("Sum")(_consuming(sum_))
+kernel("Max")(_consuming(maximum))
+kernel("Min")(_consuming(minimum))
+kernel("Mean")(_consuming(mean))
+
+
+def _fold(ufunc: np.ufunc, inputs: Sequence[Array]) -> Array:
+    """reduce() that adds in place from the third array on."""
+    if len(inputs) < 3:
+        return reduce(ufunc, inputs)
+    shape = np.broadcast_shapes(*(x.shape for x in inputs))
+    total = np.empty(shape, inputs[0].dtype)
+    ufunc(inputs[0], inputs[1], out=total)
+    for x in inputs[2:]:
+        ufunc(total, x, out=total)
+    return total
+
+
+@kernel("Mod", since=10)
+def mod(a: Array, b: Array, fmod: int = 0) -> Array:
+    """Remainder with the sign of B, or with fmod=1 of A (C's fmod).
+
+    Raises:
+        ZeroDivisionError: an integer divisor is 0.
+    """
+    if a.dtype.kind in "iu" and not (b.all() if b.ndim else b):
+        raise ZeroDivisionError("input B holds a 0: integers have no remainder by it")
+    function: Any = np.fmod if fmod else np.mod
+    if is_small_float(a.dtype):
+        return function(a.astype(np.float32), b.astype(np.float32)).astype(a.dtype)
+    return function(a, b)
+
+
+@kernel("BitShift", since=11)
+def bit_shift(x: Array, y: Array, direction: str) -> Array:
+    """X shifted LEFT or RIGHT by Y bits; a Y below 0 or of the width and more leaves only sign bits."""
+    if direction not in ("LEFT", "RIGHT"):
+        raise ValueError(f"direction is {direction!r}: expected LEFT or RIGHT")
+    width = x.dtype.itemsize * 8
+    amount = np.where((y < 0) | (y >= width), np.asarray(width, y.dtype), y)
+    return np.left_shift(x, amount) if direction == "LEFT" else np.right_shift(x, amount)
+
+
+@kernel("Where", since=9)
+def where(condition: Array, x: Array, y: Array) -> Array:
+    """X where the condition holds, else Y; all three broadcast."""
+    return np.where(condition, x, y)
+
+
+@kernel("PRelu", since=7)
+def prelu(x: Array, slope: Array) -> Array:
+    """X where X ≥ 0, else slope·X; the slope broadcasts to X."""
+    return np.where(x < 0, x * slope, x).astype(x.dtype, copy=False)
+
+
+@kernel("PRelu", since=1)
+def prelu_1(x: Array, slope: Array, consumed_inputs: Sequence[int] | None = None) -> Array:
+    """As PRelu-7, with one slope, or one for each channel (axis 1)."""
+    if slope.size > 1 and slope.ndim == 1:
+        slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
+    return prelu(x, slope)

@@ -1,0 +1,125 @@
+"""Matrix products: MatMul, Gemm, Einsum."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from onnxlab.ops.base.kernel_helpers import Array, is_small_float, legacy_operand, narrow, widen, widened
+from onnxlab.ops.base.registry import kernel
+
+_SINGLE = np.dtype(np.float32)
+
+
+def for_blas(x: Array) -> Array:
+    """Return `x` so that BLAS can read its matrices: NumPy multiplies any other strides in a slow loop."""
+    if x.flags.c_contiguous or x.ndim < 2:
+        return x if x.ndim != 1 or x.strides[0] >= 0 else x.copy()
+    rows, columns = x.strides[-2:]
+    item = x.itemsize
+    fits = (columns == item and rows >= item * x.shape[-1] and rows % item == 0) or (
+        rows == item and columns >= item * x.shape[-2] and columns % item == 0
+    )
+    return x if fits else np.ascontiguousarray(x)
+
+
+_LARGE = 1 << 16  # elements of a matrix that is better not copied for two or three rows
+
+
+def product(a: Array, b: Array) -> Array:
+    """a @ b for float32 and float64; stacks of matrices times one matrix are one product."""
+    a, b = for_blas(a), for_blas(b)
+    if a.ndim == b.ndim == 2 and 1 < len(a) < 4 and b.size >= _LARGE:
+        y = np.empty((len(a), b.shape[1]), a.dtype)
+        for row, out in zip(a, y, strict=True):  # OpenBLAS copies all of b first for a product of matrices
+            np.matmul(row, b, out=out)
+        return y
+    if b.ndim == 2 and a.ndim > 2 and a.size:
+        y = np.empty((*a.shape[:-1], b.shape[-1]), np.result_type(a, b))  # no view: its buffer may be used again
+        np.matmul(a.reshape(-1, a.shape[-1]), b, out=y.reshape(-1, b.shape[-1]))
+        return y
+    return np.matmul(a, b)
+
+
+def product_of_integers(a: Array, b: Array) -> Array:
+    """a @ b of integers, in their type; through BLAS where float64 holds every partial sum exactly."""
+    if a.size and b.size and b.ndim:
+        largest = max(abs(int(a.min())), abs(int(a.max()))) * max(abs(int(b.min())), abs(int(b.max())))
+        if largest * a.shape[-1] < 2**53:
+            return product(a.astype(np.float64), b.astype(np.float64)).astype(a.dtype)
+    return np.matmul(a, b)
+
+
+@kernel("MatMul")
+def mat_mul(a: Array, b: Array) -> Array:
+    """np.matmul: stacks of matrices broadcast, vectors count as a row or column."""
+    if a.dtype == b.dtype == _SINGLE and b.ndim == 2 < a.ndim and a.flags.c_contiguous and b.flags.c_contiguous:
+        width, columns = b.shape  # most of all, and the one in which a microsecond counts
+        if a.shape[-1] == width and a.size and columns:
+            y = np.empty((*a.shape[:-1], columns), _SINGLE)  # no view of rows: its buffer may be used again
+            np.dot(a.reshape(-1, width), b, y.reshape(-1, columns))
+            return y
+    if a.dtype == b.dtype == _SINGLE and a.ndim > 2 < b.ndim and a.shape[-1] == b.shape[-2]:
+        return np.matmul(for_blas(a), for_blas(b))
+    if not a.ndim or not b.ndim:
+        raise ValueError(f"A has shape {a.shape}, B {b.shape}: expected rank 1 or more")
+    inner = b.shape[-2] if b.ndim > 1 else b.shape[0]
+    if a.shape[-1] != inner:
+        raise ValueError(f"A has shape {a.shape}, B {b.shape}: the inner sizes {a.shape[-1]} and {inner} differ")
+    if is_small_float(a.dtype):
+        return narrow(np.asarray(product(widen(a), widen(b))), a.dtype)
+    return product(a, b) if a.dtype.kind == "f" else product_of_integers(a, b)
+
+
+@kernel("Gemm", since=7)
+@widened
+def gemm(
+    a: Array,
+    b: Array,
+    c: Array | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,  # noqa: N803 - the attribute's name
+    transB: int = 0,  # noqa: N803
+) -> Array:
+    """alpha·A·B + beta·C of matrices, A and B transposed where asked; C broadcasts to the result."""
+    left, right = (a.T if transA else a), (b.T if transB else b)
+    if a.ndim != 2 or b.ndim != 2 or left.shape[1] != right.shape[0]:
+        raise ValueError(f"A is {left.shape} and B {right.shape} after transposition: they cannot be multiplied")
+    y = mat_mul(left, right)
+    if alpha != 1:
+        y = np.multiply(y, y.dtype.type(alpha), out=y)
+    if c is None or beta == 0:
+        return y
+    term = c if beta == 1 else (c * beta).astype(c.dtype)
+    return np.add(y, term, out=y)
+
+
+@kernel("Gemm", since=1)
+def gemm_1(
+    a: Array,
+    b: Array,
+    c: Array,
+    broadcast: int = 0,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    transA: int = 0,  # noqa: N803
+    transB: int = 0,  # noqa: N803
+) -> Array:
+    """As Gemm-7; C broadcasts only where the attribute says so."""
+    rows, columns = a.shape[1 if transA else 0], b.shape[0 if transB else 1]
+    term = legacy_operand(np.empty((rows, columns), bool), c, broadcast, None)
+    return gemm(a, b, term, alpha=alpha, beta=beta, transA=transA, transB=transB)
+
+
+@kernel("Einsum", since=12)
+@widened
+def einsum(*inputs: Array, equation: str) -> Array:
+    """Einstein's summation, with ellipses; pairs go through BLAS where they can."""
+    equation = equation.replace(" ", "")
+    optimize = len(inputs) > 1 and prod(inputs[0].shape) > 64
+    return np.asarray(np.einsum(equation, *inputs, optimize=optimize))

@@ -1,0 +1,153 @@
+"""Signal processing: DFT, STFT, window functions, MelWeightMatrix."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from onnxlab import dtypes
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array, normal_axis, widened
+from onnxlab.ops.base.registry import kernel
+
+
+def _complex(x: Array) -> Array:
+    """The complex numbers in the last axis (real, or real and imaginary part)."""
+    if x.shape[-1] not in (1, 2):
+        raise ValueError(f"input has shape {x.shape}: the last axis holds real and imaginary part, 1 or 2 numbers")
+    return x[..., 0] if x.shape[-1] == 1 else x[..., 0] + 1j * x[..., 1]
+
+
+def _pairs(z: Array, dtype: np.dtype[np.generic]) -> Array:
+    """Complex numbers as a last axis of real and imaginary parts."""
+    return np.stack([z.real, z.imag], axis=-1).astype(dtype)
+
+
+def _dft(x: Array, length: Array | None, axis: int, inverse: int, onesided: int) -> Array:
+    signal = _complex(x)
+    count = signal.shape[axis] if length is None else int(length.reshape(()))
+    if onesided and inverse:  # half a spectrum gives a real signal
+        count = 2 * (signal.shape[axis] - 1) if length is None else count
+        signal = _first(signal, count // 2 + 1, axis)
+        return _known(np.fft.irfft(signal, count, axis), signal, axis)[..., None].astype(x.dtype)
+    signal = _first(signal, count, axis)
+    if onesided:
+        if x.shape[-1] == 2:
+            raise ValueError("onesided=1 needs a real input: the spectrum of a complex one has no symmetry")
+        return _pairs(_known(np.fft.rfft(signal, count, axis), signal, axis), x.dtype)
+    made = np.fft.ifft(signal, count, axis) if inverse else np.fft.fft(signal, count, axis)
+    return _pairs(_known(made, signal, axis), x.dtype)
+
+
+def _first(signal: Array, count: int, axis: int) -> Array:
+    """What a transform of so many numbers reads."""
+    return signal[(*[slice(None)] * axis, slice(max(0, count)))]
+
+
+def _known(spectra: Array, signal: Array, axis: int) -> Array:
+    """NaN wherever the signal along the axis holds one, in both parts: a fast transform leaves out products by 0."""
+    lost = np.isnan(signal).any(axis=axis, keepdims=True)
+    if not lost.any():
+        return spectra
+    return np.where(lost, np.nan if spectra.dtype.kind == "f" else complex(np.nan, np.nan), spectra)
+
+
+@kernel("DFT", since=20)
+@widened
+def dft(
+    x: Array, dft_length: Array | None = None, axis: Array | None = None, inverse: int = 0, onesided: int = 0
+) -> Array:
+    """Discrete Fourier transform of [batch, …, 1 or 2] along `axis` (default the last signal axis)."""
+    place = normal_axis(-2 if axis is None else int(axis.reshape(())), x.ndim)
+    return _dft(x, dft_length, place, inverse, onesided)
+
+
+@kernel("DFT", since=17)
+@widened
+def dft_17(x: Array, dft_length: Array | None = None, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Array:
+    """As DFT-20, the axis as an attribute."""
+    return _dft(x, dft_length, normal_axis(axis, x.ndim), inverse, onesided)
+
+
+@kernel("STFT", since=17, context=True)
+def stft(
+    ctx: RunContext,
+    signal: Array,
+    frame_step: Array,
+    window: Array | None = None,
+    frame_length: Array | None = None,
+    onesided: int = 1,
+) -> Array:
+    """Fourier transforms of windowed frames: [batch, samples, 1 or 2] -> [batch, frames, bins, 2]."""
+    if frame_length is None and window is None:
+        raise ValueError("expected a window or a frame_length: both are absent")
+    length = int(frame_length.reshape(())) if frame_length is not None else len(window if window is not None else ())
+    step = int(frame_step.reshape(()))
+    if step < 1 or length > signal.shape[1]:
+        raise ValueError(f"frame_step {step}, frame length {length}: signal has {signal.shape[1]} samples")
+    samples = signal[..., 0] if signal.ndim == 3 and signal.shape[-1] == 1 else signal
+    if signal.ndim == 3 and signal.shape[-1] == 2:
+        samples = _complex(signal)
+    frames = sliding_window_view(samples, length, axis=1)[:, ::step]
+    bins = length // 2 + 1 if onesided else length
+    ctx.reserve(frames.shape[0] * frames.shape[1] * bins * 2 * signal.itemsize, "the spectra")
+    windowed = frames if window is None else frames * window
+    spectra = np.fft.fft(windowed, axis=-1)[..., :bins] if np.iscomplexobj(samples) or not onesided \
+        else np.fft.rfft(windowed, axis=-1)  # fmt: skip
+    return _pairs(_known(spectra, windowed, -1), signal.dtype)
+
+
+def _cosine_window(size: Array, output_datatype: int, periodic: int, *terms: float) -> Array:
+    """Σ (−1)^k · terms[k] · cos(2πkn/N)."""
+    count = int(size.reshape(()))
+    phase = np.arange(count) * (2 * np.pi / max(1, count if periodic else count - 1))
+    total = sum((-1) ** k * term * np.cos(k * phase) for k, term in enumerate(terms))
+    return np.asarray(total).astype(dtypes.to_numpy(output_datatype))
+
+
+@kernel("HannWindow", since=17)
+def hann_window(size: Array, output_datatype: int = 1, periodic: int = 1) -> Array:
+    """½ − ½·cos."""
+    return _cosine_window(size, output_datatype, periodic, 0.5, 0.5)
+
+
+@kernel("HammingWindow", since=17)
+def hamming_window(size: Array, output_datatype: int = 1, periodic: int = 1) -> Array:
+    """25/46 − 21/46·cos."""
+    return _cosine_window(size, output_datatype, periodic, 25 / 46, 21 / 46)
+
+
+@kernel("BlackmanWindow", since=17)
+def blackman_window(size: Array, output_datatype: int = 1, periodic: int = 1) -> Array:
+    """0.42 − 0.5·cos + 0.08·cos of the double."""
+    return _cosine_window(size, output_datatype, periodic, 0.42, 0.5, 0.08)
+
+
+@kernel("MelWeightMatrix", since=17)
+def mel_weight_matrix(
+    num_mel_bins: Array,
+    dft_length: Array,
+    sample_rate: Array,
+    lower_edge_hertz: Array,
+    upper_edge_hertz: Array,
+    output_datatype: int = 1,
+) -> Array:
+    """[dft_length // 2 + 1, num_mel_bins]: triangles that are equally wide on the mel scale."""
+    bands, length, rate = (int(v.reshape(())) for v in (num_mel_bins, dft_length, sample_rate))
+    edges_hertz = np.array([float(v.reshape(())) for v in (lower_edge_hertz, upper_edge_hertz)])
+    low, high = 2595 * np.log10(1 + edges_hertz / 700)
+    mel = np.arange(bands + 2) * ((high - low) / (bands + 2)) + low
+    edges = ((length + 1) * (700 * (10 ** (mel / 2595) - 1)) / rate).astype(np.int64)
+    weights = np.zeros((length // 2 + 1, bands))
+    for band in range(bands):
+        left, centre, right = edges[band : band + 3]
+        if centre == left:
+            weights[centre, band] = 1
+        else:
+            weights[left : centre + 1, band] = np.arange(centre - left + 1) / (centre - left)
+        if right > centre:
+            weights[centre:right, band] = (right - np.arange(centre, right)) / (right - centre)
+    return weights.astype(dtypes.to_numpy(output_datatype))

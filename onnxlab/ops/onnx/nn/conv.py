@@ -1,0 +1,316 @@
+"""Convolutions of float tensors: Conv, ConvTranspose.
+
+A convolution is a matrix product of the weights with patches of the input. Patches are gathered for a few groups or
+output rows at a time into one bounded buffer, in runs as long as the window allows; 1×1 kernels multiply the input
+itself.
+"""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array, at, narrow, scratch, widen
+from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.window_geometry import Window, window
+
+PATCHES = 1 << 20
+"""Elements of the buffer that holds patches: large enough for BLAS, small enough to stay near the cache."""
+
+_IN_VAIN = 2
+"""Outputs in vain, for each element of a patch, that cost as much as copying it in lines rather than in runs."""
+
+_FEW = 256
+"""Outputs of an image below which several images are multiplied at once."""
+
+_FEWEST = 32
+"""The same where patches of one image are gathered quickly."""
+
+
+@kernel("Conv", context=True)
+def conv(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """Correlation of X [N, C, D1, …] with W [M, C/group, k1, …], plus the bias B [M]."""
+    if x.ndim < 3 or w.ndim != x.ndim:
+        raise ValueError(f"X has shape {x.shape}, W {w.shape}: expected equal ranks of at least 3")
+    check_kernel(w, kernel_shape)
+    if w.shape[1] * group != x.shape[1] or w.shape[0] % group:
+        raise ValueError(f"X has {x.shape[1]} channels; W of shape {w.shape} in {group} groups takes "
+                         f"{w.shape[1] * group}")  # fmt: skip
+    shape = window(x, w.shape[2:], strides, pads, dilations, auto_pad)
+    y = convolve(ctx, widen(x), widen(w), None if b is None else widen(b), shape, group)
+    return narrow(y, x.dtype)
+
+
+def check_kernel(w: Array, kernel_shape: Sequence[int] | None) -> None:
+    """Raises ValueError where the attribute says otherwise than W [M, C, k1, …]."""
+    if kernel_shape and tuple(kernel_shape) != w.shape[2:]:
+        raise ValueError(f"kernel_shape is {list(kernel_shape)}: W has shape {w.shape}")
+
+
+def convolve(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Convolve float arrays, by the way that suits the kernel's shape."""
+    if not (x.size and w.size):  # sums of nothing, or of padding
+        bias = x.dtype.type(0) if b is None else b.reshape(-1, *(1,) * len(shape.output))
+        return np.broadcast_to(bias, (len(x), len(w), *shape.output)).copy()
+    if prod(shape.kernel) == 1 and not shape.padded:
+        return _pointwise(ctx, x, w, b, shape, group)
+    if shape.keeps_size and prod(shape.output) >= _FEWEST:
+        return _shifted(ctx, x, w, b, shape, group)
+    if len(x) > 1 and prod(shape.output) < _FEW:
+        return _batched(ctx, x, w, b, shape, group)
+    if _suit_runs(shape, len(w) // group, prod(w.shape[1:])):
+        return _in_runs(ctx, x, w, b, shape, group)
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, len(w) // group, -1)
+    for image, result in zip(x, y, strict=True):
+        for part, columns in _columns(ctx, image, shape):
+            _multiply(weights, columns.reshape(group, weights.shape[2], -1), result[(slice(None), *part)], b)
+    return y
+
+
+def _columns(ctx: RunContext, image: Array, shape: Window) -> Iterator[tuple[tuple[slice, ...], Array]]:
+    """(part of the output, patches [C, k1, …, o1, …] that it needs) of an image [C, D1, …]."""
+    patches = shape.view(shape.pad(image[None]))[0]
+    for part in _parts(shape.output, len(image) * prod(shape.kernel)):
+        ctx.check()
+        dims = [piece.stop - piece.start for piece in part]
+        columns = scratch((len(image), *shape.kernel, *dims), image.dtype)
+        np.copyto(columns, patches[(*(slice(None),) * (1 + len(shape.kernel)), *part)])
+        yield part, columns
+
+
+def _batched(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Images with few outputs each: the patches of several are multiplied at once."""
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, len(w) // group, -1)
+    spots, depth, rank = prod(shape.output), x.shape[1] * prod(shape.kernel), len(shape.kernel)
+    step = max(1, PATCHES // max(1, depth * spots))
+    patches = shape.view(shape.pad(x))
+    for start in range(0, len(x), step):
+        ctx.check()
+        chosen = patches[start : start + step]
+        count = len(chosen)
+        columns = scratch((*chosen.shape[1 : 2 + rank], count, *shape.output), x.dtype)
+        np.copyto(columns, np.moveaxis(chosen, 0, 1 + rank))
+        made = np.matmul(weights, columns.reshape(group, weights.shape[2], -1)).reshape(len(w), count, spots)
+        out = y[start : start + count].reshape(count, len(w), spots)
+        if b is None:
+            np.copyto(out, made.swapaxes(0, 1))
+        else:
+            np.add(made.swapaxes(0, 1), b[:, None], out=out)
+    return y
+
+
+def _multiply(weights: Array, columns: Array, out: Array, b: Array | None) -> None:
+    """out [M, o1, …] = weights [g, M/g, K] @ columns [g, K, o1·…] + b."""
+    if out.flags.c_contiguous:
+        flat = out.reshape(len(weights), -1, columns.shape[2])
+        np.matmul(weights, columns, out=flat)
+    else:
+        flat = np.matmul(weights, columns)
+    if b is not None:
+        flat += b.reshape(len(weights), -1, 1)
+    if not out.flags.c_contiguous:
+        out[...] = flat.reshape(out.shape)
+
+
+def _parts(output: Sequence[int], rows: int) -> Iterator[tuple[slice, ...]]:
+    """Cut the output's spatial axes so that the patches of each part, `rows` per element, fit the buffer."""
+    inner = rows * prod(output[1:])
+    if len(output) > 1 and inner > PATCHES:
+        for line in range(output[0]):
+            for rest in _parts(output[1:], rows):
+                yield (slice(line, line + 1), *rest)
+        return
+    step = max(1, PATCHES // max(1, inner))
+    count = max(1, -(-output[0] // step))
+    step = max(1, -(-output[0] // count))  # equal parts rather than a small last one
+    for start in range(0, output[0], step):
+        yield (slice(start, min(output[0], start + step)), *(slice(0, dim) for dim in output[1:]))
+
+
+def _pointwise(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """A kernel of one element: a matrix product with the input, thinned out first where the stride is above 1."""
+    if max(shape.strides) > 1:
+        thinned = (slice(0, dim * step, step) for dim, step in zip(shape.output, shape.strides, strict=True))
+        x = x[at(..., *thinned)]
+    columns = np.ascontiguousarray(x).reshape(len(x), group, w.shape[1], prod(shape.output))
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)  # no view of a product: its buffer may be used again
+    result = y.reshape(len(x), group, len(w) // group, columns.shape[3])
+    np.matmul(w.reshape(group, -1, w.shape[1]), columns, out=result)
+    if b is not None:
+        np.add(result, b.reshape(group, -1, 1), out=result)
+    return y
+
+
+def _shifted(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Windows that give as many elements as they take: what a tap reads is the image itself, some elements further.
+
+    So patches are copied in runs of whole images or many lines; what a run takes from the line before or after is
+    overwritten with zeros.
+    """
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, -1, prod(w.shape[1:]))
+    each, line, spots = weights.shape[1], prod(shape.output[1:]), prod(shape.output)
+    before, after = shape.margins
+    padded = np.empty((x.shape[1], before + spots + after), x.dtype)
+    padded[:, :before] = padded[:, before + spots :] = 0
+    taps = shape.taps_of(padded).reshape(group, w.shape[1], *shape.kernel, spots)
+    for image, result in zip(x.reshape(len(x), x.shape[1], spots), y.reshape(len(x), group, each, spots), strict=True):
+        padded[:, before : before + spots] = image
+        for chosen, part in _blocks(group, shape.output[0], weights.shape[2] * line):
+            ctx.check()
+            run = slice(part.start * line, part.stop * line)
+            columns = scratch((*taps[chosen].shape[:-1], run.stop - run.start), x.dtype)
+            np.copyto(columns, taps[chosen][..., run])
+            shape.clear_ends(columns)
+            out = result[chosen, :, run]
+            np.matmul(weights[chosen], columns.reshape(len(out), weights.shape[2], -1), out=out)
+            if b is not None:
+                np.add(out, b.reshape(group, each, 1)[chosen], out=out)
+    return y
+
+
+def _suit_runs(shape: Window, each: int, rows: int) -> bool:
+    """Whether runs are worth what they multiply in vain; `each` outputs a group, `rows` of a group's patches."""
+    lines = prod(shape.padded_size[1:])
+    in_vain = lines / max(1, prod(shape.output[1:])) - 1
+    return max(shape.strides) == 1 and each * in_vain <= _IN_VAIN and lines * rows <= PATCHES
+
+
+def _in_runs(ctx: RunContext, x: Array, w: Array, b: Array | None, shape: Window, group: int) -> Array:
+    """Patches copied in long runs: without strides, what a tap reads for all outputs lies in one, line ends and all.
+
+    What is made of line ends is left out at the end.
+    """
+    y = np.empty((len(x), len(w), *shape.output), x.dtype)
+    weights = w.reshape(group, -1, prod(w.shape[1:]))
+    each, lines, ones = weights.shape[1], shape.padded_size[1:], (1,) * len(shape.output)
+    for image, result in zip(x, y, strict=True):
+        runs = shape.runs(np.ascontiguousarray(shape.pad(image[None])[0])).reshape(group, w.shape[1], *shape.kernel, -1)
+        for chosen, part in _blocks(group, shape.output[0], weights.shape[2] * prod(lines)):
+            ctx.check()
+            count, height = chosen.stop - chosen.start, part.stop - part.start
+            start, size = part.start * prod(lines), shape.run(height)
+            columns = scratch((*runs[chosen].shape[:-1], size), x.dtype)
+            np.copyto(columns, runs[chosen][..., start : start + size])
+            made = np.empty((count, each, height * prod(lines)), x.dtype)
+            np.matmul(weights[chosen], columns.reshape(count, -1, size), out=made[:, :, :size])
+            found = made.reshape(count * each, height, *lines)[at(..., *map(slice, shape.output[1:]))]
+            channels = slice(chosen.start * each, chosen.stop * each)
+            if b is None:
+                np.copyto(result[channels, part], found)
+            else:
+                np.add(found, b[channels].reshape(-1, *ones), out=result[channels, part])
+    return y
+
+
+def _blocks(groups: int, lines: int, width: int) -> Iterator[tuple[slice, slice]]:
+    """Cut groups, or the lines of each, so that the patches of a block fit the buffer; `width` of a group's line."""
+    together = max(1, PATCHES // max(1, width * lines))
+    step = lines if width * lines <= PATCHES else max(1, PATCHES // width)
+    for group in range(0, groups, together):
+        for line in range(0, lines, step):
+            yield slice(group, min(groups, group + together)), slice(line, min(lines, line + step))
+
+
+@kernel("ConvTranspose", context=True)
+def conv_transpose(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    b: Array | None = None,
+    auto_pad: str = "NOTSET",
+    dilations: Sequence[int] | None = None,
+    group: int = 1,
+    kernel_shape: Sequence[int] | None = None,
+    output_padding: Sequence[int] | None = None,
+    output_shape: Sequence[int] | None = None,
+    pads: Sequence[int] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """The transpose of a convolution: X [N, C, D1, …], W [C, M/group, k1, …], bias B [M]."""
+    check_kernel(w, kernel_shape)
+    if w.shape[0] != x.shape[1] or x.shape[1] % group:
+        raise ValueError(f"X has {x.shape[1]} channels, W of shape {w.shape} in {group} groups takes {w.shape[0]}")
+    rank = x.ndim - 2
+    steps, spread = tuple(strides or (1,) * rank), tuple(dilations or (1,) * rank)
+    extra = tuple(output_padding or (0,) * rank)
+    full = tuple(
+        (dim - 1) * step + (k - 1) * dilation + 1 + more
+        for dim, step, k, dilation, more in zip(x.shape[2:], steps, w.shape[2:], spread, extra, strict=True)
+    )
+    begin, output = transposed_output(x.shape[2:], full, steps, pads, auto_pad, output_shape)
+    full = tuple(max(dim, start + want) for dim, start, want in zip(full, begin, output, strict=True))
+    ctx.reserve(x.itemsize * len(x) * w.shape[1] * group * prod(full), "the output")
+    y = _spread(ctx, widen(x), widen(w), full, steps, spread, group)
+    y = y[at(..., *(slice(start, start + dim) for start, dim in zip(begin, output, strict=True)))]
+    if b is not None:
+        y = y + widen(b).reshape(-1, *(1,) * rank)
+    return narrow(np.ascontiguousarray(y), x.dtype)
+
+
+def transposed_output(
+    size: Sequence[int],
+    full: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int] | None,
+    auto_pad: str,
+    output_shape: Sequence[int] | None,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What is cut off before each spatial axis, and the dims that remain."""
+    rank = len(full)
+    if not output_shape and auto_pad in ("NOTSET", "", "VALID"):
+        amounts = tuple(pads or (0,) * (2 * rank))
+        output = (dim - a - b for dim, a, b in zip(full, amounts[:rank], amounts[rank:], strict=True))
+        return amounts[:rank], tuple(output)
+    if output_shape:
+        wanted = tuple(output_shape[-rank:])
+    else:
+        wanted = tuple(dim * step for dim, step in zip(size, strides, strict=True))
+    total = [max(0, dim - want) for dim, want in zip(full, wanted, strict=True)]
+    # an odd element is cut at the begin, unless SAME_UPPER puts the padding at the end
+    begin = tuple(t // 2 if auto_pad == "SAME_UPPER" else t - t // 2 for t in total)
+    return begin, wanted
+
+
+def _spread(
+    ctx: RunContext,
+    x: Array,
+    w: Array,
+    full: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    group: int,
+) -> Array:
+    """Add what each kernel position makes of X to its place in the whole, uncut output."""
+    batch, depth, per_group = len(x), x.shape[1] // group, w.shape[1]
+    y = np.zeros((batch, group * per_group, *full), x.dtype)
+    columns = np.ascontiguousarray(x).reshape(batch, group, depth, -1)
+    weights = np.moveaxis(w.reshape(group, depth, per_group, -1), (1, 2, 3), (3, 2, 0))  # [k, group, M/g, C/g]
+    for position, matrix in zip(np.ndindex(*w.shape[2:]), weights, strict=True):
+        ctx.check()
+        part = np.matmul(np.ascontiguousarray(matrix), columns).reshape(batch, -1, *x.shape[2:])
+        where = tuple(
+            slice(place * dilation, place * dilation + (dim - 1) * step + 1, step)
+            for place, dilation, dim, step in zip(position, dilations, x.shape[2:], strides, strict=True)
+        )
+        y[at(..., *where)] += part
+    return y

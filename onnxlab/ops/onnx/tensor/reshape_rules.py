@@ -1,0 +1,183 @@
+"""Shape rules of operators that keep all elements in order: Reshape, Flatten, Squeeze, Unsqueeze."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.registry import rule
+from onnxlab.ops.base.rule_helpers import (
+    MaybeFact,
+    dims_text,
+    integers,
+    is_size,
+    items,
+    like,
+    normal_axes,
+    rearranged,
+    unknown_shape,
+)
+from onnxlab.shapes import (
+    Dim,
+    Expr,
+    Fact,
+    FactError,
+    Shape,
+    exact_div,
+    floor_div,
+    product,
+)
+
+Attributes = Mapping[str, Any]
+
+
+@rule("Reshape", since=5)
+def reshape(ctx: InferContext, attributes: Attributes, data: Fact, target: Fact) -> Fact:
+    """Dims as the second input says: -1 is what is left, 0 the input's own dim unless allowzero is set."""
+    wanted = items(target)
+    if wanted is None or (target.shape is not None and len(target.shape) != 1):
+        return like(data, None)
+    return _reshaped(ctx, data, wanted, bool(attributes.get("allowzero")))
+
+
+@rule("Reshape", since=1)
+def reshape_by_attribute(ctx: InferContext, attributes: Attributes, data: Fact) -> Fact:
+    """The same with the target in an attribute."""
+    return _reshaped(ctx, data, list(attributes.get("shape", ())), False)
+
+
+def _reshaped(ctx: InferContext, data: Fact, wanted: Sequence[Dim | None], allow_zero: bool) -> Fact:
+    dims: list[Dim | None] = [_wanted_dim(data.shape, axis, dim, allow_zero) for axis, dim in enumerate(wanted)]
+    rest = [axis for axis, dim in enumerate(dims) if dim is None or dim == -1]
+    if sum(1 for dim in wanted if dim == -1) > 1:
+        raise FactError("the target shape has more than one -1", found=dims_text(tuple(wanted)))  # type: ignore[arg-type]
+    known = product(dim for axis, dim in enumerate(dims) if axis not in rest and dim is not None)
+    total = None if data.shape is None else product(data.shape)
+    if total is not None and not rest and isinstance(total, int) and isinstance(known, int) and total != known:
+        raise FactError(
+            f"{dims_text(data.shape)} has {total:,} elements, the target shape {dims_text(tuple(dims))} {known:,}",  # type: ignore[arg-type]
+            code="element-count",
+            expected=f"{total:,} elements",
+            found=f"{known:,} elements",
+            hint="make the product of the target's dims equal to the number of elements, or use one -1",
+        )
+    for axis in rest:
+        dims[axis] = ctx.symbol(0, axis)
+    if len(rest) == 1 and total is not None:
+        dims[rest[0]] = _what_is_left(ctx, total, known, wanted[rest[0]] == -1, rest[0], data.shape)
+    result = like(data, tuple(dim for dim in dims if dim is not None))
+    if all(isinstance(dim, int) for dim in dims):
+        return rearranged(result, data, lambda array: array.reshape(dims))
+    return result
+
+
+def _wanted_dim(source: Shape | None, axis: int, dim: Dim | None, allow_zero: bool) -> Dim | None:
+    """One dim of the target: None where it is not known."""
+    if isinstance(dim, int):
+        if dim < -1:
+            raise FactError(f"the target shape holds {dim}", expected="-1, 0 or a size", found=str(dim))
+        if dim == 0 and not allow_zero:
+            if source is None:
+                return None
+            if axis >= len(source):
+                raise FactError(
+                    f"the target shape copies dim {axis} of an input of rank {len(source)}",
+                    expected=f"a 0 only at positions below {len(source)}",
+                    found=f"0 at position {axis}",
+                )
+            return source[axis]
+        return dim
+    return dim if isinstance(dim, Expr) and is_size(dim) else None
+
+
+def _what_is_left(ctx: InferContext, total: Dim, known: Dim, asked: bool, axis: int, source: Shape | None) -> Dim:
+    """The dim that makes the element counts equal; `asked` whether the target says -1."""
+    if known == 0:
+        return 0 if asked else ctx.symbol(0, axis)
+    exact = exact_div(total, known)
+    if exact is not None:
+        return exact
+    if isinstance(total, int) and isinstance(known, int):
+        raise FactError(
+            f"{dims_text(source)} has {total:,} elements, which {known:,} does not divide",
+            code="element-count",
+            expected=f"a multiple of {known:,} elements",
+            found=f"{total:,} elements",
+            hint="change the other dims of the target shape",
+        )
+    return floor_div(total, known)
+
+
+@rule("Flatten")
+def flatten(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """A matrix: the dims before `axis`, and those from it on."""
+    if x.shape is None:
+        return like(x, unknown_shape(ctx, 2))
+    axis = attributes.get("axis", 1)
+    rank = len(x.shape)
+    if not -rank <= axis <= rank:
+        raise FactError(f"axis {axis} is out of range for rank {rank}", expected=f"{-rank} to {rank}", found=str(axis))
+    axis = axis + rank if axis < 0 else axis
+    return like(x, (product(x.shape[:axis]), product(x.shape[axis:])))
+
+
+@rule("Squeeze", since=13)
+def squeeze(ctx: InferContext, attributes: Attributes, x: Fact, axes: MaybeFact = None) -> Fact:
+    """Without the axes, whose dims are 1; without every 1 where none are given, or an empty list as in ONNX Runtime."""
+    named = None if axes is None else integers(axes)
+    return _squeezed(ctx, x, named, axes is None or (named is not None and not len(named)))
+
+
+@rule("Squeeze", since=1)
+def squeeze_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The same with the axes in an attribute."""
+    return _squeezed(ctx, x, attributes.get("axes"), "axes" not in attributes)
+
+
+def _squeezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, every: bool) -> Fact:
+    if x.shape is None:
+        return like(x, None)
+    if every:
+        if not all(isinstance(dim, int) for dim in x.shape):
+            return like(x, None)
+        gone = [axis for axis, dim in enumerate(x.shape) if dim == 1]
+    elif axes is None:
+        return like(x, None)
+    else:
+        gone = normal_axes(axes, len(x.shape))
+        for axis in gone:
+            if isinstance(x.shape[axis], int) and x.shape[axis] != 1:
+                raise FactError(
+                    f"axis {axis} of {dims_text(x.shape)} cannot be squeezed",
+                    expected="1",
+                    found=str(x.shape[axis]),
+                    hint="only dims of size 1 can be removed",
+                )
+    result = like(x, tuple(dim for axis, dim in enumerate(x.shape) if axis not in gone))
+    return rearranged(result, x, lambda array: array.reshape(result.shape))
+
+
+@rule("Unsqueeze", since=13)
+def unsqueeze(ctx: InferContext, attributes: Attributes, x: Fact, axes: Fact) -> Fact:
+    """With a 1 at each of the axes of the result."""
+    return _unsqueezed(ctx, x, integers(axes), axes)
+
+
+@rule("Unsqueeze", since=1)
+def unsqueeze_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The same with the axes in an attribute."""
+    return _unsqueezed(ctx, x, attributes["axes"], None)
+
+
+def _unsqueezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, given: MaybeFact) -> Fact:
+    if x.shape is None:
+        return like(x, None)
+    if axes is None:
+        count = given.shape[0] if given is not None and given.shape else None
+        return like(x, unknown_shape(ctx, len(x.shape) + count) if isinstance(count, int) else None)
+    rank = len(x.shape) + len(axes)
+    added = set(normal_axes(axes, rank))
+    rest = iter(x.shape)
+    result = like(x, tuple(1 if axis in added else next(rest) for axis in range(rank)))
+    return rearranged(result, x, lambda array: array.reshape(result.shape))

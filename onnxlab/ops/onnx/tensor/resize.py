@@ -1,0 +1,284 @@
+"""Resize and Upsample: every axis by itself, as a weighted sum of a few input elements for each output element."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from onnxlab.limits import RunContext
+from onnxlab.ops.base.kernel_helpers import Array, integers, is_small_float, normal_axes
+from onnxlab.ops.base.registry import kernel
+
+Weights = Callable[[Array], Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How one axis is resized: input and output length, scale, and the region [start, end] of tf_crop_and_resize."""
+
+    place: int
+    size: int
+    output: int
+    scale: float
+    start: float = 0.0
+    end: float = 1.0
+
+
+def _coordinates(axis: Axis, mode: str) -> Array:
+    """The input coordinate that each output element looks at, float32 as in ONNX Runtime."""
+    f = np.float32
+    i, scale, last = np.arange(axis.output, dtype=f), f(axis.scale), f(axis.size - 1)
+    if mode == "half_pixel" or (mode == "pytorch_half_pixel" and axis.output > 1):
+        return (i + f(0.5)) / scale - f(0.5)
+    if mode == "pytorch_half_pixel":
+        return np.zeros_like(i)
+    if mode == "half_pixel_symmetric":
+        adjustment = f(axis.output) / (scale * f(axis.size))
+        return f(axis.size) / 2 * (1 - adjustment) + (i + f(0.5)) / scale - f(0.5)
+    if mode == "align_corners":
+        # a length that scales make fractional counts as it is, not rounded down to the output's
+        resized = f(axis.scale) * f(axis.size)
+        return i * last / (resized - 1) if resized != 1 else np.zeros_like(i)
+    if mode == "asymmetric":
+        return i / scale
+    if mode == "tf_half_pixel_for_nn":
+        return (i + f(0.5)) / scale
+    if mode == "tf_crop_and_resize":
+        if axis.output > 1:
+            return f(axis.start) * last + i * (f(axis.end - axis.start) * last / f(axis.output - 1))
+        return np.full_like(i, f(0.5) * f(axis.start + axis.end) * last)
+    raise ValueError(f"coordinate_transformation_mode {mode!r} is unknown")
+
+
+NEAREST: dict[str, Callable[[Array], Array]] = {
+    "round_prefer_floor": lambda x: np.ceil(x - np.float32(0.5)),
+    "round_prefer_ceil": lambda x: np.floor(x + np.float32(0.5)),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
+def _triangle(distance: Array) -> Array:
+    return np.maximum(0, 1 - np.abs(distance))
+
+
+def _cubic(a: float) -> Weights:
+    """Keys' cubic convolution with coefficient a."""
+
+    def weights(distance: Array) -> Array:
+        d = np.abs(distance)
+        near = ((a + 2) * d - (a + 3)) * d * d + 1
+        far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+        return np.where(d <= 1, near, np.where(d < 2, far, 0))
+
+    return weights
+
+
+def _taps(
+    axis: Axis, where: Array, weights: Weights, support: int, antialias: bool, exclude_outside: bool
+) -> tuple[Array, Array]:
+    """(input indices, weights), both [output, taps]; what lies outside reads the border element."""
+    stretch = min(1.0, axis.scale) if antialias else 1.0  # a filter for a smaller output spans more of the input
+    reach = support / stretch
+    count = 2 * int(np.ceil(reach))
+    first = np.floor(where.astype(np.float64)) - count // 2 + 1
+    index = first[:, None] + np.arange(count)
+    weight = weights((index - where[:, None].astype(np.float64)) * stretch)
+    if exclude_outside:
+        weight = np.where((index < 0) | (index > axis.size - 1), 0, weight)
+    if exclude_outside or antialias:
+        weight = weight / weight.sum(axis=1, keepdims=True)
+    return np.clip(index, 0, axis.size - 1).astype(np.intp), weight.astype(np.float32)
+
+
+def selection(
+    axis: Axis,
+    mode: str,
+    coordinates: str,
+    nearest: Callable[[Array], Array],
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: bool = False,
+    antialias: bool = False,
+) -> tuple[Array, Array | None]:
+    """What each element of a resized axis is made of: (input indices [output, taps], weights or None for nearest)."""
+    where = _coordinates(axis, coordinates)
+    if mode == "nearest":
+        return np.clip(nearest(where), 0, axis.size - 1).astype(np.intp)[:, None], None
+    if mode == "linear" and not antialias:
+        where = np.clip(where, 0, axis.size - 1)
+    weights, support = (_triangle, 1) if mode == "linear" else (_cubic(cubic_coeff_a), 2)
+    return _taps(axis, where, weights, support, antialias, exclude_outside and mode == "cubic")
+
+
+def is_same(axis: Axis, coordinates: str) -> bool:
+    """Whether an axis stays as it is."""
+    return axis.output == axis.size and axis.scale == 1 and coordinates != "tf_crop_and_resize"
+
+
+def outside(axis: Axis) -> Array:
+    """Which elements tf_crop_and_resize takes from beyond the input."""
+    where = _coordinates(axis, "tf_crop_and_resize")
+    found: Array = (where < 0) | (where > axis.size - 1)
+    return found
+
+
+def _weighted(x: Array, place: int, index: Array, weight: Array) -> Array:
+    """Σ over taps of x[index] · weight along one axis."""
+    trailing = (1,) * (x.ndim - place - 1)
+    total: Array | None = None
+    for tap in range(index.shape[1]):
+        factor = weight[:, tap]
+        if not factor.any():
+            continue
+        part = x.take(index[:, tap], place)
+        np.multiply(part, factor.reshape(-1, *trailing).astype(x.dtype), out=part)
+        total = part if total is None else np.add(total, part, out=total)
+    return x.take(index[:, 0], place) * 0 if total is None else total
+
+
+def resize(
+    ctx: RunContext,
+    x: Array,
+    axes: Sequence[Axis],
+    mode: str,
+    coordinates: str,
+    nearest: Callable[[Array], Array],
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: bool = False,
+    antialias: bool = False,
+    extrapolation_value: float = 0.0,
+) -> Array:
+    """Resize along some axes."""
+    dims = list(x.shape)
+    for axis in axes:
+        dims[axis.place] = axis.output
+    ctx.reserve(prod(dims) * max(x.itemsize, 4), "the resized tensor")
+    if not x.size or 0 in dims:
+        return np.zeros(dims, x.dtype)
+    if mode not in ("nearest", "linear", "cubic"):
+        raise ValueError(f"mode is {mode!r}: expected nearest, linear or cubic")
+    whole = x.dtype.kind in "iub"
+    y = x.astype(np.float32) if mode != "nearest" and (whole or is_small_float(x.dtype)) else x
+    beyond: list[tuple[int, Array]] = []
+    for axis in axes:
+        if is_same(axis, coordinates):
+            continue
+        if coordinates == "tf_crop_and_resize":
+            beyond.append((axis.place, outside(axis)))
+        index, weight = selection(axis, mode, coordinates, nearest, cubic_coeff_a, exclude_outside, antialias)
+        y = y.take(index[:, 0], axis.place) if weight is None else _weighted(y, axis.place, index, weight)
+    if whole and mode != "nearest":
+        limits = np.iinfo(x.dtype) if x.dtype.kind != "b" else None
+        y = np.rint(y) if antialias else y
+        y = np.clip(y, limits.min, limits.max) if limits is not None else y
+    y = y.astype(x.dtype, copy=False)
+    for place, mask in beyond:
+        if mask.any():
+            y = np.where(mask.reshape(-1, *(1,) * (y.ndim - place - 1)), np.asarray(extrapolation_value, y.dtype), y)
+    return y
+
+
+def geometry(
+    shape: Sequence[int],
+    places: Sequence[int],
+    scales: Array | None,
+    sizes: Array | None,
+    roi: Array | None = None,
+    policy: str = "stretch",
+) -> list[Axis]:
+    """The axes to resize, from scales or sizes.
+
+    Raises:
+        ValueError: neither or both are given, of another length than the axes, or not positive.
+    """
+    factors = [] if scales is None else [float(value) for value in scales.reshape(-1)]
+    targets = [] if sizes is None else list(integers(sizes))
+    if bool(factors) == bool(targets):
+        raise ValueError("expected either scales or sizes: the other must be empty")
+    if len(factors or targets) != len(places) or min(factors or targets) < 0:
+        name = "scales" if factors else "sizes"
+        raise ValueError(f"{name} is {factors or targets}: expected {len(places)} positive numbers")
+    dims = [shape[place] for place in places]
+    if factors:
+        targets = [int(np.float32(dim) * np.float32(factor)) for dim, factor in zip(dims, factors, strict=True)]
+    elif policy == "stretch":
+        factors = [target / dim if dim else 1.0 for target, dim in zip(targets, dims, strict=True)]
+    else:
+        choose = {"not_larger": min, "not_smaller": max}[policy]
+        factor = choose(target / dim for target, dim in zip(targets, dims, strict=True))
+        factors, targets = [factor] * len(dims), [int(np.floor(factor * dim + 0.5)) for dim in dims]
+    count = len(places)
+    region = [0.0] * count + [1.0] * count
+    if roi is not None and roi.size == 2 * count:
+        region = [float(value) for value in roi.reshape(-1)]
+    return [
+        Axis(place, dim, target, factor, region[number], region[count + number])
+        for number, (place, dim, target, factor) in enumerate(zip(places, dims, targets, factors, strict=True))
+    ]
+
+
+@kernel("Resize", since=11, context=True)
+def resize_11(
+    ctx: RunContext,
+    x: Array,
+    roi: Array | None = None,
+    scales: Array | None = None,
+    sizes: Array | None = None,
+    antialias: int = 0,
+    axes: Sequence[int] | None = None,
+    coordinate_transformation_mode: str = "half_pixel",
+    cubic_coeff_a: float = -0.75,
+    exclude_outside: int = 0,
+    extrapolation_value: float = 0.0,
+    keep_aspect_ratio_policy: str = "stretch",
+    mode: str = "nearest",
+    nearest_mode: str = "round_prefer_floor",
+) -> Array:
+    """Resize to `sizes`, or by `scales`; antialias widens the filter where the output is smaller."""
+    if nearest_mode not in NEAREST:
+        raise ValueError(f"nearest_mode is {nearest_mode!r}: expected one of {', '.join(NEAREST)}")
+    return resize(
+        ctx,
+        x,
+        geometry(x.shape, normal_axes(axes, x.ndim), scales, sizes, roi, keep_aspect_ratio_policy),
+        mode,
+        coordinate_transformation_mode,
+        NEAREST[nearest_mode],
+        cubic_coeff_a,
+        bool(exclude_outside),
+        bool(antialias),
+        extrapolation_value,
+    )
+
+
+@kernel("Upsample", since=9, context=True)
+@kernel("Resize", since=10, context=True)
+def resize_10(ctx: RunContext, x: Array, scales: Array, mode: str = "nearest") -> Array:
+    """As Resize-11 with asymmetric coordinates; nearest rounds up on axes that shrink, else down.
+
+    That rounding is ONNX Runtime's; the operator's page leaves it open.
+    """
+    y = x
+    for axis in geometry(x.shape, range(x.ndim), scales, None):
+        nearest: Any = np.ceil if axis.scale < 1 else np.floor
+        y = resize(ctx, y, [axis], "linear" if mode in ("linear", "bilinear") else mode, "asymmetric", nearest)
+    return y
+
+
+@kernel("Upsample", since=7, context=True)
+def upsample_7(ctx: RunContext, x: Array, scales: Sequence[float], mode: str = "nearest") -> Array:
+    """As Upsample-9, the scales as an attribute."""
+    return resize_10(ctx, x, np.asarray(scales, np.float32), mode=mode)
+
+
+@kernel("Upsample", since=1, context=True)
+def upsample_1(ctx: RunContext, x: Array, height_scale: float, width_scale: float, mode: str = "nearest") -> Array:
+    """As Upsample-9 for images [N, C, H, W]."""
+    return resize_10(ctx, x, np.asarray([1, 1, height_scale, width_scale], np.float32), mode=mode)

@@ -1,0 +1,182 @@
+"""Strings: StringConcat, StringSplit, StringNormalizer, RegexFullMatch, TfIdfVectorizer. Elements are Python str."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import chain, pairwise, repeat
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from onnxlab.ops.base.kernel_helpers import Array
+from onnxlab.ops.base.registry import kernel
+
+
+def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
+    """An object array of this shape."""
+    result = np.array(items, object)
+    return result if len(shape) == 1 else result.reshape(shape)
+
+
+def texts(x: Array) -> list[str]:
+    """The elements as a flat list; what is no string becomes one."""
+    return [*map(str, (x if x.ndim == 1 else x.reshape(-1)).tolist())]
+
+
+@kernel("StringConcat", since=20)
+def string_concat(x: Array, y: Array) -> Array:
+    """X + Y, elementwise; the shapes broadcast."""
+    if x.shape == y.shape:
+        return strings([*map(add, texts(x), texts(y))], x.shape)
+    if y.ndim == 0:  # a suffix
+        return strings([*map(add, texts(x), repeat(str(y[()])))], x.shape)
+    left, right = np.broadcast_arrays(x, y)
+    return strings([*map(add, texts(left), texts(right))], left.shape)
+
+
+@kernel("StringSplit", since=20)
+def string_split(x: Array, delimiter: str = "", maxsplit: int | None = None) -> tuple[Array, Array]:
+    """(parts of every string in a new last axis, "" behind the last; int64 numbers of parts).
+
+    Without a delimiter at runs of white space.
+    """
+    most = -1 if maxsplit is None else maxsplit
+    separator = delimiter or None
+    parts = [text.split(separator, most) if text else [] for text in texts(x)]
+    lengths = [*map(len, parts)]
+    width = max(lengths, default=0)
+    for part, length in zip(parts, lengths, strict=True):
+        if length < width:
+            part += [""] * (width - length)
+    counts = np.array(lengths, np.int64)
+    return strings([*chain.from_iterable(parts)], (*x.shape, width)), counts.reshape(x.shape)
+
+
+@kernel("RegexFullMatch", since=20)
+def regex_full_match(x: Array, pattern: str) -> Array:
+    """Whether the whole of every string matches a pattern in RE2's syntax, in time that grows with the string alone.
+
+    Raises:
+        ValueError: the pattern is no regular expression.
+    """
+    matches = _compiled(pattern)
+    found = np.array([matches(text) for text in texts(x)], bool)
+    return found if x.ndim == 1 else found.reshape(x.shape)
+
+
+@lru_cache
+def _compiled(pattern: str) -> Callable[[str], bool]:
+    try:
+        import re2
+    except ImportError:  # in a browser there is none: Python's own may take for ever, which ends with the page
+        return _whole(_by(re.compile, re.error, pattern))
+    options = re2.Options()
+    options.log_errors = False
+    return _whole(_by(lambda text: re2.compile(text, options), re2.error, pattern))
+
+
+def _by(compiler: Callable[[str], Any], refusal: type[Exception], pattern: str) -> Callable[[str], Any]:
+    """What matches the whole of a string. Raises ValueError where the compiler refuses the pattern."""
+    try:
+        matches: Callable[[str], Any] = compiler(pattern).fullmatch
+    except (refusal, UnicodeEncodeError) as error:
+        said = error.args[0] if error.args else error
+        told = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        raise ValueError(f"pattern {pattern!r} is no regular expression: {told}") from None
+    return matches
+
+
+def _whole(matches: Callable[[str], Any]) -> Callable[[str], bool]:
+    def matched(text: str) -> bool:
+        try:
+            return matches(text) is not None
+        except UnicodeEncodeError:  # half of a surrogate pair, which no pattern means
+            return False
+
+    return matched
+
+
+_CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+
+
+@kernel("StringNormalizer", since=10)
+def string_normalizer(
+    x: Array,
+    case_change_action: str = "NONE",
+    is_case_sensitive: int = 0,
+    locale: str = "",
+    stopwords: Sequence[str] | None = None,
+) -> Array:
+    """[C] or [1, C] words without the stop words, in lower or upper case; one empty word where none is left."""
+    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
+        raise ValueError(f"X has shape {x.shape}: expected [C] or [1, C]")
+    words = texts(x)
+    if stopwords and is_case_sensitive:
+        stopped = set(stopwords)
+        words = [word for word in words if word not in stopped]
+    elif stopwords:
+        stopped = {word.lower() for word in stopwords}
+        words = [word for word in words if word.lower() not in stopped]
+    if case_change_action not in _CASES:
+        raise ValueError(f"case_change_action is {case_change_action!r}: expected NONE, LOWER or UPPER")
+    words = [*map(_CASES[case_change_action], words)] or [""]
+    return strings(words, (1, len(words)) if x.ndim == 2 else (len(words),))
+
+
+@kernel("TfIdfVectorizer", since=9)
+def tf_idf_vectorizer(
+    x: Array,
+    max_gram_length: int,
+    max_skip_count: int,
+    min_gram_length: int,
+    mode: str,
+    ngram_counts: Sequence[int],
+    ngram_indexes: Sequence[int],
+    pool_int64s: Sequence[int] | None = None,
+    pool_strings: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
+) -> Array:
+    """Counts of n-grams in [C] or [N, C], with up to max_skip_count items skipped between two: float32[…, vocabulary].
+
+    Modes TFIDF and IDF multiply by the weights, the latter only whether an n-gram occurs.
+    """
+    pool = list(pool_strings if pool_strings is not None else pool_int64s or ())
+    grams: dict[tuple[object, ...], int] = {}  # n-gram: its number in the pool
+    bounds = [*ngram_counts, len(pool)]
+    for length, (start, stop) in enumerate(pairwise(bounds), 1):
+        for place in range(start, stop, length):
+            grams.setdefault(tuple(pool[place : place + length]), len(grams))
+    width = max(ngram_indexes, default=-1) + 1
+    rows = x.reshape(1, -1) if x.ndim < 2 else x
+    counts = np.zeros((len(rows), width), np.float32)
+    for row, items in enumerate(rows.tolist()):
+        for number in _grams(items, grams, min_gram_length, max_gram_length, max_skip_count):
+            counts[row, ngram_indexes[number]] += 1
+    if mode != "TF":
+        weight = np.ones(width, np.float32)
+        if weights is not None:
+            weight[list(ngram_indexes)] = weights
+        counts = (counts > 0) * weight if mode == "IDF" else counts * weight
+    return counts.astype(np.float32).reshape(*x.shape[:-1], width)
+
+
+def _grams(
+    items: Sequence[object], known: dict[tuple[object, ...], int], shortest: int, longest: int, skip: int
+) -> list[int]:
+    """Numbers of the known n-grams that occur; a single item has nothing to skip."""
+    found = []
+    for distance in range(1, min(skip + 1, len(items)) + 1):
+        for start in range(len(items)):
+            for length in range(shortest, min(longest, len(items)) + 1):
+                if length == 1 and distance > 1:
+                    continue
+                gram = tuple(items[start : start + length * distance : distance])
+                if len(gram) == length and gram in known:
+                    found.append(known[gram])
+    return found

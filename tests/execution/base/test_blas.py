@@ -1,0 +1,109 @@
+import os
+import re
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import onnxlab.ops
+from onnxlab import ops
+from onnxlab.execution.base import blas
+from onnxlab.execution.base.provider import SubgraphClaim
+from onnxlab.execution.numpy.provider import NumpyProvider
+from tests.execution.support.models import CHAIN, runner
+
+
+def threads():
+    return [library.get_num_threads() for library in blas.libraries()]
+
+
+def seen_in_a_run(**options):
+    """BLAS threads while a node is run."""
+    seen = []
+
+    class Looker:
+        name = "looker"
+
+        def get_capability(self, view):
+            return [SubgraphClaim(tuple(node.id for node in view.nodes))]
+
+        def compile(self, part, view):
+            return lambda context, *arrays: (seen.append(threads()), list(arrays))[1]
+
+    providers = [Looker(), NumpyProvider()]
+    run = runner("g (float[1] x) => (float[1] y) { y = Relu (x) }", providers=providers, **options)
+    for _ in range(2):
+        run.run({"x": np.ones(1, np.float32)}, keep=False)
+    return seen
+
+
+def test_runs_use_one_thread_and_put_back_what_was():
+    before = threads()
+    assert seen_in_a_run() == [[1] * len(before)] * 2
+    assert threads() == before
+
+
+def test_runs_leave_blas_alone_where_asked():
+    before = threads()
+    assert seen_in_a_run(threads=0) == [before] * 2
+
+
+def test_a_lower_limit_stays():
+    with threadpool_limits(1, "blas"):
+        assert seen_in_a_run(threads=3) == [[1] * len(threads())] * 2
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="there is only one core")
+def test_runs_that_end_in_any_order_are_counted():
+    before = threads()
+    first, second = threading.Event(), threading.Event()
+
+    def hold(until):
+        with blas.limited(1):
+            assert until.wait(100)
+
+    holders = [threading.Thread(target=hold, args=[event]) for event in (first, second)]
+    for holder in holders:
+        holder.start()
+        while set(threads()) != {1}:
+            time.sleep(0.001)
+    first.set()
+    holders[0].join()
+    assert set(threads()) == {1}
+    with blas.limited(2):
+        assert threads() == [min(2, count) for count in before]
+    assert set(threads()) == {1}
+    second.set()
+    holders[1].join()
+    assert threads() == before
+
+
+def test_one_thread_beside_a_provider_with_its_own():
+    class Threaded(NumpyProvider):
+        own_threads = True
+
+    assert runner(CHAIN, threads=2).threads == 2
+    assert runner(CHAIN, threads=2, providers=[Threaded(), NumpyProvider()]).threads == 1
+    assert runner(CHAIN, threads=0, providers=[Threaded(), NumpyProvider()]).threads == 0
+
+
+def test_modules_that_multiply_are_listed():
+    """By their sources: `@`, the functions of NumPy that end in BLAS, bodies, and imports of modules that multiply."""
+    folder = Path(onnxlab.ops.__file__).parent
+    calls = re.compile(
+        r"\w\)? @ \w|\b(matmul|einsum|tensordot)\(|\.dot\(|ctx\.run\(|ops\.onnx\.\w+\.(conv|matmul) import"
+    )
+    files = [file for file in folder.rglob("*.py") if calls.search(file.read_text())]
+    found = {".".join(file.relative_to(folder).with_suffix("").parts) for file in files}
+    assert len(found) > 20
+    assert {name for name in found if not name.endswith("_rules")} <= blas.MULTIPLYING
+
+
+def test_what_cannot_reach_blas_is_known():
+    assert not blas.may_use(np.add)
+    assert blas.may_use(lambda x: x)
+    assert blas.may_use(ops.find_kernel("", "If", 21).function)
+    assert not blas.may_use(ops.find_kernel("ai.onnx.ml", "TreeEnsembleClassifier", 3).function)

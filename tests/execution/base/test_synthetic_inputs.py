@@ -1,0 +1,67 @@
+import numpy as np
+import onnx
+import pytest
+
+from onnxlab import dtypes
+from onnxlab.execution.base.synthetic_inputs import synthesise
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.shapes import MapFact, OptionalFact, SequenceFact, TensorFact, known, symbol, tensor
+from tests.execution.support.models import node, runner
+
+
+def made(fact, sizes=None):
+    return synthesise(fact, np.random.default_rng(0), {} if sizes is None else sizes)
+
+
+def test_dtype_shape_and_sizes_that_agree():
+    sizes = {"seq": 5}
+    n, seq = symbol("n"), symbol("seq")
+    first = made(tensor(dtypes.FLOAT16, n, seq, 3), sizes)
+    second = made(tensor(dtypes.INT32, n * seq, seq - 1), sizes)
+    assert (first.dtype, first.shape) == (np.float16, (2, 5, 3))
+    assert (second.dtype, second.shape) == (np.int32, (10, 4))
+    assert sizes == {"seq": 5, "n": 2}
+
+
+@pytest.mark.parametrize("elem_type", dtypes.ELEM_TYPES)
+def test_every_element_type(elem_type):
+    array = made(tensor(elem_type, 3))
+    assert (array.dtype, array.shape) == (dtypes.to_numpy(elem_type), (3,))
+
+
+def test_what_is_known_is_used():
+    fact = TensorFact(dtypes.INT64, (2,), known(np.array([3, 4])))
+    assert made(fact).tolist() == [3, 4]
+
+
+def test_sequences_optionals_and_maps():
+    word = tensor(dtypes.FLOAT, 2)
+    assert [item.shape for item in made(SequenceFact(word))] == [(2,), (2,)]
+    assert made(OptionalFact(word)).shape == (2,)
+    assert set(map(type, made(MapFact(dtypes.STRING, word)))) == {str}
+
+
+def test_indices_stay_in_range_and_shapes_are_harmless():
+    run = runner(
+        """
+    g (int64[n] ids, int64[r] target, float[3, 4] table, bool[n] attention_mask) => (y, z, m) {
+        u = Unsqueeze (ids, axes)
+        y = Gather (table, u)
+        z = Reshape (table, target)
+        m = Not (attention_mask)
+    }""".replace("=> (y, z, m) {", "=> (y, z, m) <int64[1] axes = {0}> {")
+    )
+    found = run.run_nodes([node(run, "u"), node(run, "y"), node(run, "z"), node(run, "m")])
+    assert found["u"].min() >= 0
+    assert found["u"].max() < 3
+    assert found["z"].size == 12
+    assert not found["m"].any()
+
+
+@pytest.mark.parametrize("name", ["bert_base", "gpt2_kv", "resnet50", "whisper_encoder", "rapidocr_cls", "magika"])
+def test_whole_models_run_on_made_up_inputs(corpus, name):
+    proto = onnx.shape_inference.infer_shapes(onnx.load(corpus[name]), data_prop=True)
+    run = Runner(ModelGraph(proto, corpus[name].parent))
+    found = run.run_nodes(run.graph.main.order())
+    assert all(name in found for name in run.graph.snapshot().main.outputs)

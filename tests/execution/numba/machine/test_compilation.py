@@ -1,0 +1,257 @@
+"""Object code: made by another process, kept in files, loaded anew."""
+
+import importlib
+import os
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onnxlab.execution.base import background
+from onnxlab.execution.numba.machine import compilation, compiler_process, object_cache, object_loading
+from onnxlab.execution.numba.machine.compiler_process import CompilerProcess, NoCompilerError
+from onnxlab.execution.numba.machine.records import INTERPRETER, MODULES
+from onnxlab.execution.numba.plan import engine
+from onnxlab.execution.numba.region.region import Region
+from onnxlab.execution.numba.rules.fusion import fusions
+from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer.live.engine import Inference
+from tests.execution.support.regions import Eager, Recipe
+
+
+@pytest.fixture
+def process():
+    """One of this test alone: between tests it might be idle for so long that it ends."""
+    made = CompilerProcess(polite=False)
+    yield made
+    made.end()
+
+
+def test_what_cannot_be_compiled_says_so_and_the_next_is_well(process):
+    with pytest.raises(RuntimeError, match="kernel nonsense: KeyError"):
+        process.compile("nonsense")
+    code = process.compile(INTERPRETER)
+    assert object_loading.load(INTERPRETER, code)
+    for name in (b"numba_", b"NRT_", b"PyErr_"):  # of these there is nothing where it is loaded
+        assert name not in code
+
+
+def test_it_ends_with_us():
+    script = (
+        "from onnxlab.execution.numba.machine.compiler_process import CompilerProcess as C; print(C(True)._process.pid)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=280, check=True)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(done.stdout), 0)
+
+
+@pytest.mark.parametrize("busy", [True, False])
+def test_the_background_thread_rests_longer_than_it_works_where_others_work(monkeypatch, busy):
+    rests, spells, clock = [], [], [0.0]
+
+    def sleep(seconds):
+        clock[0] += busy * seconds
+        if seconds != background._LOOK:
+            rests.append(seconds)
+
+    monkeypatch.setattr(background, "_SEES", True)
+    monkeypatch.setattr(background.time, "process_time", lambda: clock[0])
+    monkeypatch.setattr(background.time, "sleep", sleep)
+
+    def job():
+        for _ in range(5):
+            began = time.thread_time()
+            while time.thread_time() - began < 3e-3:
+                pass
+            spells.append(time.thread_time() - began)
+            background.rest()
+
+    background.do(job)
+    assert background.wait(60)
+    job()  # who waits for a plan waits no longer than it takes
+    assert len(spells) == 10
+    assert len(rests) == 5 * busy
+    assert all(rest >= min(spell, 0.05) for rest, spell in zip(rests, spells, strict=False))
+
+
+def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
+    spin = "import time\nbegan = time.thread_time()\nwhile time.thread_time() - began < 2e-3: pass\n"
+    names = ["rests_outer", "rests_first", "rests_second"]
+    for name, inner in zip(names, ("import rests_first, rests_second\n", "", ""), strict=True):
+        (tmp_path / f"{name}.py").write_text(spin + inner)
+    monkeypatch.syspath_prepend(tmp_path)
+    seen = []
+    known = lambda _: seen.append(sum(name in sys.modules for name in names))  # noqa: E731
+    monkeypatch.setattr(background, "_SEES", True)
+    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)
+    monkeypatch.setattr(background.time, "sleep", known)
+    background.do(lambda: importlib.import_module("rests_outer"))
+    assert background.wait(60)
+    assert seen[-2:] == [1, 2]  # the outer one, then the first in it
+    before = len(seen)
+    for name in names:
+        del sys.modules[name]
+    importlib.import_module("rests_outer")
+    assert len(seen) == before  # others do not rest
+
+
+def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_garbage_to_look_through(monkeypatch):
+    rests, ages = [], []
+
+    def spin(seconds):
+        began = time.thread_time()
+        while time.thread_time() - began < seconds:
+            pass
+
+    monkeypatch.setattr(background, "_SEES", True)
+    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)  # nobody else gets a processor
+    monkeypatch.setattr(background.time, "sleep", rests.append)
+    monkeypatch.setattr(background, "count_as_old", lambda: ages.append(0))
+    loop = lambda: [spin(2e-4) for _ in background.paced(range(64))]  # noqa: E731
+    background.do(loop)
+    assert background.wait(60)
+    assert len(ages) == len(rests) >= 3  # it looks, and goes on
+    rests.clear()
+    with background.run():
+        background.do(loop)
+        assert background.wait(60)
+    assert len([rest for rest in rests if rest != background._LOOK]) >= 3
+    rests.clear()
+    items = range(64)
+    assert background.paced(items) is items  # others do not rest
+    assert rests == []
+
+
+def test_no_piece_of_work_between_two_rests_grows_with_the_model(monkeypatch):
+    """Counted in lines of Python: what 1,000 nodes take in one piece is no more than 16 nodes do."""
+    recipe, row = Recipe(), np.ones((2, 4), np.float32)
+    name, weight, bias = recipe.input("x", row), recipe.constant(np.eye(4, dtype=np.float32)), recipe.constant(row[0])
+    for _ in range(200):
+        for op_type, *others in (("MatMul", weight), ("Add", bias), ("Relu",), ("Sigmoid",), ("Softmax",)):
+            name = recipe.node(op_type, name, *others)
+    graph = ModelGraph(recipe.model(name))
+    runner = Runner(graph, Inference(graph).fact, [Eager(background=True), NumpyProvider()])
+    jobs, pieces = [], [0]
+
+    def count(frame, event, argument):
+        pieces[-1] += 1
+        return count
+
+    def rest():
+        pieces.append(0)
+
+    engine.load()
+    fusions._table()  # made once, as these
+    fusions._joined_terms()
+    monkeypatch.setattr(background, "do", jobs.append)
+    monkeypatch.setattr(background, "is_here", lambda: True)
+    monkeypatch.setattr(background, "rest", rest)
+    made = []
+    while not made:
+        runner.run({"x": row}, keep=False)
+        while jobs:
+            job = jobs.pop(0)
+            before = sys.gettrace()
+            sys.settrace(count)
+            try:
+                job()
+            finally:
+                sys.settrace(before)
+            rest()
+        calls = [each.call for program in runner._programs.compiled[1].values() for each in program.instructions]
+        made = [call for call in calls if isinstance(call, Region) and call._plans]
+    assert len(pieces) > 1000
+    assert max(pieces) < 10_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel what is mapped")
+def test_the_library_of_llvm_is_open_before_python_opens_it():
+    script = """
+import sys
+from onnxlab.execution.numba.machine import object_loading as loading
+def heard(event, arguments):
+    if event == "ctypes.dlopen" and arguments[0] and "llvmlite" in str(arguments[0]):
+        print("llvmlite" in open("/proc/self/maps").read())
+sys.addaudithook(heard)
+loading.open_library()
+import llvmlite.binding
+llvmlite.binding.get_host_cpu_name()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=280, check=True)
+    assert done.stdout.split() == ["True"]
+
+
+def test_one_that_ended_is_started_anew(monkeypatch):
+    process = CompilerProcess(polite=False)
+    process._process.kill()
+    process._process.wait()
+    with pytest.raises(NoCompilerError, match="without a word"):
+        process.compile(INTERPRETER)
+    monkeypatch.setattr(engine, "_process", process)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert engine._compiled(INTERPRETER)
+    engine._process.end()
+
+
+def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
+    monkeypatch.setattr(compiler_process.object_cache, "version", lambda name: "another")
+    with pytest.raises(RuntimeError, match="start it again"):
+        process.compile(INTERPRETER)
+
+
+def test_one_that_nobody_asks_ends_in_peace(monkeypatch):
+    script = compiler_process._SCRIPT.replace("serve()", "serve.__globals__.update(_IDLE=0.1); serve()", 1)
+    monkeypatch.setattr(compiler_process, "_SCRIPT", script)
+    made = CompilerProcess(polite=False)
+    assert made._process.wait(60) == 0, made._said()
+    with pytest.raises(NoCompilerError, match="has ended: without a word"):
+        made.compile(INTERPRETER)
+
+
+def test_a_file_that_is_broken_is_made_anew(tmp_path, monkeypatch):
+    good = object_cache.read(INTERPRETER) or compilation.compile_kernel(INTERPRETER)
+    monkeypatch.setattr(object_cache, "folder", lambda: tmp_path)
+    monkeypatch.setattr(engine, "_compiled", lambda name: good)
+    object_cache.write(INTERPRETER, good)
+    (file,) = tmp_path.iterdir()
+    whole = file.read_bytes()
+    for broken in (b"", b"nonsense", whole[: len(whole) // 2], whole[:-1] + b"x"):
+        file.write_bytes(broken)
+        assert engine._loaded(INTERPRETER)
+        assert object_cache.read(INTERPRETER) == good
+        assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_without_a_thread_nothing_is_lost(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(background, "_thread", None)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.warns(UserWarning, match="nothing is compiled, NumPy goes on: can't start"):
+        background.do(lambda: None)
+    assert background.wait(0)
+
+
+def test_a_kernel_depends_on_the_files_that_it_is_made_of():
+    names = {file.name for file in object_cache._sources("elementwise")}
+    assert {"elementwise.py", "operations.py", "lanes.py", "vector_math.py", "host.py", "compilation.py"} <= names
+    assert not names & {"gemm.py", "rows.py", "recurrent.py"}
+    assert len({object_cache.version(name) for name in (*MODULES, INTERPRETER)}) == len(MODULES) + 1
+
+
+def test_a_folder_of_the_process_goes_with_it(tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("a file where the cache should be")
+    code = "from onnxlab.execution.numba.machine.object_cache import folder; assert folder().is_dir(); print(folder())"
+    environment = {**os.environ, "ONNXLAB_CACHE": str(tmp_path / "taken"), "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert not Path(done.stdout.strip()).exists()

@@ -1,0 +1,29 @@
+"""What lies behind the last element of a row is not worked on: see `poisoned`."""
+
+import numpy as np
+import pytest
+
+import onnxlab
+from bench.regions import hot
+from tests.execution.support.regions import Recipe, check
+from tests.execution.support.subnormal_memory import HERE, poisoned
+from tests.support.corpus import inputs, path
+
+pytestmark = pytest.mark.skipif(not HERE, reason="the flag of x86, by glibc's means")
+
+
+@pytest.mark.parametrize("name", ["functions_ts", "light_shufflenet", "lstm_gru", "silero_vad_if", "stft_audio"])
+def test_no_kernel_works_on_leftovers(name):
+    with poisoned() as found:
+        hot(onnxlab.load(path(name))).run(inputs(name, path(name)), keep=False)
+    assert found == {}
+
+
+def test_the_flag_tells():
+    """A model whose own numbers are subnormal."""
+    made = Recipe()
+    x = np.full(64, 1e-40, np.float32)
+    twice = made.node("Add", made.input("x", x), "x")
+    with poisoned() as found:
+        check(made.model(twice), {"x": x})
+    assert found == {"elementwise": 1}

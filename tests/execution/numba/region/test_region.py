@@ -1,0 +1,321 @@
+"""Regions as wholes: shapes that change, stopping, threads, the background, the cache, other vector widths."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from onnxlab.errors import RunStopped
+from onnxlab.execution.base import background
+from onnxlab.execution.numba.machine.host import HOSTS, host
+from onnxlab.execution.numba.machine.threads import together
+from onnxlab.execution.numba.plan import engine, plan
+from onnxlab.execution.numba.region.region import Region
+from onnxlab.execution.numpy.provider import NumpyProvider
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer.live.engine import Inference
+from onnxlab.limits import Limits
+from tests.execution.support.regions import Both, Eager, Recipe, assert_close, check
+
+_PATIENCE = 900
+"""Seconds for a process that may have to compile kernels, on a machine that has other things to do."""
+
+
+def perceptron(rng, opset=21):
+    """Two layers with a residual and a softmax, batch and length left open."""
+    recipe = Recipe(opset)
+    x = rng.standard_normal((2, 5, 32), dtype=np.float32)
+    source = recipe.input("x", x, ["batch", "length", 32])
+    w = [recipe.constant(rng.standard_normal((32, 32), dtype=np.float32) / 6) for _ in range(2)]
+    shape = recipe.node("Concat", recipe.node("Shape", source, end=2), recipe.constant(np.array([4, 8])), axis=0)
+    hidden = recipe.node("Gelu", recipe.node("MatMul", source, w[0]))
+    out = recipe.node("Add", recipe.node("MatMul", hidden, w[1]), source)
+    return recipe.model(recipe.node("Softmax", recipe.node("Reshape", out, shape))), x
+
+
+def test_open_dims_make_a_plan_each():
+    rng = np.random.default_rng(0)
+    model, _ = perceptron(rng)
+    both = Both(model)
+    for batch, length in ((1, 1), (3, 7), (1, 1), (2, 0), (0, 4)):
+        feeds = {"x": rng.standard_normal((batch, length, 32), dtype=np.float32)}
+        ours, theirs = both.run(feeds)
+        (name,) = theirs
+        assert_close(ours[name], theirs[name], 2e-6)
+    (region,) = both.regions()
+    assert [plan is not None for plan in region._plans.values()] == [True, True]
+
+
+def test_integers_from_outside_are_part_of_the_key():
+    recipe = Recipe()
+    feeds = {"x": np.arange(12, dtype=np.float32), "shape": np.array([3, 4])}
+    x, shape = (recipe.input(name, array) for name, array in feeds.items())
+    y = recipe.node("Softmax", recipe.node("Reshape", recipe.node("Exp", x), shape))
+    both = Both(recipe.model(y))
+    for wanted in ([3, 4], [2, -1], [3, 4]):
+        ours, theirs = both.run(feeds | {"shape": np.array(wanted)})
+        assert_close(ours[y], theirs[y], 1e-6)
+
+
+def test_numpy_answers_while_kernels_compile():
+    model, x = perceptron(np.random.default_rng(1))
+    both = Both(model, background=True)
+    for _ in range(3):  # NumPy alone; a region that waits for its plan; the plan
+        ours, theirs = both.run({"x": x})
+        for name in theirs:
+            assert_close(ours[name], theirs[name], 2e-6)
+        assert background.wait(120)
+    (region,) = both.regions()
+    assert [type(plan).__name__ for plan in region._plans.values()] == ["Plan"]
+
+
+def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
+    model, x = perceptron(np.random.default_rng(2))
+    both, threads, bind = Both(model, background=True), [], Region._bind
+    monkeypatch.setattr(Region, "_bind", lambda *given: threads.append(threading.current_thread()) or bind(*given))
+    for took, batch in ((0.0, 1), (0.0, 2), (100.0, 3), (0.0, 4)):
+        for region in both.regions() if batch > 1 else ():
+            region._took = took
+        for _ in range(3 if batch == 1 else 1):
+            ours, theirs = both.run({"x": x[:1].repeat(batch, 0)})
+            assert background.wait(120)
+            for name in theirs:
+                assert_close(ours[name], theirs[name], 2e-6)
+    here = threading.current_thread()
+    assert [thread is here for thread in threads] == [False, True, False, True]
+    assert [type(plan).__name__ for plan in both.regions()[0]._plans.values()] == ["Plan"] * 4
+
+
+def test_claiming_imports_no_numba():
+    script = (
+        "import sys, numpy as np\n"
+        "from tests.execution.numba.region.test_region import perceptron\n"
+        "from tests.execution.support.regions import Both\n"
+        "model, x = perceptron(np.random.default_rng(0))\n"
+        "print(Both(model).hot.partition())\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=_PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "numba" in done.stdout
+
+
+_RUN = """
+import sys, numpy as np
+from tests.execution.support.regions import Both, Recipe
+recipe, x = Recipe(), np.arange(12, dtype=np.float32).reshape(3, 4)
+both = Both(recipe.model(recipe.node("Transpose", recipe.input("x", x))))
+ours, theirs = both.run({"x": x})
+assert all(np.array_equal(ours[name], theirs[name]) for name in theirs)
+(region,) = both.regions()
+assert not region.reason, region.reason
+print("numba" in sys.modules)
+"""
+
+
+def test_a_process_that_runs_compiled_kernels_imports_no_numba():
+    done = subprocess.run([sys.executable, "-c", _RUN], capture_output=True, text=True, timeout=_PATIENCE)
+    assert done.stdout == "False\n", done.stdout + done.stderr
+
+
+def test_without_a_process_that_compiles_this_one_does(tmp_path):
+    """Nowhere to start a process, and nowhere to keep what was compiled."""
+    script = "import sys; sys.executable = None\n" + _RUN
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder")
+    environment = os.environ | {"ONNXLAB_CACHE": str(blocked)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=_PATIENCE, env=environment
+    )
+    assert done.stdout == "True\n", done.stdout + done.stderr
+    assert "kernels are compiled in this process" in done.stderr
+
+
+def test_threads_share_a_plan():
+    """Eight Python threads, each with two of ours, on one region at once."""
+    rng = np.random.default_rng(2)
+    model, _ = perceptron(rng)
+    both = Both(model, threads=2)
+    batches = [rng.standard_normal((3, 17, 32), dtype=np.float32) for _ in range(8)]
+    expected = [both.run({"x": x})[1] for x in batches]
+    wrong = []
+
+    def work(number):
+        for _ in range(150):
+            found = both.hot.run({"x": batches[number]}, keep=False)
+            for name, array in found.items():
+                if not np.allclose(array, expected[number][name], atol=1e-6):
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
+
+
+def test_an_interrupt_waits_for_those_who_work_in_our_memory():
+    halted, ended = threading.Event(), []
+
+    def job(number):
+        if number == 0:
+            raise KeyboardInterrupt
+        assert halted.wait(60)
+        time.sleep(0.05)
+        ended.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        together(job, 3, halted.set)
+    assert sorted(ended) == [1, 2]
+
+
+def test_two_threads_give_what_one_gives():
+    rng = np.random.default_rng(3)
+    recipe = Recipe()
+    x = rng.standard_normal((1, 16, 30, 30), dtype=np.float32)
+    y = recipe.node(
+        "Conv", recipe.input("x", x), recipe.constant(rng.standard_normal((64, 16, 3, 3), dtype=np.float32))
+    )
+    y = recipe.node("MaxPool", recipe.node("HardSwish", y), kernel_shape=[2, 2], strides=[2, 2])
+    model = recipe.model(y)
+    one, two = check(model, {"x": x}, 1e-5), check(model, {"x": x}, 1e-5, threads=2)
+    np.testing.assert_array_equal(one[y], two[y])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_runs():
+    model, x = perceptron(np.random.default_rng(4))
+    both = Both(model, threads=2)
+    both.run({"x": x})
+    child = os.fork()
+    if child == 0:
+        try:
+            ours, theirs = both.run({"x": x})
+            os._exit(0 if all(np.allclose(ours[n], theirs[n], atol=1e-6) for n in theirs) else 1)
+        except BaseException:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_binds_what_its_parent_was_binding(monkeypatch):
+    """Which held the region's lock, and the graph's, in a thread that the child does not have."""
+    model, x = perceptron(np.random.default_rng(6))
+    graph = ModelGraph(model)
+    runner = Runner(graph, Inference(graph).fact, [Eager(background=True), NumpyProvider()])
+    begun, may_go_on, bind = threading.Event(), threading.Event(), Region._bind
+
+    def held(*arguments):
+        with graph.lock:
+            begun.set()
+            assert may_go_on.wait(100)
+            return bind(*arguments)
+
+    def runs_compiled():
+        runner.run({"x": x}, keep=False)
+        calls = [each.call for program in runner._programs.compiled[1].values() for each in program.instructions]
+        return any(isinstance(call, Region) and call._plans for call in calls)
+
+    monkeypatch.setattr(Region, "_bind", held)
+    assert not runs_compiled()  # asks for the program
+    assert background.wait(100)
+    assert not runs_compiled()  # asks for the plan
+    assert begun.wait(100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # there are threads, which is the point
+        child = os.fork()
+    if child == 0:
+        monkeypatch.undo()
+        signal.alarm(100)  # ends it, should it wait for ever
+        while not runs_compiled():
+            background.wait()
+        os._exit(0)
+    may_go_on.set()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert background.wait(100)
+
+
+def test_the_budget_is_kept():
+    model, _ = perceptron(np.random.default_rng(5))
+    both = Both(model)
+    x = np.ones((100, 7, 32), np.float32)
+    both.run({"x": x})
+    with pytest.raises(Exception, match="the limit is"):
+        both.hot.run({"x": x}, keep=False, limits=Limits(bytes=1000))
+
+
+def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
+    """A run that was told to end when it had computed all: the next one, with the memory of one before, is whole."""
+    monkeypatch.setattr(plan, "_STAGE", 0.0)  # it listens
+    recipe = Recipe()
+    x = np.arange(4096, dtype=np.float32).reshape(64, 64)
+    y = recipe.node("MatMul", recipe.input("x", x), recipe.constant(np.eye(64, dtype=np.float32)))
+    both = Both(recipe.model(recipe.node("Exp", recipe.node("Neg", y))))
+    both.hot.run({"x": x}, keep=False)
+    (found,) = both.regions()[0]._plans.values()
+    assert not found.short
+
+    @contextmanager
+    def listening(stop):
+        yield
+        stop()
+
+    for _ in range(3):
+        (made,) = found.run([x], 1, engine.interpret, lambda: None, listening)
+        np.testing.assert_allclose(made, np.exp(-x), rtol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_product_of_seconds_stops_between_its_tiles(threads):
+    recipe = Recipe()
+    x = np.ones((1536, 1536), np.float32)
+    weight = recipe.constant(x)
+    y = recipe.node("MatMul", recipe.input("x", x), weight)
+    for _ in range(150):
+        y = recipe.node("MatMul", y, weight)
+    both = Both(recipe.model(y), threads=threads)
+    both.hot.run({"x": x[:1536]}, outputs=["v0"], keep=False)  # packs the weights
+    limits = Limits()
+    threading.Timer(0.3, limits.stop.set).start()
+    start = time.perf_counter()
+    with pytest.raises(RunStopped):
+        both.hot.run({"x": x}, limits=limits, keep=False)
+    assert time.perf_counter() - start < 10, "all of it takes longer"
+
+
+def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
+    from onnxlab.execution.numba.machine import object_cache
+
+    monkeypatch.setenv(object_cache.FOLDER_VARIABLE, str(tmp_path / "cache"))
+    (tmp_path / "cache" / "kernels").mkdir(parents=True, mode=0o755)
+    found = object_cache.folder.__wrapped__()
+    assert found.is_relative_to(tmp_path)
+    assert stat.S_IMODE((tmp_path / "cache" / "kernels").stat().st_mode) == 0o700
+    (tmp_path / "other").symlink_to(tmp_path / "cache")
+    monkeypatch.setenv(object_cache.FOLDER_VARIABLE, str(tmp_path / "linked"))
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "kernels").symlink_to(tmp_path / "cache" / "kernels")
+    assert not object_cache.folder.__wrapped__().is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize("width", sorted(HOSTS.keys() - {host().name}))
+def test_other_widths_of_vectors(width):
+    """What this processor does not have, or has better, is right all the same: LLVM splits the vectors."""
+    wanted = ["test_product_with_constant", "test_grouped_convolution", "test_rows", "test_masks"]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", " or ".join(wanted),
+               "tests/execution/numba/rules/test_kernels.py",
+               "tests/execution/numba/rules/test_attention.py"]  # fmt: skip
+    done = subprocess.run(
+        command, env=os.environ | {"ONNXLAB_SIMD": width}, capture_output=True, text=True, timeout=_PATIENCE
+    )
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -1,0 +1,151 @@
+"""Tree ensembles and linear models of ai.onnx.ml against NumPy's and onnxruntime's."""
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+
+from tests.execution.numba.rules.test_integer_products import normal, oracle
+from tests.execution.support.regions import Recipe, assert_close, check
+
+ML = "ai.onnx.ml"
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def forest(rng, trees, depth, features, targets, votes, modes=MODES[:1], missing=False):
+    """Attributes of an ensemble of complete trees whose leaves give to random targets."""
+    lists = {
+        name: [] for name in ("treeids", "nodeids", "modes", "featureids", "values", "truenodeids", "falsenodeids")
+    }
+    ballots = {name: [] for name in ("treeids", "nodeids", "ids", "weights")}
+    inner, total = 2**depth - 1, 2 ** (depth + 1) - 1
+    for tree in range(trees):
+        for node in range(total):
+            leaf = node >= inner
+            row = (tree, node, "LEAF" if leaf else str(rng.choice(modes)), int(rng.integers(features)),
+                   float(rng.integers(-2, 3)), 0 if leaf else 2 * node + 1, 0 if leaf else 2 * node + 2)  # fmt: skip
+            for name, value in zip(lists, row, strict=True):
+                lists[name].append(value)
+            for target in range(targets) if leaf else ():
+                if targets == 1 or rng.random() < 0.7:
+                    for name, value in zip(ballots, (tree, node, target, float(rng.standard_normal())), strict=True):
+                        ballots[name].append(value)
+    found = {f"nodes_{name}": values for name, values in lists.items()}
+    if missing:
+        found["nodes_missing_value_tracks_true"] = [int(rng.integers(2)) for _ in lists["modes"]]
+    return found | {f"{votes}_{name}": values for name, values in ballots.items()}
+
+
+def made(op_type, feeds, outputs, **attributes):
+    recipe = Recipe()
+    recipe.node(op_type, recipe.input("x", feeds["x"], ["n", feeds["x"].shape[1]]), domain=ML, **attributes)
+    names = ["v0", "scores"][:outputs]
+    recipe.nodes[-1].output.extend(names[1:])
+    return recipe.model(*names)
+
+
+def features(rng, rows, columns):
+    return {"x": np.round(normal(rng, rows, columns) * 2)}
+
+
+def both(model, feeds, **options):
+    ours = check(model, feeds, 2e-6, **options)
+    for name, expected in oracle(model, feeds).items():
+        assert_close(ours[name], expected, 2e-6, name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_comparison(rng, mode):
+    feeds = features(rng, 37, 5)
+    both(made("TreeEnsembleRegressor", feeds, 1, n_targets=1, **forest(rng, 3, 4, 5, 1, "target", (mode,))), feeds)
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+@pytest.mark.parametrize("targets", [1, 3])
+def test_regression(rng, aggregate, targets):
+    feeds = features(rng, 65, 5)
+    found = forest(rng, 7, 3, 5, targets, "target", MODES)
+    for base in ({}, {"base_values": [0.5, -1.0, 2.0][:targets]}):
+        model = made(
+            "TreeEnsembleRegressor", feeds, 1, n_targets=targets, aggregate_function=aggregate, **found, **base
+        )
+        both(model, feeds, threads=2)
+
+
+def test_missing_values(rng):
+    feeds = features(rng, 33, 5)
+    feeds["x"][rng.random((33, 5)) < 0.3] = np.nan
+    found = forest(rng, 5, 4, 5, 1, "target", MODES[:4], missing=True)
+    both(made("TreeEnsembleRegressor", feeds, 1, n_targets=1, **found), feeds)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("classes", [2, 5])
+def test_classification(rng, transform, classes):
+    feeds = features(rng, 65, 5)
+    found = forest(rng, 7, 3, 5, classes, "class")
+    labels = [7, 3, 11, 2, 5][:classes]
+    model = made("TreeEnsembleClassifier", feeds, 2, classlabels_int64s=labels, post_transform=transform, **found)
+    both(model, feeds, compiled=classes > 2)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("positive", [False, True])
+def test_votes_for_one_of_two_classes(rng, transform, which, positive):
+    feeds = features(rng, 65, 5)
+    found = forest(rng, 7, 3, 5, 1, "class")
+    found["class_ids"] = [which] * len(found["class_ids"])
+    if positive:
+        found["class_weights"] = [abs(weight) / 5 for weight in found["class_weights"]]
+    both(made("TreeEnsembleClassifier", feeds, 2, classlabels_int64s=[4, 9], post_transform=transform, **found), feeds)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC", "SOFTMAX"])
+@pytest.mark.parametrize("count", [1, 3])
+def test_linear_models(rng, transform, count):
+    feeds = {"x": normal(rng, 33, 5)}
+    coefficients, intercepts = normal(rng, count * 5).tolist(), normal(rng, count).tolist()
+    found = {"coefficients": coefficients, "intercepts": intercepts, "post_transform": transform}
+    both(made("LinearRegressor", feeds, 1, targets=count, **found), feeds)
+    labels = [7, 3, 11][: max(2, count)]
+    both(made("LinearClassifier", feeds, 2, classlabels_ints=labels, **found), feeds)
+
+
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_features(rng, norm):
+    feeds = {"x": np.abs(normal(rng, 33, 5))}
+    feeds["x"][3] = 0
+    both(made("Normalizer", feeds, 1, norm=norm), feeds)
+    offset, scale = normal(rng, 5).tolist(), normal(rng, 5).tolist()
+    both(made("Scaler", feeds, 1, offset=offset, scale=scale), feeds)
+    both(made("Scaler", feeds, 1, offset=[0.5], scale=[2.0]), feeds)
+
+
+@pytest.mark.parametrize("aggregate", [0, 1, 2, 3])
+@pytest.mark.parametrize(("transform", "number"), [(0, np.float32), (1, np.float32), (2, np.float32), (0, np.float64)])
+def test_tree_ensemble_of_version_5(aggregate, transform, number):
+    rng = np.random.default_rng(3)
+    recipe = Recipe(21)
+    x = rng.standard_normal((33, 3)).astype(number)
+    x[7, 0], x[8, 0] = 0.1, np.nextafter(0.1, 1)  # of float32 both are above the split, of float64 one
+    x[4, 1] = np.nan
+    split = numpy_helper.from_array(np.array([0.1, -0.3, 0.5, 0.0], number), "splits")
+    y = recipe.node(
+        "TreeEnsemble", recipe.input("x", x), domain="ai.onnx.ml", n_targets=2, aggregate_function=aggregate,
+        post_transform=transform, tree_roots=[0, 3], nodes_featureids=[0, 1, 2, 1],
+        nodes_splits=split, nodes_modes=numpy_helper.from_array(np.array([0, 1, 2, 3], np.uint8), "modes"),
+        nodes_truenodeids=[1, 0, 2, 4], nodes_trueleafs=[0, 1, 1, 1],
+        nodes_falsenodeids=[2, 1, 3, 5], nodes_falseleafs=[0, 1, 1, 1],
+        nodes_missing_value_tracks_true=[0, 1, 0, 0],
+        leaf_targetids=[0, 1, 0, 1, 1, 0],
+        leaf_weights=numpy_helper.from_array(rng.standard_normal(6).astype(number), "weights"),
+    )  # fmt: skip
+    model = recipe.model(y)
+    del model.opset_import[2]
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
+    check(model, {"x": x}, 1e-6 if number == np.float32 else 1e-15)

@@ -1,0 +1,141 @@
+"""Calls of functions seen through by partitions: the same values, in fewer parts."""
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxlab.execution.planning.inlining import Flattened
+from tests.execution.support.regions import Both, assert_close
+
+TEXT = """
+<ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+g (float[2, "n"] x, float[4] w) => (float[2, "m"] y, float z)
+{
+    a = local.Twice <slope = 0.5> (x)
+    y = local.Outer <slope = 2.0> (a, w)
+    s = ReduceSum <keepdims = 0> (y)
+    z, unused = local.Both (s, )
+}
+<domain: "local", opset_import: ["" : OPSET]>
+Twice <slope> (x) => (y) { t = LeakyRelu <alpha: float = @slope> (x)  y = Add (t, x) }
+<domain: "local", opset_import: ["" : 21, "local" : 1]>
+Outer <slope, high: int = 1> (x, w) => (y) {
+    u = local.Twice <slope: float = @slope> (x)
+    y = Softmax <axis: int = @high> (u)
+}
+<domain: "local", opset_import: ["" : 21]>
+Both (x, absent) => (a, b) { a = Neg (x)  b = Abs (a) }
+"""
+
+
+def model(opset=21):
+    return onnx.parser.parse_model(TEXT.replace("OPSET", str(opset)))
+
+
+@pytest.mark.parametrize(("opset", "calls"), [(21, 0), (15, 2)])
+def test_values_are_those_of_calls(opset, calls):
+    """A function at another opset stays a call, within others too."""
+    both = Both(model(opset))
+    feeds = {"x": np.random.default_rng(0).standard_normal((2, 5), dtype=np.float32), "w": np.ones(4, np.float32)}
+    ours, theirs = both.run(feeds)
+    for name, expected in theirs.items():
+        assert_close(ours[name], expected, 2e-6, name)
+    scope = both.hot._programs.compiled[0].main
+    flat = Flattened(scope, scope.scope.nodes)
+    nodes = flat.needed(["y", "z"], {"x", "w"})
+    assert sum(node.op_type == "Twice" for node in nodes) == calls
+    assert "Abs" not in [node.op_type for node in nodes], "what only an unused output needs is left out"
+    assert len({node.id for node in nodes}) == len(nodes)
+    if not calls:
+        assert len(both.hot.partition().parts) == 1
+
+
+def test_a_function_that_passes_an_input_on_stays_a_call():
+    text = """
+    <ir_version: 10, opset_import: ["" : 21, "local" : 1]>
+    g (float[2] x) => (float[2] y, float[2] z) { y, z = local.F (x) }
+    <domain: "local", opset_import: ["" : 21]>
+    F (x) => (x, b) { b = Neg (x) }
+    """
+    both = Both(onnx.parser.parse_model(text))
+    ours, _ = both.run({"x": np.ones(2, np.float32)})
+    assert ours["y"].tolist() == [1, 1]
+    assert ours["z"].tolist() == [-1, -1]
+
+
+def test_constants_do_not_cross_between_parts():
+    """What Constant nodes hold and Identity nodes repeat is a constant of every part that reads it."""
+    text = """
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[2, 3] x) => (float[2, 3] y, float[1] k) <float[1] w = {3}>
+    {
+        c = Constant <value = float[1] {2}> ()
+        v = Identity (w)
+        k = Identity (v)
+        a = Mul (x, c)
+        b = CumSum (a, n)
+        n = Constant <value_int = 1> ()
+        d = Add (b, v)
+        e = Mul (d, c)
+        y = Softmax (e)
+    }
+    """
+    both = Both(onnx.parser.parse_model(text))
+    ours, theirs = both.run({"x": np.ones((2, 3), np.float32)})
+    for name, expected in theirs.items():
+        assert_close(ours[name], expected, 1e-6, name)
+    assert ours["k"].tolist() == [3]
+    assert {name for region in both.regions() for name in region.part.inputs} == {"x", "b"}
+    assert both.hot.run({"x": np.ones((2, 3), np.float32), "c": np.zeros(1, np.float32)}, keep=False)["y"][0, 0] < 0.4
+
+
+def test_what_follows_from_shapes_may_come_from_another_part():
+    """Integers that a part before it made are plain numbers while a region is bound, and part of what it is for."""
+    text = """
+    <ir_version: 10, opset_import: ["" : 21]>
+    g (float[n, 3] x) => (float[m, k] y) {
+        s = Shape (x)
+        r = Reshape (x, m)
+        m = Constant <value_ints = [-1]> ()
+        z = CumSum (r, o)
+        o = Constant <value_int = 0> ()
+        t = Shape <start = 0, end = 1> (r)
+        one = Constant <value_ints = [1]> ()
+        u = Add (t, one)
+        v = Sub (u, one)
+        w = Concat <axis = 0> (one, v)
+        e = Exp (z)
+        y = Reshape (e, w)
+    }
+    """
+    both = Both(onnx.parser.parse_model(text))
+    for rows in (2, 3, 2):
+        ours, theirs = both.run({"x": np.full((rows, 3), 0.1, np.float32)})
+        assert_close(ours["y"], theirs["y"], 1e-6)
+    assert not any(region.reason for region in both.regions())
+
+
+CAPTURING = """
+<ir_version: 10, opset_import: ["" : 21]>
+g (bool c, float[2, 4] x) => (float[2, 4] y) <float[4, 4] w = {1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 4}>
+{
+    y = If (c) <
+        then_branch = t () => (float[2, 4] p) { a = MatMul (x, w)  p = Tanh (a) },
+        else_branch = e () => (float[2, 4] q) { q = Add (x, x) }
+    >
+}
+"""
+
+
+def test_bodies_hold_on_to_outer_initializers():
+    """A weight that a body captures is a constant there; not where somebody feeds it, nor after an edit."""
+    both = Both(onnx.parser.parse_model(CAPTURING))
+    feeds = {"c": np.array(True), "x": np.full((2, 4), 0.1, np.float32)}
+    ours, theirs = both.run(feeds)
+    assert_close(ours["y"], theirs["y"], 1e-6)
+    assert "weights" not in str(both.hot.partition())
+    for run in (both.hot, both.cold):
+        fed = run.run(feeds | {"w": np.zeros((4, 4), np.float32)}, keep=False)
+        assert not fed["y"].any()
+    kept = both.cold.run(feeds)
+    np.testing.assert_array_equal(kept["y"], theirs["y"])

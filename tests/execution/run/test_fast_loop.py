@@ -1,0 +1,136 @@
+"""Short runs without a budget: the same answers as others, given up where something is large, fails or is unknown."""
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+from onnxlab.errors import RunError
+from onnxlab.ops.onnx.tensor.string import string_concat
+from tests.execution.support.models import runner
+from tests.execution.support.regions import Both, Recipe
+
+LOG = "g (float[n] x) => (float[n] y, float[n] z) { y = Log (x)  z = Identity (y) }"
+
+
+def straight(run):
+    """What runs the only feeds that were seen, and how often it was given up of late."""
+    compiler, _ = run._programs.current()
+    ((found,),) = [list(ready.accepted.values()) for ready in compiler.ready.values()]
+    return found
+
+
+def perceptron():
+    recipe = Recipe()
+    rng = np.random.default_rng(3)
+    x = recipe.input("x", np.zeros((3, 4), np.float32))
+    hidden = recipe.node(
+        "Relu", recipe.node("MatMul", x, recipe.constant(rng.standard_normal((4, 8), dtype=np.float32)))
+    )
+    other = recipe.node("MatMul", hidden, recipe.constant(rng.standard_normal((8, 2), dtype=np.float32)))
+    return Both(recipe.model(hidden, other)), (hidden, other)
+
+
+def test_what_is_small_needs_no_budget_and_warns_of_nothing():
+    run = runner(LOG)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for number in (1, 0, 1, 0, 1, 0):
+            found = run.run({"x": np.array([number], np.float32)}, keep=False)
+            assert found["y"].tolist() == found["z"].tolist() == [0.0 if number else -np.inf]
+            found["y"][:] = found["z"][:] = 7  # they are the caller's
+    assert straight(run)._rows is not None
+
+
+def test_what_turns_out_to_be_large_is_left_to_an_ordinary_run():
+    run = runner(
+        "g (string[n] x) => (string[n, k] y, int64[n] z) { y, z = StringSplit <delimiter=','> (x) }".replace("'", '"')
+    )
+    few, many = np.array(["a,b"], object), np.array([",".join("ab" * 20_000)], object)
+    for text in (few, few, few, few, many, few):
+        found = run.run({"x": text}, keep=False)
+        assert found["y"].shape == (1, found["z"][0])
+    assert straight(run)._failures == 1
+    for _ in range(4):
+        run.run({"x": few}, keep=False)
+    assert straight(run)._rows is not None, "tried again"
+
+
+def test_what_fails_is_told_as_ever():
+    run = runner("g (float[3] x, int64[n] i) => (float[n] y) { y = Gather (x, i) }")
+    for place in (0, 1, 2, 1, 2):
+        x = np.arange(3, dtype=np.float32)
+        assert run.run({"x": x, "i": np.array([place])}, keep=False)["y"].tolist() == [place]
+    with pytest.raises(RunError, match="Gather"):
+        run.run({"x": x, "i": np.array([5])}, keep=False)
+
+
+def test_what_differs_from_run_to_run_is_never_called_twice():
+    run = runner("g (float[n] x) => (float[n] y) { y = RandomUniformLike (x) }")
+    for _ in range(5):
+        run.run({"x": np.ones(3, np.float32)}, keep=False)
+    assert not straight(run)._possible
+
+
+def test_a_bound_plan_takes_any_arrays_and_gives_away_its_own_copies():
+    both, names = perceptron()
+    rng = np.random.default_rng(5)
+    kept = []
+    for number in range(8):
+        x = (
+            rng.standard_normal((4, 3), dtype=np.float32).T
+            if number % 2
+            else rng.standard_normal((3, 4), dtype=np.float32)
+        )
+        x.flags.writeable = number % 3 > 0
+        ours, theirs = both.run({"x": x})
+        kept.append((ours, theirs))
+        for name in names:
+            assert ours[name].base is None
+            assert ours[name].flags.writeable
+    for ours, theirs in kept:
+        for name in names:
+            np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-5, atol=1e-6)
+    assert any(outputs[2] for outputs in straight(both.hot)._outputs), "the region was bound"
+
+
+def test_bound_plans_run_in_many_threads():
+    both, names = perceptron()
+    feeds = [np.random.default_rng(seed).standard_normal((3, 4), dtype=np.float32) for seed in range(8)]
+    right = [both.run({"x": x})[1] for x in feeds]
+    wrong = []
+
+    def work(number):
+        for _ in range(200):
+            found = both.hot.run({"x": feeds[number]}, keep=False)
+            wrong.extend(name for name in names if not np.allclose(found[name], right[number][name], atol=1e-5))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_indices_beyond_an_axis_are_left_to_numpy():
+    recipe = Recipe()
+    x, i = recipe.input("x", np.zeros((4, 3), np.float32)), recipe.input("i", np.zeros((2, 2), np.int64))
+    y = recipe.node("Exp", recipe.node("Gather", x, recipe.node("Add", i, i), axis=0))
+    both = Both(recipe.model(y))
+    data = np.arange(12, dtype=np.float32).reshape(4, 3) / 9
+    for indices in ([[0, 1], [1, 0]],) * 5 + ([[-1, 1], [0, 1]],):
+        ours, theirs = both.run({"x": data, "i": np.array(indices)})
+        np.testing.assert_allclose(ours[y], theirs[y], rtol=1e-6)
+    with pytest.raises(RunError, match="Gather"):
+        both.hot.run({"x": data, "i": np.array([[0, 9], [0, 0]])}, keep=False)
+
+
+def test_words_are_joined_whatever_their_shapes():
+    x = np.array([["a", "b"], ["c", "d"]], object)
+    for y in (x, np.array(["1", "2"], object), np.array([["!"], ["?"]], object), np.array("?", object)):
+        found = string_concat(x, y)
+        assert found.tolist() == (x + y).tolist()
+        assert string_concat(y, x).tolist() == (y + x).tolist()
+        assert found.dtype == object

@@ -1,0 +1,91 @@
+"""Any sequence of edits and runs that keep their values gives what a run of the model as it is then gives."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from onnxlab.execution.run.runner import Runner
+from onnxlab.graph import edits
+from tests.execution.support.models import runner
+
+MODEL = """
+net (float[3, 4] x) => (float[3, 4] y, float[3, 4] z)
+<float[4, 4] w = {1, 0, 0, 1, 0, 2, 0, 0, -1, 0, 1, 0, 0, 0, 0, 1}, float[4] v = {1, 2, 3, 4}>
+{
+    k = Constant <value_floats = [0.5, 1.0, 2.0, 4.0]> ()
+    a = MatMul (x, w)
+    b = Relu (a)
+    c = Mul (b, k)
+    p, q = Split <num_outputs = 2, axis = 1> (c)
+    d = Concat <axis = 1> (q, p)
+    e = LeakyRelu <alpha = 0.5> (x)
+    f = Add (e, v)
+    y = Add (d, f)
+    z = Neg (b)
+}
+"""
+X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
+
+
+def scaled(name, factor):
+    def edit(run):
+        value = run.graph.values[run.graph.main.names[name]]
+        edits.set_initializer(run.graph, value, run.graph.array(value.id) * np.float32(factor))
+
+    return edit
+
+
+def slope(number):
+    def edit(run):
+        node = next(node for node in run.graph.nodes.values() if node.op_type == "LeakyRelu")
+        edits.set_attribute(run.graph, node, "alpha", number)
+
+    return edit
+
+
+def undone(run):
+    if len(run.graph.history.labels):
+        run.graph.undo()
+
+
+def ran(factor, outputs):
+    return lambda run: run.run({"x": X * np.float32(factor)}, outputs)
+
+
+STEPS = [
+    scaled("w", -1), scaled("w", 2), scaled("v", 3), slope(0.25), slope(0.5), undone,
+    ran(1, ["z"]), ran(1, None), ran(-1, ["y"]), ran(2, None), ran(1, ["a", "d"]),
+    lambda run: run.run(), lambda run: run.pin("b", X), lambda run: run.unpin(),
+    lambda run: run.run({"b": X}), lambda run: run.store.clear(),
+]  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, len(STEPS) - 1), max_size=14))
+def test_kept_values_are_those_of_a_fresh_run(numbers):
+    run = runner(MODEL)
+    run.run({"x": X})
+    for number in numbers:
+        STEPS[number](run)
+        if not len(run.store):  # cleared: there are no last inputs
+            run.run({"x": X})
+    kept = run.run(outputs=["y", "z", "d"])
+    fed = run.last_inputs()
+    if run.store.pins:
+        fed["b"] = X
+    fresh = Runner(run.graph).run(fed, ["y", "z", "d"], keep=False)
+    for name, array in fresh.items():
+        np.testing.assert_array_equal(kept[name], array, err_msg=name)
+
+
+def test_a_selection_is_made_again_where_what_it_read_was_let_go():
+    run = runner(MODEL)
+    for factor in (2, 3, 5):
+        run.run({"x": X})
+        scaled("w", factor)(run)
+        expected = Runner(run.graph).run({"x": X}, keep=False)["y"]
+        if factor == 5:  # the border of the last selection, gone
+            state = run.store.settled()
+            for name in ("f", "e"):
+                del state.arrays[run.graph.main.names[name]]
+        np.testing.assert_array_equal(run.run()["y"], expected)

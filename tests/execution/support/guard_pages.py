@@ -1,0 +1,146 @@
+"""Memory that ends, or begins, at a page which nobody may touch: a kernel that goes one element too far dies there.
+
+    python -m tests.execution.support.guard_pages end 0 200          # random regions 0 … 199
+    python -m tests.execution.support.guard_pages start light_resnet50 bert_base
+    python -m tests.execution.support.guard_pages end tests/execution/numba/rules/test_integer_products.py
+
+runs them with all that kernels read and write so: inputs, outputs, constants, tables, scratch, and each value of the
+arena by itself. It prints the name of each before it runs it. What is just beyond the end of a value is not the
+kernels' to read either, but reading a whole vector there does no harm in the arena, so values of it get that much room.
+"""
+
+import ctypes
+import faulthandler
+import mmap
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+from onnxlab.execution.numba.plan import plan, views
+from onnxlab.execution.numba.region import region
+
+_PAGE = mmap.PAGESIZE
+_SLACK = 64  # what plans leave between the values of the arena
+_FORBIDDEN = 0
+_protect = ctypes.CDLL(None, use_errno=True).mprotect
+_protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+
+
+class Arena(int):
+    """Bytes of an arena, and where in it nobody may go."""
+
+    holes = ()
+
+
+def allocated(nbytes, holes=()):
+    """Pages of our own, with those at the offsets `holes` forbidden; returns them as bytes."""
+    pages = mmap.mmap(-1, nbytes)
+    memory = np.frombuffer(pages, np.uint8)
+    base = memory.__array_interface__["data"][0]
+    for hole in holes:
+        if _protect(base + hole, _PAGE, _FORBIDDEN):
+            raise OSError(ctypes.get_errno(), "mprotect")
+    return memory
+
+
+class Guards:
+    """Takes the place of how plans get their memory.
+
+    Args:
+        side: "end" or "start": where the forbidden page is.
+    """
+
+    def __init__(self, side):
+        self.at_end = side == "end"
+
+    def place(self, nbytes):
+        """(bytes of pages, offset in them, offset of the page that is forbidden) for a value."""
+        room = -(-max(nbytes, 1) // _PAGE) * _PAGE
+        return (room + _PAGE, room - nbytes, room) if self.at_end else (room + _PAGE, _PAGE, 0)
+
+    def memory(self, nbytes):
+        if isinstance(nbytes, Arena):
+            return allocated(max(nbytes, _PAGE), nbytes.holes)
+        total, offset, hole = self.place(nbytes)
+        return allocated(total, (hole,))[offset : offset + nbytes]
+
+    def empty(self, shape, dtype):
+        dtype = np.dtype(dtype)
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return self.memory(nbytes).view(dtype).reshape(shape)
+
+    def copied(self, array):
+        array = np.asarray(array)
+        if array.dtype == object or not array.size:
+            return array
+        made = self.empty(array.shape, array.dtype)
+        made[...] = array
+        return made
+
+    def lay_out(self, buffers):
+        """Each value of the arena by itself."""
+        total, holes = 0, []
+        for buffer in buffers:
+            pages, offset, hole = self.place(buffer.nbytes + _SLACK)
+            buffer.offset = total + offset
+            holes.append(total + hole)
+            total += pages
+        made = Arena(total)
+        made.holes = tuple(holes)
+        return made
+
+    def install(self):
+        plan.aligned, plan.empty, plan._lay_out = self.memory, self.empty, self.lay_out
+        region.plain = lambda arrays: [self.copied(array) for array in arrays]
+        keep, constant_view = plan.PlanBuilder.keep, views.constant_view
+        plan.PlanBuilder.keep = lambda builder, array: keep(builder, self.copied(array))
+        for module in list(sys.modules.values()):
+            if getattr(module, "constant_view", None) is constant_view:
+                module.constant_view = lambda array: constant_view(self.copied(array))
+
+
+def run_drawings(first, last):
+    from tests.execution.numba.region.test_random_regions import check_drawing
+
+    for seed in range(first, last):
+        print(seed, flush=True)
+        try:
+            check_drawing(seed)
+        except Exception as error:  # what is wrong without going too far is test_random_regions' to tell
+            print(f"{type(error).__name__} of seed {seed}", flush=True)
+
+
+def run_models(names):
+    import onnxlab
+    from onnxlab.execution.run.runner import Runner
+    from tests.execution.support.regions import Eager, NumpyProvider
+    from tests.support.corpus import inputs, path
+
+    for name in names:
+        print(name, flush=True)
+        model = onnxlab.load(path(name))
+        runner = Runner(model.graph, model.inference.fact, [Eager(), NumpyProvider()])
+        for _ in range(2):
+            runner.run(inputs(name, path(name)), keep=False)
+
+
+def main(side, *what):
+    warnings.simplefilter("ignore")
+    faulthandler.enable()
+    from onnxlab.execution.numba.provider import _rules
+
+    _rules()  # all that knows `constant_view`
+    Guards(side).install()
+    if what[0].isdigit():
+        run_drawings(int(what[0]), int(what[1]))
+    elif what[0].endswith(".py"):
+        pytest.main(["-q", "-x", "-p", "no:cacheprovider", *what])
+    else:
+        run_models(what)
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

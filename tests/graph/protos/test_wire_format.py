@@ -1,0 +1,86 @@
+"""Serialised models read where they stand, against the messages that protobuf makes of them."""
+
+import onnx
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import helper
+
+from onnxlab.graph.protos import wire_format
+from onnxlab.graph.protos.node_signature import signature
+
+NODES = wire_format.tag(onnx.GraphProto, "node")
+names = st.lists(st.text(max_size=8) | st.text("é", min_size=60, max_size=90), max_size=4)
+values = st.sampled_from([None, 3, [1.5] * 40, "t" * 130, helper.make_tensor("v", 1, [3], [1, 2, 3])])
+nodes = st.builds(
+    lambda op_type, inputs, outputs, value, domain: helper.make_node(
+        op_type, inputs, outputs, name="n" * len(outputs) * 50, domain=domain, value=value
+    ),
+    st.sampled_from(["Constant", "Relu", ""]), names, names, values, st.sampled_from([None, "other"]),
+)  # fmt: skip
+
+
+def heads(graph: onnx.GraphProto | onnx.FunctionProto, field: int) -> list[wire_format.Head]:
+    data = graph.SerializeToString()
+    return list(wire_format.heads(data, wire_format.find(data, 0, len(data), field), len(data), field))
+
+
+@given(st.lists(nodes, max_size=4), st.booleans())
+def test_nodes_are_what_protobuf_reads(protos: list[onnx.NodeProto], noted: bool) -> None:
+    graph = onnx.GraphProto(node=protos, name="g", input=[onnx.ValueInfoProto(name="x")])
+    for node in graph.node if noted else ():
+        node.doc_string = "d"
+        node.MergeFromString(b"\xc8\x3e\x07")  # a field of a newer onnx
+    data = graph.SerializeToString()
+    for node, (inputs, outputs, at, end) in zip(graph.node, heads(graph, NODES), strict=True):
+        assert (inputs, outputs) == (node.input[:], node.output[:])
+        assert data[at:end] == signature(node.SerializeToString(), False)
+        found = wire_format.constant(data, at, end)
+        plain = node.op_type == "Constant" and not node.domain and len(node.attribute) == 1 and not noted
+        assert (found is not None) == (plain and node.attribute[0].type == onnx.AttributeProto.TENSOR)
+        assert found is None or (found[2], found[3], found.endpos) == (b"\x08\x03", b"\x01", end)
+        assert found is None or node.attribute[0].t.SerializeToString() == data[found.start(2) : end - 3]
+
+
+def test_names_need_not_be_utf_8() -> None:
+    graph = onnx.GraphProto()
+    graph.node.add().MergeFromString(b"\x0a\x02\xffa\x12\x01y")
+    assert heads(graph, NODES)[0][:2] == ([b"\xffa"], ["y"]) == (graph.node[0].input[:], graph.node[0].output[:])
+
+
+def test_the_graph_is_found_behind_fields_of_every_kind() -> None:
+    model = onnx.ModelProto(ir_version=2**40, producer_name="p" * 200, model_version=-1, doc_string="")
+    function = onnx.FunctionProto(name="f", input=["x"] * 9, node=[onnx.NodeProto(op_type="Neg", input=["x"])])
+    assert [head[0] for head in heads(function, wire_format.tag(onnx.FunctionProto, "node"))] == [["x"]]
+    field = wire_format.tag(onnx.ModelProto, "graph")
+    data = model.SerializeToString()
+    assert wire_format.find(data, 0, len(data), field) == len(data)
+    model.graph.name = "g"
+    ahead = b"\xfd\x7f1234\xf9\x7f12345678" + model.SerializeToString()  # fixed 32 and 64 bits, of large numbers
+    start, end = wire_format.extent(ahead, wire_format.find(ahead, 0, len(ahead), field))
+    assert ahead[start:end] == model.graph.SerializeToString()
+
+
+def test_an_attribute_with_more_than_a_tensor_is_left_to_its_message() -> None:
+    node = helper.make_node("Constant", [], ["y"], value=helper.make_tensor("v", 1, [1], [1.0]))
+    node.attribute[0].g.name = "hidden"
+    graph = onnx.GraphProto(node=[node])
+    assert wire_format.constant(graph.SerializeToString(), *heads(graph, NODES)[0][2:]) is None
+
+
+def test_bodies_are_found_where_they_stand() -> None:
+    body = onnx.GraphProto(name="b", node=[onnx.NodeProto(op_type="Neg")])
+    node = helper.make_node("If", ["c"], ["y"], then_branch=body, n=3, several=[body, onnx.GraphProto(), body])
+    node.attribute.add(name="empty", type=onnx.AttributeProto.GRAPH)
+    node.attribute.add(name="else_branch", type=onnx.AttributeProto.GRAPH, graphs=[body]).g.name = "e" * 200
+    node.attribute.add(name="no graph", type=onnx.AttributeProto.INT).g.CopyFrom(body)
+    data = onnx.GraphProto(node=[node]).SerializeToString()
+    types = [attribute.type for attribute in node.attribute]
+    at, end = heads(onnx.GraphProto(node=[node]), NODES)[0][2:]
+    found = [data[start:stop] for _, start, stop in wire_format.bodies(data, at, end, types)]
+    expected = [
+        graph.SerializeToString()
+        for attribute in node.attribute
+        for graph in {5: [attribute.g], 10: attribute.graphs}.get(attribute.type, [])
+    ]
+    assert found == expected
+    assert len(found) == 6

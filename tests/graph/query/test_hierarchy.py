@@ -1,0 +1,205 @@
+"""Groups: from names, from metadata, from cuts; no level too long, no cycle among boxes, ids that last."""
+
+import graphlib
+import time
+
+import onnx
+import pytest
+from onnx import GraphProto, ModelProto, TensorProto, helper
+
+from onnxlab.graph.index.index import Index
+from onnxlab.graph.index.name_scopes import MAX_DEPTH
+from onnxlab.graph.query.hierarchy import LIMIT, Hierarchy
+from tests.support.corpus import Corpus
+
+
+def chain(names: list[str], op_type: str = "Relu") -> ModelProto:
+    """A row of nodes, each reading the one before."""
+    nodes = [helper.make_node(op_type, [f"v{i}"], [f"v{i + 1}"], name=name) for i, name in enumerate(names)]
+    return model(helper.make_graph(nodes, "g", [], []))
+
+
+def model(graph: GraphProto) -> ModelProto:
+    return helper.make_model(graph)
+
+
+def hierarchy(proto: ModelProto) -> Hierarchy:
+    found = Hierarchy()
+    found.refresh(Index(proto))
+    return found
+
+
+def shown(found: Hierarchy) -> dict[str, int]:
+    """{path: nodes in it} of every group."""
+    return {found.path(group.id): group.size for group in found.groups.values()}
+
+
+def test_groups_follow_slashes_in_names() -> None:
+    names = ["/stem/Conv", "/stem/Relu", "/layer1/layer1.0/Conv", "/layer1/layer1.0/Add", "/layer1/Relu"]
+    assert shown(hierarchy(chain(names))) == {"stem": 2, "layer1": 3, "layer1/layer1.0": 2}
+
+
+def test_groups_around_one_box_dissolve() -> None:
+    names = ["/net/a/conv/Conv", "/net/a/act/Relu", "/net/b/c/d/Add", "/net/b/c/d/Mul"]
+    assert shown(hierarchy(chain(names))) == {"a": 2, "b/c/d": 2}
+
+
+@pytest.mark.parametrize(
+    ("key", "text"),
+    [
+        ("pkg.torch.onnx.name_scopes", "['', 'm', 'm.layer.{}', 'relu_{}']"),
+        ("namespace", ": W/m: Model/m.layer.{}: Layer/relu_{}: aten.relu.default"),
+    ],
+)
+def test_groups_follow_the_metadata_of_torch(key: str, text: str) -> None:
+    proto = chain(["n0", "n1", "n2", "n3"])
+    for number, node in enumerate(proto.graph.node):
+        node.metadata_props.add(key=key, value=text.format(number // 2, number))
+    assert shown(hierarchy(proto)) == {"layer.0": 2, "layer.1": 2}
+
+
+def test_a_constant_stands_with_its_reader() -> None:
+    proto = chain(["/a/A", "/a/B", "/b/A", "/b/B"], "Add")
+    constant = helper.make_node("Constant", [], ["c"], name="Constant_7", value_int=1)
+    proto.graph.node.insert(0, constant)
+    proto.graph.node[3].input.append("c")
+    index = Index(proto)
+    found = Hierarchy()
+    found.refresh(index)
+    first, third = index.main.node_ids[0], index.main.node_ids[3]
+    assert found.group_of[first] == found.group_of[third] != 0
+
+
+def test_a_scope_that_is_entered_twice_is_cut_in_two() -> None:
+    names = ["/a/1", "/a/2", "/b/1", "/b/2", "/a/3", "/a/4"]
+    assert shown(hierarchy(chain(names))) == {"a": 2, "b": 2, "a (2)": 2}
+
+
+def test_a_model_without_names_is_cut_where_one_value_is_live() -> None:
+    nodes = []
+    for block in range(100):
+        x, a, b, c = (f"{name}{block}" for name in "xabc")
+        nodes += [
+            helper.make_node("Conv", [x], [a]),
+            helper.make_node("Relu", [a], [b]),
+            helper.make_node("Conv", [b], [c]),
+            helper.make_node("Add", [x, c], [f"x{block + 1}"]),
+        ]
+    index = Index(model(helper.make_graph(nodes, "g", [], [])))
+    found = Hierarchy()
+    found.refresh(index)
+    for group in found.groups.values():
+        assert index.nodes[group.nodes[-1]].op_type == "Add"
+
+
+@pytest.mark.parametrize("length", [LIMIT, LIMIT + 1, 5_000, 100_000])
+def test_no_level_shows_more_boxes_than_the_limit(length: int) -> None:
+    found = hierarchy(chain(["" for _ in range(length)]))
+    boxes: dict[int, int] = {}
+    for group in found.groups.values():
+        boxes[group.parent] = boxes.get(group.parent, 0) + 1
+    for node_group in found.group_of.values():
+        boxes[node_group] = boxes.get(node_group, 0) + 1
+    assert max(boxes.values()) <= LIMIT
+    assert (not found.groups) == (length <= LIMIT)
+
+
+def test_ids_and_cuts_last_through_an_insertion() -> None:
+    index = Index(chain(["" for _ in range(1000)]))
+    found = Hierarchy()
+    found.refresh(index)
+    before = dict(found.group_of)
+    proto = index.main.proto.node.add()
+    proto.CopyFrom(helper.make_node("Relu", ["v1000"], ["w"]))
+    added = index.add_node(index.main, 1000, proto).id
+    assert found.refresh(index)
+    assert found.group_of == before | {added: before[index.main.node_ids[999]]}
+
+
+def test_a_small_edit_of_a_big_model_moves_no_other_node() -> None:
+    index = Index(chain([f"/net/layer.{i // 50}/op_{i}" for i in range(3000)]))
+    found = Hierarchy()
+    found.refresh(index)
+    before = dict(found.group_of)
+    proto = index.main.proto.node.add()
+    proto.CopyFrom(helper.make_node("Relu", ["v120"], ["w"]))
+    added = index.add_node(index.main, 3000, proto).id
+    beside = index.main.node_ids[120]
+    assert found.follow(index, [added, beside], [])
+    assert found.group_of == before | {added: before[index.main.node_ids[119]]}
+    assert found.groups[before[beside]].size == 51
+    index.remove_node(index.nodes[added])
+    assert found.follow(index, [beside], [added])
+    assert found.group_of == before
+    assert found.groups[before[beside]].size == 50
+    assert not found.follow(index, [beside], [])
+
+
+def test_refresh_tells_whether_anything_changed() -> None:
+    index = Index(chain(["/a/1", "/a/2", "/b/1", "/b/2"]))
+    found = Hierarchy()
+    assert found.refresh(index)
+    assert not found.refresh(index)
+    index.main.proto.node[3].name = "/c/2"
+    assert found.refresh(index)
+    assert "b" not in shown(found)
+
+
+def test_boxes_of_a_level_form_no_cycle(corpus: Corpus) -> None:
+    for path in corpus.values():
+        index = Index(onnx.load(path, load_external_data=False))
+        found = Hierarchy()
+        found.refresh(index)
+        assert_acyclic(index, found)
+
+
+def assert_acyclic(index: Index, found: Hierarchy) -> None:
+    def boxes(node: int) -> list[int]:
+        around, group = [~node], found.group_of[node]
+        while group:
+            around.append(group)
+            group = found.groups[group].parent
+        return around[::-1]
+
+    levels: dict[tuple[int, int], dict[int, set[int]]] = {}
+    for node in index.nodes.values():
+        for consumer in index.consumers(node):
+            left, right = boxes(node.id), boxes(consumer)
+            level = 0
+            while left[0] == right[0]:
+                level = left[0]
+                del left[0], right[0]
+            levels.setdefault((node.scope, level), {}).setdefault(right[0], set()).add(left[0])
+    for level in levels.values():
+        graphlib.TopologicalSorter(level).prepare()
+
+
+def test_ten_thousand_nodes_are_sorted_quickly() -> None:
+    index = Index(chain([f"/net/layer.{i // 40}/block.{i // 10}/op_{i}" for i in range(10_000)]))
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        Hierarchy().refresh(index)
+        taken.append(time.process_time() - start)
+    assert min(taken) < 0.25  # 50 ms on a quiet machine
+
+
+def test_what_weights_alone_make_stands_with_its_reader() -> None:
+    """Weights are often cast and scaled at the head of a file, far from the node that reads them."""
+    weights = [TensorProto(name=f"w{i}", data_type=TensorProto.FLOAT, dims=[0]) for i in range(400)]
+    nodes = [helper.make_node("Cast", [f"w{i}"], [f"c{i}"], to=TensorProto.FLOAT) for i in range(400)]
+    nodes += [helper.make_node("Neg", [f"c{i}"], [f"n{i}"]) for i in range(400)]
+    nodes += [helper.make_node("Add", [f"x{i}", f"n{i}"], [f"x{i + 1}"]) for i in range(400)]
+    index = Index(model(helper.make_graph(nodes, "g", [], [], weights)))
+    found = Hierarchy()
+    found.refresh(index)
+    ids = index.main.node_ids
+    for i in range(400):
+        assert found.group_of[ids[i]] == found.group_of[ids[400 + i]] == found.group_of[ids[800 + i]] != 0
+
+
+@pytest.mark.parametrize("parts", [1500, 100_000])
+def test_names_of_very_many_parts_make_few_groups_within_each_other(parts: int) -> None:
+    names = ["a/" * parts + "b", "a/" * parts + "c", "a/" * 30 + "d", "e"]
+    found = hierarchy(chain(names))
+    assert max(found.path(group).count("/") for group in found.groups) == MAX_DEPTH - 1

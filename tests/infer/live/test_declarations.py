@@ -1,0 +1,310 @@
+"""Declarations follow what an edit makes of the facts: in the same step, exactly undone, and no more than that."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxlab
+from onnxlab.errors import EditError, JournalWarning
+from onnxlab.graph.edit.changes import RemoveEntry
+from onnxlab.graph.edits.declaring import places
+from onnxlab.infer import Inference
+from onnxlab.infer.facts.policy import Policy
+from onnxlab.model import Model
+
+
+def info(name: str, dims: Any, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, dims)
+
+
+def declared() -> onnx.ModelProto:
+    """x[4,8] → Relu → MatMul(w) → If(Neg, then Abs) → call of Twice → y[4,16]; all values are declared, everywhere."""
+    branches = {}
+    for name in ("then_branch", "else_branch"):
+        inner = [helper.make_node("Neg", ["b"], [f"{name}_n"]), helper.make_node("Abs", [f"{name}_n"], [f"{name}_o"])]
+        ends = [info(f"{name}_o", [4, 16])]
+        branches[name] = helper.make_graph(inner, name, [], ends, value_info=[info(f"{name}_n", [4, 16])])
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], "relu"),
+        helper.make_node("MatMul", ["a", "w"], ["b"], "matmul"),
+        helper.make_node("If", ["yes"], ["c"], "if", **branches),
+        helper.make_node("Twice", ["c"], ["y"], "call", domain="local"),
+    ]
+    stored = [numpy_helper.from_array(np.ones((8, 16), np.float32), "w")]
+    ends = [info("x", [4, 8]), info("yes", [], TensorProto.BOOL)]
+    inner = [info("a", [4, 8]), info("b", [4, 16]), info("c", [4, 16])]
+    inner[0].doc_string = "after relu"
+    graph = helper.make_graph(nodes, "g", ends, [info("y", [4, 16])], stored, value_info=inner)
+    imports = [helper.make_opsetid("", 21), helper.make_opsetid("local", 1)]
+    body = [helper.make_node("Neg", ["v"], ["u"]), helper.make_node("Add", ["u", "u"], ["w"])]
+    function = helper.make_function("local", "Twice", ["v"], ["w"], body, imports[:1], value_info=[info("u", [4, 16])])
+    return helper.make_model(graph, opset_imports=imports, functions=[function], ir_version=10)
+
+
+def types(model: Model) -> dict[str, str]:
+    """All declared types but those of inputs of the model, by value."""
+    found = {}
+    for value in model.graph.values.values():
+        for place in places(model.graph, value):
+            kind = place.info.type.tensor_type
+            dims = [dim.dim_param or (dim.dim_value if dim.HasField("dim_value") else "?") for dim in kind.shape.dim]
+            found[value.name] = f"{kind.elem_type}{dims}"
+    return found
+
+
+def runs(model: Model, feeds: dict[str, np.ndarray]) -> np.ndarray:
+    onnx.checker.check_model(model.proto, full_check=True)
+    session = onnxruntime.InferenceSession(model.to_bytes(), providers=["CPUExecutionProvider"])
+    return np.asarray(session.run(None, feeds)[0])
+
+
+def test_a_dim_that_becomes_dynamic_is_so_everywhere() -> None:
+    model = onnxlab.load(declared())
+    before = model.to_bytes()
+    model.value("x").set_dim(0, "N")
+    assert set(types(model).values()) == {"1['N', 8]", "1['N', 16]"}
+    assert model.diagnostics == []
+    assert runs(model, {"x": np.ones((3, 8), np.float32), "yes": np.array(True)}).shape == (3, 16)
+    assert len(model.history.labels) == 1
+    after = model.to_bytes()
+    model.undo()
+    assert model.to_bytes() == before
+    model.redo()
+    assert model.to_bytes() == after
+    assert model.value("a").doc_string == "after relu"
+
+
+def to_half(model: Model) -> None:
+    with model.edit("half"):
+        model.value("x").set_dtype("float16")
+        model.value("w").array = np.ones((8, 16), np.float16)
+
+
+def test_another_dtype_is_declared_and_told() -> None:
+    model = onnxlab.load(declared())
+    before = model.to_bytes()
+    to_half(model)
+    assert set(types(model).values()) == {"10[4, 8]", "10[4, 16]"}
+    assert model.history.labels == ["half (output y: float32 → float16)"]
+    assert runs(model, {"x": np.ones((4, 8), np.float16), "yes": np.array(True)}).dtype == np.float16
+    assert "9 declarations changed" in str(model.last_change)
+    model.undo()
+    assert model.to_bytes() == before
+
+
+@pytest.mark.parametrize("edit", [to_half, lambda model: model.value("x").set_shape(["a", 8])])
+def test_script_and_journal_have_it(edit: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONNXLAB_STATE_HOME", str(tmp_path / "state"))
+    onnx.save(declared(), tmp_path / "m.onnx")
+    model = onnxlab.load(tmp_path / "m.onnx")
+    edit(model)
+    scope: dict[str, Any] = {}
+    exec(model.history.to_python(), scope)
+    copy = onnxlab.load(declared())
+    scope["replay"](copy)
+    assert copy.to_bytes() == model.to_bytes()
+    assert copy.history.labels == model.history.labels
+    after, path = model.to_bytes(), model.graph.journal.path  # type: ignore[union-attr]
+    assert path is not None
+    journal = path.read_bytes()
+    model.undo(to=0)
+    model.save()
+    path.write_bytes(journal)
+    with pytest.warns(JournalWarning):
+        (found,) = onnxlab.load(tmp_path / "m.onnx").recoverable
+    with pytest.warns(JournalWarning):
+        again = onnxlab.load(tmp_path / "m.onnx")
+    again.graph.completer = None  # the journal has all of it
+    assert again.recover(found) == 1
+    assert again.to_bytes() == after
+
+
+def test_what_no_edit_changed_stays_as_it_was_declared() -> None:
+    proto = declared()
+    proto.graph.value_info[0].type.tensor_type.shape.dim[0].dim_value = 5
+    proto.graph.value_info[1].type.tensor_type.elem_type = TensorProto.DOUBLE
+    model = onnxlab.load(proto)
+    before = model.to_bytes()
+    model.nodes["relu"].name = "other"
+    model.nodes["other"].name = "relu"
+    assert model.to_bytes() == before
+    model.value("w").array = np.ones((8, 6), np.float32)
+    assert (types(model)["a"], types(model)["b"]) == ("1[5, 8]", "11[4, 6]")
+
+
+def test_an_unknown_fact_leaves_the_declaration_alone() -> None:
+    model = onnxlab.load(declared())
+    model.opsets["com.example"] = 1
+    model.nodes["relu"].replace("Mystery", "com.example")
+    assert types(model)["b"] == "1[4, 16]"
+    model.undo()
+    model.value("w").array = np.ones((9, 16), np.float32)  # MatMul refuses
+    assert types(model)["b"] == "1[4, 16]"
+
+
+def test_a_size_that_is_known_no_more_is_not_stated() -> None:
+    model = onnxlab.load(declared())
+    model.value("x").set_dim(0, None)
+    assert set(types(model).values()) == {"1['?', 8]", "1['?', 16]"}
+    assert runs(model, {"x": np.ones((3, 8), np.float32), "yes": np.array(True)}).shape == (3, 16)
+
+
+def test_names_of_dims_follow_only_where_they_agreed() -> None:
+    proto = declared()
+    for each in (proto.graph.input[0], *proto.graph.value_info, proto.graph.output[0]):
+        each.type.tensor_type.shape.dim[0].dim_param = "N"
+    proto.graph.value_info[1].type.tensor_type.shape.dim[0].dim_param = "mine"
+    model = onnxlab.load(proto)
+    model.value("x").set_dim(0, "M")
+    found = types(model)
+    assert (found["a"], found["b"], found["y"]) == ("1['M', 8]", "1['mine', 16]", "1['M', 16]")
+    model.value("x").set_dim(0, 7)
+    found = types(model)
+    assert (found["a"], found["b"], found["y"]) == ("1[7, 8]", "1['mine', 16]", "1[7, 16]")
+
+
+def test_bodies_of_loops_are_declared_anew_with_their_inputs() -> None:
+    model = onnxlab.load(
+        onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[4] x, int64 n, bool go) => (float[4] y) {
+            y = Loop (n, go, x) <body = b (int64 i, bool c, float[4] v) => (bool d, float[4] w) {
+                d = Identity (c)  w = Neg (v) }>
+        }""")
+    )
+    before = model.to_bytes()
+    model.value("x").set_dtype("float16")
+    found = types(model)
+    assert (found["v"], found["w"], found["y"]) == ("10[4]", "10[4]", "10[4]")
+    feeds = {"x": np.ones(4, np.float16), "n": np.array(3), "go": np.array(True)}
+    assert runs(model, feeds).tolist() == [-1.0] * 4
+    model.undo()
+    assert model.to_bytes() == before
+
+
+def test_declarations_that_are_believed_stay() -> None:
+    model = onnxlab.load(declared())
+    model.inference.policy = Policy(prefer="declared")
+    model.value("x").set_dim(0, "N")
+    assert types(model)["a"] == "1[4, 8]"
+    model = onnxlab.load(declared())
+    model.inference.policy = Policy(prefer="refine")
+    model.value("x").set_dim(0, "N")
+    assert types(model)["a"] in ("1['N', 8]", "1[4, 8]")
+
+
+class Full:
+    """A journal that refuses everything."""
+
+    def note(self, change: object) -> None: ...
+
+    def knows(self, kind: str) -> bool:
+        return False
+
+    def append(self, *given: object) -> None:
+        raise RuntimeError("full")
+
+
+def test_an_edit_that_fails_after_it_was_completed_leaves_no_fact() -> None:
+    model = onnxlab.load(declared())
+    before, facts = model.to_bytes(), dict(model.inference.facts)
+    journal, model.graph.journal = model.graph.journal, Full()
+    with pytest.raises(RuntimeError, match="full"):
+        model.value("x").set_dim(0, "N")
+    model.graph.journal = journal
+    assert model.to_bytes() == before
+    assert {vid: fact for vid, fact in model.inference.facts.items() if facts[vid] is not fact} == {}
+    model.value("x").set_dim(0, "M")
+    assert dict(model.inference.facts) == dict(Inference(model.graph).facts)
+
+
+def test_a_completer_that_fails_costs_no_edit() -> None:
+    model = onnxlab.load(declared())
+
+    class Broken:
+        def complete(self, transaction: object, touched: object) -> None:
+            raise RuntimeError("broken")
+
+        def abandon(self) -> None: ...
+
+    model.graph.completer = Broken()
+    with pytest.warns(UserWarning, match="broken"):
+        model.value("x").set_dim(0, "N")
+    assert str(model.fact("y")) == "float32[N,16]"
+    assert model.graph.completer is None
+
+
+def test_refresh_store_and_drop() -> None:
+    proto = declared()
+    del proto.graph.value_info[2]
+    proto.graph.value_info[0].type.tensor_type.shape.dim[0].dim_value = 5
+    proto.graph.output[0].type.tensor_type.shape.dim[0].dim_param = "rows"
+    proto.functions[0].value_info[0].type.tensor_type.elem_type = TensorProto.DOUBLE
+    model = onnxlab.load(proto)
+    before = model.to_bytes()
+    changed = model.declarations("refresh")
+    assert str(changed[0]) == "a: float32[5,8] → float32[4,8]"
+    assert {each.value for each in changed} == {"a", "y", "local::Twice/u"}
+    assert types(model)["y"] == "1[4, 16]"
+    assert model.declarations("refresh") == []
+    assert len(model.history.labels) == 1
+    stored = model.declarations("store")
+    assert {each.value for each in stored} == {"c", "local::Twice/w"}
+    made = {vid for vid, value in model.graph.values.items() if value.producers}
+    assert all(model.graph.values[vid].info is not None for vid in made if not _is_function_output(model, vid))
+    onnx.checker.check_model(model.proto, full_check=True)
+    dropped = {each.value for each in model.declarations("drop")}
+    assert dropped >= {"a", "b", "c", "if/then_branch/then_branch_n", "local::Twice/u"}
+    assert [entry.name for entry in model.proto.graph.value_info] == ["a"]  # its documentation stays
+    assert not model.proto.graph.value_info[0].HasField("type")
+    onnx.checker.check_model(model.proto, full_check=True)
+    scope: dict[str, Any] = {}
+    exec(model.history.to_python(), scope)
+    copy = onnxlab.load(before)
+    scope["replay"](copy)
+    assert copy.to_bytes() == model.to_bytes()
+    model.undo(to=0)
+    assert model.to_bytes() == before
+    with pytest.raises(EditError, match="'refresh', 'store', 'drop'"):
+        model.declarations("forget")  # type: ignore[arg-type]
+
+
+def _is_function_output(model: Model, vid: int) -> bool:
+    value = model.graph.values[vid]
+    return model.graph.scopes[value.scope].is_function and value.is_output
+
+
+def test_only_values_whose_fact_changed_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onnxlab.infer.live import declarations
+
+    model = onnxlab.load(declared())
+    seen = []
+    monkeypatch.setattr(declarations, "places", lambda graph, value: seen.append(value.name) or places(graph, value))
+    model.nodes["call"].name = "again"
+    model.nodes["relu"].op_type = "Abs"
+    assert seen == []
+    model.nodes["if"].name = "other"
+    assert seen == []
+
+
+def test_what_only_declarations_say_follows_them() -> None:
+    """Of the outputs of an operator that nobody knows, and in a body around it."""
+    proto = declared()
+    proto.opset_import.append(helper.make_opsetid("com.example", 1))
+    proto.graph.node[0].op_type, proto.graph.node[0].domain = "Mystery", "com.example"
+    model = onnxlab.load(proto)
+    assert str(model.fact("y")) == "float32[4,16]"
+    model.declarations("drop")
+    assert [entry.name for entry in model.proto.graph.value_info] == ["a"]
+    assert dict(model.inference.facts) == dict(Inference(model.graph).facts)
+    model.graph.apply(RemoveEntry(model.graph.main.id, "value_info", 0))
+    assert str(model.fact("a")) == "?"
+    assert {vid: str(fact) for vid, fact in model.inference.facts.items()} == {
+        vid: str(fact) for vid, fact in Inference(model.graph).facts.items()
+    }
+    model.undo()
+    assert str(model.fact("y")) == "float32[4,16]"

@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ops.support.single_node import agree, floats, run
+
+ML = {"opset": 1, "domain": "ai.onnx.ml"}
+
+
+def forest(draw_seed, trees, depth, features):
+    """Node attributes of random full trees, and the (tree, node) of every leaf."""
+    rng = np.random.default_rng(draw_seed)
+    names = ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids")
+    nodes = {name: [] for name in names}
+    leaves = []
+    for tree in range(trees):
+        inner = 2**depth - 1
+        for node in range(2 * inner + 1):
+            leaf = node >= inner
+            row = (tree, node, int(rng.integers(features)), float(np.float32(rng.normal())),
+                   "LEAF" if leaf else "BRANCH_LEQ", *((0, 0) if leaf else (2 * node + 1, 2 * node + 2)))  # fmt: skip
+            for kept, item in zip(nodes.values(), row, strict=True):
+                kept.append(item)
+            if leaf:
+                leaves.append((tree, node))
+    return {f"nodes_{name}": items for name, items in nodes.items()}, leaves
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 99), classes=st.integers(2, 4), positive=st.booleans(),
+       transform=st.sampled_from(["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]))  # fmt: skip
+def test_tree_classifiers(seed, classes, positive, transform):
+    nodes, leaves = forest(seed, trees=3, depth=3, features=4)
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=len(leaves))
+    ids = rng.integers(classes, size=len(leaves)) if classes > 2 else np.full(len(leaves), seed % 2)
+    agree("TreeEnsembleClassifier", floats(20, 4, seed=seed), outputs=2, **nodes, post_transform=transform, rtol=1e-4,
+          class_treeids=[t for t, _ in leaves], class_nodeids=[n for _, n in leaves], class_ids=ids.tolist(),
+          class_weights=(np.abs(weights) if positive else weights).tolist(),
+          classlabels_int64s=list(range(10, 10 + classes)), **ML)  # fmt: skip
+
+
+@pytest.mark.parametrize("aggregate", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_tree_regressors(aggregate):
+    nodes, leaves = forest(1, trees=4, depth=3, features=3)
+    agree("TreeEnsembleRegressor", floats(20, 3), **nodes, n_targets=2, aggregate_function=aggregate, rtol=1e-4,
+          base_values=[0.5, -1.0], target_treeids=[t for t, _ in leaves], target_nodeids=[n for _, n in leaves],
+          target_ids=[place % 2 for place in range(len(leaves))], target_weights=floats(len(leaves)).tolist(),
+          **ML)  # fmt: skip
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_linear_classifiers(transform, classes):
+    agree("LinearClassifier", floats(6, 4), outputs=2, coefficients=floats(classes * 4, seed=1).tolist(), rtol=1e-4,
+          intercepts=floats(classes).tolist(), classlabels_ints=list(range(max(2, classes))), post_transform=transform,
+          **ML)  # fmt: skip
+
+
+def test_linear_regressor():
+    agree(
+        "LinearRegressor", floats(6, 4), coefficients=floats(8, seed=1).tolist(), intercepts=[1.0, 2.0], targets=2, **ML
+    )
+
+
+@pytest.mark.parametrize("kernel_type", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+def test_support_vectors(kernel_type):
+    parameters = {"kernel_type": kernel_type, "kernel_params": [0.3, 0.2, 2.0]}
+    agree("SVMRegressor", floats(5, 3), coefficients=floats(4).tolist(), support_vectors=floats(12, seed=1).tolist(),
+          n_supports=4, rho=[0.3], rtol=1e-4, **parameters, **ML)  # fmt: skip
+    machine = {"coefficients": floats(12).tolist(), "support_vectors": floats(18, seed=1).tolist()}
+    (labels, _) = agree("SVMClassifier", floats(9, 3), outputs=2, rho=[0.1, -0.2, 0.3], vectors_per_class=[2, 2, 2],
+                        classlabels_ints=[4, 5, 6], rtol=1e-4, **machine, **parameters, **ML)  # fmt: skip
+    assert set(labels.tolist()) <= {4, 5, 6}
+
+
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_features(norm):
+    x = np.abs(floats(4, 3))
+    agree("Normalizer", x, norm=norm, **ML)
+    agree("Scaler", x, offset=[0.1, 0.2, 0.3], scale=[2.0, 3.0, 4.0], **ML)
+    agree("Binarizer", x, threshold=0.5, **ML)
+    agree("Imputer", np.float32([[1, np.nan, 3]]), imputed_value_floats=[9.0], replaced_value_float=float("nan"), **ML)
+    agree("OneHotEncoder", np.array([[1, 3]], np.int64), cats_int64s=[1, 2, 3], **ML)
+
+
+def test_encoders_and_maps():
+    words = np.array(["a", "c", "x"], object)
+    agree("LabelEncoder", words, opset=2, domain="ai.onnx.ml", keys_strings=["a", "b", "c"], values_int64s=[1, 2, 3])
+    agree("CategoryMapper", words, cats_strings=["a", "c"], cats_int64s=[7, 8], **ML)
+    (maps,) = run("ZipMap", np.float32([[0.25, 0.75]]), classlabels_strings=["no", "yes"], **ML)
+    assert maps == [{"no": 0.25, "yes": 0.75}]
+    with pytest.raises(ValueError, match="3 class labels need as many columns"):
+        run("ZipMap", np.float32([[0.25, 0.75]]), classlabels_int64s=[1, 2, 3], **ML)

@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.ops.support.single_node import agree, floats, run
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    spatial=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    data=st.data(),
+    group=st.sampled_from([1, 2, 4]),
+    each=st.integers(1, 3),
+    batch=st.integers(1, 2),
+)
+def test_convolution_of_any_geometry(spatial, data, group, each, batch):
+    rank = len(spatial)
+    draw = lambda low, high: data.draw(st.lists(st.integers(low, high), min_size=rank, max_size=rank))  # noqa: E731
+    kernel, strides, dilations = draw(1, 3), draw(1, 3), draw(1, 2)
+    pads = draw(0, 2) + draw(0, 2)
+    padded = [dim + pads[i] + pads[i + rank] for i, dim in enumerate(spatial)]
+    assume(all((k - 1) * d + 1 <= dim for k, d, dim in zip(kernel, dilations, padded, strict=True)))
+    x, w = floats(batch, group * each, *spatial), floats(group * 2, each, *kernel, seed=1)
+    geometry = {"strides": strides, "dilations": dilations, "pads": pads, "group": group}
+    agree("Conv", x, w, floats(group * 2, seed=2), opset=11, **geometry)
+    depthwise = floats(group * each, 1, *kernel, seed=3)
+    agree("Conv", x, depthwise, opset=11, **{**geometry, "group": group * each})
+
+
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER", "VALID"])
+def test_automatic_padding(auto_pad):
+    x, w = floats(1, 2, 7, 8), floats(3, 2, 3, 2, seed=1)
+    agree("Conv", x, w, opset=11, auto_pad=auto_pad, strides=[2, 3])
+
+
+def test_patches_of_a_large_image_are_gathered_in_parts(monkeypatch):
+    from onnxlab.ops.onnx.nn import conv
+
+    monkeypatch.setattr(conv, "PATCHES", 500)
+    x, b = floats(1, 4, 20, 17), floats(4)
+    agree("Conv", x, floats(4, 4, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1])
+    agree("Conv", x, floats(4, 1, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1], group=4)
+    agree("Conv", x, floats(4, 2, 3, 3, seed=1), b, opset=11, pads=[2, 1, 2, 1], dilations=[2, 1], group=2)
+    agree("Conv", x, floats(4, 4, 3, 3, seed=1), b, opset=11, pads=[1, 1, 1, 1], strides=[1, 2])
+
+
+@pytest.mark.parametrize("size", [(40,), (9, 7), (5, 4, 3)])
+@pytest.mark.parametrize("dilation", [1, 2, 3])
+@pytest.mark.parametrize("auto_pad", ["SAME_UPPER", "SAME_LOWER"])
+def test_windows_that_keep_the_size(size, dilation, auto_pad):
+    """What a tap reads beyond the end of a line is padding, not the line behind it."""
+    rank = len(size)
+    for kernel in ((3,) * rank, (2, 5, 1)[:rank]):
+        x, w = floats(2, 4, *size), floats(4, 2, *kernel, seed=1)
+        pads = [(k - 1) * dilation for k in kernel]
+        small, large = [pad // 2 for pad in pads], [pad - pad // 2 for pad in pads]
+        chosen = small + large if auto_pad == "SAME_UPPER" else large + small
+        agree("Conv", x, w, floats(4), opset=11, group=2, dilations=[dilation] * rank, pads=chosen)
+
+
+def test_a_depthwise_convolution_of_a_transposed_image():
+    x, w = floats(2, 9, 8, 4).transpose(0, 3, 1, 2), floats(4, 1, 3, 3, seed=1)
+    (y,), (contiguous,) = run("Conv", x, w, opset=11, group=4), run("Conv", x.copy(), w, opset=11, group=4)
+    np.testing.assert_array_equal(y, contiguous)
+
+
+def test_a_long_dilated_convolution_takes_little_memory():
+    import tracemalloc
+
+    x, w = floats(1, 1, 200_000), floats(8, 1, 64, seed=1)
+    tracemalloc.start()
+    run("Conv", x, w, opset=11, dilations=[512])
+    assert tracemalloc.get_traced_memory()[1] < 4 * (x.nbytes + 8 * x.nbytes)
+    tracemalloc.stop()
+
+
+@settings(max_examples=30, deadline=None)
+@given(size=st.integers(2, 6), kernel=st.integers(1, 4), stride=st.integers(1, 3), dilation=st.integers(1, 2),
+       group=st.sampled_from([1, 2]), extra=st.integers(0, 1))  # fmt: skip
+def test_transposed(size, kernel, stride, dilation, group, extra):
+    assume(extra < stride)
+    x, w = floats(2, 4, size, size + 1), floats(4, 3, kernel, kernel, seed=1)
+    agree("ConvTranspose", x, w, floats(3 * group), opset=11, group=group, strides=[stride, stride],
+          dilations=[dilation, dilation], output_padding=[extra, extra])  # fmt: skip
+
+
+def test_half_precision():
+    x, w = floats(1, 8, 9, 9, dtype=np.float16), floats(8, 8, 3, 3, seed=1, dtype=np.float16)
+    (y,) = run("Conv", x, w, opset=11)
+    (wide,) = run("Conv", x.astype(np.float32), w.astype(np.float32), opset=11)
+    np.testing.assert_array_equal(y, wide.astype(np.float16))
+
+
+def test_errors_say_what_does_not_fit():
+    with pytest.raises(ValueError, match=r"X has 3 channels; W of shape \(4, 2, 3, 3\) in 1 groups takes 2"):
+        run("Conv", floats(1, 3, 8, 8), floats(4, 2, 3, 3), opset=11)
+    with pytest.raises(ValueError, match="a window of 9 does not fit"):
+        run("Conv", floats(1, 3, 8, 8), floats(4, 3, 9, 9), opset=11)

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ops.support.single_node import agree, floats, i64, ints, run
+
+
+@pytest.mark.parametrize("indices", [np.array(-1), i64(0, -1, 2), i64(1, 2, 0, -3).reshape(2, 2)])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_gather(indices, axis):
+    agree("Gather", floats(3, 3, 4), np.asarray(indices, np.int64), opset=13, axis=axis)
+
+
+def test_gather_of_a_string_scalar_is_an_array():
+    (y,) = run("Gather", np.array(["a", "b"], object), np.array(1, np.int64), opset=13)
+    assert isinstance(y, np.ndarray)
+    assert y.shape == ()
+
+
+def test_indices_out_of_range_are_named():
+    with pytest.raises(IndexError, match=r"indices run from 0 to 7: axis 0 has 3 elements \(-3 to 2\)"):
+        run("Gather", floats(3), i64(0, 7), opset=13)
+    with pytest.raises(IndexError, match="axis 1 has 2 elements"):
+        run("GatherElements", floats(3, 2), i64(5).reshape(1, 1), opset=13, axis=1)
+
+
+@pytest.mark.parametrize("reduction", ["none", "add", "mul", "max", "min"])
+def test_scatter(reduction):
+    data = floats(5, 6)
+    indices = np.array([[0, 1, -1], [2, 1, 4]], np.int64)
+    if reduction == "none":
+        indices[1, 1] = 3
+    agree("ScatterElements", data, indices, floats(2, 3, seed=1), opset=18, reduction=reduction)
+    agree("ScatterND", data, i64(1, -2, 3).reshape(3, 1), floats(3, 6, seed=1), opset=18, reduction=reduction)
+    rows, columns = np.broadcast_to(np.int32([[2], [0], [-1]]), (3, 6)), np.broadcast_to(i64(3, 1), (5, 2))
+    agree("ScatterElements", data, rows, floats(3, 6, seed=2), opset=18, reduction=reduction)
+    agree("ScatterElements", data, columns, floats(5, 2, seed=2), opset=18, axis=1, reduction=reduction)
+    if reduction != "none":  # the same place more than once
+        places = np.broadcast_to(np.int64([[3], [0], [3]]), (3, 6))
+        agree("ScatterElements", data, places, floats(3, 6, seed=3), opset=18, reduction=reduction)
+        agree("ScatterElements", data, places.T[:5], floats(5, 3, seed=3), opset=18, axis=1, reduction=reduction)
+    agree("ScatterND", data, i64(1, -2, 1, -2, 3, 0).reshape(3, 2), floats(3, seed=1), opset=18, reduction=reduction)
+
+
+@pytest.mark.parametrize("batch_dims", [0, 1])
+def test_gather_nd(batch_dims):
+    agree("GatherND", floats(2, 3, 4), ints(2, 5, 2, low=0, high=2), opset=13, batch_dims=batch_dims)
+
+
+@settings(max_examples=50, deadline=None)
+@given(size=st.integers(1, 6), start=st.integers(-9, 9), end=st.integers(-9, 9), step=st.sampled_from([-3, -1, 1, 2]))
+def test_slice_clamps(size, start, end, step):
+    agree("Slice", floats(2, size), i64(start), i64(end), i64(-1), i64(step), opset=13)
+
+
+def test_slice_to_the_very_ends():
+    agree("Slice", floats(4, 5), i64(-1, 0), i64(-(2**63), 2**63 - 1), i64(0, 1), i64(-1, 2), opset=13)
+    agree("Slice", floats(4, 5), opset=9, starts=[1], ends=[-1], axes=[1])
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_top_k_of_equal_elements_goes_by_index(largest, dtype):
+    x = ints(3, 20, low=0, high=5).astype(dtype)
+    agree("TopK", x, i64(7), opset=11, outputs=2, largest=largest)
+    agree("TopK", x, i64(2), opset=11, outputs=2, largest=largest, axis=0)
+
+
+def test_unique_in_both_orders():
+    x = ints(4, 3, low=0, high=4).astype(np.float32)
+    for attributes in ({}, {"sorted": 0}, {"axis": 0}, {"axis": 1, "sorted": 0}):
+        agree("Unique", x, opset=11, outputs=4, **attributes)
+
+
+def test_one_hot_and_non_zero():
+    agree("OneHot", i64(1, -1, 9, 3), i64(4), np.float32([2, 5]), opset=11, axis=0)
+    agree("NonZero", ints(3, 4, low=0, high=2), opset=13)
+    agree("Compress", floats(3, 4), np.array([True, False, True]), opset=11, axis=0)

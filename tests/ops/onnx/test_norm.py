@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from tests.ops.support.single_node import agree, floats, run
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9, 13, 14, 15])
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 5), (2, 3, 4, 5)])
+def test_batch_normalisation_of_every_opset(opset, shape):
+    x, parameters = floats(*shape), [floats(3, seed=seed) for seed in (1, 2, 3)]
+    agree("BatchNormalization", x, *parameters, np.abs(floats(3, seed=4)) + 0.1, opset=opset, momentum=0.7)
+
+
+def test_batch_normalisation_in_training():
+    x = floats(4, 3, 5)
+    agree("BatchNormalization", x, floats(3), floats(3, seed=1), floats(3, seed=2), np.abs(floats(3)) + 1, opset=15,
+          outputs=3, training_mode=1, rtol=1e-4)  # fmt: skip
+
+
+@pytest.mark.parametrize("axis", [-1, 1, -3])
+def test_layer_normalisation(axis):
+    x = floats(2, 30, 7) * 3 + 1
+    scale = floats(*x.shape[axis:], seed=1)
+    agree("LayerNormalization", x, scale, floats(*x.shape[axis:], seed=2), opset=17, outputs=3, axis=axis)
+
+
+def test_means_far_from_zero_keep_their_precision():
+    x = (floats(4, 1000) + 1000).astype(np.float32)
+    (y,) = run("LayerNormalization", x, np.ones(1000, np.float32), opset=17)
+    wide = x.astype(np.float64)
+    expected = (wide - wide.mean(1, keepdims=True)) / wide.std(1, keepdims=True)
+    np.testing.assert_allclose(y, expected, atol=2e-3)
+
+
+def test_others():
+    x = floats(2, 4, 5, 6)
+    agree("InstanceNormalization", x, floats(4), floats(4, seed=1), opset=6)
+    agree("LRN", x, opset=13, size=3, alpha=0.1)
+    agree("LpNormalization", x, opset=1, axis=1, p=1)
+    agree("MeanVarianceNormalization", x, opset=13)
+
+
+def test_dropout_does_nothing_at_inference():
+    x = floats(3, 4)
+    agree("Dropout", x, opset=10, outputs=2)
+    agree("Dropout", x, opset=13, outputs=2)

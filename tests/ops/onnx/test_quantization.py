@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+
+from onnxlab import dtypes
+from tests.ops.support.single_node import agree, floats, ints, run
+
+U8, I8 = np.uint8, np.int8
+
+
+@pytest.mark.parametrize("dtype", [U8, I8, np.uint16, np.int16])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_quantize_and_dequantize(dtype, axis):
+    count = (1 if axis is None else (3, 5)[axis],)
+    x = floats(3, 5) * 5
+    scale = (np.abs(floats(*count, seed=1)) + 0.01).astype(np.float32)
+    low = 0 if np.iinfo(dtype).min == 0 else -9
+    zero = ints(*count, low=low, high=9, dtype=dtype)
+    if axis is None:
+        scale, zero = scale.reshape(()), zero.reshape(())
+    attributes = {} if axis is None else {"axis": axis}
+    (y,) = agree("QuantizeLinear", x, scale, zero, opset=21, **attributes)
+    agree("DequantizeLinear", y, scale, zero, opset=21, **attributes)
+
+
+def test_ties_round_to_even():
+    x = np.arange(-8, 9, dtype=np.float32) / 2
+    (y,) = agree("QuantizeLinear", x, np.float32(1), I8(0), opset=13)
+    np.testing.assert_array_equal(y, np.rint(x))
+
+
+def test_blocks():
+    x = ints(4, 7, low=-8, high=7, dtype=I8)
+    agree("DequantizeLinear", x, np.abs(floats(4, 3)) + 1, ints(4, 3, low=-3, high=3, dtype=I8), opset=21, axis=1,
+          block_size=3)  # fmt: skip
+
+
+def test_four_bit_integers_saturate():
+    x = np.float32([-100, -8, 0.4, 7, 100])
+    (y,) = run("QuantizeLinear", x, np.float32(1), opset=21, output_dtype=dtypes.INT4)
+    assert y.dtype == dtypes.to_numpy(dtypes.INT4)
+    assert y.astype(int).tolist() == [-8, -8, 0, 7, 7]
+
+
+@pytest.mark.parametrize("x", [floats(50), np.abs(floats(50)), np.zeros(4, np.float32), np.float32([5])])
+def test_dynamic_quantisation(x):
+    agree("DynamicQuantizeLinear", x, opset=11, outputs=3)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_integer_products_with_zero_points(rows):
+    a, b = ints(4, 300, low=0, high=100, dtype=U8), ints(300, 6, low=-60, high=60, seed=1, dtype=I8)
+    a_zero = ints(4, low=0, high=9, dtype=U8).reshape(4) if rows else U8(7)
+    b_zero = ints(6, low=-9, high=9, dtype=I8) if rows else I8(-3)
+    (y,) = run("MatMulInteger", a, b, a_zero, b_zero, opset=10)
+    left = a.astype(int) - (a_zero[:, None].astype(int) if rows else 7)
+    right = b.astype(int) - (b_zero.astype(int) if rows else -3)
+    np.testing.assert_array_equal(y, left @ right)
+
+
+def test_long_integer_products_are_exact():
+    a, b = np.full((2, 5000), 255, U8), np.full((5000, 3), 255, U8)
+    (y,) = run("MatMulInteger", a, b, opset=10)
+    assert (y == 255 * 255 * 5000).all()
+
+
+def scales(*values):
+    return [np.float32(value) for value in values]
+
+
+@pytest.mark.parametrize("group", [1, 2])
+def test_integer_convolutions(group):
+    x, w = ints(2, 4, 7, 8, low=0, high=50, dtype=U8), ints(4, 4 // group, 3, 3, low=0, high=30, seed=1, dtype=U8)
+    geometry = {"pads": [1, 1, 0, 1], "strides": [2, 1], "group": group}
+    agree("ConvInteger", x, w, U8(5), U8(3), opset=10, **geometry)
+    x_scale, y_scale = scales(0.1, 2.5)
+    w_scale = np.abs(floats(4)) + 0.1
+    agree("QLinearConv", x, x_scale, U8(5), w.astype(I8), w_scale, np.zeros(4, I8), y_scale, U8(20),
+          ints(4, dtype=np.int32), opset=10, **geometry)  # fmt: skip
+
+
+def test_quantised_matrix_product():
+    a, b = ints(3, 4, 50, low=0, high=60, dtype=U8), ints(3, 50, 5, low=0, high=60, seed=1, dtype=U8)
+    a_scale, b_scale, y_scale = scales(0.02, 0.03, 0.5)
+    agree("QLinearMatMul", a, a_scale, U8(10), b, b_scale, U8(12), y_scale, U8(100), opset=10)

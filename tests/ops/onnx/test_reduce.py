@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from tests.ops.support.single_node import agree, floats, i64, ints
+
+NAMES = ["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("axes", [None, [0], [1, -1]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_axes_by_attribute_and_by_input(name, axes, keepdims):
+    x = np.abs(floats(3, 4, 5)) + 0.1
+    attributes = {"axes": axes} if axes else {}
+    agree(f"Reduce{name}", x, opset=12, keepdims=keepdims, **attributes)
+    agree(f"Reduce{name}", x, i64(*axes) if axes else None, opset=18, keepdims=keepdims)
+
+
+@pytest.mark.parametrize("name", ["Sum", "Max", "Min", "Mean", "Prod"])
+def test_integers_keep_their_type(name):
+    agree(f"Reduce{name}", ints(3, 4, low=-5, high=5, dtype=np.int32), i64(1), opset=18)
+
+
+def test_no_axes_can_mean_nothing_to_do():
+    agree("ReduceSum", floats(2, 3), i64(), opset=13, noop_with_empty_axes=1)
+
+
+@pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_arg_of_equal_elements(op_type, last):
+    agree(op_type, ints(4, 9, low=0, high=3).astype(np.float32), opset=13, axis=1, select_last_index=last, keepdims=0)
+
+
+@pytest.mark.parametrize("exclusive", [0, 1])
+@pytest.mark.parametrize("reverse", [0, 1])
+def test_running_sums(exclusive, reverse):
+    agree("CumSum", floats(3, 4), np.array(1, np.int64), opset=14, exclusive=exclusive, reverse=reverse)

@@ -1,0 +1,66 @@
+/** What the last edit did to shapes elsewhere: old beside new, and the first node that cannot live with it. */
+
+import type { App } from "../app.ts";
+import type { Diagnostic } from "../kernel/protocol.ts";
+import { Cell } from "../state.ts";
+import type { CommitChange } from "../model/store.ts";
+
+export interface Radius {
+  version: number;
+  /** The edit. */
+  label: string;
+  changed: CommitChange["labels"];
+  refusal: Diagnostic | null;
+}
+
+/** Milliseconds that the notice of an edit which nobody refuses stays. */
+const NOTICE_MS = 7000;
+
+export class Blast {
+  /** Of the last commit; null where it changed no shape. */
+  readonly radius = new Cell<Radius | null>(null);
+  /** Whether the notice shows. */
+  readonly noticed = new Cell(false);
+  /** The value whose explanation the inspector shows, 0: none. */
+  readonly explained = new Cell(0);
+  readonly #app: App;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  follow({ version, label, labels, refusal }: CommitChange): void {
+    const shows = labels.size > 0 || refusal !== null;
+    this.radius.value = shows ? { version, label, changed: labels, refusal } : null;
+    this.noticed.value = shows;
+    this.#app.picture?.setChanged(labels, refusal?.node ?? 0);
+    clearTimeout(this.#timer);
+    if (shows && !refusal) this.#timer = setTimeout(() => { this.noticed.value = false; }, NOTICE_MS);
+  }
+
+  dismiss(): void {
+    this.noticed.value = false;
+    this.#app.picture?.setChanged(new Map(), 0);
+  }
+
+  /** Shows why a value has the shape that it has. */
+  why(value: number): void {
+    this.#app.inspectorOpen.value = true;
+    this.explained.value = value;
+    this.#app.revealValue(value);
+  }
+
+  /** The input that a node takes offence at: the one that changed, else the first that a node makes. */
+  culprit({ node, value }: Diagnostic): number {
+    if (value) return value;
+    const { store } = this.#app;
+    const inputs = (store.nodes.get(node)?.inputs ?? []).filter((id) => id > 0);
+    const changed = this.radius.value?.changed;
+    return inputs.find((id) => changed?.has(id)) ?? inputs.find((id) => store.producer(id)) ?? inputs[0] ?? 0;
+  }
+
+  dispose(): void {
+    clearTimeout(this.#timer);
+  }
+}

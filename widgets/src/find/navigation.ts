@@ -1,0 +1,135 @@
+/** Where one has been in a model and wants to be again: back and forward, bookmarks, and ways that are lit. */
+
+import type { App, Subject } from "../app.ts";
+import { nodeLabel, plural } from "../model/names.ts";
+import { Cell } from "../state.ts";
+import { between, cone, valuesBetween } from "./paths.ts";
+import type { Place } from "../view_contract.ts";
+
+/** A place with what the inspector was about there. */
+interface Stop {
+  place: Place;
+  subject: Subject;
+}
+
+export interface Trail {
+  title: string;
+  nodes: number[];
+}
+
+const MOST = 60;
+
+export class Travel {
+  /** How many steps there are back and forward. */
+  readonly reach = new Cell({ back: 0, forward: 0 });
+  /** Node ids, oldest first. */
+  readonly bookmarks = new Cell<readonly number[]>([]);
+  readonly trail = new Cell<Trail | null>(null);
+  /** Called when the user changed the bookmarks, for the trait. */
+  onBookmarks: (nodes: number[]) => void = () => undefined;
+  readonly #app: App;
+  #back: Stop[] = [];
+  #forward: Stop[] = [];
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  // -------------------------------------------------------------------------------------------------- back and forward
+
+  #here(): Stop | null {
+    const { picture } = this.#app;
+    return picture && { place: picture.place, subject: this.#app.subject.value };
+  }
+
+  /** To be called before a jump: remembers where it starts. */
+  leave(): void {
+    const here = this.#here(), last = this.#back.at(-1);
+    if (!here || (last && same(last, here))) return;
+    this.#back = [...this.#back.slice(1 - MOST), here];
+    this.#forward = [];
+    this.#tell();
+  }
+
+  go(by: 1 | -1): void {
+    const from = by < 0 ? this.#back : this.#forward, to = by < 0 ? this.#forward : this.#back;
+    const here = this.#here(), stop = from.pop();
+    if (!here || !stop) return;
+    to.push(here);
+    this.#tell();
+    this.#app.picture?.show(stop.place, stop.subject.kind === "nodes" ? (stop.subject.nodes[0] ?? 0) : 0);
+    this.#app.resume(stop.subject);
+  }
+
+  #tell(): void {
+    this.reach.value = { back: this.#back.length, forward: this.#forward.length };
+  }
+
+  // --------------------------------------------------------------------------------------------------------- bookmarks
+
+  setBookmarks(nodes: readonly number[]): void {
+    this.bookmarks.value = nodes;
+    this.#app.picture?.mark({ bookmarks: nodes });
+  }
+
+  /** Marks nodes, or takes their marks off where all of them have one. */
+  toggleBookmarks(nodes: readonly number[]): void {
+    const marked = this.bookmarks.value;
+    const all = nodes.every((node) => marked.includes(node));
+    const next = all ? marked.filter((node) => !nodes.includes(node)) : [...marked, ...nodes.filter((node) => !marked.includes(node))];
+    this.setBookmarks(next);
+    this.onBookmarks([...next]);
+  }
+
+  nextBookmark(by: 1 | -1): void {
+    const marked = this.bookmarks.value.filter((node) => this.#app.store.nodes.has(node));
+    if (!marked.length) {
+      this.#app.toast("info", "There is no bookmark yet: B marks the selected node.");
+      return;
+    }
+    const at = marked.indexOf(this.#app.selection[0] ?? 0);
+    this.#app.reveal(marked[at < 0 ? (by > 0 ? 0 : marked.length - 1) : (at + by + marked.length) % marked.length]!);
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ trails
+
+  /** Lights what nodes depend on, or what depends on them. */
+  light(nodes: readonly number[], way: "ancestors" | "descendants"): void {
+    const found = cone(this.#app.store, nodes, way);
+    const what = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
+    this.#show(`${plural(found.size - nodes.length, way.slice(0, -1), way)} of ${what}`, found);
+  }
+
+  /** Lights all ways between the first and the last of some nodes. */
+  lightPaths(nodes: readonly number[]): void {
+    const [first, last] = [nodes[0]!, nodes.at(-1)!];
+    const { store } = this.#app;
+    const found = between(store, first, last);
+    const ends = `${nodeLabel(store, first)} and ${nodeLabel(store, last)}`;
+    if (found.size) this.#show(`${plural(found.size, "node")} on the ways between ${ends}`, found);
+    else this.#app.toast("info", `No way leads from one to the other: ${ends}`);
+  }
+
+  #show(title: string, nodes: Set<number>): void {
+    this.trail.value = { title, nodes: [...nodes] };
+    this.#app.picture?.mark({ trail: { nodes, values: valuesBetween(this.#app.store, nodes) } });
+  }
+
+  unlight(): void {
+    this.trail.value = null;
+    this.#app.picture?.mark({ trail: { nodes: new Set(), values: new Set() } });
+  }
+
+  /** A commit may have removed what is lit, and bookmarked nodes. */
+  follow(): void {
+    if (this.trail.value) this.unlight();
+    const left = this.bookmarks.value.filter((node) => this.#app.store.nodes.has(node));
+    if (left.length < this.bookmarks.value.length) this.setBookmarks(left);
+  }
+}
+
+/** The same part of the picture, and the inspector about the same thing. */
+function same({ place: a, subject }: Stop, { place: b, subject: other }: Stop): boolean {
+  const unmoved = a.scope === b.scope && a.x === b.x && a.y === b.y && a.zoom === b.zoom;
+  return unmoved && JSON.stringify(subject) === JSON.stringify(other);
+}

@@ -1,0 +1,205 @@
+/**
+ * Runs: groups side by side that look alike and follow one another, such as the twelve layers of a transformer.
+ *
+ * Two groups look alike when their nodes, in file order, have the same operators and are wired alike; attributes are the
+ * kernel's to compare (blocks.ts). A run is convex: no way leads out of it and back into it, so that it can be one box.
+ */
+
+import { INITIALIZER } from "../../kernel/protocol.ts";
+import type { Store } from "../../model/store.ts";
+import type { Container, Hierarchy } from "./hierarchy.ts";
+import { NODE, keyOf } from "./group_keys.ts";
+
+export interface FoundRun {
+  /** Keys of the groups, each reading from the one before. */
+  groups: number[];
+  /** So many kinds of groups alternate: one, or for example those with and without shifted windows. */
+  period: number;
+  name: string;
+}
+
+/** Fewer are as well seen one by one. */
+const LEAST = 3;
+/** Kinds of groups that may alternate. */
+const MOST_KINDS = 6;
+
+/** The runs among the groups directly inside a container. O(nodes inside and their inputs). */
+export function findRuns(store: Store, hierarchy: Hierarchy, { key, groups, nodes }: Container): FoundRun[] {
+  const classes = alikeGroups(store, hierarchy, groups);
+  if (!classes.length) return [];
+  const quotient = new Quotient(store, hierarchy, key, [...groups, ...nodes.map((node) => keyOf(NODE, node))]);
+  const runs = classes.flatMap((alike) => chains(quotient, new Set(alike))).map((run) => ({ groups: run, period: 1 }));
+  const label = new Map(classes.flatMap((alike, i) => alike.map((group) => [group, i] as const)));
+  for (const { groups: found } of runs) for (const group of found) label.delete(group);
+  runs.push(...chains(quotient, new Set(label.keys())).flatMap((chain) => alternating(chain, label)));
+  return runs.map((run) => ({ ...run, name: nameOf(run.groups.map((group) => hierarchy.containers.get(group)!.name)) }));
+}
+
+/** Classes of at least LEAST groups that look alike. */
+function alikeGroups(store: Store, hierarchy: Hierarchy, groups: readonly number[]): number[][] {
+  const bySize = gathered(groups.filter((group) => {
+    const { kind } = hierarchy.containers.get(group)!;
+    return kind !== "run" && kind !== "body";
+  }), (group) => hierarchy.containers.get(group)!.size);
+  const found: Members[][] = [];
+  for (const same of bySize) {
+    const members = same.map((group) => ({ group, nodes: hierarchy.membersOf(group) }));
+    for (const likely of gathered(members, ({ nodes }) => operatorsOf(store, nodes))) found.push(...classesOf(store, likely));
+  }
+  return found.filter((each) => each.length >= LEAST).map((each) => each.map(({ group }) => group));
+}
+
+interface Members {
+  group: number;
+  nodes: readonly number[];
+}
+
+/** Those of at least LEAST that have the same key. */
+function gathered<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
+  const byKey = new Map<number, T[]>();
+  for (const item of items) {
+    const key = keyOf(item), same = byKey.get(key);
+    if (same) same.push(item);
+    else byKey.set(key, [item]);
+  }
+  return [...byKey.values()].filter((same) => same.length >= LEAST);
+}
+
+/** Equal for lists of nodes with the same operators in the same order, and seldom for others. */
+function operatorsOf(store: Store, nodes: readonly number[]): number {
+  let hash = 0;
+  for (const id of nodes) {
+    const { op, inputs } = store.nodes.get(id)!;
+    hash = Math.imul(hash, 31) + op.length + 64 * inputs.length + 512 * op.charCodeAt(0) + (op.charCodeAt(op.length - 1) << 17) | 0;
+  }
+  return hash;
+}
+
+function classesOf(store: Store, likely: readonly Members[]): Members[][] {
+  const classes: Members[][] = [];
+  for (const each of likely) {
+    const known = classes.find(([first]) => alike(store, first!.nodes, each.nodes));
+    if (known) known.push(each);
+    else classes.push([each]);
+  }
+  return classes;
+}
+
+/** Whether two lists of nodes have the same operators, wired alike, and initializers of the same shapes. */
+export function alike(store: Store, left: readonly number[], right: readonly number[]): boolean {
+  if (left.length !== right.length) return false;
+  const pairs = new Map<number, number>(), made = new Set<number>();
+  const looksLike = (a: number, b: number): boolean => {
+    if (!a || !b) return a === b;
+    const known = pairs.get(a);
+    if (known !== undefined) return known === b;
+    if (made.has(b)) return false;
+    pairs.set(a, b);
+    const one = store.values.get(a), other = store.values.get(b);
+    const stored = ((one?.flags ?? 0) & INITIALIZER) > 0;
+    return stored === ((other?.flags ?? 0) & INITIALIZER) > 0 && (!stored || one?.label === other?.label);
+  };
+  return left.every((id, i) => {
+    const a = store.nodes.get(id)!, b = store.nodes.get(right[i]!)!;
+    if (a.op !== b.op || a.inputs.length !== b.inputs.length || a.outputs.length !== b.outputs.length) return false;
+    if (!a.inputs.every((value, slot) => looksLike(value, b.inputs[slot]!))) return false;
+    a.outputs.forEach((value, slot) => {
+      pairs.set(value, b.outputs[slot]!);
+      made.add(b.outputs[slot]!);
+    });
+    return true;
+  });
+}
+
+/** What is directly inside a container, by key, and what each of it reads from. */
+class Quotient {
+  readonly reads = new Map<number, Set<number>>();
+  readonly #itemOf = new Map<number, number>();
+
+  constructor(store: Store, hierarchy: Hierarchy, container: number, items: readonly number[]) {
+    for (const item of items) {
+      this.reads.set(item, new Set());
+      for (const inner of hierarchy.below(item)) this.#itemOf.set(inner, item);
+    }
+    const itemOf = (node: number): number | undefined => {
+      const home = hierarchy.containerOf(node);
+      return home === container ? keyOf(NODE, node) : this.#itemOf.get(home ?? -1);
+    };
+    for (const node of hierarchy.nodesInside(container)) {
+      const to = itemOf(node), home = hierarchy.containerOf(node);
+      if (to === undefined) continue;
+      for (const value of store.nodes.get(node)!.inputs) {
+        const maker = store.maker(value);
+        if (!maker || (home !== container && hierarchy.containerOf(maker) === home)) continue;
+        const from = itemOf(maker);
+        if (from !== undefined && from !== to) this.reads.get(to)!.add(from);
+      }
+    }
+  }
+
+  /** Each after what it reads from; what lies on a circle is left out. */
+  *inOrder(): Iterable<number> {
+    const waits = new Map<number, number>(), readers = new Map<number, number[]>();
+    for (const [item, sources] of this.reads) {
+      waits.set(item, sources.size);
+      for (const source of sources) {
+        const list = readers.get(source);
+        if (list) list.push(item);
+        else readers.set(source, [item]);
+      }
+    }
+    const ready = [...waits.keys()].filter((item) => !waits.get(item));
+    for (const item of ready) {
+      yield item;
+      for (const reader of readers.get(item) ?? []) {
+        const left = waits.get(reader)! - 1;
+        waits.set(reader, left);
+        if (!left) ready.push(reader);
+      }
+    }
+  }
+}
+
+/** The runs among groups that look alike: each reads from the one before, and nothing else leads from one to another. */
+function chains(quotient: Quotient, alike: ReadonlySet<number>): number[][] {
+  const found: number[][] = [];
+  let run: number[] = [], downstream = new Set<number>();
+  for (const item of quotient.inOrder()) {
+    const sources = [...quotient.reads.get(item)!], behind = sources.some((source) => downstream.has(source));
+    if (!alike.has(item)) {
+      if (behind || sources.some((source) => run.includes(source))) downstream.add(item);
+    } else if (!behind && sources.includes(run.at(-1) ?? -1)) run.push(item);
+    else {
+      found.push(run);
+      run = [item];
+      downstream = new Set();
+    }
+  }
+  return [...found, run].filter((each) => each.length >= LEAST);
+}
+
+/** Parts of a chain in which a few kinds of groups take turns. */
+function alternating(chain: readonly number[], kind: ReadonlyMap<number, number>): { groups: number[]; period: number }[] {
+  const found: { groups: number[]; period: number }[] = [];
+  for (let start = 0; start < chain.length; ) {
+    let best = { count: 1, period: 0 };
+    for (let period = 1; period <= MOST_KINDS; period++) {
+      let end = start + period;
+      while (end < chain.length && kind.get(chain[end]!) === kind.get(chain[end - period]!)) end++;
+      const times = Math.floor((end - start) / period);
+      if (times >= LEAST && times * period > best.count) best = { count: times * period, period };
+    }
+    if (best.period) found.push({ groups: chain.slice(start, start + best.count), period: best.period });
+    start += best.count;
+  }
+  return found;
+}
+
+/** "layer.0…11" of "layer.0" to "layer.11". */
+function nameOf(names: readonly string[]): string {
+  const [first = "", last = ""] = [names[0], names.at(-1)];
+  let common = 0;
+  while (common < Math.min(first.length, last.length) && first[common] === last[common]) common++;
+  while (common > 0 && /\d/.test(first[common - 1]!)) common--;
+  return /^\d+$/.test(first.slice(common)) ? `${first}…${last.slice(common)}` : `${first} … ${last}`;
+}

@@ -1,0 +1,140 @@
+/** From selection, search, diagnostics and runs to marks on the boxes that show them (canvas/painter.ts). Pure. */
+
+import { type Heat, quantity } from "../../look/node_heat.ts";
+import { count } from "../../model/names.ts";
+import { type Diagnostic, type Statistics, type WireNumber, fromWire } from "../../kernel/protocol.ts";
+import type { Store } from "../../model/store.ts";
+import type { Badge, Mark } from "../canvas/painter.ts";
+import { GROUP, INPUT, NODE, OUTPUT, keyOf } from "../groups/group_keys.ts";
+import { boxOfContainer, boxOfNode, type Ground } from "../input/walk.ts";
+
+/** Errors and warnings on the boxes that show their nodes; those of a value are on the node that makes it. */
+export function badgesOf(ground: Ground, diagnostics: readonly Diagnostic[]): Map<number, Badge> {
+  const badges = new Map<number, Badge>();
+  for (const { severity, node, value } of diagnostics) {
+    if (severity === "info") continue;
+    const at = node || (ground.store.producer(value) ?? ground.store.uses(value)[0])?.node || 0;
+    const box = at ? boxOfNode(ground, at) : -1;
+    if (box < 0) continue;
+    const badge = badges.get(box);
+    if (!badge) badges.set(box, { severity, count: 1 });
+    else {
+      badge.count++;
+      if (severity === "error") badge.severity = "error";
+    }
+  }
+  return badges;
+}
+
+/** How many of the nodes each box is or holds. */
+export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, number> {
+  const counts = new Map<number, number>();
+  for (const node of nodes) {
+    const box = boxOfNode(ground, node);
+    if (box >= 0) counts.set(box, (counts.get(box) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** The box that is coloured for a node, -1: none. What a run hides is not added to its frame: what shows stands for it. */
+function colouredBox(ground: Ground, node: number): number {
+  const box = ground.store.nodes.has(node) ? boxOfNode(ground, node) : -1;
+  return box >= 0 && ground.scene.frame[box] ? -1 : box;
+}
+
+/** The number of each box and how strong it is beside the largest, 0 to 1; a group has the sum of its nodes. */
+export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
+  if (heat.kinds.length) return kindsOfBoxes(ground, heat);
+  const sums = new Map<number, number>();
+  for (const [node, number] of heat.numbers) {
+    const box = colouredBox(ground, node);
+    if (box >= 0) sums.set(box, (sums.get(box) ?? 0) + number);
+  }
+  const most = Math.max(0, ...[...sums.values()].filter(Number.isFinite));
+  // Times and sizes differ by orders of magnitude: the root keeps the small ones apart from nothing.
+  return new Map([...sums].map(([box, sum]) => [
+    box, { share: Number.isFinite(sum) ? (most > 0 ? Math.sqrt(Math.max(0, sum) / most) : 0) : 1, text: quantity(sum, heat.unit) },
+  ]));
+}
+
+/** Folded groups and inputs and outputs that hold or are one of some values: where no label says so. */
+export function boxesOfValues(ground: Ground, values: Iterable<number>): Set<number> {
+  const { store, scene } = ground, boxes = new Set<number>();
+  for (const value of values) {
+    const producer = store.producer(value);
+    const inside = producer ? boxOfNode(ground, producer.node) : -1;
+    if (inside >= 0 && scene.boxes[inside]!.folds && store.producer(value)!.node !== nodeOf(ground, inside)) boxes.add(inside);
+    for (const kind of [INPUT, OUTPUT] as const) {
+      const terminal = scene.indexOf.get(keyOf(kind, value));
+      if (terminal !== undefined) boxes.add(terminal);
+    }
+  }
+  return boxes;
+}
+
+/** The kind of each box; of a group the one that most of its nodes have, and how many are of others. */
+function kindsOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
+  const counts = new Map<number, number[]>();
+  for (const [node, kind] of heat.numbers) {
+    const box = colouredBox(ground, node);
+    if (box < 0) continue;
+    const each = counts.get(box) ?? [];
+    each[kind] = (each[kind] ?? 0) + 1;
+    counts.set(box, each);
+  }
+  return new Map([...counts].map(([box, each]) => {
+    const most = Math.max(...each.map((size) => size ?? 0)), kind = each.indexOf(most);
+    const others = each.reduce((sum, size) => sum + (size ?? 0), 0) - most;
+    return [box, { share: 1, kind, text: (heat.kinds[kind] ?? "") + (others ? ` +${others}` : "") }];
+  }));
+}
+
+/** Boxes of some nodes, with the inputs and outputs of the graph that they read and make. */
+export function trailBoxes(ground: Ground, nodes: ReadonlySet<number>): Set<number> {
+  const { store, scene } = ground, boxes = new Set(countsOf(ground, nodes).keys());
+  for (let i = 0; i < scene.boxes.length; i++) {
+    const { kind, id } = scene.boxes[i]!;
+    if (kind === INPUT && store.uses(id).some(({ node }) => nodes.has(node))) boxes.add(i);
+    if (kind === OUTPUT && nodes.has(store.producer(id)?.node ?? 0)) boxes.add(i);
+  }
+  return boxes;
+}
+
+/** Values that go in and out of the selected nodes. */
+export function valuesAround(store: Store, nodes: Iterable<number>): Set<number> {
+  const values = new Set<number>();
+  for (const id of nodes) {
+    const node = store.nodes.get(id);
+    for (const value of [...(node?.inputs ?? []), ...(node?.outputs ?? [])]) if (value) values.add(value);
+  }
+  return values;
+}
+
+/** Values with numbers from a run: their range in words; `bad` where some are NaN or infinite. */
+export function ranValues(statistics: readonly Statistics[] | null): Map<number, { bad: boolean; text: string }> {
+  return new Map((statistics ?? []).map(({ id, nan, inf, min, max }) => {
+    const found = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} Inf`].filter(Boolean).join(", ");
+    const range = min === null || max === null ? "" : min === max ? short(min) : `${short(min)} … ${short(max)}`;
+    return [id, { bad: found !== "", text: found || range }];
+  }));
+}
+
+/** Three digits. */
+function short(number: WireNumber): string {
+  const exact = fromWire(number);
+  return (Math.abs(exact) >= 1e5 ? exact.toExponential(1).replace("e+", "e") : String(Number(exact.toPrecision(3)))).replace("-", "−");
+}
+
+/** Boxes that are selected: those of nodes, or the one of a group. */
+export function selectedBoxes(ground: Ground, nodes: Iterable<number>, group: number): Set<number> {
+  const boxes = new Set(countsOf(ground, nodes).keys());
+  const index = group ? boxOfContainer(ground, keyOf(GROUP, group)) : -1;
+  if (index >= 0) boxes.add(index);
+  return boxes;
+}
+
+/** The model's id of a box when it is a node, else 0. */
+export function nodeOf({ scene }: Ground, box: number): number {
+  const shown = scene.boxes[box];
+  return shown?.kind === NODE ? shown.id : 0;
+}

@@ -1,0 +1,51 @@
+/** What boxes and lines say: as the model is now, without the scene changing. */
+
+import type { Store } from "../../model/store.ts";
+import { type Box, facts } from "./boxes.ts";
+import type { Texts } from "../canvas/painter.ts";
+import { RUN } from "../groups/group_keys.ts";
+import { opTitle } from "./short_names.ts";
+import { type Run, times, turns } from "../groups/repeat_words.ts";
+
+/** Names of values that are longer give way to what makes them. */
+const LONG_NAME = 16;
+
+export class Words implements Texts {
+  /** The groups that each group is equal to, itself among them. */
+  equal: ReadonlyMap<number, readonly number[]> = new Map();
+  readonly #store: Store;
+  readonly #runOf: (group: number) => Run | null;
+
+  constructor(store: Store, runOf: (group: number) => Run | null) {
+    this.#store = store;
+    this.#runOf = runOf;
+  }
+
+  facts(box: Box): string[] {
+    return facts(this.#store, box);
+  }
+
+  label(value: number): string {
+    return this.#store.values.get(value)?.label ?? "";
+  }
+
+  times(box: Box): string {
+    return times(box, box.kind === RUN ? this.#runOf(box.id) : null, this.equal);
+  }
+
+  turns(box: Box): string {
+    return box.kind === RUN ? turns(this.#runOf(box.id)) : "";
+  }
+
+  /** What a cut line is called at its targets: the name of the value, or of what makes it where that is shorter. */
+  origin(value: number): string {
+    const name = this.#store.values.get(value)?.name ?? "";
+    const producer = this.#store.nodes.get(this.#store.producer(value)?.node ?? 0);
+    return producer && name.length > LONG_NAME ? opTitle(producer.op) : name;
+  }
+
+  /** All of a box but its title, to be read aloud. */
+  spoken(box: Box): string {
+    return [...this.facts(box), this.times(box).replace("·", "").trim()].filter(Boolean).join(", ");
+  }
+}

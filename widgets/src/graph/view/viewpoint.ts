@@ -1,0 +1,160 @@
+/** How one scope is looked at: which groups are open, and rules for where the camera goes. */
+
+import type { Camera } from "../canvas/camera.ts";
+import { INPUT } from "../groups/group_keys.ts";
+import type { Scene } from "../scene/scene.ts";
+
+/** A box by key and where the middle of its top edge is on the screen. */
+export interface Anchor {
+  key: number;
+  x: number;
+  y: number;
+}
+
+/** Zoom below which a first look shows only the beginning of the graph instead of all of it. */
+const READABLE = 0.75;
+/** Pixels kept clear around the picture: a notice of 30 has its place at the lower edge. */
+export const MARGIN = 32;
+const MAX_ANCHORS = 40;
+
+export class Viewpoint {
+  open: ReadonlySet<number> = new Set();
+  /** The groups of a first look have been opened. */
+  looked = false;
+  /** The user or a command has moved the camera. */
+  moved = false;
+  #saved: { x: number; y: number; zoom: number } | null = null;
+
+  save({ x, y, zoom }: Camera): void {
+    this.#saved = { x, y, zoom };
+  }
+
+  /** Where the scope was left is elsewhere now. */
+  forget(): void {
+    this.#saved = null;
+  }
+
+  /** Goes back to where the scope was left; false when it is new. */
+  restore(camera: Camera): boolean {
+    if (!this.#saved) return false;
+    Object.assign(camera, this.#saved);
+    this.#saved = null;
+    return true;
+  }
+
+  /** Moves the camera so that the first anchor that is still there stays put. */
+  keep(camera: Camera, scene: Scene, anchors: Anchor[]): void {
+    const anchor = anchors.find(({ key }) => scene.indexOf.has(key));
+    if (!anchor) {
+      camera.clampTo(scene);
+      return;
+    }
+    const i = scene.indexOf.get(anchor.key)!;
+    camera.x = scene.x[i]! + scene.w[i]! / 2 - anchor.x / camera.zoom;
+    // A group folded while its title was out of sight comes back into it.
+    const folded = scene.boxes[i]!.folds && !scene.frame[i];
+    const y = folded ? Math.min(Math.max(anchor.y, MARGIN), camera.height - MARGIN) : anchor.y;
+    camera.y = scene.y[i]! - y / camera.zoom;
+    camera.clampTo(scene);
+  }
+
+  /** Brings a box into view: by the least move, or centred where it was too small to read. */
+  bringIntoView(camera: Camera, scene: Scene, box: number, leastZoom: number): void {
+    this.moved = true;
+    const x = scene.x[box]!, y = scene.y[box]!, w = scene.w[box]!, h = scene.h[box]!;
+    const far = isFar(camera, x, y, w, h);
+    if (camera.zoom < leastZoom || far) {
+      camera.zoom = Math.max(camera.zoom, leastZoom);
+      camera.centreOn(x + w / 2, scene.frame[box] ? y + Math.min(h, camera.height / camera.zoom) / 2 - MARGIN : y + h / 2);
+      return;
+    }
+    const margin = MARGIN / camera.zoom, view = camera.view;
+    camera.x = clamp(camera.x, x + w + margin - view.width, x - margin);
+    camera.y = clamp(camera.y, y + Math.min(h, view.height / 2) + margin - view.height, y - margin);
+  }
+
+  /** The box nearest to the middle of the view, frames left out; -1 in an empty scene. */
+  middleBox(camera: Camera, scene: Scene): number {
+    return nearestBoxes(camera, scene, 1)[0] ?? -1;
+  }
+}
+
+function clamp(value: number, low: number, high: number): number {
+  return low > high ? high : Math.min(Math.max(value, low), high);
+}
+
+/** More than one view away. */
+function isFar(camera: Camera, x: number, y: number, w: number, h: number): boolean {
+  const view = camera.view;
+  return x + w < view.x - view.width || x > view.x + 2 * view.width || y + h < view.y - view.height || y > view.y + 2 * view.height;
+}
+
+/** A first look: all of a small graph, else where its first input begins, large enough to read. */
+export function home(camera: Camera, scene: Scene): void {
+  camera.fit({ x: 0, y: 0, width: scene.width, height: scene.height }, MARGIN, 1);
+  if (camera.zoom >= READABLE) return;
+  if (scene.flow === "right") {
+    homeAtLeft(camera, scene);
+    return;
+  }
+  const wide = (camera.width - 2 * MARGIN) / Math.max(1, scene.width);
+  camera.zoom = Math.min(1, Math.max(READABLE, wide));
+  const first = beginning(scene);
+  const x = wide >= camera.zoom || first < 0 ? scene.width / 2 : scene.x[first]! + scene.w[first]! / 2;
+  camera.centreOn(x, 0);
+  const below = first >= 0 && scene.y[first]! + scene.h[first]! > camera.view.height - 2 * MARGIN;
+  camera.y = (below ? scene.y[first]! : 0) - MARGIN / camera.zoom;
+  // Beside the first of several columns there is nothing to see.
+  const margin = MARGIN / camera.zoom, { width } = camera.view;
+  if (scene.width + 2 * margin > width) camera.x = clamp(camera.x, -margin, scene.width + margin - width);
+}
+
+/** The same for a picture that reads to the right. */
+function homeAtLeft(camera: Camera, scene: Scene): void {
+  const high = (camera.height - 2 * MARGIN) / Math.max(1, scene.height), first = beginning(scene);
+  camera.zoom = Math.min(1, Math.max(READABLE, high));
+  const y = high >= camera.zoom || first < 0 ? scene.height / 2 : scene.y[first]! + scene.h[first]! / 2;
+  camera.centreOn(0, y);
+  camera.x = (first >= 0 && scene.x[first]! + scene.w[first]! > camera.view.width - 2 * MARGIN ? scene.x[first]! : 0) - MARGIN / camera.zoom;
+  const margin = MARGIN / camera.zoom, { height } = camera.view;
+  if (scene.height + 2 * margin > height) camera.y = clamp(camera.y, -margin, scene.height + margin - height);
+}
+
+/** The box that reading starts at: the first input of the graph, else the topmost box; -1 in an empty scene. */
+function beginning(scene: Scene): number {
+  const input = scene.boxes.findIndex((box, i) => scene.depth[i] === 0 && box.kind === INPUT);
+  if (input >= 0) return input;
+  let top = -1;
+  for (let i = 0; i < scene.y.length; i++) if (scene.depth[i] === 0 && (top < 0 || scene.y[i]! < scene.y[top]!)) top = i;
+  return top;
+}
+
+/** Anchors: first the given boxes that are in view, then those around the middle of the view. */
+export function anchorsOf(camera: Camera, scene: Scene, first: number[]): Anchor[] {
+  const inView = (i: number): boolean => {
+    const x = camera.toScreenX(scene.x[i]! + scene.w[i]! / 2), y = camera.toScreenY(scene.y[i]!);
+    const bottom = camera.toScreenY(scene.y[i]! + scene.h[i]!);
+    return x > 0 && x < camera.width && bottom > 0 && y < camera.height;
+  };
+  const boxes = [...first.filter(inView), ...nearestBoxes(camera, scene, MAX_ANCHORS), ...first];
+  return boxes.map((i) => ({
+    key: scene.boxes[i]!.key, x: camera.toScreenX(scene.x[i]! + scene.w[i]! / 2), y: camera.toScreenY(scene.y[i]!),
+  }));
+}
+
+/** Boxes (not frames) nearest to the middle of the view, nearest first. */
+function nearestBoxes(camera: Camera, scene: Scene, count: number): number[] {
+  const { x, y, width, height } = camera.view;
+  const middleX = x + width / 2, middleY = y + height / 2;
+  const best: { i: number; far: number }[] = [];
+  for (let i = 0; i < scene.x.length; i++) {
+    if (scene.frame[i]) continue;
+    const far = Math.abs(scene.x[i]! + scene.w[i]! / 2 - middleX) + Math.abs(scene.y[i]! + scene.h[i]! / 2 - middleY);
+    if (best.length === count && far >= best[count - 1]!.far) continue;
+    let at = best.length;
+    while (at > 0 && best[at - 1]!.far > far) at--;
+    best.splice(at, 0, { i, far });
+    if (best.length > count) best.pop();
+  }
+  return best.map(({ i }) => i);
+}

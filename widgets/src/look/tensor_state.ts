@@ -1,0 +1,123 @@
+/** The numbers behind the picture: what a run is fed, which tensor is looked into, thumbnails, pinned values. */
+
+import type { App } from "../app.ts";
+import type { GivenInput, TensorPart, TensorPicture, ValueRecord } from "../kernel/protocol.ts";
+import { GRAPH_INPUT, INITIALIZER } from "../kernel/protocol.ts";
+import { Cell } from "../state.ts";
+
+/** How an input is to be made, with what the page remembers of it. */
+export interface Choice extends GivenInput {
+  /** Name of the chosen file. */
+  fileName?: string;
+}
+
+export interface Inputs {
+  /** By name; what is left out is as in the last run, or made up. */
+  choices: Record<string, Choice>;
+  sizes: Record<string, number>;
+  seed: number;
+  /** Seconds that a run may take, 0: no end, null: as many as the view gives it. */
+  deadline: number | null;
+}
+
+/** A picture with its bytes. */
+export interface Drawn {
+  part: TensorPart;
+  picture: TensorPicture;
+  bytes: Uint8Array;
+}
+
+const NO_CHOICE: Inputs = { choices: {}, sizes: {}, seed: 0, deadline: null };
+const THUMBNAIL = 48, REMEMBERED = 60;
+
+export class Numbers {
+  readonly inputs = new Cell<Inputs>(NO_CHOICE);
+  /** Whether the panel that asks for inputs is open. */
+  readonly asking = new Cell(false);
+  /** The value that the drawer looks into, 0: none. */
+  readonly looking = new Cell(0);
+  readonly pinned = new Cell<ReadonlySet<number>>(new Set());
+  readonly #app: App;
+  readonly #thumbnails = new Map<number, Promise<Drawn | null>>();
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** What a run is asked with besides its nodes; nothing where nobody chose anything. */
+  get asked(): { seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number>; deadline?: number } {
+    const { choices, sizes, seed, deadline } = this.inputs.value;
+    const inputs = Object.fromEntries(Object.entries(choices).map(([name, { how, text, file }]) => [name, { how, text, file }]));
+    return {
+      ...(seed ? { seed } : {}), ...(Object.keys(inputs).length ? { inputs } : {}), ...(Object.keys(sizes).length ? { sizes } : {}),
+      ...(deadline === null ? {} : { deadline }),
+    };
+  }
+
+  choose(name: string, choice: Choice | null): void {
+    const { [name]: _, ...others } = this.inputs.value.choices;
+    this.inputs.value = { ...this.inputs.value, choices: choice ? { ...others, [name]: choice } : others };
+  }
+
+  size(name: string, size: number | null): void {
+    const { [name]: _, ...others } = this.inputs.value.sizes;
+    this.inputs.value = { ...this.inputs.value, sizes: size === null ? others : { ...others, [name]: size } };
+  }
+
+  /** Model or run changed: thumbnails are of old numbers. */
+  forget(): void {
+    this.#thumbnails.clear();
+  }
+
+  /** Whether the kernel has numbers of a value, as far as the page knows. */
+  known(value: number): boolean {
+    const { store, results } = this.#app;
+    if (!this.#app.client.can.run) return false;
+    if ((store.values.get(value)?.flags ?? 0) & INITIALIZER || this.pinned.value.has(value)) return true;
+    if (!results.value) return false; // those of before an edit are shown too, and marked
+    return results.value.byValue.has(value) || ((store.values.get(value)?.flags ?? 0) & GRAPH_INPUT) !== 0;
+  }
+
+  /** A small heat map of a value; null where there is none. Asked for once. */
+  thumbnail(value: number): Promise<Drawn | null> {
+    let found = this.#thumbnails.get(value);
+    if (!found) {
+      if (this.#thumbnails.size >= REMEMBERED) this.#thumbnails.clear();
+      found = this.draw({ value, picture: "heat", pixels: THUMBNAIL }).catch(() => null); // a sequence has no picture
+      this.#thumbnails.set(value, found);
+    }
+    return found;
+  }
+
+  /** A picture with its bytes. Rejects with RequestError. */
+  async draw(asked: { value: number; picture: string; pixels?: number; rows?: number; columns?: number; at?: number[] }): Promise<Drawn | null> {
+    const { result, buffer } = await this.#app.client.requestBytes("tensor", asked);
+    if (!result.picture) return null;
+    return { part: result, picture: result.picture, bytes: new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength) };
+  }
+
+  look(value: number): void {
+    this.looking.value = value;
+    this.#app.drawer.value = "tensor";
+  }
+
+  async pin(value: number, on: boolean): Promise<void> {
+    try {
+      const { pinned } = await this.#app.client.request("pin", { value, on });
+      this.setPinned(pinned);
+    } catch (error) {
+      this.#app.fail(error);
+    }
+  }
+
+  setPinned(values: readonly number[]): void {
+    this.pinned.value = new Set(values);
+    this.#app.picture?.mark({ pinned: this.pinned.value });
+  }
+}
+
+/** Names that stand alone for a dim. */
+export function dimNames(inputs: readonly ValueRecord[]): string[] {
+  const names = inputs.flatMap(({ label }) => label.split("×")).filter((dim) => /^[A-Za-z_][\w.-]*$/.test(dim) && dim !== "scalar");
+  return [...new Set(names)];
+}

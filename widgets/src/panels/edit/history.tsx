@@ -1,0 +1,46 @@
+/** The edits so far as a list to step through: a click takes the model to that state. */
+
+import { useEffect } from "preact/hooks";
+import type { App } from "../../app.ts";
+import { useCell, useEvents } from "../../state.ts";
+import { ToolButton } from "../parts/controls.tsx";
+
+export function HistoryList({ app }: { app: App }) {
+  useEvents(app.store, "history");
+  const { steps, position } = useCell(app.editing.steps);
+  const { history } = app.store;
+  useEffect(() => void app.editing.fetchHistory(), [history]);
+  return (
+    <ol class="ol-history" tabIndex={0} aria-label="History">
+      <Step app={app} position={0} now={position} label={app.store.path ? "as loaded" : "as it was given"} python="" />
+      {steps.map((step, i) => (
+        <Step key={i} app={app} position={i + 1} now={position} label={step.label} python={step.python} />
+      ))}
+    </ol>
+  );
+}
+
+interface StepProps {
+  app: App;
+  position: number;
+  now: number;
+  label: string;
+  python: string;
+}
+
+function Step({ app, position, now, label, python }: StepProps) {
+  const state = position === now ? "now" : position < now ? "done" : "undone";
+  return (
+    <li class={`ol-step ol-step-${state}`}>
+      <button
+        type="button" class="ol-step-button" aria-current={state === "now" ? "step" : undefined} data-testid={`history-${position}`}
+        title={state === "undone" ? "Redo up to here" : "Go back to here"} onClick={() => void app.editing.goTo(position)}
+      >
+        <span class="ol-step-mark" aria-hidden="true" />
+        <span class="ol-elided">{label}</span>
+        <code class="ol-mono ol-elided ol-dim">{python}</code>
+      </button>
+      {python && <ToolButton icon="copy" title="Copy the line of Python" testid={`history-copy-${position}`} onClick={() => void app.copyText(python)} />}
+    </li>
+  );
+}

@@ -1,0 +1,81 @@
+/** A field that takes a value of the model: a few letters of its name, arrows and Enter; and why it cannot go there. */
+
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { App } from "../../app.ts";
+import { scopePath, valueLabel } from "../../model/names.ts";
+import { useEvents } from "../../state.ts";
+import { rankValues } from "../../find/value_search.ts";
+
+interface Props {
+  app: App;
+  id: string;
+  testid: string;
+  value: number;
+  /** Values of this scope and of those around it are offered. */
+  scope: number;
+  /** The node and slot that are to read it; 0: whatever. */
+  node: number;
+  slot: number;
+  change: (value: number) => void;
+}
+
+const SHOWN = 50;
+
+export function ValuePicker({ app, id, testid, value, scope, node, slot, change }: Props) {
+  useEvents(app.store, "commit");
+  const [query, setQuery] = useState(value ? valueLabel(app.store, value) : "");
+  const [at, setAt] = useState(0);
+  const [reason, setReason] = useState("");
+  const visible = useMemo(() => new Set(scopePath(app.store, scope)), [scope]);
+  const found = useMemo(() => rankValues(app.store.values.values(), visible, query, SHOWN), [query, visible, app.store.version]);
+  const current = found[Math.min(at, found.length - 1)];
+  useEffect(() => {
+    setReason("");
+    if (!value || !node) return undefined;
+    let wanted = true;
+    app.editing.refusal(value, node, slot).then((text) => { if (wanted) setReason(text); }, () => undefined);
+    return () => { wanted = false; };
+  }, [value, node, slot]);
+  const choose = (chosen: number) => {
+    change(chosen);
+    setQuery(valueLabel(app.store, chosen));
+  };
+  const open = !value || query !== valueLabel(app.store, value);
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (!open) return;
+    if (event.key === "ArrowDown") setAt(Math.min(at + 1, found.length - 1));
+    else if (event.key === "ArrowUp") setAt(Math.max(at - 1, 0));
+    else if (event.key === "Enter" && current) choose(current.id);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <div class="ol-picker">
+      <input
+        id={id} type="text" class="ol-input ol-mono" role="combobox" aria-expanded={open} aria-controls={`${id}-list`} value={query}
+        aria-activedescendant={open && current ? `${id}-${current.id}` : undefined} spellcheck={false} autocomplete="off" data-testid={testid}
+        placeholder="A few letters of its name" onKeyDown={onKeyDown}
+        onInput={(event) => {
+          setQuery(event.currentTarget.value);
+          setAt(0);
+          change(0);
+        }}
+      />
+      {open && (
+        <ul class="ol-picker-list" role="listbox" id={`${id}-list`} aria-label="Values">
+          {found.map((each) => (
+            <li
+              key={each.id} id={`${id}-${each.id}`} role="option" aria-selected={each === current} class="ol-hit"
+              data-testid={`value-${each.name}`} onClick={() => choose(each.id)}
+            >
+              <span class="ol-mono ol-elided">{each.name}</span><span class="ol-shape">{each.label}</span>
+            </li>
+          ))}
+          {found.length === 0 && <li class="ol-empty" role="presentation">No value like this</li>}
+        </ul>
+      )}
+      {reason && <p class="ol-field-error" role="alert" data-testid="picker-reason">{reason}</p>}
+    </div>
+  );
+}

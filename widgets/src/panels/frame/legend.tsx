@@ -1,0 +1,50 @@
+/** What the boxes are coloured by, from nothing to the most, and the choice of measures. */
+
+import type { App } from "../../app.ts";
+import { KINDS } from "../../graph/canvas/theme.ts";
+import { quantity } from "../../look/node_heat.ts";
+import { useCell, useEvents } from "../../state.ts";
+import { ToolButton } from "../parts/controls.tsx";
+
+const MEASURES = { time: "Time", memory: "Memory", flops: "FLOPs", parameters: "Parameters", range: "Range of values", provider: "Provider" };
+
+export function Legend({ app }: { app: App }) {
+  const overlay = useCell(app.overlay);
+  if (!overlay) return null;
+  const most = Math.max(0, ...[...overlay.numbers.values()].filter(Number.isFinite));
+  return (
+    <div class="ol-legend" data-testid="legend">
+      <span class="ol-legend-title">{overlay.title}</span>
+      {overlay.kinds.map((kind, i) => (
+        <span key={kind} class="ol-legend-kind"><span style={{ background: KINDS[i % KINDS.length] }} aria-hidden="true" />{kind}</span>
+      ))}
+      {overlay.kinds.length === 0 && (
+        <><span class="ol-dim">0</span><span class="ol-legend-bar" aria-hidden="true" /><span class="ol-dim">{quantity(most, overlay.unit)}</span></>
+      )}
+      <ToolButton icon="close" title="Colour by operator again" testid="legend-close" onClick={() => void app.colourBy(null)} />
+    </div>
+  );
+}
+
+/** The measures to choose from. */
+export function ColourBy({ app }: { app: App }) {
+  useEvents(app.client, "connection");
+  const measuring = useCell(app.measuring);
+  const overlay = useCell(app.overlay);
+  if (app.client.can.edit === false) return null;
+  return (
+    <select
+      class="ol-input ol-select ol-colour-by" aria-label="Colour boxes by" title="Colour boxes by" data-testid="colour-by" value=""
+      disabled={measuring || !app.client.editable}
+      onChange={(event) => {
+        const by = event.currentTarget.value;
+        event.currentTarget.value = "";
+        void app.colourBy(by === "none" ? null : by);
+      }}
+    >
+      <option value="">{measuring ? "Measuring…" : "Colour by"}</option>
+      {Object.entries(MEASURES).map(([by, words]) => <option key={by} value={by}>{words}</option>)}
+      {overlay && <option value="none">Operator</option>}
+    </select>
+  );
+}

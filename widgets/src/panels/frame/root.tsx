@@ -1,0 +1,94 @@
+/** The whole widget: bar, picture, inspector, drawer, and what floats above them. */
+
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { App } from "../../app.ts";
+import { useCell } from "../../state.ts";
+import type { PointerTarget } from "../../view_contract.ts";
+import { CommandList } from "../edit/command_list.tsx";
+import { Drawer, StatusLine } from "./drawer.tsx";
+import { FormPanel } from "../edit/form.tsx";
+import { Inspector } from "../inspector/inspector.tsx";
+import { KeysPanel } from "./keys.tsx";
+import { Legend } from "./legend.tsx";
+import { Menu } from "../edit/menu.tsx";
+import { Banner, Placeholder, Toasts } from "./notices.tsx";
+import { PalettePanel } from "../edit/palette.tsx";
+import { RadiusNotice } from "../edit/edit_impact.tsx";
+import { RunInputs } from "../values/run_inputs.tsx";
+import { SavePanel } from "../save.tsx";
+import { Toolbar } from "./toolbar.tsx";
+import { Tooltip } from "./tooltip.tsx";
+import { TrailNotice } from "./travel_bar.tsx";
+
+interface Props {
+  app: App;
+  /** Called once with the element that the picture is drawn in. */
+  onStage: (stage: HTMLElement) => void;
+}
+
+export function Root({ app, onStage }: Props) {
+  const stage = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (stage.current) onStage(stage.current);
+  }, []);
+  return (
+    <>
+      <Toolbar app={app} />
+      <div class="ol-body">
+        <div class="ol-picture" onDragOver={(event) => accept(app, event)} onDrop={(event) => drop(app, event)}>
+          <div class="ol-stage" ref={stage} data-testid="stage" />
+          <Placeholder app={app} />
+          <Banner app={app} />
+          <Toasts app={app} />
+          <Hover app={app} />
+          <Menu app={app} />
+          <Legend app={app} />
+          <RadiusNotice app={app} />
+          <TrailNotice app={app} />
+          <KeysPanel app={app} />
+          <RunInputs app={app} />
+          <PalettePanel app={app} />
+          <CommandList app={app} />
+          <FormPanel app={app} />
+          <SavePanel app={app} />
+          <WireHint app={app} />
+        </div>
+        <Inspector app={app} />
+        <Drawer app={app} />
+      </div>
+      <StatusLine app={app} />
+    </>
+  );
+}
+
+/** An operator out of the palette, and the file of a model or an array, may be let go of over the picture. */
+function accept(app: App, event: DragEvent): void {
+  const isFile = event.dataTransfer?.types.includes("Files") ?? false;
+  if (app.client.editable && (app.editing.carried.value || isFile)) event.preventDefault();
+}
+
+function drop(app: App, event: DragEvent): void {
+  const operator = app.editing.carried.value, file = event.dataTransfer?.files[0];
+  const target = app.picture?.targetAt(event.clientX, event.clientY);
+  app.editing.carried.value = null;
+  if (!app.client.editable || !(operator || file)) return;
+  event.preventDefault();
+  if (operator && target) app.editing.dropOperator(operator, target);
+  else if (file) void app.editing.dropFile(file, target ?? { value: 0, node: 0 });
+}
+
+/** What a wire in hand would do where it is. */
+function WireHint({ app }: { app: App }) {
+  const wire = useCell(app.editing.wire);
+  if (!wire) return null;
+  const refused = wire.over !== 0 && wire.targets?.refused[wire.over] !== undefined;
+  return <p class={`ol-wire-hint ${refused ? "ol-bad" : ""}`} role="status" data-testid="wire-hint">{app.editing.wireHint()}</p>;
+}
+
+/** Hovering renders only this, however often it comes. */
+function Hover({ app }: { app: App }) {
+  const attached = useCell(app.attached);
+  const [hover, setHover] = useState<PointerTarget | null>(null);
+  useEffect(() => attached?.on("hover", setHover), [attached]);
+  return <Tooltip app={app} hover={hover} />;
+}

@@ -1,0 +1,83 @@
+/** What the inspector shows while nothing is selected: the scope in view at a glance. */
+
+import { useState } from "preact/hooks";
+import type { App } from "../../app.ts";
+import { count, mainScope, scopeLabel } from "../../model/names.ts";
+import { INITIALIZER } from "../../kernel/protocol.ts";
+import { useCell, useEvents } from "../../state.ts";
+import { Elided, Section } from "../parts/controls.tsx";
+import { OpTable } from "./op_table.tsx";
+import { Bookmarks } from "../frame/travel_bar.tsx";
+
+export function ModelInspector({ app }: { app: App }) {
+  useEvents(app.store, "reset", "commit", "history");
+  const scopeId = useCell(app.scope);
+  const title = useCell(app.title);
+  const { store } = app;
+  const scope = store.scopes.get(scopeId || mainScope(store));
+  const nodes = [...store.nodes.values()].filter((node) => !scope || node.scope === scope.id).map((node) => node.id);
+  let initializers = 0;
+  for (const value of store.values.values()) {
+    if (value.flags & INITIALIZER && (!scope || value.scope === scope.id)) initializers++;
+  }
+  const functions = [...store.scopes.values()].filter((each) => each.kind === "function");
+  return (
+    <div class="ol-panel" data-testid="inspector-model">
+      <header class="ol-panel-head">
+        <div class="ol-panel-title"><div class="ol-panel-words">
+          <span class="ol-op"><Elided text={scope ? scopeLabel(store, scope.id, title) : store.title} /></span>
+        </div></div>
+        {store.path && <p class="ol-dim"><Elided text={store.path} middle /></p>}
+      </header>
+      <dl class="ol-pairs ol-block">
+        <dt>nodes</dt><dd>{count(nodes.length)}</dd>
+        {nodes.length !== store.nodes.size && <><dt>with subgraphs</dt><dd>{count(store.nodes.size)}</dd></>}
+        <dt>initializers</dt><dd>{count(initializers)}</dd>
+        {functions.length > 0 && <><dt>functions</dt><dd>{count(functions.length)}</dd></>}
+        {Object.entries(store.opsets).map(([domain, version]) => [
+          <dt key={domain}><Elided text={`opset ${domain || "ai.onnx"}`} /></dt>, <dd>{version}</dd>,
+        ])}
+      </dl>
+      <Bookmarks app={app} />
+      {scope && <Values app={app} title="Inputs" values={scope.inputs.filter((id) => !isInitializer(app, id))} />}
+      {scope && <Values app={app} title="Outputs" values={scope.outputs} />}
+      {functions.length > 0 && scope?.kind === "graph" && (
+        <Section title="Functions" count={functions.length}>
+          {functions.map((each) => (
+            <button key={each.id} type="button" class="ol-row ol-row-button" onClick={() => app.picture?.openScope(each.id)}>
+              <Elided text={scopeLabel(store, each.id)} middle class="ol-mono" />
+            </button>
+          ))}
+        </Section>
+      )}
+      {nodes.length > 0 && <Section title="Operators"><OpTable app={app} nodes={nodes} /></Section>}
+    </div>
+  );
+}
+
+/** Old files list every initializer as an input as well. */
+function isInitializer(app: App, value: number): boolean {
+  return ((app.store.values.get(value)?.flags ?? 0) & INITIALIZER) !== 0;
+}
+
+const SHOWN = 40;
+
+function Values({ app, title, values }: { app: App; title: string; values: number[] }) {
+  const [all, setAll] = useState(false);
+  return (
+    <Section title={title} count={values.length}>
+      {(all ? values : values.slice(0, SHOWN)).map((id) => {
+        const value = app.store.values.get(id);
+        return value && (
+          <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.revealValue(id)}>
+            <Elided text={value.name} middle class="ol-mono" /><span class="ol-shape">{value.label || "?"}</span>
+          </button>
+        );
+      })}
+      {values.length === 0 && <p class="ol-empty">none</p>}
+      {!all && values.length > SHOWN && (
+        <button type="button" class="ol-link" onClick={() => setAll(true)}>{count(values.length - SHOWN)} more</button>
+      )}
+    </Section>
+  );
+}
