@@ -3,6 +3,7 @@
 #   make lab     opens JupyterLab on the tour; without a display it prints the address
 #   make test    installs what the tests need and runs all of them
 #   make lint    ruff, mypy --strict and the TypeScript compiler
+#   make docs    builds the site into build/site
 #   make bench   prints the table of ratios of bench/README.md
 #   make clean   removes what the others made, .venv included
 
@@ -16,7 +17,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.onnxlab-installed
 WORKERS ?= 2
 
-.PHONY: help lab test lint bench bundle system clean
+.PHONY: help lab test lint docs bench bundle system clean
 .NOTPARALLEL:
 
 help:
@@ -65,6 +66,9 @@ test: lint
 	cd widgets && npm --silent test
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not browser'
 	$(BIN)/python -m pytest -s -m browser --reruns 2
+
+docs: $(STAMP)
+	$(BIN)/zensical build --strict --clean
 
 bench: bundle
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[bench]'

@@ -7,10 +7,16 @@ import ast
 import textwrap
 from pathlib import Path
 
-from tests.support.readme import ROOT, first_line
-
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = sorted(path for path in (ROOT / "onnxlab").rglob("__init__.py") if path.parent.name != "onnxlab")
 _WIDTH = 118
+
+
+def first_line(path: Path) -> str:
+    """The first sentence of a module's docstring."""
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    assert docstring, f"{path} has no docstring"
+    return docstring.split("\n\n")[0].replace("\n", " ").rstrip(".")
 
 
 def expected(path: Path) -> str:

@@ -2,8 +2,8 @@
 
 An edit of attributes or of the data of initializers mostly changes nothing about who runs what. A `CachedPartition`
 holds what a partition was made of. A later snapshot takes it over where nodes, names and facts are the same,
-initializers that are others have the shape and dtype that they had, and each provider (its method `still`) says that it would claim the nodes
-of which something is different as it did before.
+initializers that are others have the shape and dtype that they had, and each provider (its method `still`) says
+that it would claim the nodes of which something is different as it did before.
 """
 
 from __future__ import annotations

@@ -196,7 +196,8 @@ class Editing:
         """Make a value an output of the model, declared with the type that inference knows; returns the outputs.
 
         Args:
-            dtype, shape: what it is declared as instead ("float32", ["batch", 3, None]).
+            dtype: element type to declare instead of the inferred one ("float32").
+            shape: dims to declare instead of the inferred ones (["batch", 3, None]).
             scope: path of the body or function that is to return it, and no more than that: what the node that has the
                 body, or a call, makes of it is left to `set_outputs`. Default: it is carried out to the model.
 

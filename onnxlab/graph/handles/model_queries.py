@@ -48,7 +48,9 @@ class Querying(Editing):
         """The nodes for which all holds that is given: `find("Conv", name="*/attn/*", shape=(…, 768), group=1)`.
 
         Args:
-            op_type, domain, name: globs ("Conv*"), or several of which one must match.
+            op_type: a glob ("Conv*"), or several of which one must match.
+            domain: the same for the operator's domain.
+            name: the same for the node's name.
             dtype: of one of the outputs, by inference.
             shape: of the same output: ints, names of dims, None for any dim, `...` for any number of dims.
             scope: a path to search alone ("" is the main graph); None searches bodies and functions too.

@@ -1,0 +1,71 @@
+"""Pages of the site that are made from the code: operators and the command line.
+
+python -m tests.support.docs_pages     # writes docs/operators.md and docs/cli.md
+"""
+
+import argparse
+import importlib
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from onnxlab import cli, ops, schemas
+from onnxlab.execution.numba import provider as numba
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = "onnxlab.execution.numba.rules.registry"
+GRADIENTS = "onnxlab.ops.onnx.training.gradient"
+
+
+def operators() -> str:
+    """The support table: kernel, shape rule, compiled rule and gradient of every operator."""
+    numba._rules()  # imports the families of rules
+    compiled = set(importlib.import_module(RULES).RULES)
+    gradients = set(importlib.import_module(GRADIENTS).operators())
+    kernels = ops.kernels()
+    lines = [
+        "# Operators\n",
+        "Made from the registry. *kernel*: the opset versions from which a NumPy kernel serves the operator, where it\n"
+        "is not computed by the function in its schema. *shape rule*: onnxlab's own, else onnx's. *compiled*: taken\n"
+        "by the Numba provider where types and attributes suit. *gradient*: has a reverse-mode rule.\n",
+    ]
+    for domain in sorted({*schemas.domains(), *(domain for domain, _ in kernels)}):
+        names = sorted({*schemas.operators(domain), *(name for of, name in kernels if of == domain)})
+        if not names:
+            continue
+        lines += [f"## {domain or 'ai.onnx'}\n", "| operator | kernel | shape rule | compiled | gradient |"]
+        lines.append("| --- " * 5 + "|")
+        for name in names:
+            versions = ", ".join(map(str, kernels.get((domain, name), ())))
+            version = schemas.versions(domain, name)[-1] if schemas.versions(domain, name) else 1
+            rule = "onnxlab" if ops.find_rule(domain, name, version) else "onnx"
+            marks = ["yes" if mark else "" for mark in ((domain, name) in compiled, not domain and name in gradients)]
+            lines.append(f"| {name} | {versions} | {rule} | {' | '.join(marks)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def command_line() -> str:
+    """`--help` of every command."""
+    lines = ["# Command line\n"]
+    for title, parser in _parsers():
+        out = io.StringIO()
+        parser.formatter_class = lambda prog: argparse.HelpFormatter(prog, width=100)
+        parser.print_help(out)
+        lines += [f"## {title}\n", "```text", out.getvalue().rstrip(), "```\n"]
+    return "\n".join(lines)
+
+
+def _parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    top = cli.parser()
+    yield "onnxlab", top
+    for action in top._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from ((f"onnxlab {name}", parser) for name, parser in action.choices.items())
+
+
+PAGES: dict[str, Callable[[], str]] = {"operators.md": operators, "cli.md": command_line}
+
+if __name__ == "__main__":
+    for name, make in PAGES.items():
+        (ROOT / "docs" / name).write_text(make(), encoding="utf-8")
