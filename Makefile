@@ -59,6 +59,7 @@ lab: bundle
 
 lint: bundle
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
 	cd widgets && npm run --silent typecheck
 
