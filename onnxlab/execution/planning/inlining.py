@@ -3,7 +3,7 @@ is taken, and Constant nodes by what they hold.
 
 It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then.
 A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their
-own, or where functions call each other in a circle. An If stays where names of its branch mean something else outside.
+own, or where functions call each other in a circle; and where they would be too many. An If stays where names of its branch mean something else outside.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from onnxlab.execution.planning.compiler import ScopeCompiler
 
 _DEEPEST = 32  # calls within calls
+_MOST = 100_000  # nodes of functions in one scope: functions that call twice what is below double at every level
 
 
 def truth(fact: Fact) -> bool | None:
@@ -80,6 +81,9 @@ class Flattened:
         self._values: dict[str, int] = {}  # of what is made in functions, one id for all calls, and in branches
         self._initializers: dict[str, int] = {}  # of branches
         self._taken: set[str] | None = None  # names that mean something in the scope or in a branch
+        self._fitting: dict[ScopeView, bool] = {}
+        self._sizes: dict[tuple[ScopeView, int], int] = {}  # of functions, called at a depth
+        self._left = _MOST
         self.asked: dict[str, Fact] = {}
         self.nodes: list[NodeView] = []
         for node in paced(nodes):
@@ -147,21 +151,41 @@ class Flattened:
         return tuple(reversed(picked))
 
     def _add(self, node: NodeView, given: Mapping[str, Any], depth: int) -> None:
-        called = self._functions.get((node.domain, node.op_type, node.overload))
         if self._holds(node):
             return
         if node.op_type == "If" and (branch := self._taken_branch(node)) is not None:
             self._open(node, branch, given, depth)
             return
-        if called is None or not self._fits(called) or len(node.inputs) > len(called.inputs) or depth > _DEEPEST:
+        called = self._called(node, depth)
+        if called is None or (depth == 0 and self._size(called, 1) > self._left):
             self.nodes.append(node)
             return
+        if depth == 0:
+            self._left -= self._size(called, 1)
         attributes = {**called.attribute_defaults, **BoundAttributes(node.attributes, given)}
         names = dict(zip(called.inputs, (*node.inputs, *[""] * len(called.inputs)), strict=False))
         number = next(self._calls)
         names.update(zip(called.outputs, node.outputs, strict=False))
         for inner in called.nodes:
             self._add(self._renamed_node(inner, names, number, node, attributes), attributes, depth + 1)
+
+    def _called(self, node: NodeView, depth: int) -> ScopeView | None:
+        """The function whose nodes can stand in the place of a call, None for any other node."""
+        called = self._functions.get((node.domain, node.op_type, node.overload))
+        if called is None or depth > _DEEPEST or len(node.inputs) > len(called.inputs):
+            return None
+        if called not in self._fitting:
+            self._fitting[called] = self._fits(called)
+        return called if self._fitting[called] else None
+
+    def _size(self, called: ScopeView, depth: int) -> int:
+        """How many nodes and calls are written out for a call of a function."""
+        size = self._sizes.get((called, depth))
+        if size is None:
+            inner = [self._called(node, depth) for node in called.nodes]
+            size = 1 + sum(1 if found is None else self._size(found, depth + 1) for found in inner)
+            self._sizes[called, depth] = size
+        return size
 
     def _taken_branch(self, node: NodeView) -> ScopeView | None:
         """The branch of an If that is taken, where that is known and its nodes can stand outside."""

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.errors import LimitError
 from onnxlab.execution.base.store import State, ValueStore, new_stamp, same
 from onnxlab.execution.planning.compiler import Compiler
 from onnxlab.execution.program.call import Call
 from onnxlab.execution.program.program import Program
+from onnxlab.execution.program.run_errors import describe
 from onnxlab.execution.run.incremental_plan import Plan, adapted, plan_of
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph.edit.model_graph import ModelGraph
@@ -129,7 +131,14 @@ def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) 
 
 
 def copied(value: Any) -> Any:
-    """An array that nobody else shows; of a sequence, item by item."""
+    """An array that nobody else shows; of a sequence, item by item.
+
+    Raises:
+        LimitError: there is no memory for it: an array of terabytes may show the same few bytes again and again.
+    """
     if isinstance(value, np.ndarray):
-        return value.copy()
+        try:
+            return value.copy()
+        except MemoryError as error:
+            raise LimitError(f"{describe(value)} has {value.nbytes} bytes, too many to be copied") from error
     return [copied(item) for item in value] if isinstance(value, list) else value

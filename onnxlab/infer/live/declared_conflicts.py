@@ -63,15 +63,20 @@ class Conflicts:
                     "connect another value",
                 )
 
+    def _is_given(self, value: ValueRecord) -> bool:
+        """Whether what is declared is all that is known: of inputs, but for those that the owner of a body feeds."""
+        return value.is_input and value.initializer is None and self._graph.scopes[value.scope].kind != "subgraph"
+
     def _compare(self, value: ValueRecord, fact: Fact) -> Diagnostic | None:
-        if value.info is None or fact is UNKNOWN or (value.is_input and value.initializer is None):
+        if value.info is None or fact is UNKNOWN or self._is_given(value):
             return None
         declared = self._sources.declared(value)
         what = contradiction(declared, fact)
         if not what:
             return None
-        role = "graph output" if value.is_output else "value"
-        node = value.producers[0][0] if value.producers else 0
+        role = "graph output" if value.is_output else "body input" if value.is_input else "value"
+        scope = self._graph.scopes[value.scope]
+        node = value.producers[0][0] if value.producers else scope.owner if value.is_input else 0
         return Diagnostic(
             "warning",
             f"declared-{what}",

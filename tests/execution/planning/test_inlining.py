@@ -4,6 +4,7 @@ import numpy as np
 import onnx
 import pytest
 
+from onnxlab.execution.planning import inlining
 from onnxlab.execution.planning.inlining import Flattened
 from tests.execution.support.regions import Both, assert_close
 
@@ -139,3 +140,38 @@ def test_bodies_hold_on_to_outer_initializers():
         assert not fed["y"].any()
     kept = both.cold.run(feeds)
     np.testing.assert_array_equal(kept["y"], theirs["y"])
+
+
+def doubling(levels):
+    """A model of functions that each call the one below twice."""
+    imports = '["" : 21, "local" : 1]'
+    text = f'<ir_version: 10, opset_import: {imports}> g (float[2] x) => (float[2] y) {{ y = local.F{levels} (x) }}'
+    text += f'<domain: "local", opset_import: {imports}> F0 (x) => (y) {{ y = Neg (x) }}'
+    for level in range(levels):
+        calls = f"t = local.F{level} (x)  y = local.F{level} (t)"
+        text += f'<domain: "local", opset_import: {imports}> F{level + 1} (x) => (y) {{ {calls} }}'
+    return onnx.parser.parse_model(text)
+
+
+@pytest.mark.parametrize(("levels", "nodes"), [(4, 16), (28, 1)])
+def test_calls_that_become_too_many_nodes_stay_calls(levels, nodes):
+    both = Both(doubling(levels))
+    parts = both.hot.partition().parts
+    assert sum(len(part.nodes) for part in parts) == nodes
+    if levels < 10:
+        ours, _ = both.run({"x": np.ones(2, np.float32)})
+        assert ours["y"].tolist() == [1, 1]
+
+
+def test_a_budget_of_nodes_is_for_all_calls_of_a_scope(monkeypatch):
+    """Calls are written out as long as there is room; the others stay, and the values are the same."""
+    monkeypatch.setattr(inlining, "_MOST", 50)
+    model = doubling(3)  # 8 nodes and 15 calls each
+    for step in range(4):
+        model.graph.node.add(op_type="F3", domain="local", input=[f"y{step}" if step else "y"], output=[f"y{step + 1}"])
+    model.graph.output[0].name = "y4"
+    both = Both(model)
+    ours, _ = both.run({"x": np.ones(2, np.float32)})
+    assert ours["y4"].tolist() == [1, 1]
+    flat = Flattened(scope := both.hot._programs.compiled[0].main, scope.scope.nodes)
+    assert [node.op_type for node in flat.nodes].count("F3") == 3

@@ -1,9 +1,11 @@
 """Any sequence of edits and runs that keep their values gives what a run of the model as it is then gives."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from onnxlab.errors import LimitError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from tests.execution.support.models import runner
@@ -89,3 +91,14 @@ def test_a_selection_is_made_again_where_what_it_read_was_let_go():
             for name in ("f", "e"):
                 del state.arrays[run.graph.main.names[name]]
         np.testing.assert_array_equal(run.run()["y"], expected)
+
+
+@pytest.mark.parametrize("name", ["x", "b"])
+def test_an_array_that_cannot_be_copied_is_a_limit(name):
+    """A view of 8 TB that shows four bytes again and again is fed as it is, but cannot be kept."""
+    huge = np.broadcast_to(np.float32(1), (2**40, 2))
+    run = runner("net (float[n, 2] x) => (float[n, 2] b) { b = Identity (x) }")
+    with pytest.raises(LimitError, match="8796093022208 bytes"):
+        run.run({name: huge})
+    with pytest.raises(LimitError):
+        run.pin(name, huge)

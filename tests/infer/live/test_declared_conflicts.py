@@ -1,0 +1,70 @@
+"""Declared types that contradict what inference finds: those of body inputs too."""
+
+import onnx
+import pytest
+
+from onnxlab.graph import edits
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.infer import Inference
+
+SCAN = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (float[2] s, float[5, 2] x) => (float[2] e, float[5, 2] ys)
+{ e, ys = Scan <num_scan_inputs = 1, body = b (DECLARED a, float[2] i) => (float[2] o, float[2] p)
+    { o = Add (a, i)  p = Identity (i) }> (s, x) }
+"""
+SEQUENCE = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (seq(float[2]) x) => (seq(float[2]) y)
+{ y = SequenceMap <body = b (DECLARED a) => (float[2] o) { o = Neg (a) }> (x) }
+"""
+LOOP = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int64 n, bool c, float[2] s) => (float[2] e)
+{ e = Loop <body = b (int64 i, bool d, DECLARED a) => (bool o, float[2] p) { o = Identity (d)  p = Neg (a) }> (n, c, s) }
+"""
+GROWING = """
+<ir_version: 8, opset_import: ["" : 17]>
+g (int64 n, bool c, float[2] s) => (e)
+{ e = Loop <body = b (int64 i, bool d, DECLARED a) => (bool o, p) { o = Identity (d)  p = Concat <axis = 0> (a, a) }>
+    (n, c, s) }
+"""
+
+
+def conflicts(text, declared):
+    graph = ModelGraph(onnx.parser.parse_model(text.replace("DECLARED", declared)))
+    return graph, [problem for problem in Inference(graph).diagnostics if problem.code.startswith("declared-")]
+
+
+@pytest.mark.parametrize("text", [SCAN, SEQUENCE, LOOP])
+@pytest.mark.parametrize(
+    ("declared", "code"),
+    [
+        ("float[2, 2]", "declared-rank"),
+        ("float", "declared-rank"),
+        ("double[2]", "declared-type"),
+        ("float[3]", "declared-dim"),
+    ],
+)
+def test_a_body_input_is_declared_as_it_is_given(text, declared, code):
+    """onnx and onnxruntime refuse these."""
+    graph, found = conflicts(text, declared)
+    (problem,) = [problem for problem in found if "body input 'a'" in problem.message]
+    assert problem.code == code
+    assert graph.nodes[problem.node].op_type in ("Scan", "SequenceMap", "Loop")
+
+
+@pytest.mark.parametrize("text", [SCAN, SEQUENCE, LOOP, GROWING])
+@pytest.mark.parametrize("declared", ["float[2]", "float[n]", "float[]"])
+def test_what_fits_is_no_conflict(text, declared):
+    if (text, declared) != (GROWING, "float[2]"):
+        assert not conflicts(text, declared)[1]
+
+
+def test_an_edit_corrects_the_declaration_of_a_body_input():
+    import onnxlab
+
+    model = onnxlab.load(onnx.parser.parse_model(LOOP.replace("DECLARED", "float[2]")))
+    graph = model.graph
+    edits.set_shape(graph, graph.values[graph.resolve_value("s")], [7])
+    assert not [problem for problem in model.check() if problem.code.startswith("declared-")]
