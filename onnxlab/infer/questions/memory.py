@@ -113,5 +113,6 @@ class Liveness:
         if key is None or call is None:
             return Memory(0, 0, frozenset())
         if key not in self._measured:
+            self._measured[key] = Memory(0, 0, frozenset())  # where the function calls itself, which nothing runs
             self._measured[key] = self.measure(call.frame, self._graph.scopes[key[0]], given=False)
         return self._measured[key]
