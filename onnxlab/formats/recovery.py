@@ -5,6 +5,7 @@ import errno
 import hashlib
 import os
 import stat
+import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -103,9 +104,20 @@ def replay(graph: "ModelGraph", recovery: Recovery) -> int:
         with _opened(recovery.path) as data:
             if data is None:
                 raise LoadError(f"the journal {recovery.path} is gone, or another process has it")
-            return _replay(graph, journal_steps.read(data).steps, recovery)
+            with _all_kept(graph):
+                return _replay(graph, journal_steps.read(data).steps, recovery)
     except OSError as error:
         raise LoadError(f"the journal {recovery.path} cannot be read: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _all_kept(graph: "ModelGraph") -> Iterator[None]:
+    """No edit is dropped meanwhile: the journal may undo it."""
+    budget, graph.history.budget = graph.history.budget, sys.maxsize
+    try:
+        yield
+    finally:
+        graph.history.budget = budget
 
 
 def _replay(graph: "ModelGraph", steps: list[Step], origin: Recovery) -> int:

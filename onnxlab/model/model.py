@@ -227,7 +227,7 @@ class Model(Querying, Running, Showing):
                 label of the edit that led to it; then the last of several commits is returned.
 
         Raises:
-            EditError: the history has no such state.
+            EditError: the history has no such state, or had to drop the edits since then.
         """
         if to is not None:
             before = self.version

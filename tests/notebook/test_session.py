@@ -16,7 +16,7 @@ import onnx
 import pytest
 
 import onnxlab
-from onnxlab.errors import JournalWarning, SaveWarning
+from onnxlab.errors import JournalWarning, OnnxlabWarning, SaveWarning
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.limits import Limits
 from onnxlab.notebook.session.session import PROBE
@@ -410,3 +410,20 @@ def test_edits_that_were_never_saved_are_offered_once(tmp_path: Path, monkeypatc
     page.ask("discard")
     assert page.events[-1]["history"]["recoverable"] is None
     assert "no edits to recover" in page.refused("recover")["message"]
+
+
+def test_edits_that_the_history_dropped_are_listed_and_not_gone_back_to(page: Page, model: onnxlab.Model) -> None:
+    model.nodes[0].name = "a"
+    model.nodes[0].name = "b"
+    with pytest.warns(OnnxlabWarning, match="undone no more"):
+        model.history.budget = 0
+    model.history.budget = 1 << 20
+    model.nodes[0].name = "c"
+    told = page.ask("history")
+    assert (len(told["steps"]), told["position"], told["dropped"]) == (3, 3, 2)
+    version = page.events[-1]["version"]
+    assert "can be undone no more" in page.refused("go_to", position=1, version=version)["message"]
+    assert model.nodes[0].name == "c"
+    page.ask("go_to", position=2, version=version)
+    assert (model.nodes[0].name, page.events[-1]["history"]["undo"]) == ("b", None)
+    assert "can be undone no more" in page.refused("undo", version=page.events[-1]["version"])["message"]

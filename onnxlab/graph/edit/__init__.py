@@ -8,7 +8,8 @@ Files:
     deferred_nodes   Node messages on their way into the main graph's message and out of it.
     graph_changes    Primitive changes of graphs and functions: their inputs and outputs, initializers and other
                      entries.
-    history          Undo and redo: the committed edits, each as the changes that take it back.
+    history          Undo and redo: the committed edits, each as the changes that take it back, within a budget of
+                     bytes.
     ir_versions      The IR version that an edit needs: raised as a part of it.
     merging          What two models have to agree on before nodes of one may stand in the other: opset versions and
                      functions.

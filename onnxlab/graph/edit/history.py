@@ -1,9 +1,16 @@
-"""Undo and redo: the committed edits, each as the changes that take it back."""
+"""Undo and redo: the committed edits, each as the changes that take it back, within a budget of bytes."""
 
+import operator
+import threading
+import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onnxlab.errors import EditError
+from onnxlab.errors import EditError, OnnxlabWarning
+from onnxlab.graph.edit.changes import SetField
+from onnxlab.graph.edit.node_changes import SetAttribute
+from onnxlab.graph.protos.long_lists import Items
+from onnxlab.limits import available_memory, format_bytes
 
 if TYPE_CHECKING:
     from onnxlab.graph.edit.changes import Change
@@ -17,12 +24,19 @@ class Step(NamedTuple):
         changes: what takes it back, or, once it is undone, makes it again; the last one first.
         token: names the state of the model that it led to.
         deeds: what was done, each change with a Python expression of what it was done to.
+        held: bytes of replaced data in `changes`, which go when the step does.
     """
 
     label: str
     changes: "tuple[Change, ...]"
     token: int
     deeds: "tuple[ScriptStep, ...]" = ()
+    held: int = 0
+
+
+SHARE_OF_MEMORY = 0.25
+"""Part of the memory that is free when the history first holds data which it may take when nothing else is said."""
+LEAST_BUDGET = 256 << 20
 
 
 class History:
@@ -31,26 +45,125 @@ class History:
     `history.labels` lists what can be undone, `history.redo_labels` what can be redone, the next one last.
     `history.state` is 0 in the state that was loaded, and otherwise names the state uniquely, so that "is there a net
     edit since then" is a comparison.
+
+    The data that edits replaced has a `budget`: an edit with which it takes more drops the oldest steps, which can be
+    undone no more; a warning says so once. Counted is what dropping gives back: long lists of attributes, and texts.
+    Replaced tensors and other messages are not, since protobuf keeps their memory until the whole model goes, whether
+    a step knows of them or not.
+
+    Attributes:
+        news: whether a warning is due.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, lock: Any = None) -> None:
         self._done: list[Step] = []
         self._undone: list[Step] = []
+        self._dropped: list[Step] = []  # without their changes and deeds
         self._last_token = 0
+        self._held = 0
+        self._budget: int | None = None
+        self._free = LEAST_BUDGET  # bytes for which nobody needs to know what memory the machine has
+        self.news = False
+        self._lock = lock or threading.RLock()
 
     def record(self, label: str, inverses: "tuple[Change, ...]", deeds: "tuple[ScriptStep, ...]" = ()) -> None:
         """Add an edit; what had been undone can no longer be redone."""
         self._last_token += 1
-        self._done.append(Step(label, inverses, self._last_token, deeds))
-        self._undone.clear()
+        if self._undone:
+            self._held -= sum(step.held for step in self._undone)
+            self._undone.clear()
+        self._push(self._done, label, inverses, self._last_token, deeds)
+        if self._held > self._free:
+            self._keep_within_budget()
+
+    def _push(
+        self, steps: list[Step], label: str, changes: "tuple[Change, ...]", token: int, deeds: "tuple[ScriptStep, ...]"
+    ) -> None:
+        held = held_bytes(changes)
+        self._held += held
+        steps.append(Step(label, changes, token, deeds, held))
+
+    # -- the budget ---------------------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """Bytes of replaced data that the steps hold."""
+        return self._held
+
+    @property
+    def budget(self) -> int:
+        """The most bytes of replaced data that are kept to be undone; set it to change that.
+
+        By default a quarter of the memory that is free when it is first needed, and 256 MiB at least. What was undone
+        is kept until the next edit, however much it is.
+
+        Raises:
+            EditError: it is set to what is no number of bytes.
+        """
+        if self._budget is None:
+            self._budget = self._free = max(LEAST_BUDGET, int(SHARE_OF_MEMORY * available_memory()))
+        return self._budget
+
+    @budget.setter
+    def budget(self, nbytes: int) -> None:
+        try:
+            given = operator.index(nbytes)
+        except TypeError:
+            given = -1
+        if given < 0:
+            raise EditError(f"the budget of the history is a number of bytes from 0 on, got {nbytes!r}")
+        with self._lock:
+            self._budget = self._free = given
+            self._keep_within_budget()
+            self.tell()
+
+    @property
+    def dropped(self) -> list[str]:
+        """The labels of the oldest edits, which the budget dropped: they can be undone no more."""
+        return [step.label for step in self._dropped]
+
+    def _keep_within_budget(self) -> None:
+        count, first = 0, not self._dropped
+        while self._held > self.budget and count < len(self._done):
+            step = self._done[count]
+            self._held -= step.held
+            self._dropped.append(step._replace(changes=(), deeds=(), held=0))
+            count += 1
+        del self._done[:count]
+        self.news |= first and count > 0
+
+    def tell(self) -> None:
+        """Warn once that steps were dropped. Apart from dropping, since a warning may be an error."""
+        if self.news:
+            self.news = False
+            warnings.warn(f"{self._what_was_dropped()}; {_RAISE_IT}", OnnxlabWarning, stacklevel=2)
+
+    def _what_was_dropped(self) -> str:
+        count = len(self._dropped)
+        edits = "the oldest edit" if count == 1 else f"the oldest {count:,} edits"
+        return f"{edits} can be undone no more: the history keeps {format_bytes(self.budget)} of replaced data"
+
+    def refuse_dropped(self, position: int) -> None:
+        """Raises EditError where a position lies before the oldest state that can be gone back to."""
+        if self._dropped and position < len(self._dropped):
+            raise EditError(f"{self._what_was_dropped()}; load the file anew to go back further. {_RAISE_IT}")
+
+    # -- where it stands ----------------------------------------------------------------------------------------------
 
     @property
     def state(self) -> int:
-        return self._done[-1].token if self._done else 0
+        if self._done:
+            return self._done[-1].token
+        return self._dropped[-1].token if self._dropped else 0
 
     @property
     def labels(self) -> list[str]:
         return [step.label for step in self._done]
+
+    @property
+    def all_labels(self) -> list[str]:
+        """What led from the loaded state to the last one, `dropped` and what can be redone included, oldest first."""
+        return [*self.dropped, *self.labels, *reversed(self.redo_labels)]
 
     @property
     def redo_labels(self) -> list[str]:
@@ -59,53 +172,71 @@ class History:
     @property
     def position(self) -> int:
         """How many edits lie between the loaded state and this one."""
-        return len(self._done)
+        return len(self._dropped) + len(self._done)
 
     def since(self, state: int) -> list[str]:
         """What happened since a state: the labels of the edits, and of those taken back "undo …"; all of them where the
         state cannot be come back to.
         """
-        done, undone = [0, *(step.token for step in self._done)], [step.token for step in self._undone]
+        past = [*self._dropped, *self._done]
+        done, undone = [0, *(step.token for step in past)], [step.token for step in self._undone]
         if state in undone:
             return [f"undo {step.label}" for step in self._undone[undone.index(state) :]]
-        return self.labels[done.index(state) if state in done else 0 :]
+        return [step.label for step in past[done.index(state) if state in done else 0 :]]
 
     def position_of(self, step: int | str) -> int:
         """How many edits lie before a state: a number of edits (negative from now), or the label that led to it last.
 
         Raises:
-            EditError: there is no such state; the message lists the labels.
+            EditError: there is no such state, the message lists the labels; or its edits were dropped.
         """
-        labels = [*self.labels, *reversed(self.redo_labels)]
+        labels = self.all_labels
+        position = -1
         if isinstance(step, str) and step in labels:
-            return len(labels) - labels[::-1].index(step)
-        if isinstance(step, int):
+            position = len(labels) - labels[::-1].index(step)
+        elif isinstance(step, int):
             position = step if step >= 0 else self.position + step
-            if 0 <= position <= len(labels):
-                return position
-        shown = ", ".join(map(repr, labels[-20:])) or "none"
-        raise EditError(f"the history of {len(labels)} edits has no {step!r}; a number from 0, or one of {shown}")
+        if not 0 <= position <= len(labels):
+            shown = ", ".join(map(repr, labels[-20:])) or "none"
+            raise EditError(f"the history of {len(labels)} edits has no {step!r}; a number from 0, or one of {shown}")
+        self.refuse_dropped(position)
+        return position
 
     def to_python(self) -> str:
         """A Python script that makes the edits again on another copy of the model as it was loaded.
 
         It holds `replay(model)`; run as a program it takes the paths of the copy and of the result. Tensors are in it.
+
+        Raises:
+            EditError: edits were dropped, so that it could not begin with the model as it was loaded.
         """
         from onnxlab.graph.edit.script import to_python
 
+        if self._dropped:
+            why = f"of {self.position:,} edits the history dropped the data of the first {len(self._dropped):,}"
+            raise EditError(f"no script can begin with the model as it was loaded: {why}. {_RAISE_IT}")
         return to_python(self._done)
 
     def __len__(self) -> int:
-        return len(self._done) + len(self._undone)
+        return self.position + len(self._undone)
 
     def __iter__(self) -> Iterator[str]:
         yield from self.labels
 
     def __repr__(self) -> str:
-        return f"History({self.labels!r}, redo={self.redo_labels!r})"
+        dropped = f", dropped={len(self._dropped)}" if self._dropped else ""
+        return f"History({self.labels!r}, redo={self.redo_labels!r}{dropped})"
 
     def next_undo(self) -> Step | None:
-        return self._done[-1] if self._done else None
+        """The step that undo takes back, None in the state that was loaded.
+
+        Raises:
+            EditError: it was dropped.
+        """
+        if self._done:
+            return self._done[-1]
+        self.refuse_dropped(self.position - 1)
+        return None
 
     def next_redo(self) -> Step | None:
         return self._undone[-1] if self._undone else None
@@ -113,8 +244,29 @@ class History:
     def undone(self, inverses: "tuple[Change, ...]") -> None:
         """The last edit was taken back by changes whose inverses are given."""
         step = self._done.pop()
-        self._undone.append(Step(step.label, inverses, step.token, step.deeds))
+        self._held -= step.held
+        self._push(self._undone, step.label, inverses, step.token, step.deeds)
 
     def redone(self, inverses: "tuple[Change, ...]") -> None:
         step = self._undone.pop()
-        self._done.append(Step(step.label, inverses, step.token, step.deeds))
+        self._held -= step.held
+        self._push(self._done, step.label, inverses, step.token, step.deeds)
+
+
+_RAISE_IT = "model.history.budget = …, in bytes, keeps more from then on"
+
+
+def held_bytes(changes: "tuple[Change, ...]") -> int:
+    """Bytes of replaced data in some changes, apart from the messages of the model."""
+    total = 0
+    for change in changes:
+        if type(change) in _REPLACING:
+            replaced = change.proto if type(change) is SetAttribute else change.value  # type: ignore[attr-defined]
+            if isinstance(replaced, Items):
+                total += replaced.nbytes
+            elif isinstance(replaced, str | bytes):
+                total += len(replaced)
+    return total
+
+
+_REPLACING = frozenset((SetAttribute, SetField))

@@ -88,7 +88,7 @@ class ModelGraph:
         self.nodes: dict[int, NodeRecord] = self.index.nodes
         self.values: dict[int, ValueRecord] = self.index.values
         self.scopes: dict[int, Scope] = self.index.scopes
-        self.history = History()
+        self.history = History(self.lock)
         self.followers: list[Follower] = []
         self.kept: dict[Any, Any] = {}
         self.keeps = False
@@ -139,7 +139,11 @@ class ModelGraph:
                 transaction.apply(change)
 
     def undo(self, origin: Any = None) -> GraphCommit | None:
-        """Take back the last edit; None where there is none."""
+        """Take back the last edit; None where there is none.
+
+        Raises:
+            EditError: inside an edit, or where the history had to drop it.
+        """
         with self.lock:
             self._refuse_inside_edit("undo")
             step = self.history.next_undo()
@@ -153,8 +157,13 @@ class ModelGraph:
             return self._replay("redo", step.label, reversed(step.changes), origin) if step else None
 
     def travel(self, position: int, origin: Any = None) -> None:
-        """Undo or redo step by step until `position` edits lie between the loaded state and this one."""
+        """Undo or redo step by step until `position` edits lie between the loaded state and this one.
+
+        Raises:
+            EditError: inside an edit, or where the history had to drop some of them; nothing is done then.
+        """
         with self.lock:
+            self.history.refuse_dropped(position)
             while self.history.position > position and self.undo(origin):
                 pass
             while self.history.position < position and self.redo(origin):
@@ -212,6 +221,8 @@ class ModelGraph:
         done = GraphCommit(self.version, label, kind, inverses, touched, origin)
         if self.followers:
             self._tell(done)
+        if self.history.news:
+            self.history.tell()
         return done
 
     def _tell(self, done: GraphCommit) -> None:

@@ -6,6 +6,7 @@ run and a view decode a list once between them.
 
 import mmap
 import reprlib
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -53,6 +54,12 @@ class Items:
         self.count = len(getattr(attribute, kind))
         self.view: ref[LongList] | None = None
         self._stored: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept apart; 0 while the items are in their message."""
+        stored = self._stored
+        return 0 if stored is None else stored.nbytes
 
     def read(self, index: Any) -> Any:
         """An item or a list of them, strings as bytes."""
@@ -181,6 +188,7 @@ class _Strings:
             places[start : start + _CHUNK] = [known.setdefault(item, len(known)) for item in piece]
         self._places = _compact(places)
         self._table = list(known)
+        self.nbytes = self._places.nbytes + sum(map(sys.getsizeof, known))
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):

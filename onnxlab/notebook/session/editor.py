@@ -135,10 +135,7 @@ class Editor:
         with self._editing(version, None):
             if position > len(history):
                 raise ProtocolError("malformed", f"go_to: the history has {len(history)} steps, got {position}")
-            while history.position > position:
-                self._graph.undo(origin=self._origin)
-            while history.position < position:
-                self._graph.redo(origin=self._origin)
+            self._graph.travel(position, origin=self._origin)
             return self._edited("")
 
     # -- what is there to edit ------------------------------------------------------------------------------------

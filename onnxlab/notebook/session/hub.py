@@ -103,11 +103,14 @@ class Hub:
             self._line = ""
 
     def steps(self) -> JSON:
-        """The whole history, oldest first: what each edit is called, and what it is in Python where that is known."""
+        """The whole history, oldest first: what each edit is called, and what it is in Python where that is known.
+
+        The first "dropped" of them cannot be undone any more.
+        """
         history = self.model.history
-        labels = [*history.labels, *reversed(history.redo_labels)]
-        steps = [{"label": label, "python": self.lines.get(number, "")} for number, label in enumerate(labels, 1)]
-        return {"steps": steps, "position": history.position}
+        labels = enumerate(history.all_labels, 1)
+        steps = [{"label": label, "python": self.lines.get(number, "")} for number, label in labels]
+        return {"steps": steps, "position": history.position, "dropped": len(history.dropped)}
 
     def costs(self) -> JSON:
         """Floating-point operations by node, two columns."""

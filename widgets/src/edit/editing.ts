@@ -48,7 +48,7 @@ export class Editing {
   /** What the open list of all edits is about; null: it is closed. */
   readonly list = new Cell<Target | null>(null);
   readonly operators = new Cell<OperatorInfo[]>([]);
-  readonly steps = new Cell<Steps>({ steps: [], position: 0 });
+  readonly steps = new Cell<Steps>({ steps: [], position: 0, dropped: 0 });
   readonly wire = new Cell<Wire | null>(null);
   /** The last edit of this view in Python, "" before the first. */
   readonly line = new Cell("");

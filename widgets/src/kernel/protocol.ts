@@ -378,10 +378,11 @@ export interface TensorPicture {
   high: WireNumber;
 }
 
-/** The whole history, oldest step first; `position` of them are done. */
+/** The whole history, oldest step first; `position` of them are done, and the first `dropped` cannot be undone any more. */
 export interface Steps {
   steps: { label: string; python: string }[];
   position: number;
+  dropped: number;
 }
 
 export interface OperatorInfo {

@@ -7,14 +7,14 @@ import { ToolButton } from "../parts/controls.tsx";
 
 export function HistoryList({ app }: { app: App }) {
   useEvents(app.store, "history");
-  const { steps, position } = useCell(app.editing.steps);
+  const { steps, position, dropped } = useCell(app.editing.steps);
   const { history } = app.store;
   useEffect(() => void app.editing.fetchHistory(), [history]);
   return (
     <ol class="ol-history" tabIndex={0} aria-label="History">
-      <Step app={app} position={0} now={position} label={app.store.path ? "as loaded" : "as it was given"} python="" />
+      <Step app={app} position={0} now={position} dropped={dropped} label={app.store.path ? "as loaded" : "as it was given"} python="" />
       {steps.map((step, i) => (
-        <Step key={i} app={app} position={i + 1} now={position} label={step.label} python={step.python} />
+        <Step key={i} app={app} position={i + 1} now={position} dropped={dropped} label={step.label} python={step.python} />
       ))}
     </ol>
   );
@@ -24,17 +24,20 @@ interface StepProps {
   app: App;
   position: number;
   now: number;
+  dropped: number;
   label: string;
   python: string;
 }
 
-function Step({ app, position, now, label, python }: StepProps) {
+function Step({ app, position, now, dropped, label, python }: StepProps) {
   const state = position === now ? "now" : position < now ? "done" : "undone";
+  const gone = position < dropped;
+  const title = gone ? "Cannot be gone back to: the history had no room for it" : state === "undone" ? "Redo up to here" : "Go back to here";
   return (
     <li class={`ol-step ol-step-${state}`}>
       <button
         type="button" class="ol-step-button" aria-current={state === "now" ? "step" : undefined} data-testid={`history-${position}`}
-        title={state === "undone" ? "Redo up to here" : "Go back to here"} onClick={() => void app.editing.goTo(position)}
+        title={title} disabled={gone} onClick={() => void app.editing.goTo(position)}
       >
         <span class="ol-step-mark" aria-hidden="true" />
         <span class="ol-elided">{label}</span>
