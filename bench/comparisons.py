@@ -127,7 +127,7 @@ def toggle(node: Any, attribute: str, *values: Any) -> Any:
 
 
 def running() -> Iterator[Row]:
-    """A whole run, against onnxruntime as it is usually used: all optimisations, all cores."""
+    """A whole run, against onnxruntime as it is usually used: all optimizations, all cores."""
     for name in ("resnet50", "minilm_int8"):
         path = models.CORPUS[name]
         model = onnxlab.load(path)

@@ -1,7 +1,7 @@
 """Edit a network, then new outputs: against what onnxruntime needs for the same, a new session of the changed model.
 
 Processor time of one thread on both sides, the fastest of as many repeats of each: of ours an edit and the run after
-it; of onnxruntime's to serialise the model, make a session and run it, at its better of all optimisations and none.
+it; of onnxruntime's to serialize the model, make a session and run it, at its better of all optimizations and none.
 "By Numba" is `model.run(feeds, providers=["numba"])`: compiled runs, which keep no values; but the first run after an
 edit begins where the edit matters, with what an earlier run of the same inputs noted there. The first edit of all, and
 other inputs, find no such notes: all is computed. "Keeping all values" is `model.run(feeds)`, node by node with NumPy
@@ -57,7 +57,7 @@ def rows(session: Session) -> Iterator[Line]:
     """Other weights for the product in the middle and the last one; then smaller edits in the middle of BERT-base.
 
     Args:
-        session: `session(bytes, level of optimisation, threads)`.
+        session: `session(bytes, level of optimization, threads)`.
     """
     bert = Network("BERT-base", networks.bert_base(), networks.words(), 6.0)
     for network in (Network("ResNet-50", networks.resnet50(), networks.picture(), 4.0, repeats=30), bert):

@@ -74,12 +74,12 @@ def runner(model: onnxlab.Model) -> Runner:
     return Runner(model.graph, model.inference.fact, (NumpyProvider(),))
 
 
-def session(model: Any, optimise: bool = True) -> onnxruntime.InferenceSession:
+def session(model: Any, optimize: bool = True) -> onnxruntime.InferenceSession:
     """An onnxruntime session on one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    if not optimise:
+    if not optimize:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
@@ -90,7 +90,7 @@ def mean(ratios: list[float]) -> float:
 
 
 def against_onnxruntime() -> Iterator[Line]:
-    """Run-once mode against a session with all optimisations; the mean is over models of 1 ms and more."""
+    """Run-once mode against a session with all optimizations; the mean is over models of 1 ms and more."""
     ratios = []
     for name, path in CORPUS.items():
         feeds = inputs(name, path)
@@ -136,7 +136,7 @@ def dispatch() -> Line:
 
 
 def after_edits() -> Iterator[Line]:
-    """New weights for one node, then new outputs; against serialising, creating a session and running that."""
+    """New weights for one node, then new outputs; against serializing, creating a session and running that."""
     for name, middle in (("resnet50", 2), ("bert_base", 4), ("swin_s", 4)):
         model = onnxlab.load(CORPUS[name])
         feeds = inputs(name, CORPUS[name])
@@ -184,13 +184,13 @@ def _edits_in_turn(model: onnxlab.Model, weight: int, feeds: Any) -> tuple[float
             _edit_and_run(model, weight)
             ours.append(time.perf_counter() - start)
         while len(theirs) < len(ours) and (len(theirs) < 3 or time.perf_counter() < until):
-            theirs.append(min(_fresh_session(model, feeds, optimise) for optimise in (False, True)))
+            theirs.append(min(_fresh_session(model, feeds, optimize) for optimize in (False, True)))
     return min(ours[: len(theirs)]), min(theirs), len(theirs)
 
 
-def _fresh_session(model: onnxlab.Model, feeds: Any, optimise: bool) -> float:
+def _fresh_session(model: onnxlab.Model, feeds: Any, optimize: bool) -> float:
     start = time.perf_counter()
-    session(model.proto.SerializeToString(), optimise).run(None, feeds)
+    session(model.proto.SerializeToString(), optimize).run(None, feeds)
     return time.perf_counter() - start
 
 
@@ -256,7 +256,7 @@ def interrupts(count: int = 200) -> Iterator[Line]:
 
 
 def corpus_values() -> Line:
-    """Models with an output that is not what onnxruntime makes of it with its optimisations off."""
+    """Models with an output that is not what onnxruntime makes of it with its optimizations off."""
     wrong = []
     for name, path in CORPUS.items():
         outputs, feeds = BEFORE_SOFTMAX.get(name), inputs(name, path)

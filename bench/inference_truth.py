@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.measure import Figure, Line
 from bench.models import CORPUS
 from tests.infer.live.test_coverage import DEPENDS_ON_DATA, coverage
-from tests.infer.live.test_truth import corpus_contradictions, optimised, random_contradictions
+from tests.infer.live.test_truth import corpus_contradictions, optimized, random_contradictions
 from tests.infer.support.hostile_models import MODELS
 from tests.support import conformance
 from tests.support.corpus import NAMES, inputs
@@ -23,7 +23,7 @@ def rows() -> Iterator[Line]:
     """Coverage of the corpus, contradictions to onnxruntime, and onnx's own tests where ONNX_CHECKOUT tells where."""
     yield from covered()
     yield corpus_truth()
-    yield optimised_truth()
+    yield optimized_truth()
     yield from random_truth()
     yield from hostile()
     if "ONNX_CHECKOUT" in os.environ:
@@ -56,20 +56,20 @@ def corpus_truth() -> Figure:
     return Figure("facts that a run of the corpus contradicts", wrong, at_most=0, note=f"{runs} runs of {len(NAMES)}")
 
 
-def optimised_truth() -> Figure:
-    """The corpus as ONNX Runtime's optimiser writes it: fused, quantised and in blocks, as this processor likes it."""
+def optimized_truth() -> Figure:
+    """The corpus as ONNX Runtime's optimizer writes it: fused, quantized and in blocks, as this processor likes it."""
     wrong, runs, refused = 0, 0, 0
     for name in NAMES:
         with tempfile.TemporaryDirectory() as folder:
             try:
-                path = optimised(CORPUS[name], Path(folder), everything=True)
+                path = optimized(CORPUS[name], Path(folder), everything=True)
                 found, count = corpus_contradictions(path, inputs(name, CORPUS[name]), Oracle(), twice=True)
             except Exception:  # of onnxruntime, which may not read what it wrote
                 refused += 1
                 continue
             wrong, runs = wrong + len(found), runs + count
     note = f"{runs} runs of {len(NAMES) - refused}; onnxruntime refuses {refused} more"
-    return Figure("facts that a run of an optimised model contradicts", wrong, at_most=0, note=note)
+    return Figure("facts that a run of an optimized model contradicts", wrong, at_most=0, note=note)
 
 
 def random_truth() -> Iterator[Figure]:

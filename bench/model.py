@@ -86,7 +86,7 @@ def opening(path: Path, what: str) -> Iterator[Line]:
 
 
 def saving() -> Iterator[Line]:
-    """A save after an edit, synced to the disk, against onnx-ir's to_proto and serialising alone."""
+    """A save after an edit, synced to the disk, against onnx-ir's to_proto and serializing alone."""
     path = models.residual(NODES)
     model = onnxlab.load(path)
     model.nodes[0].name = "renamed"

@@ -1,7 +1,7 @@
 """The Numba provider against onnxruntime: networks in full width, the corpus, correctness at random, cold starts.
 
 Both sides run in turn in one process with the same threads, and the fastest of each counts. onnxruntime is taken at its
-better of all optimisations and none. Lines are printed with the models first where we lose most.
+better of all optimizations and none. Lines are printed with the models first where we lose most.
 """
 
 from __future__ import annotations

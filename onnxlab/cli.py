@@ -93,7 +93,7 @@ def parser() -> argparse.ArgumentParser:
     svg.add_argument("-o", "--output", metavar="FILE", help=words)
     svg.add_argument("--boxes", type=int, default=120, help="fold groups until at most this many boxes show (120)")
 
-    run = _verb(verbs, "run", _run, "run the model and summarise what it returns")
+    run = _verb(verbs, "run", _run, "run the model and summarize what it returns")
     run.add_argument("feeds", nargs="*", metavar="FEED", help="name=array.npy, or an .npz; the rest is random")
     run.add_argument("--outputs", metavar="NAMES", help="comma-separated values to compute; default: the outputs")
     run.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")

@@ -52,5 +52,5 @@ def feeds(corpus: Corpus) -> Callable[[str], Feeds]:
 
 @pytest.fixture(scope="session")
 def ort_run() -> Oracle:
-    """ort_run(path or bytes, feeds, outputs=None): {name: array} by onnxruntime, optimisations disabled."""
+    """ort_run(path or bytes, feeds, outputs=None): {name: array} by onnxruntime, optimizations disabled."""
     return oracle()

@@ -204,7 +204,7 @@ def _transposed(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
     return 2 * inputs[0].size * prod(inputs[1].shape[1:])
 
 
-def _quantised(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
+def _quantized(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
     """QLinear*: weights are the fourth input."""
     weights = inputs[3]
     return 2 * outputs[0].size * (prod(weights.shape[1:]) if weights.ndim > 2 else inputs[0].shape[-1])
@@ -228,8 +228,8 @@ _ESTIMATES: Final[dict[str, Estimate]] = {
     "LSTM": _recurrent,
     "MatMul": _product,
     "MatMulInteger": _product,
-    "QLinearConv": _quantised,
-    "QLinearMatMul": _quantised,
+    "QLinearConv": _quantized,
+    "QLinearMatMul": _quantized,
     "RNN": _recurrent,
 }
 _PASSES: Final = {

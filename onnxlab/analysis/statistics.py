@@ -31,7 +31,7 @@ class Statistics:
         counts: BINS numbers of finite elements, in equal steps from low to high; () where there is none.
         low, high: finite minimum and maximum, the ends of the histogram.
 
-    Complex numbers are summarised by their magnitude.
+    Complex numbers are summarized by their magnitude.
     """
 
     dtype: str
@@ -57,7 +57,7 @@ class Statistics:
 
 
 def statistics(value: Any) -> Statistics:
-    """Summarise an array, a sequence (list), a map (dict) or an absent optional (None)."""
+    """Summarize an array, a sequence (list), a map (dict) or an absent optional (None)."""
     if value is None:
         return Statistics("none", (), 0)
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
 """Whether protobuf writes a model's file as it stands, found out without its weights.
 
-Parsing and serialising anew answers it, and takes three times the file's size and seconds for hundreds of megabytes.
+Parsing and serializing anew answers it, and takes three times the file's size and seconds for hundreds of megabytes.
 What is in `raw_data` is the same on both sides whatever it is, so it is left out: of the weights only the lengths are
-read, and only what remains is parsed and serialised.
+read, and only what remains is parsed and serialized.
 """
 
 from typing import BinaryIO
@@ -28,7 +28,7 @@ class _Unusual(Exception):
 
 
 def is_canonical(file: BinaryIO, size: int) -> bool:
-    """Whether the model in a file of so many bytes, open at its begin, would be serialised to the same bytes.
+    """Whether the model in a file of so many bytes, open at its begin, would be serialized to the same bytes.
 
     Never says so wrongly; of a large file it may say no where unknown fields are packed in an unusual way.
     """

@@ -45,7 +45,7 @@ def replace(model: onnx.ModelProto, data: bytes | None = None) -> dict[str, byte
 
 
 def restored(data: bytes, strings: Strings) -> bytes:
-    """A serialised model with what the stand-ins stand for in their places."""
+    """A serialized model with what the stand-ins stand for in their places."""
     if not strings:
         return data
     model = onnx.ModelProto.FromString(data)

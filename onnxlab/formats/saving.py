@@ -59,7 +59,7 @@ def write(
         model: what to write; it is not changed.
         path: where to.
         source: where it came from; its `original()` keeps giving the bytes as loaded.
-        original: bytes to write instead of serialising `model`, when nothing changed.
+        original: bytes to write instead of serializing `model`, when nothing changed.
         options: default: everything stays where it is, and a file that somebody else changed is not overwritten.
 
         announce: called with the bytes of the model's file right before the files are put in their places.
@@ -150,12 +150,12 @@ def prepared(
         placed = model if whole else _placed(model, {}, carried.moved)
         return storage.Plan(), _as_text(placed, path, form, whole or options.as_it_is)
     if whole:
-        return storage.Plan(), _checked(_serialised(model), path)
+        return storage.Plan(), _checked(_serialized(model), path)
     in_place = is_same(source.path, path)
     keep = storage.unchanged(model, source.layout) if in_place else {}
     if options.as_it_is:
         if storage.fits(model, keep, sources.LARGEST):
-            data = _serialised(_placed(model, keep, carried.moved))
+            data = _serialized(_placed(model, keep, carried.moved))
             if data is not None:
                 return storage.Plan(keep), data
         warnings.warn(
@@ -170,7 +170,7 @@ def prepared(
     fresh = not isinstance(options.external_data, str)
     taken = {path.name, carried.name, *carrying.mentioned(model)}
     plan = storage.plan(model, path.parent, chosen, keep, options.shard_bytes, fresh, taken)
-    return plan, _checked(_serialised(_placed(model, plan.layout, carried.moved)), path)
+    return plan, _checked(_serialized(_placed(model, plan.layout, carried.moved)), path)
 
 
 def _placed(model: onnx.ModelProto, layout: storage.Layout, moved: Moved) -> onnx.ModelProto:
@@ -267,7 +267,7 @@ def _refuse_over_data(model: onnx.ModelProto, base_dir: Path | None, target: Pat
             raise SaveError(f"cannot save to {target}: the weights of this model are in it; give another name")
 
 
-def _serialised(model: onnx.ModelProto) -> bytes | None:
+def _serialized(model: onnx.ModelProto) -> bytes | None:
     """The bytes of a model, None where protobuf cannot hold them."""
     try:
         data: bytes = model.SerializeToString()

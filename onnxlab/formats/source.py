@@ -71,7 +71,7 @@ class Source:
     def original(self) -> bytes | None:
         """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.
 
-        A model without net edits is saved with these; where they are gone, serialising it again gives the same
+        A model without net edits is saved with these; where they are gone, serializing it again gives the same
         fields, and for files that protobuf itself wrote the same bytes.
         """
         return self._read(lambda file: file.read()) if self.kept is None else self.kept
@@ -84,7 +84,7 @@ class Source:
         return None if self.stamp is None else self.stamp.size
 
     def is_canonical(self) -> bool:
-        """Whether serialising what is in the file at `origin` gives its bytes again; the file is as it was loaded."""
+        """Whether serializing what is in the file at `origin` gives its bytes again; the file is as it was loaded."""
         if self.origin_format != "onnx" or self.stamp is None:
             return False
         size = self.stamp.size

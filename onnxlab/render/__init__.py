@@ -1,7 +1,7 @@
 """Pictures of a model that need no browser: text, SVG and HTML. Knows nothing of IPython.
 
 Files:
-    categories  Families of operators, for colour: what people look for in a picture.
+    categories  Families of operators, for color: what people look for in a picture.
     layout      Where the boxes of a picture go: by Graphviz's `dot` where it is installed, else in plain rows.
     picture     A model folded until it fits on a page: boxes, frames and edges as plain data, before any layout.
     png         A picture of a model as PNG, drawn by Graphviz where `layout.py` put the boxes.

@@ -1,4 +1,4 @@
-"""Families of operators, for colour: what people look for in a picture."""
+"""Families of operators, for color: what people look for in a picture."""
 
 _FAMILIES = {
     "convolution": ("Conv ConvTranspose ConvInteger QLinearConv DeformConv FusedConv Col2Im CausalConvWithState"),

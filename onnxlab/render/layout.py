@@ -26,7 +26,7 @@ _POINTS = 72.0
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """A box or frame by its centre and size."""
+    """A box or frame by its center and size."""
 
     x: float
     y: float
@@ -156,7 +156,7 @@ def rows(picture: Picture) -> Layout:
         wanted.sort(key=lambda pair: pair[0])
         _place(wanted, top + height / 2, result)
         top += height + GAP_DOWN
-    _normalise(result, top - GAP_DOWN)
+    _normalize(result, top - GAP_DOWN)
     result.routes = [
         _beside(edge, result) if ranks[edge.target] > ranks[edge.source] + 1 else _down(edge, result)
         for edge in picture.edges
@@ -194,7 +194,7 @@ def _place(wanted: Sequence[tuple[float, Box]], y: float, result: Layout) -> Non
         result.boxes[key] = Rectangle(rectangle.x + shift, y, rectangle.width, rectangle.height)
 
 
-def _normalise(result: Layout, height: float) -> None:
+def _normalize(result: Layout, height: float) -> None:
     """Move everything to the right of 0."""
     left = min((box.x - box.width / 2 for box in result.boxes.values()), default=0.0)
     right = max((box.x + box.width / 2 for box in result.boxes.values()), default=0.0)

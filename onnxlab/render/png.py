@@ -21,7 +21,7 @@ SCALE = 2.0
 """Pixels of the image for each of the picture."""
 SECONDS = 60.0
 _POINTS = 72.0
-_GREY = "#808080"
+_GRAY = "#808080"
 
 
 def render(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> bytes:
@@ -52,7 +52,7 @@ def source(drawn: Picture, placed: Layout) -> str:
     ]
     for frame in drawn.frames:
         if frame.key in placed.frames:
-            look = f'style="rounded", color="#b0b0b0", fontsize=9, fontcolor="{_GREY}", labelloc=t'
+            look = f'style="rounded", color="#b0b0b0", fontsize=9, fontcolor="{_GRAY}", labelloc=t'
             lines.append(_node(f"f{frame.key}", placed.frames[frame.key], placed.height, frame.title, look))
     for box in drawn.boxes:
         look = f'fillcolor="{fill(box.family)}", shape={"box" if box.family not in ("input", "output") else "oval"}'

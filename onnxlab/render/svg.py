@@ -1,7 +1,7 @@
 """A model as a static SVG: what GitHub, nbconvert and `onnxlab svg` show.
 
-Colours are chosen to be read on white and on black: boxes carry their own light ground, everything else is
-grey. No text
+Colors are chosen to be read on white and on black: boxes carry their own light ground, everything else is
+gray. No text
 of the model is markup: it is escaped, and ids are numbers.
 """
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onnxlab.model import Model
 
 MARGIN = 8.0
-_GREY = "#808080"
+_GRAY = "#808080"
 _FILLS = {
     "convolution": "#bcd6f5",
     "matrix": "#c5cdf7",
@@ -58,11 +58,11 @@ def draw(drawn: Picture, placed: Layout, title: str) -> str:
     ]
     frames = [frame for frame in drawn.frames if frame.key in placed.frames]
     parts += [_frame(placed.frames[frame.key], frame.title) for frame in frames]
-    parts.append(f'<g fill="none" stroke="{_GREY}">')
+    parts.append(f'<g fill="none" stroke="{_GRAY}">')
     for edge, route in zip(drawn.edges, placed.routes, strict=True):
         if route.points:
             parts.append(_path(route, edge.is_capture))
-    parts.append(f'</g><g fill="{_GREY}" font-size="9" text-anchor="middle">')
+    parts.append(f'</g><g fill="{_GRAY}" font-size="9" text-anchor="middle">')
     for edge, route in zip(drawn.edges, placed.routes, strict=True):
         if edge.label and route.label:
             parts.append(f'<text x="{route.label[0]:.1f}" y="{route.label[1] + 3:.1f}">{_text(edge.label)}</text>')
@@ -96,7 +96,7 @@ def _box(box: Box, at: Rectangle) -> str:
     return (
         f'<g fill="#111"><title>{_text(box.tip)}</title>'
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{at.width:.1f}" height="{at.height:.1f}" rx="{radius:g}" '
-        f'fill="{ground}" stroke="{_GREY}"{dash}/>{texts}</g>'
+        f'fill="{ground}" stroke="{_GRAY}"{dash}/>{texts}</g>'
     )
 
 
@@ -104,8 +104,8 @@ def _frame(at: Rectangle, title: str) -> str:
     left, top = at.x - at.width / 2, at.y - at.height / 2
     return (
         f'<rect x="{left:.1f}" y="{top:.1f}" width="{at.width:.1f}" height="{at.height:.1f}" rx="6" '
-        f'fill="{_GREY}" fill-opacity="0.08" stroke="{_GREY}" stroke-opacity="0.5"/>'
-        f'<text x="{left + 6:.1f}" y="{top + 12:.1f}" font-size="9" fill="{_GREY}">{_text(title)}</text>'
+        f'fill="{_GRAY}" fill-opacity="0.08" stroke="{_GRAY}" stroke-opacity="0.5"/>'
+        f'<text x="{left + 6:.1f}" y="{top + 12:.1f}" font-size="9" fill="{_GRAY}">{_text(title)}</text>'
     )
 
 

@@ -1,4 +1,4 @@
-"""The widget as VS Code's notebooks host it: drawn, edited, run and folded, in the editor's colours."""
+"""The widget as VS Code's notebooks host it: drawn, edited, run and folded, in the editor's colors."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.browser.test_access import AXE, violations
 SCREENS = Path("build/screens")
 CONV = "/stem/conv/Conv"
 
-_COLOURS = """(root) => {
+_COLORS = """(root) => {
     const style = getComputedStyle(root), canvas = root.querySelector('canvas');
     const [r, g, b] = canvas.getContext('2d').getImageData(4, 4, 1, 1).data;
     return { theme: root.dataset.theme, ground: style.backgroundColor, canvas: (r + g + b) / 3 };
@@ -29,9 +29,9 @@ def webview(context: BrowserContext, jupyter: Jupyter) -> Iterator[Webview]:
     assert found.errors == []
 
 
-def rgb(colour: str) -> str:
+def rgb(color: str) -> str:
     """ "#102030" as a style says it."""
-    return f"rgb({int(colour[1:3], 16)}, {int(colour[3:5], 16)}, {int(colour[5:7], 16)})"
+    return f"rgb({int(color[1:3], 16)}, {int(color[3:5], 16)}, {int(color[5:7], 16)})"
 
 
 def test_opened_edited_run_and_folded_as_in_vs_code(webview: Webview) -> None:
@@ -71,7 +71,7 @@ def test_opened_edited_run_and_folded_as_in_vs_code(webview: Webview) -> None:
     widget.wait("(h, id) => h.view.debug().boxes.some((box) => box.kind === 'group' && box.id === id)", frame)
 
 
-def test_colours_are_the_editors_in_every_theme(webview: Webview) -> None:
+def test_colors_are_the_editors_in_every_theme(webview: Webview) -> None:
     webview.run("import onnxlab\nmodel = onnxlab.load()\nmodel")
     widget = webview.widget()
     widget.select(widget.node(CONV))
@@ -80,8 +80,8 @@ def test_colours_are_the_editors_in_every_theme(webview: Webview) -> None:
     for theme, variables in THEMES.items():
         webview.theme(theme)
         light = theme == "vscode-light"
-        webview.page.wait_for_timeout(100)  # the next frame is drawn in the new colours
-        found = widget.root.evaluate(_COLOURS)
+        webview.page.wait_for_timeout(100)  # the next frame is drawn in the new colors
+        found = widget.root.evaluate(_COLORS)
         assert found["ground"] == rgb(variables["editor-background"])
         assert found["theme"] == ("light" if light else "dark")
         assert (found["canvas"] > 200) == light, theme

@@ -129,7 +129,7 @@ CASES: list[Case] = [
     ("load_array", ["unused"], {"file": "ramp.npy"}),
     ("set_elements", ["unused"], {"elements": [[0, 2.5], [5, "inf"]]}),
     ("value_doc", ["x"], {"text": "pixels"}),
-    ("value_metadata", ["x"], {"key": "unit", "text": "grey"}),
+    ("value_metadata", ["x"], {"key": "unit", "text": "gray"}),
 ]
 DONE_IN_TURN = {"to_initializer", "drop_unused_functions"}
 """Gestures with something to do only after another one; they have tests of their own."""

@@ -115,7 +115,7 @@ def test_paragraphs_are_unwrapped_and_code_is_not() -> None:
 
 
 def test_large_weights_in_files_are_read_at_their_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inspect, "MAX_SUMMARISED", 1000)
+    monkeypatch.setattr(inspect, "MAX_SUMMARIZED", 1000)
     weight = numpy_helper.from_array(np.arange(4000, dtype=np.float32).reshape(40, 100), "w")
     graph = helper.make_graph(
         [helper.make_node("Neg", ["w"], ["y"])], "g", [], [helper.make_tensor_value_info("y", 1, None)], [weight]

@@ -63,7 +63,7 @@ def test_options(shell: Any, model: onnxlab.Model) -> None:
         ("model --select Nope*", "no node's name or operator matches 'Nope*'"),
         ("model --height tall", "--height is a number of pixels"),
         ("model --select", "--select needs a value"),
-        ("model --colour red", "no option --colour"),
+        ("model --color red", "no option --color"),
     ],
 )
 def test_a_mistake_is_one_line(shell: Any, line: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:

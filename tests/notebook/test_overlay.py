@@ -1,4 +1,4 @@
-"""Colours by number: what Python gives and what is measured reaches the page, and the page that comes later."""
+"""Colors by number: what Python gives and what is measured reaches the page, and the page that comes later."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_the_range_is_that_of_the_last_run(page: Page, model: onnxlab.Model) -> 
     page.ask("overlay", by="range")
     event = page.events[-1]
     assert set(event["nodes"]) == set(model.graph.nodes)
-    assert page.refused("overlay", by="colour")["code"] == "malformed"
+    assert page.refused("overlay", by="color")["code"] == "malformed"
 
 
 def test_a_view_takes_numbers_by_name_handle_and_id(model: onnxlab.Model) -> None:

@@ -52,9 +52,9 @@ def test_a_heat_map_is_the_mean_of_blocks_and_shows_what_is_not_finite() -> None
 
 
 def test_an_image_has_its_channels_first_or_last() -> None:
-    colours = np.random.default_rng(0).random((3, 20, 30))
-    first = tensor_planes.image(colours[None], tensor_planes.plane((1, 3, 20, 30), None, None, None))
-    last = tensor_planes.image(colours.transpose(1, 2, 0), tensor_planes.plane((20, 30, 3), None, None, None))
+    colors = np.random.default_rng(0).random((3, 20, 30))
+    first = tensor_planes.image(colors[None], tensor_planes.plane((1, 3, 20, 30), None, None, None))
+    last = tensor_planes.image(colors.transpose(1, 2, 0), tensor_planes.plane((20, 30, 3), None, None, None))
     assert first == last
     assert (first.height, first.width, first.channels) == (20, 30, 3)
     assert tensor_planes.image_axes((1, 4, 20, 30)) is None

@@ -28,7 +28,7 @@ from tests.support import packed
 
 FOLDER = Path(__file__).resolve().parents[2] / "build" / "models"
 
-# name: (wheel, path inside it, licence that its metadata states)
+# name: (wheel, path inside it, license that its metadata states)
 WHEELS = {
     "silero_vad_if": ("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx", "MIT"),
     "silero_vad_op18_ifless": ("silero-vad==6.2.3", "silero_vad/data/silero_vad_op18_ifless.onnx", "MIT"),
@@ -141,7 +141,7 @@ def path(name: str) -> Path:
     """The model's file, rebuilt or fetched where it is not there yet; raises KeyError for an unknown name."""
     if name in packed.NAMES:
         return packed.rebuild(name, FOLDER)
-    requirement, inner, _licence = WHEELS[name]
+    requirement, inner, _license = WHEELS[name]
     return installed(requirement, inner) or extracted(requirement, inner, FOLDER / name / "model.onnx")
 
 

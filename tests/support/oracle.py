@@ -1,4 +1,4 @@
-"""onnxruntime as the oracle for values, with its optimisations disabled, so that it does as the file says."""
+"""onnxruntime as the oracle for values, with its optimizations disabled, so that it does as the file says."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ def with_outputs(data: bytes, outputs: Sequence[str] | None) -> onnx.ModelProto:
 
 
 def new_session(data: bytes, folder: Path | None) -> "onnxruntime.InferenceSession":  # noqa: F821
-    """A session on the CPU, optimisations off, one thread; external data is looked for in `folder`."""
+    """A session on the CPU, optimizations off, one thread; external data is looked for in `folder`."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -71,8 +71,8 @@ class Recipe:
             return cls("i", seed, round(middle), round(half))
         if flatness < 2.2:
             return cls("u", seed, float(f"{middle:.1g}"), float(f"{half:.4g}"))
-        centred = abs(mean) < 5 * deviation / values.size**0.5
-        return cls("n", seed, 0.0 if centred else float(f"{mean:.3g}"), float(f"{deviation:.3g}"))
+        centered = abs(mean) < 5 * deviation / values.size**0.5
+        return cls("n", seed, 0.0 if centered else float(f"{mean:.3g}"), float(f"{deviation:.3g}"))
 
     def draw(self, count: int, dtype: str) -> bytes:
         """`count` little-endian numbers, by exact operations only: logarithms differ between machines."""

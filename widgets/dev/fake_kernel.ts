@@ -366,8 +366,8 @@ const SUMMARIES: Record<string, string> = {
 function statistics(id: number, name: string, shape: number[] | null, seed: number): Statistics {
   const count = shape?.reduce((a, b) => a * b, 1) ?? 1;
   const broken = seed % 41 === 0;
-  const width = 3 + (seed % 5), centre = 10 + (seed % 11);
-  const counts = Array.from({ length: 32 }, (_, i) => Math.round((count / 8) * Math.exp(-(((i - centre) / width) ** 2))));
+  const width = 3 + (seed % 5), center = 10 + (seed % 11);
+  const counts = Array.from({ length: 32 }, (_, i) => Math.round((count / 8) * Math.exp(-(((i - center) / width) ** 2))));
   return {
     id, name, dtype: "float32", shape, count, min: broken ? "-inf" : -1.27 - (seed % 7) / 3, max: broken ? "nan" : 2.51 + (seed % 13), mean: 0.0312 * (seed % 5),
     std: 0.98, nan: broken ? 1204 : 0, inf: broken ? 3 : 0, zeros: seed % 3 === 0 ? Math.round(count * 0.43) : 0,

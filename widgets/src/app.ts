@@ -11,7 +11,7 @@ import { Editing } from "./edit/editing.ts";
 import { type Client, type RequestError, asRequestError } from "./kernel/client.ts";
 import type { Flow } from "./graph/scene/flow.ts";
 import { type Heat, heatOf } from "./look/node_heat.ts";
-import { neighbours, nodeLabel, plural, valueLabel } from "./model/names.ts";
+import { neighbors, nodeLabel, plural, valueLabel } from "./model/names.ts";
 import { Numbers } from "./look/tensor_state.ts";
 import type { AttributeValue, ProgressEvent, RunResult, Statistics } from "./kernel/protocol.ts";
 import { type Hits, SearchIndex } from "./find/search.ts";
@@ -91,7 +91,7 @@ export class App {
   readonly saving = new Cell(false);
   /** Whether the page that asks before a save shows. */
   readonly savePanel = new Cell(false);
-  /** What the boxes are coloured by; null: by what they are. */
+  /** What the boxes are colored by; null: by what they are. */
   readonly overlay = new Cell<Heat | null>(null);
   /** A measure is being taken. */
   readonly measuring = new Cell(false);
@@ -279,8 +279,8 @@ export class App {
     this.subject.value = { kind: "group", group };
   }
 
-  selectNeighbours(nodes: number[], direction: "producers" | "consumers"): void {
-    const found = neighbours(this.store, nodes, direction);
+  selectNeighbors(nodes: number[], direction: "producers" | "consumers"): void {
+    const found = neighbors(this.store, nodes, direction);
     if (found.length === 0) {
       this.toast("info", direction === "producers" ? "No node makes its inputs." : "No node takes its outputs.");
     } else if (found.length === 1) this.reveal(found[0]!);
@@ -425,8 +425,8 @@ export class App {
     }
   }
 
-  /** Colours the boxes by a measure of the kernel's, null: by what they are. */
-  async colourBy(by: string | null): Promise<void> {
+  /** Colors the boxes by a measure of the kernel's, null: by what they are. */
+  async colorBy(by: string | null): Promise<void> {
     if (this.measuring.value) return;
     this.measuring.value = true;
     try {

@@ -51,7 +51,7 @@ export interface Given {
   diagnostics: readonly Diagnostic[];
   /** Nodes that a search found. */
   highlights: readonly number[];
-  /** Numbers to colour boxes by, null: they are coloured by what they are. */
+  /** Numbers to color boxes by, null: they are colored by what they are. */
   heat: Heat | null;
   /** Nodes to draw faintly. */
   dimmed: readonly number[];

@@ -100,7 +100,7 @@ def _type_proto(array: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _scoped(data: bytes, default_opset: int) -> tuple[Snapshot, ScopeView] | None:
-    """A serialised FunctionProto as a scope of a snapshot of its own."""
+    """A serialized FunctionProto as a scope of a snapshot of its own."""
     import onnx
 
     if not data:

@@ -68,10 +68,10 @@ def make_up(
     uses = Uses(nodes, fact)
     rng = np.random.default_rng(seed)
     for name in names:
-        arrays[name] = synthesise(fact(name), rng, sizes, uses.draw(name), budget, name)
+        arrays[name] = synthesize(fact(name), rng, sizes, uses.draw(name), budget, name)
 
 
-def synthesise(
+def synthesize(
     fact: Fact, rng: np.random.Generator, sizes: dict[str, int], draw: Draw | None = None,
     limits: Limits | None = None, name: str = "",
 ) -> Any:  # fmt: skip
@@ -90,12 +90,12 @@ def synthesise(
     within = (limits, name)
     if isinstance(fact, SequenceFact):
         count = 1 if isinstance(fact.elem, (SequenceFact, OptionalFact)) else 2  # of forty in each other only the inner
-        return [synthesise(fact.elem, rng, sizes, draw, *within) for _ in range(count)]
+        return [synthesize(fact.elem, rng, sizes, draw, *within) for _ in range(count)]
     if isinstance(fact, OptionalFact):
-        return synthesise(fact.elem, rng, sizes, draw, *within)
+        return synthesize(fact.elem, rng, sizes, draw, *within)
     if isinstance(fact, MapFact):
         keys: Iterable[Any] = _WORDS[:3] if fact.key_type == dtypes.STRING else range(3)
-        return {key: synthesise(fact.elem, rng, sizes, None, *within) for key in keys}
+        return {key: synthesize(fact.elem, rng, sizes, None, *within) for key in keys}
     if fact.value is not None:
         return fact.value
     dtype = fact.dtype if isinstance(fact, (TensorFact, SparseTensorFact)) else None

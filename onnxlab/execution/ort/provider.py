@@ -45,7 +45,7 @@ class OnnxRuntimeProvider:
     """Runs parts with onnxruntime on the CPU.
 
     Args:
-        optimise: let onnxruntime rewrite the part; without, it does as the file says.
+        optimize: let onnxruntime rewrite the part; without, it does as the file says.
         threads: of one operator; 0 lets onnxruntime choose.
 
     Raises:
@@ -55,9 +55,9 @@ class OnnxRuntimeProvider:
     name = "onnxruntime"
     trusted = True
 
-    def __init__(self, optimise: bool = True, threads: int = 0) -> None:
+    def __init__(self, optimize: bool = True, threads: int = 0) -> None:
         _onnxruntime()
-        self.optimise = optimise
+        self.optimize = optimize
         self.threads = threads
 
     def newest(self, domain: str, known: int) -> int:
@@ -100,7 +100,7 @@ class OnnxRuntimeProvider:
         options = runtime.SessionOptions()
         options.log_severity_level = 4
         options.intra_op_num_threads = self.threads
-        if not self.optimise:
+        if not self.optimize:
             options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 

@@ -13,7 +13,7 @@ Files:
                         by the branch that is taken, and Constant nodes by what they hold.
     loop_invariants     What a loop carries around unchanged: the weights of a recurrent layer, as exporters of while
                         loops write them.
-    nchwc_to_nchw       Networks with channels in blocks (NCHWc), as ONNX Runtime's optimiser saves them, written
+    nchwc_to_nchw       Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written
                         without blocks for a plan.
     ordering            The order of a run that keeps nothing: the file's, or one in which less is alive at once where
                         that saves much.

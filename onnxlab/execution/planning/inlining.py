@@ -3,7 +3,8 @@ is taken, and Constant nodes by what they hold.
 
 It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then.
 A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their
-own, or where functions call each other in a circle; and where they would be too many. An If stays where names of its branch mean something else outside.
+own, or where functions call each other in a circle; and where they would be too many. An If stays where names of its
+branch mean something else outside.
 """
 
 from __future__ import annotations

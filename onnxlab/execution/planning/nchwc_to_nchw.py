@@ -1,4 +1,4 @@
-"""Networks with channels in blocks (NCHWc), as ONNX Runtime's optimiser saves them, written without blocks for a plan.
+"""Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written without blocks for a plan.
 
 A blocked value has the dims of the plain one (see `ops.nchwc`). Where everything that makes or reads some blocked
 values is known here and none is seen from outside, they may as well be plain: convolutions get their filters out of

@@ -140,7 +140,7 @@ def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tup
         return begin, None
     found: Shaped | bool | None = program.notes[_NOTE]
     if found is None:
-        found = program.notes[_NOTE] = _analysed(program)
+        found = program.notes[_NOTE] = _analyzed(program)
     key = _signature(feeds) if isinstance(found, Shaped) else None
     return found.settled(program, key, begin) if isinstance(found, Shaped) and key is not None else (begin, None)
 
@@ -154,7 +154,7 @@ def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -
     return begin if key is None else found.known.get(key)
 
 
-def _analysed(program: Program) -> Shaped | bool:
+def _analyzed(program: Program) -> Shaped | bool:
     numbers = decided(program)
     made = {slot for number in numbers if not program.instructions[number].constant
             for slot in program.instructions[number].results if slot > 0}  # fmt: skip

@@ -19,13 +19,13 @@ Files:
     order               The order of nodes in each scope: positions in the file, and a topological order where the
                         file has none.
     order_labels        Labels that order things for life: numbers with gaps, so that something fits between two
-                        neighbours.
+                        neighbors.
     readonly_index      An index read in one pass from the bytes of a model: what only edits and people ask for is
                         made when asked for.
     records             What the index knows of each node, value and scope. Only the index and the primitive changes
                         write here.
-    tables              The records of a model by id, how scopes are nested, and which nodes are neighbours: what
-                        every part of the index reads. See `index.py` for the whole.
+    tables              The records of a model by id, how scopes are nested, and which nodes are neighbors: what every
+                        part of the index reads. See `index.py` for the whole.
     topology            Orders of small integers by their dependencies. Pure functions without recursion; they know
                         nothing of ONNX.
     uses                Who reads which value of a model as it was read: sorted arrays; the readers of one value are

@@ -22,7 +22,7 @@ class Order(Tables):
         self.new_edges: list[tuple[int, int]] = []
 
     def _place(self, scope: Scope, position: int, node: NodeRecord) -> None:
-        """Give a node a label between those of its new neighbours."""
+        """Give a node a label between those of its new neighbors."""
         label = scope.node_ids.insert(position, node.id)
         if not label:
             for other, fresh in scope.node_ids.spread():

@@ -1,11 +1,11 @@
-"""Labels that order things for life: numbers with gaps, so that something fits between two neighbours.
+"""Labels that order things for life: numbers with gaps, so that something fits between two neighbors.
 
 A position in a repeated field changes with every insertion before it; a label does not, and becomes a position by
 bisection of the sorted labels.
 """
 
 GAP = 1 << 32
-"""Distance between the labels of neighbours in a file just read."""
+"""Distance between the labels of neighbors in a file just read."""
 
 
 def spread(count: int) -> list[int]:

@@ -1,6 +1,6 @@
 """An index read in one pass from the bytes of a model: what only edits and people ask for is made when asked for.
 
-Uses of values are noted when somebody first wants one. The model is serialised once and read there (`wire_format.py`):
+Uses of values are noted when somebody first wants one. The model is serialized once and read there (`wire_format.py`):
 what is left of a node without names says whether it may have bodies, and serves inference (`signatures`).
 """
 
@@ -62,7 +62,7 @@ class GlanceIndex(Index):
         data: the model as protobuf writes it, where somebody has that already.
 
     Attributes:
-        size: bytes of the serialised model.
+        size: bytes of the serialized model.
         signatures: by node id, of nodes that read something, with notes; not of large ones.
         constants: by id of a Constant that has a tensor and nothing else, its beginning; see `wire.constant`.
         attributes: by node id, of other nodes that read nothing. As the nodes were met, all three.
@@ -141,7 +141,7 @@ class GlanceIndex(Index):
         protos = scope.proto.node[:]
         labels = spread(len(protos))
         values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
-        made, left, read, given = {}, [], self._read, self._serialised(scope)
+        made, left, read, given = {}, [], self._read, self._serialized(scope)
         data, bodiless, signatures = given[0], self._bodiless, self.signatures
         value_of = names.get if "" not in names else lambda name, default=None: (name and names.get(name)) or default
         for proto, label, (reads, makes, at, end) in zip(protos, labels, wire_format.heads(*given), strict=True):
@@ -173,7 +173,7 @@ class GlanceIndex(Index):
         self.nodes.update(made)
         return list(made.values())
 
-    def _serialised(self, scope: Scope) -> tuple[bytes, int, int, int]:
+    def _serialized(self, scope: Scope) -> tuple[bytes, int, int, int]:
         """Bytes with the nodes of a scope, where the first one begins, where the scope ends, and the nodes' tag."""
         tag = _NODES[scope.is_function]
         if scope.kind == "subgraph":

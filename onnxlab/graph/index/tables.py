@@ -1,4 +1,4 @@
-"""The records of a model by id, how scopes are nested, and which nodes are neighbours: what every part of the index
+"""The records of a model by id, how scopes are nested, and which nodes are neighbors: what every part of the index
 reads. See `index.py` for the whole.
 """
 
@@ -78,7 +78,7 @@ class Tables:
                 if own is root or not (own.is_function or root.is_function):
                     yield node
 
-    # -- neighbours -------------------------------------------------------------------------------------------------
+    # -- neighbors -------------------------------------------------------------------------------------------------
 
     def consumers(self, node: NodeRecord) -> Iterator[int]:
         """Ids of the nodes of the same scope that read what `node` makes, themselves or in a body; may repeat."""

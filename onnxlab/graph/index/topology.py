@@ -40,14 +40,14 @@ def topological_order(nodes: Sequence[int], producers: Callable[[int], Iterable[
 
 
 def reachable(
-    starts: Iterable[int], neighbours: Callable[[int], Iterable[int]], allowed: Callable[[int], bool]
+    starts: Iterable[int], neighbors: Callable[[int], Iterable[int]], allowed: Callable[[int], bool]
 ) -> set[int]:
     """Everything that can be reached from `starts`, which count as reached, over nodes that are `allowed`."""
     found = set(starts)
     stack = list(found)
     while stack:
-        for neighbour in neighbours(stack.pop()):
-            if neighbour not in found and allowed(neighbour):
-                found.add(neighbour)
-                stack.append(neighbour)
+        for neighbor in neighbors(stack.pop()):
+            if neighbor not in found and allowed(neighbor):
+                found.add(neighbor)
+                stack.append(neighbor)
     return found

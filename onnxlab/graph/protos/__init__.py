@@ -9,13 +9,13 @@ Files:
                      take gigabytes.
     name_bytes       Writing names that need not be UTF-8: files have them, protobuf reads them as bytes and does not
                      take them back.
-    node_signature   What a node does, read off its serialised bytes: operator, attributes, domain and overload,
+    node_signature   What a node does, read off its serialized bytes: operator, attributes, domain and overload,
                      without any names.
     renaming         Copies of nodes under other names: what it takes to put them into another graph. Works on
                      messages alone.
     repeated_fields  Messages in the repeated fields of others.
     tensors          TensorProto and SparseTensorProto to read-only NumPy arrays, and back.
     value_info       ValueInfoProtos from what people write: a dtype and a shape. Works on messages alone.
-    wire_format      Serialised messages, read where they stand: what inference asks of every node, without a message
+    wire_format      Serialized messages, read where they stand: what inference asks of every node, without a message
                      object for each.
 """

@@ -311,7 +311,7 @@ def outline(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
 
 
 def packed(array: "np.ndarray[Any, Any]", before: bytes = b"") -> bytes:
-    """The field `floats` of an attribute, serialised in one piece, which protobuf takes for any list of numbers."""
+    """The field `floats` of an attribute, serialized in one piece, which protobuf takes for any list of numbers."""
     data = np.ascontiguousarray(array, "<f4")
     number: int = onnx.AttributeProto.DESCRIPTOR.fields_by_name["floats"].number
     return b"".join((before, varint(number << 3 | 2), varint(data.nbytes), data.data))

@@ -1,6 +1,6 @@
-"""What a node does, read off its serialised bytes: operator, attributes, domain and overload, without any names.
+"""What a node does, read off its serialized bytes: operator, attributes, domain and overload, without any names.
 
-Serialising a message takes less time than looking at two of its fields from Python. Known fields come in the order of
+Serializing a message takes less time than looking at two of its fields from Python. Known fields come in the order of
 their numbers, all of a NodeProto's are length-delimited: names of inputs, of outputs, of the node; then op_type,
 attributes, doc_string, domain, overload, metadata.
 """
@@ -17,7 +17,7 @@ _OP_TYPE, _DOC_STRING, _DOMAIN, _METADATA = (
 
 
 def signature(data: bytes, annotated: bool) -> bytes:
-    """The end of a serialised node, from its operator on.
+    """The end of a serialized node, from its operator on.
 
     Args:
         annotated: leave out documentation and metadata, of which every node may have another; it takes twice the time.

@@ -6,7 +6,7 @@ from typing import Any
 def insert_message(messages: Any, position: int, message: Any) -> Any:
     """Put a copy of a message into a repeated field and return it.
 
-    protobuf's own `insert` serialises and parses instead of copying, five times the time of a large tensor.
+    protobuf's own `insert` serializes and parses instead of copying, five times the time of a large tensor.
 
     Raises:
         TypeError: the field has messages of another type; it is as it was.

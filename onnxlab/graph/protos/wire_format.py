@@ -1,4 +1,4 @@
-"""Serialised messages, read where they stand: what inference asks of every node, without a message object for each.
+"""Serialized messages, read where they stand: what inference asks of every node, without a message object for each.
 
 Fields of a message that protobuf wrote come in the order of their numbers, unknown ones last.
 """
@@ -151,7 +151,7 @@ TENSOR = b"\xa0\x01\x04"
 def constant(data: bytes, at: int, end: int) -> re.Match[bytes] | None:
     """The beginning of a Constant that has its tensor in its one attribute `value` and nothing else, else None.
 
-    `at` and `end` are those of its signature; the groups of the match are (2) the tensor's dims, serialised, and (3)
+    `at` and `end` are those of its signature; the groups of the match are (2) the tensor's dims, serialized, and (3)
     its element type. The rest of the tensor follows, then TENSOR up to the `endpos` of the match.
     """
     found = _CONSTANT.match(data, at, end)

@@ -74,7 +74,7 @@ def _plan(graph: "ModelGraph", block: dict[int, NodeRecord], start: int) -> list
     known, waiting = {start}, [start]
     while waiting:
         at = waiting.pop(0)
-        for step in _neighbours(graph, block, at):
+        for step in _neighbors(graph, block, at):
             if step[4] not in known:
                 known.add(step[4])
                 waiting.append(step[4])
@@ -87,7 +87,7 @@ def _plan(graph: "ModelGraph", block: dict[int, NodeRecord], start: int) -> list
     return plan
 
 
-def _neighbours(graph: "ModelGraph", block: dict[int, NodeRecord], at: int) -> Iterator[Step]:
+def _neighbors(graph: "ModelGraph", block: dict[int, NodeRecord], at: int) -> Iterator[Step]:
     for slot, vid in enumerate(block[at].inputs):
         if vid and (made := graph.values[vid].producer) and made[0] in block:
             yield at, "up", made[1], slot, made[0]

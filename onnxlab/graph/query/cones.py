@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from onnxlab.graph.edit.model_graph import ModelGraph
 
 Via = Literal["any", "data", "capture"]
-Neighbours = Callable[[int], Iterable[int]]
+Neighbors = Callable[[int], Iterable[int]]
 
 
 def _everywhere(_: int) -> bool:
     return True
 
 
-def upstream(graph: "ModelGraph", via: Via = "any") -> Neighbours:
+def upstream(graph: "ModelGraph", via: Via = "any") -> Neighbors:
     """The function that gives the nodes that make what a node reads; may repeat."""
     nodes, values, index = graph.nodes, graph.values, graph.index
 
@@ -43,7 +43,7 @@ def upstream(graph: "ModelGraph", via: Via = "any") -> Neighbours:
     return {"any": both, "data": data, "capture": captured}[via]
 
 
-def downstream(graph: "ModelGraph", via: Via = "any") -> Neighbours:
+def downstream(graph: "ModelGraph", via: Via = "any") -> Neighbors:
     """The function that gives the nodes that read what a node makes; may repeat."""
     nodes, values, index = graph.nodes, graph.values, graph.index
 
@@ -80,8 +80,8 @@ def descendants(graph: "ModelGraph", nodes: Iterable[int], via: Via = "any") -> 
     return _beyond(nodes, downstream(graph, via))
 
 
-def _beyond(nodes: Iterable[int], neighbours: Neighbours) -> set[int]:
-    return reachable({other for node in nodes for other in neighbours(node)}, neighbours, _everywhere)
+def _beyond(nodes: Iterable[int], neighbors: Neighbors) -> set[int]:
+    return reachable({other for node in nodes for other in neighbors(node)}, neighbors, _everywhere)
 
 
 def cone(graph: "ModelGraph", nodes: Iterable[int], via: Via = "any") -> set[int]:

@@ -100,7 +100,7 @@ class Hierarchy:
     def follow(self, graph: Connections, nodes: Collection[int], removed: Collection[int]) -> bool:
         """Bring the groups up to date after an edit of `nodes` (added or changed) and `removed` ones.
 
-        In a big model a small edit leaves the groups as they are: what is new stands with its neighbours, what comes
+        In a big model a small edit leaves the groups as they are: what is new stands with its neighbors, what comes
         back by undo where it was, and time does not hang on the size of the model. Lines between groups may then run
         in a circle, which the next `refresh` undoes.
         """
@@ -128,7 +128,7 @@ class Hierarchy:
         return bool(gone or come)
 
     def _home(self, graph: Connections, node: NodeRecord) -> int:
-        """The innermost group around all neighbours of a node that are in its scope."""
+        """The innermost group around all neighbors of a node that are in its scope."""
         values = graph.values
         makers = [values[value].producer for value in node.inputs if value]
         around = [maker[0] for maker in makers if maker]

@@ -89,7 +89,7 @@ class Level:
     # -- paths -----------------------------------------------------------------------------------------------
 
     def _adopt(self) -> None:
-        """Move constants, and nodes that claim no path, to where their neighbours are."""
+        """Move constants, and nodes that claim no path, to where their neighbors are."""
         paths, common = self.paths, self.names.common
         for node in range(len(paths) - 1, -1, -1):
             if self.consumers[node] and (self.constants[node] or paths[node] == ROOT):

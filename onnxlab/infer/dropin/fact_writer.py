@@ -63,7 +63,7 @@ class Writer:
         scope.proto.MergeFromString(b"".join(new))
 
     def _encoded(self, fact: Fact) -> bytes:
-        """The field `type` of a ValueInfoProto, serialised."""
+        """The field `type` of a ValueInfoProto, serialized."""
         found = self._types[fact] = field(2, encode(fact, self._text))
         return found
 

@@ -1,4 +1,4 @@
-"""Facts of Constants from their serialised bytes, without a message: the same as `types.fact_of_tensor` gives."""
+"""Facts of Constants from their serialized bytes, without a message: the same as `types.fact_of_tensor` gives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fact_of_constant(found: re.Match[bytes]) -> Fact | None:
 
 
 def _shape(dims: bytes) -> tuple[int, ...]:
-    """The numbers of the serialised field `dims`; those below 0 are too great."""
+    """The numbers of the serialized field `dims`; those below 0 are too great."""
     shape, at = [], 0
     while at < len(dims):
         dim, at = varint(dims, at + 1)

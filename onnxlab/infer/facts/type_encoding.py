@@ -1,4 +1,4 @@
-"""Facts as serialised TypeProtos: written in a third of the time that it takes to fill messages field by field."""
+"""Facts as serialized TypeProtos: written in a third of the time that it takes to fill messages field by field."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def fact_of_type(proto: onnx.TypeProto, unknown: Unknown, named: Named = parse) 
 # Most values of a model have one of few types.
 @lru_cache(4096)
 def _closed(encoded: bytes) -> Fact | None:
-    """The fact of a serialised tensor type whose dims all have a number or a name; None where one has neither."""
+    """The fact of a serialized tensor type whose dims all have a number or a name; None where one has neither."""
     tensor_type = onnx.TypeProto.FromString(encoded).tensor_type
     opened: list[int] = []
 

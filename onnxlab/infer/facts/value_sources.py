@@ -40,7 +40,7 @@ class Sources:
     def fact(self, value: ValueRecord) -> Fact:
         """The fact of an initializer, else of the declared type; small integers of a graph input get names.
 
-        A graph input with an initializer is known by its default, as onnx and ONNX Runtime's optimiser take it.
+        A graph input with an initializer is known by its default, as onnx and ONNX Runtime's optimizer take it.
         """
         found = self.tensors.get(value.id) or self._facts.get(value.id)
         return self._read(value) if found is None else found

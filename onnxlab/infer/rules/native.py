@@ -1,6 +1,6 @@
 """onnx's own C++ inference of one node, for every operator that has no rule here.
 
-Facts go in as serialised TypeProtos, symbolic dims as opaque names that are recognised on the way back; only the
+Facts go in as serialized TypeProtos, symbolic dims as opaque names that are recognized on the way back; only the
 node's own inputs are passed, since the cost is that of what is passed. What comes back without a size is a hole,
 `hole(slot, axis)`: the caller replaces holes by symbols of the node at hand, so that results can be shared.
 """

@@ -83,7 +83,7 @@ class Operator:
         arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
         faults: what is wrong with its attributes, found at the same time.
         oddities: what is wrong with it and no matter to its rule: attributes that it does not have, deprecation.
-        given: a NodeProto with its operator and attributes, serialised; graphs left out. Empty where a list is long.
+        given: a NodeProto with its operator and attributes, serialized; graphs left out. Empty where a list is long.
         source: then the node itself; its long lists are cut off where onnx's rules do not look at them.
         memo: outcomes by the facts of the inputs.
     """
@@ -179,7 +179,7 @@ def bound_attributes(
 
 
 def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> bytes:
-    """What a node does, as a serialised NodeProto: operator and attributes, graphs left out.
+    """What a node does, as a serialized NodeProto: operator and attributes, graphs left out.
 
     What a call passes to a `function` as a large tensor counts by its type and dims: inference sees no more of it,
     and twelve layers that differ in nothing but their weights are walked once.
@@ -198,7 +198,7 @@ _TREES = ("nodes_", "target_", "class_", "leaf_", "membership_", "tree_roots")
 
 
 def has_long_list(node: onnx.NodeProto) -> bool:
-    """Whether a list of its attributes is so long that it is not to be serialised for nothing."""
+    """Whether a list of its attributes is so long that it is not to be serialized for nothing."""
     attributes = node.attribute[:]
     if LISTS.isdisjoint([attribute.type for attribute in attributes]):  # as of nearly all
         return False

@@ -26,7 +26,7 @@ from onnxlab.shapes import UNKNOWN, Fact
 Found = Operator | Fact
 
 _REFERENCE = b"\xaa\x01"
-"""How `ref_attr_name` begins in a serialised attribute; other bytes may look like it, it never looks otherwise."""
+"""How `ref_attr_name` begins in a serialized attribute; other bytes may look like it, it never looks otherwise."""
 
 _CONSTANT = b"\x22\x08Constant"
 """How the signature of a Constant begins, of whichever domain."""
@@ -154,7 +154,7 @@ class Catalogue:
         if self._functions:
             function = self._functions.get((node.domain, proto.op_type, proto.overload), 0)
         if not function and not node.inputs and proto.op_type == "Constant" and not node.domain:
-            return self._identify_constant(frame, node)  # which may be too large to be serialised for nothing
+            return self._identify_constant(frame, node)  # which may be too large to be serialized for nothing
         if not function and not node.bodies:
             if given is None and node.domain and operators.has_long_list(proto):  # none of ONNX's own has one
                 return self._identify_large(frame, node)

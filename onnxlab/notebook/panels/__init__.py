@@ -5,7 +5,7 @@ Files:
                    documentation.
     json_values    Values as JSON for the page: attributes, previews of tensors, summaries of what a run made.
     operator_docs  Operator documentation as text.
-    overlay        Numbers of nodes that a view colours its boxes by: what Python gives, or what was measured of the
+    overlay        Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of the
                    model.
     palette        What a model can be built of: every operator of the domains that it imports, and where a value may
                    be wired to.

@@ -27,8 +27,8 @@ from onnxlab.schemas import AttributeSchema, FormalParameter, Schema
 from onnxlab.shapes.facts import Fact
 
 EDITABLE = frozenset(("int", "float", "string", "ints", "floats", "strings"))
-MAX_SUMMARISED = 1 << 22
-"""Elements of the largest initializer that is summarised when it is looked at."""
+MAX_SUMMARIZED = 1 << 22
+"""Elements of the largest initializer that is summarized when it is looked at."""
 
 
 class Inspector:
@@ -115,7 +115,7 @@ class Inspector:
         stored = value.initializer
         if isinstance(stored, onnx.TensorProto):
             lazy = LazyTensor(stored, self._graph.base_dir)
-            if lazy.size > MAX_SUMMARISED:
+            if lazy.size > MAX_SUMMARIZED:
                 return lazy
         return self._graph.array(value.id)
 

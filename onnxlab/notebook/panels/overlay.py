@@ -1,4 +1,4 @@
-"""Numbers of nodes that a view colours its boxes by: what Python gives, or what was measured of the model."""
+"""Numbers of nodes that a view colors its boxes by: what Python gives, or what was measured of the model."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -82,7 +82,7 @@ def _parameters(model: "Model", summaries: Mapping[int, Statistics], limits: Lim
 
 def _range(model: "Model", summaries: Mapping[int, Statistics], limits: Limits | None) -> Overlay:
     if not summaries:
-        raise ProtocolError("nothing", "Nothing was run since the last edit.", "Press Run all, then colour by range.")
+        raise ProtocolError("nothing", "Nothing was run since the last edit.", "Press Run all, then color by range.")
     found: dict[int, float] = {}
     for ident, summary in summaries.items():
         value = model.graph.values.get(ident)

@@ -37,7 +37,7 @@ def _named(domain: str, op_type: str) -> str:
 
 
 def _arity(schema: schemas.Schema, domain: str, op_type: str) -> JSON:
-    """How many inputs an operator takes, at least and at most, and the colour of its box."""
+    """How many inputs an operator takes, at least and at most, and the color of its box."""
     return {"inputs": [schema.min_input, min(schema.max_input, 1 << 20)], "category": category(domain, op_type, False)}
 
 

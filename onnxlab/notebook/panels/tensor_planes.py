@@ -126,7 +126,7 @@ def image_axes(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
 
 
 def image(source: Any, whole: Plane, pixels: int = PIXELS) -> Picture:
-    """Three channels as colours. Raises ProtocolError where the tensor cannot be an image."""
+    """Three channels as colors. Raises ProtocolError where the tensor cannot be an image."""
     axes = image_axes(whole.shape)
     if axes is None:
         raise messages.ProtocolError("malformed", f"tensor: an image has three channels, the shape is {whole.shape}")

@@ -82,7 +82,7 @@ class Session:
             "explain": self._explain,
             **{name: getattr(self.editor, name) for name in EDITS},
             "history": self._hub.steps,
-            "overlay": self._colour,
+            "overlay": self._color,
             "operators": self._operators,
             "operator_doc": self._operator_doc,
             "targets": self._targets,
@@ -189,12 +189,12 @@ class Session:
     # -- pictures and questions about edits ---------------------------------------------------------------
 
     def show_overlay(self, overlay: Overlay | None) -> None:
-        """Colour the boxes by numbers, or, for None, by what they are again."""
+        """Color the boxes by numbers, or, for None, by what they are again."""
         self.overlay = overlay
         empty: JSON = {"title": "", "unit": "", "nodes": [], "numbers": []}
         self._outbox.event("overlay", overlay.on_wire() if overlay else empty)
 
-    def _colour(self, by: str | None) -> JSON:
+    def _color(self, by: str | None) -> JSON:
         self.show_overlay(measured(self.model, by, self.summaries, Limits(deadline=self.deadline)) if by else None)
         return {}
 

@@ -47,7 +47,7 @@ class Runs:
         self, ident: int, nodes: list[int] | None, seed: int, feeds: Feeds, progress: Progress, finish: Finish,
         deadline: float | None = DEADLINE,
     ) -> None:  # fmt: skip
-        """Run some nodes of the model (None: all of the main graph) and summarise all that they make.
+        """Run some nodes of the model (None: all of the main graph) and summarize all that they make.
 
         It may take `deadline` seconds (None: as many as it likes), and 80 % of the free memory.
         """

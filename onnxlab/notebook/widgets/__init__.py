@@ -7,5 +7,5 @@ Files:
     magic       `%onnx_show`, its completion, and bare ModelProtos that draw themselves: what `%load_ext onnxlab`
                 adds.
     open_views  Which widget shows which model.
-    widget      The widget: a handful of synchronised traits, and a session to which every message goes.
+    widget      The widget: a handful of synchronized traits, and a session to which every message goes.
 """

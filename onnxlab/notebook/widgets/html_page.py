@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 INSPECTED = 20_000
 """Nodes of the largest model whose every node can be inspected in the page; larger ones are only drawn and searched."""
-SUMMARISED, SUMMARIES = 1 << 26, 5_000
+SUMMARIZED, SUMMARIES = 1 << 26, 5_000
 """Bytes and number of initializers that are read for their statistics; those beyond are listed without."""
 STATIC_BOXES = 120
 """Boxes of the picture that is there before the page's script has run, and where none may run."""
@@ -108,8 +108,8 @@ def record(hub: Hub) -> JSON:
 
 
 def _values(hub: Hub) -> JSON:
-    """Answers about all values; the data of initializers is read until SUMMARISED bytes or SUMMARIES of them are."""
-    left, count = SUMMARISED, SUMMARIES
+    """Answers about all values; the data of initializers is read until SUMMARIZED bytes or SUMMARIES of them are."""
+    left, count = SUMMARIZED, SUMMARIES
     found: JSON = {}
     for ident, value in hub.model.graph.values.items():
         size = _size(value.initializer)

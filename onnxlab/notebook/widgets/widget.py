@@ -1,4 +1,4 @@
-"""The widget: a handful of synchronised traits, and a session to which every message goes."""
+"""The widget: a handful of synchronized traits, and a session to which every message goes."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
@@ -163,9 +163,9 @@ class ModelWidget(anywidget.AnyWidget):
     def overlay(
         self, numbers: "Mapping[Node | str | int, float | str] | None", title: str = "", unit: str = ""
     ) -> None:
-        """Colour boxes by a number for each of some nodes (by handle, name or id), largest strongest; None ends it.
+        """Color boxes by a number for each of some nodes (by handle, name or id), largest strongest; None ends it.
 
-        Words instead of numbers are kinds: each has a colour of its own.
+        Words instead of numbers are kinds: each has a color of its own.
 
         Raises:
             NameLookupError: the model has no such node.

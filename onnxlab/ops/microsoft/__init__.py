@@ -7,11 +7,11 @@ Files:
                      kept for later.
     decoding         com.microsoft attention of decoders: DecoderMaskedMultiHeadAttention, SparseAttention.
     experts          com.microsoft mixtures of experts: MoE, and QMoE with weights of 2, 4 or 8 bits.
-    fused            com.microsoft operators on floats: what the optimiser of ONNX Runtime fuses, with its names and
+    fused            com.microsoft operators on floats: what the optimizer of ONNX Runtime fuses, with its names and
                      defaults.
-    gates            com.microsoft operators that gate and normalise: scaled and gated forms, GroupNorm with a skip.
+    gates            com.microsoft operators that gate and normalize: scaled and gated forms, GroupNorm with a skip.
     general          com.microsoft operators that exist in ai.onnx too or nearly, Tokenizer, and gathering from
-                     quantised tables.
+                     quantized tables.
     images           com.microsoft operators on images and signals: CropAndResize, ConvTransposeWithDynamicPads,
                      Fourier transforms.
     integers         com.microsoft operators on integers, hashes and tables: products, sums, MurmurHash3, lookups,
@@ -20,7 +20,7 @@ Files:
                      in blocks (NCHWc).
     one_line_rules   Shape rules of com.microsoft operators that fit on a line; see one_line_rules.py for how they are
                      written.
-    quantized        com.microsoft operators on quantised tensors: QLinear*, dynamic quantisation, MatMulNBits.
-    rules            Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimiser emit: what no
+    quantized        com.microsoft operators on quantized tensors: QLinear*, dynamic quantization, MatMulNBits.
+    rules            Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimizer emit: what no
                      line of laws says.
 """

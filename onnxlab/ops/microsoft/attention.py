@@ -128,7 +128,7 @@ def q_attention(
     do_rotary: int = 0,
     past_present_share_buffer: int = 0,
 ) -> tuple[Array, Array]:
-    """Attention of a quantised X with quantised weights, as floats."""
+    """Attention of a quantized X with quantized weights, as floats."""
     data = dequantize_linear(x, input_scale, input_zero_point)
     weights = dequantize_linear(weight, weight_scale, weight_zero_point, axis=1)
     return attention_ms(

@@ -154,7 +154,7 @@ def mixture_of_experts(
     return mix(ctx, x, (router_probs, None), (layers[0], layers[1], layers[2]), gate, k, normalize_routing_weights)
 
 
-def _dequantised(
+def _dequantized(
     packed: Array, scales: Array, zero_points: Array | None, bits: int, block_size: int, expert: int
 ) -> Array:
     """The weights [outputs, inputs] of an expert: low bits first, a scale for each row, or block of one."""
@@ -173,7 +173,7 @@ def _dequantised(
 
 
 @kernel("QMoE", domain=DOMAIN, context=True)
-def quantised_mixture_of_experts(
+def quantized_mixture_of_experts(
     ctx: RunContext,
     x: Array,
     router_probs: Array,
@@ -209,7 +209,7 @@ def quantised_mixture_of_experts(
         raise NotImplementedError(f"QMoE with {asked} has no kernel here: expected quant_type 'int', not prepacked")
     given = [*inputs, *[None] * (13 - len(inputs))]
     widths = (fc1_expert_weight_bits, fc2_expert_weight_bits, fc3_expert_weight_bits)
-    layers = [_quantised_layer(given, number, bits or expert_weight_bits, block_size)
+    layers = [_quantized_layer(given, number, bits or expert_weight_bits, block_size)
               for number, bits in enumerate(widths)]  # fmt: skip
     first, second, third = layers
     if first is None or second is None:
@@ -219,9 +219,9 @@ def quantised_mixture_of_experts(
     return mix(ctx, x, (router_probs, given[12]), (first, second, third), gate, k, normalize)
 
 
-def _quantised_layer(given: Sequence[Array | None], number: int, bits: int, block_size: int) -> Layer | None:
+def _quantized_layer(given: Sequence[Array | None], number: int, bits: int, block_size: int) -> Layer | None:
     """The layer whose weights, scales and bias are the `number`th three inputs behind the router's scores."""
     weights, scales, bias = given[3 * number : 3 * number + 3]
     if weights is None or scales is None:
         return None
-    return Layer(partial(_dequantised, weights, scales, given[9 + number], bits, block_size), bias)
+    return Layer(partial(_dequantized, weights, scales, given[9 + number], bits, block_size), bias)

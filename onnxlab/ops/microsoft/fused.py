@@ -1,4 +1,4 @@
-"""com.microsoft operators on floats: what the optimiser of ONNX Runtime fuses, with its names and defaults."""
+"""com.microsoft operators on floats: what the optimizer of ONNX Runtime fuses, with its names and defaults."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"
@@ -195,13 +195,13 @@ def fused_mat_mul_activation(
 
 
 def _skip(
-    x: Array, skip: Array, gamma: Array, beta: Array | None, bias: Array | None, epsilon: float, centre: bool
+    x: Array, skip: Array, gamma: Array, beta: Array | None, bias: Array | None, epsilon: float, center: bool
 ) -> tuple[Array, Array, Array, Array]:
-    """Normalise X + skip + bias: (Y, means, inverse deviations, the sum)."""
+    """Normalize X + skip + bias: (Y, means, inverse deviations, the sum)."""
     total = widen(x) + widen(skip)
     if bias is not None:
         total = total + widen(bias)
-    y, means, inverses = layer_norm(total, widen(gamma), None if beta is None else widen(beta), -1, epsilon, centre)
+    y, means, inverses = layer_norm(total, widen(gamma), None if beta is None else widen(beta), -1, epsilon, center)
     return narrow(y, x.dtype), means, inverses, narrow(total, x.dtype)
 
 
@@ -231,7 +231,7 @@ def simplified_layer_normalization(
     x: Array, scale: Array, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> tuple[Array, Array]:
     """RMSNormalization, which ONNX Runtime has in the default domain, and the inverse deviations."""
-    _, _, inverses = layer_norm(widen(x), None, None, axis, epsilon, centre=False)
+    _, _, inverses = layer_norm(widen(x), None, None, axis, epsilon, center=False)
     return rms_normalization(x, scale, axis, epsilon), inverses
 
 
@@ -270,12 +270,12 @@ def group_norm(
     channels_last: int = 1,
     epsilon: float = 1e-5,
 ) -> Array:
-    """Group normalisation of [N, H, W, C] (or [N, C, H, W]), then x · sigmoid(x) where activation is 1."""
+    """Group normalization of [N, H, W, C] (or [N, C, H, W]), then x · sigmoid(x) where activation is 1."""
     image = np.moveaxis(x, -1, 1) if channels_last else x
     rows = np.ascontiguousarray(image).reshape(len(x), groups, -1)
-    centred = rows - rows.mean(axis=2, keepdims=True)
-    deviation = np.sqrt((centred**2).mean(axis=2, keepdims=True) + x.dtype.type(epsilon))
-    y = (centred / deviation).reshape(image.shape) * gamma[:, None, None] + beta[:, None, None]
+    centered = rows - rows.mean(axis=2, keepdims=True)
+    deviation = np.sqrt((centered**2).mean(axis=2, keepdims=True) + x.dtype.type(epsilon))
+    y = (centered / deviation).reshape(image.shape) * gamma[:, None, None] + beta[:, None, None]
     y = swish(y) if activation else y
     return np.moveaxis(y, 1, -1) if channels_last else y
 

@@ -1,4 +1,4 @@
-"""com.microsoft operators that gate and normalise: scaled and gated forms, GroupNorm with a skip.
+"""com.microsoft operators that gate and normalize: scaled and gated forms, GroupNorm with a skip.
 
 Sources: docs/ContribOperators.md and the schemas of ONNX Runtime.
 """
@@ -20,7 +20,7 @@ from onnxlab.ops.microsoft.fused import DOMAIN, fast_gelu, group_norm
 from onnxlab.ops.onnx.math.matmul import mat_mul
 from onnxlab.ops.onnx.nn.activation import sigmoid, swish
 from onnxlab.ops.onnx.nn.attention import causal_conv_with_state, linear_attention
-from onnxlab.ops.onnx.nn.norm import standardise
+from onnxlab.ops.onnx.nn.norm import standardize
 
 
 @kernel("ScaledSiLU", domain=DOMAIN)
@@ -39,13 +39,13 @@ def gated_add(x: Array, y: Array, gate: Array) -> Array:
 
 def _in_rows(x: Array, width: int, epsilon: float) -> Array:
     """Every run of `width` elements along the last axis divided by its root mean square."""
-    y, _, _ = standardise(np.ascontiguousarray(widen(x)).reshape(-1, width), epsilon, centre=False)
+    y, _, _ = standardize(np.ascontiguousarray(widen(x)).reshape(-1, width), epsilon, center=False)
     return y.reshape(x.shape)
 
 
 @kernel("GatedRMSNorm", domain=DOMAIN)
 def gated_rms_norm(x: Array, scale: Array, gate: Array, activation: str = "silu", epsilon: float = 1e-5) -> Array:
-    """RMS normalisation of runs as long as scale, times scale, times the activation of the gate."""
+    """RMS normalization of runs as long as scale, times scale, times the activation of the gate."""
     if activation not in ("silu", "swish", "sigmoid"):
         raise ValueError(f"activation is {activation!r}: expected silu, swish or sigmoid")
     opened = widen(gate)
@@ -56,7 +56,7 @@ def gated_rms_norm(x: Array, scale: Array, gate: Array, activation: str = "silu"
 
 @kernel("BranchwiseRMSNorm", domain=DOMAIN)
 def branchwise_rms_norm(x: Array, scale: Array | None = None, num_branches: int = 0, epsilon: float = 1e-5) -> Array:
-    """RMS normalisation of every branch: [.., C, H], or [.., C·H] of `num_branches`; scale is [C·H], [C, H] or [H]."""
+    """RMS normalization of every branch: [.., C, H], or [.., C·H] of `num_branches`; scale is [C·H], [C, H] or [H]."""
     grouped = x.reshape(*x.shape[:-1], num_branches, -1) if num_branches else x
     y = _in_rows(grouped, grouped.shape[-1], epsilon)
     if scale is not None:

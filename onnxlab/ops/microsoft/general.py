@@ -1,4 +1,4 @@
-"""com.microsoft operators that exist in ai.onnx too or nearly, Tokenizer, and gathering from quantised tables."""
+"""com.microsoft operators that exist in ai.onnx too or nearly, Tokenizer, and gathering from quantized tables."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"
@@ -99,20 +99,20 @@ def gather_block_quantized(
     block_size: int = 128,
     bits: int = 4,
 ) -> Array:
-    """The gathered slices of a table of integers, dequantised: a scale for each block along `quantize_axis`.
+    """The gathered slices of a table of integers, dequantized: a scale for each block along `quantize_axis`.
 
     Bytes hold 8 // bits values each, low bits first, with a zero point in their middle unless one is given.
     """
-    quantised, gathered = normal_axis(quantize_axis, data.ndim), normal_axis(gather_axis, data.ndim)
+    quantized, gathered = normal_axis(quantize_axis, data.ndim), normal_axis(gather_axis, data.ndim)
     packed = data.dtype == np.uint8
     levels = unpacked(data, bits) if packed and bits < 8 else integer_values(data)
     values = np.take(levels, indices, gathered).astype(np.float32)
-    axis = quantised + (indices.ndim - 1 if quantised > gathered else 0)
+    axis = quantized + (indices.ndim - 1 if quantized > gathered else 0)
     if zero_points is None:
         zero: Array | None = np.asarray(np.float32(1 << (bits - 1))) if packed else None
     else:
         points = unpacked(zero_points, bits) if packed and bits < 8 else integer_values(zero_points)
-        points = points[(*(slice(None),) * quantised, slice(scales.shape[quantised]))]
+        points = points[(*(slice(None),) * quantized, slice(scales.shape[quantized]))]
         zero = along(np.take(points, indices, gathered).astype(np.float32), values, axis, block_size, "zero_points")
     factors = along(np.take(widen(scales), indices, gathered), values, axis, block_size, "scales")
     return narrow((values if zero is None else values - zero) * factors, scales.dtype)

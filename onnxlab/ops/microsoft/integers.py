@@ -122,7 +122,7 @@ def q_embed_layer_normalization(
     *numbers: Array | None,
     epsilon: float = 1e-12,
 ) -> tuple[Array, Array]:
-    """EmbedLayerNormalization of five quantised inputs; their scales, then their zero points follow in order."""
+    """EmbedLayerNormalization of five quantized inputs; their scales, then their zero points follow in order."""
 
     def wide(table: Array, place: int) -> Array:
         return dequantize_linear(table, numbers[place], numbers[5 + place])  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""com.microsoft operators on quantised tensors: QLinear*, dynamic quantisation, MatMulNBits."""
+"""com.microsoft operators on quantized tensors: QLinear*, dynamic quantization, MatMulNBits."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"
@@ -20,7 +20,7 @@ from onnxlab.ops.onnx.math.matmul import product
 from onnxlab.ops.onnx.nn.activation import leaky_relu, sigmoid, softmax
 from onnxlab.ops.onnx.nn.pool import average_pool, global_average_pool
 from onnxlab.ops.onnx.nn.quantization import (
-    centred,
+    centered,
     dequantize_linear,
     dynamic_product,
     mat_mul_integer,
@@ -37,13 +37,13 @@ def _float(x: Array, scale: Array, zero_point: Array | None) -> Array:
     return dequantize_linear(x, scale, zero_point)
 
 
-def _quantised(y: Array, scale: Array, zero_point: Array | None, like: Array) -> Array:
+def _quantized(y: Array, scale: Array, zero_point: Array | None, like: Array) -> Array:
     zero = np.zeros((), like.dtype) if zero_point is None else zero_point
     return quantize_linear(y.astype(np.float32, copy=False), scale, zero)
 
 
 def _binary(ufunc: Callable[[Array, Array], Array]) -> Callable[..., Array]:
-    """A quantised kernel from a function of two float arrays."""
+    """A quantized kernel from a function of two float arrays."""
 
     def run(
         a: Array,
@@ -56,7 +56,7 @@ def _binary(ufunc: Callable[[Array, Array], Array]) -> Callable[..., Array]:
         c_zero_point: Array | None = None,
     ) -> Array:
         y = ufunc(_float(a, a_scale, a_zero_point), _float(b, b_scale, b_zero_point))
-        return _quantised(y, c_scale, c_zero_point, a)
+        return _quantized(y, c_scale, c_zero_point, a)
 
     return run
 
@@ -69,8 +69,8 @@ kernel("QLinearMul", domain=DOMAIN)(_binary(np.multiply))
 def q_linear_sigmoid(
     x: Array, x_scale: Array, x_zero_point: Array | None, y_scale: Array, y_zero_point: Array | None = None
 ) -> Array:
-    """Sigmoid, quantised."""
-    return _quantised(sigmoid(_float(x, x_scale, x_zero_point)), y_scale, y_zero_point, x)
+    """Sigmoid, quantized."""
+    return _quantized(sigmoid(_float(x, x_scale, x_zero_point)), y_scale, y_zero_point, x)
 
 
 @kernel("QLinearLeakyRelu", domain=DOMAIN)
@@ -82,8 +82,8 @@ def q_linear_leaky_relu(
     y_zero_point: Array | None = None,
     alpha: float = 0.01,
 ) -> Array:
-    """LeakyRelu, quantised."""
-    return _quantised(leaky_relu(_float(x, x_scale, x_zero_point), alpha=alpha), y_scale, y_zero_point, x)
+    """LeakyRelu, quantized."""
+    return _quantized(leaky_relu(_float(x, x_scale, x_zero_point), alpha=alpha), y_scale, y_zero_point, x)
 
 
 @kernel("QLinearSoftmax", domain=DOMAIN)
@@ -96,19 +96,19 @@ def q_linear_softmax(
     axis: int = -1,
     opset: int = 13,
 ) -> Array:
-    """Softmax, quantised; below opset 13 over all axes from `axis` on."""
+    """Softmax, quantized; below opset 13 over all axes from `axis` on."""
     values = _float(x, x_scale, x_zero_point)
     if opset < 13:
         rows = values.reshape(int(np.prod(x.shape[:axis], dtype=np.int64)), -1)
-        return _quantised(softmax(rows).reshape(x.shape), y_scale, y_zero_point, x)
-    return _quantised(softmax(values, axis=axis), y_scale, y_zero_point, x)
+        return _quantized(softmax(rows).reshape(x.shape), y_scale, y_zero_point, x)
+    return _quantized(softmax(values, axis=axis), y_scale, y_zero_point, x)
 
 
 @kernel("QLinearConcat", domain=DOMAIN)
 def q_linear_concat(y_scale: Array, y_zero_point: Array, *inputs: Array, axis: int) -> Array:
-    """Concat of (tensor, scale, zero point) triples, quantised anew."""
+    """Concat of (tensor, scale, zero point) triples, quantized anew."""
     parts = [_float(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
-    return _quantised(np.concatenate(parts, axis), y_scale, y_zero_point, y_zero_point)
+    return _quantized(np.concatenate(parts, axis), y_scale, y_zero_point, y_zero_point)
 
 
 @kernel("QLinearWhere", domain=DOMAIN)
@@ -123,9 +123,9 @@ def q_linear_where(
     z_scale: Array,
     z_zero_point: Array,
 ) -> Array:
-    """Where, quantised."""
+    """Where, quantized."""
     chosen = np.where(condition, _float(x, x_scale, x_zero_point), _float(y, y_scale, y_zero_point))
-    return _quantised(chosen, z_scale, z_zero_point, x)
+    return _quantized(chosen, z_scale, z_zero_point, x)
 
 
 @kernel("QLinearReduceMean", domain=DOMAIN)
@@ -138,10 +138,10 @@ def q_linear_reduce_mean(
     axes: Sequence[int] | None = None,
     keepdims: int = 1,
 ) -> Array:
-    """ReduceMean, quantised."""
+    """ReduceMean, quantized."""
     values = _float(data, data_scale, data_zero_point)
     mean = values.mean(axis=tuple(axes) if axes else None, keepdims=bool(keepdims))
-    return _quantised(np.asarray(mean), reduced_scale, reduced_zero_point, data)
+    return _quantized(np.asarray(mean), reduced_scale, reduced_zero_point, data)
 
 
 @kernel("QLinearAveragePool", domain=DOMAIN)
@@ -154,20 +154,20 @@ def q_linear_average_pool(
     channels_last: int = 0,
     **geometry: Any,
 ) -> Array:
-    """AveragePool, quantised."""
+    """AveragePool, quantized."""
     values = _float(x, x_scale, x_zero_point)
     y = average_pool(np.moveaxis(values, -1, 1) if channels_last else values, **geometry)
-    return _quantised(np.moveaxis(y, 1, -1) if channels_last else y, y_scale, y_zero_point, x)
+    return _quantized(np.moveaxis(y, 1, -1) if channels_last else y, y_scale, y_zero_point, x)
 
 
 @kernel("QLinearGlobalAveragePool", domain=DOMAIN)
 def q_linear_global_average_pool(
     x: Array, x_scale: Array, x_zero_point: Array, y_scale: Array, y_zero_point: Array, channels_last: int = 0
 ) -> Array:
-    """GlobalAveragePool, quantised."""
+    """GlobalAveragePool, quantized."""
     values = _float(x, x_scale, x_zero_point)
     y = global_average_pool(np.moveaxis(values, -1, 1) if channels_last else values)
-    return _quantised(np.moveaxis(y, 1, -1) if channels_last else y, y_scale, y_zero_point, x)
+    return _quantized(np.moveaxis(y, 1, -1) if channels_last else y, y_scale, y_zero_point, x)
 
 
 @kernel("QLinearConv", domain=DOMAIN, context=True)
@@ -196,12 +196,12 @@ def q_gemm(
     transA: int = 0,  # noqa: N803 - the attributes' names
     transB: int = 0,  # noqa: N803
 ) -> Array:
-    """alpha · A · B + C of quantised matrices, C int32 in units of the product; float32 without y_scale."""
+    """alpha · A · B + C of quantized matrices, C int32 in units of the product; float32 without y_scale."""
     sums = mat_mul_integer(a.T if transA else a, b.T if transB else b, a_zero_point, b_zero_point)
     if c is not None:
         sums = sums + c
     y = sums.astype(np.float32) * (np.float32(alpha) * a_scale * b_scale)
-    return y if y_scale is None else _quantised(y, y_scale, y_zero_point, a)
+    return y if y_scale is None else _quantized(y, y_scale, y_zero_point, a)
 
 
 @kernel("MatMulIntegerToFloat", domain=DOMAIN)
@@ -223,8 +223,8 @@ def mat_mul_integer_to_float(
 def dynamic_quantize_mat_mul(
     a: Array, b: Array, b_scale: Array, b_zero_point: Array | None = None, bias: Array | None = None
 ) -> Array:
-    """A quantised by its range, times quantised B, as float32."""
-    right, largest = centred(b, b_zero_point)
+    """A quantized by its range, times quantized B, as float32."""
+    right, largest = centered(b, b_zero_point)
     y = dynamic_product(a, right, largest, widen(b_scale))
     return y if bias is None else y + widen(bias)
 
@@ -252,7 +252,7 @@ def dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: int = 0,
 ) -> tuple[Array, ...]:
-    """LSTM with int8 weights W [D, input, 4·hidden], R [D, hidden, 4·hidden]: X and every state are quantised by
+    """LSTM with int8 weights W [D, input, 4·hidden], R [D, hidden, 4·hidden]: X and every state are quantized by
     their range. Scales and zero points are [D], or [D, 4·hidden] per column."""
     layer = prepare(x, w, r.swapaxes(1, 2), b, sequence_lens, (initial_h, initial_c), direction, 0)
     functions = activations_of(activations, activation_alpha, activation_beta, len(w), 3)
@@ -273,11 +273,11 @@ def dynamic_quantize_lstm(
 
 
 def _one_direction(number: int, weights: Array, zero_point: Array) -> tuple[Array, float]:
-    return centred(weights[number], zero_point[number])
+    return centered(weights[number], zero_point[number])
 
 
 def _recurrent(weights: Array, largest: float, scale: Array) -> Callable[[Array], Array]:
-    """state -> state @ weights, the state quantised by its range."""
+    """state -> state @ weights, the state quantized by its range."""
     return lambda state: dynamic_product(state, weights, largest, scale)
 
 

@@ -1,4 +1,4 @@
-"""Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimiser emit: what no line of laws says.
+"""Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimizer emit: what no line of laws says.
 
 Source: docs/ContribOperators.md of ONNX Runtime, and its schemas.
 """

@@ -1,6 +1,6 @@
 """Kernels of ONNX Runtime's operators on other layouts of images: channels in blocks (NCHWc), and channels last.
 
-Its optimiser puts them into the models that it saves. A blocked tensor has the logical dims [N, C, H, W], with C filled
+Its optimizer puts them into the models that it saves. A blocked tensor has the logical dims [N, C, H, W], with C filled
 up to whole blocks of b channels, and holds [N, C/b, H, W, b]; filters lie in blocks of both their axes, or of outputs
 alone where an image has fewer channels than a block. Source: nchwc_transformer.cc and mlas/lib/reorder.cpp.
 """

@@ -3,7 +3,7 @@
 VS Code itself cannot be driven here, but what a widget meets in it can be had: the ipywidgets that Microsoft's Jupyter
 extension carries is a package of npm (`@vscode/jupyter-ipywidgets8`), anywidget's AMD module lies in the kernel's
 environment, and what the editor and the extension lay around both is little: classes and variables of the theme,
-style rules for tables, links and focus, JupyterLab's *light* colours on the root whatever the theme, keys that bubble
+style rules for tables, links and focus, JupyterLab's *light* colors on the root whatever the theme, keys that bubble
 up to the window (`widgets/dev/webview.ts` and `.html`).
 
 What stays untried: the editor's own shortcuts, its frame around the page, and its passing on of messages.

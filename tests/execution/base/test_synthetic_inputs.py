@@ -3,7 +3,7 @@ import onnx
 import pytest
 
 from onnxlab import dtypes
-from onnxlab.execution.base.synthetic_inputs import synthesise
+from onnxlab.execution.base.synthetic_inputs import synthesize
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.shapes import MapFact, OptionalFact, SequenceFact, TensorFact, known, symbol, tensor
@@ -11,7 +11,7 @@ from tests.execution.support.models import node, runner
 
 
 def made(fact, sizes=None):
-    return synthesise(fact, np.random.default_rng(0), {} if sizes is None else sizes)
+    return synthesize(fact, np.random.default_rng(0), {} if sizes is None else sizes)
 
 
 def test_dtype_shape_and_sizes_that_agree():

@@ -145,7 +145,7 @@ def test_bodies_hold_on_to_outer_initializers():
 def doubling(levels):
     """A model of functions that each call the one below twice."""
     imports = '["" : 21, "local" : 1]'
-    text = f'<ir_version: 10, opset_import: {imports}> g (float[2] x) => (float[2] y) {{ y = local.F{levels} (x) }}'
+    text = f"<ir_version: 10, opset_import: {imports}> g (float[2] x) => (float[2] y) {{ y = local.F{levels} (x) }}"
     text += f'<domain: "local", opset_import: {imports}> F0 (x) => (y) {{ y = Neg (x) }}'
     for level in range(levels):
         calls = f"t = local.F{level} (x)  y = local.F{level} (t)"

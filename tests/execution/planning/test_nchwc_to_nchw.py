@@ -1,4 +1,4 @@
-"""Networks with channels in blocks, as ONNX Runtime's optimiser saves them, run as if they had none."""
+"""Networks with channels in blocks, as ONNX Runtime's optimizer saves them, run as if they had none."""
 
 import numpy as np
 import onnx

@@ -50,7 +50,7 @@ def shape(found):
 CHAIN = "g (float[8] x) => (float[8] y) { a = Relu (x) b = Neg (a) c = Exp (b) d = Abs (c) y = Relu (d) }"
 
 
-def test_neighbours_become_one_part_and_the_last_provider_completes():
+def test_neighbors_become_one_part_and_the_last_provider_completes():
     found = plan(CHAIN, Taker("Relu", "Neg"))
     assert shape(found) == [("taker", ["Relu", "Neg"]), ("numpy", ["Exp", "Abs"]), ("taker", ["Relu"])]
     assert [(part.inputs, part.outputs) for part in found.parts] == [

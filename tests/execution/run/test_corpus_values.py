@@ -1,4 +1,4 @@
-"""Every model of the corpus, value for value what onnxruntime makes of it with its optimisations off."""
+"""Every model of the corpus, value for value what onnxruntime makes of it with its optimizations off."""
 
 import numpy as np
 import onnx
@@ -13,7 +13,7 @@ TOLERANCE = {
     "mobilenet_fp16": 2e-3,
     "minilm_int8": 2e-3,
     "tashkeel_ensemble_int8": 2e-3,
-    # Three recurrent layers quantise their state at every step: onnxruntime differs from itself by 2.4e-2 between
+    # Three recurrent layers quantize their state at every step: onnxruntime differs from itself by 2.4e-2 between
     # one thread and four, and by 2.2e-2 when the first layer's input changes by a hundred-thousandth.
     "tashkeel_bilstm_int8": 3e-2,
 }

@@ -39,7 +39,7 @@ class Drawing:
         for number in range(self.pick((1, 2))):
             self.input(f"x{number}")
         steps = [self.unary, self.unary, self.binary, self.binary, self.convolution, self.pool, self.product,
-                 self.rows, self.reduction, self.move, self.move, self.chosen, self.normalised, self.attention,
+                 self.rows, self.reduction, self.move, self.move, self.chosen, self.normalized, self.attention,
                  self.decomposed]  # fmt: skip
         for _ in range(nodes):
             self.pick(steps)()
@@ -118,7 +118,7 @@ class Drawing:
         out = [(size + b + e - r - 1) // s + 1 for size, b, e, r, s in sizes]
         self.put(y, (shape[0], made, *out))
 
-    def normalised(self):
+    def normalized(self):
         found = self.take(3)
         if found is None:
             return

@@ -223,7 +223,7 @@ def test_an_edit_beside_a_fault_that_was_there_is_made() -> None:
     assert graph.proto.SerializeToString() == after
 
 
-def test_a_new_node_without_neighbours_has_a_rank_in_an_unsorted_file() -> None:
+def test_a_new_node_without_neighbors_has_a_rank_in_an_unsorted_file() -> None:
     graph = ModelGraph(model([node("Neg", ["a"], ["y"], "second"), node("Abs", ["x"], ["a"], "first")]))
     assert graph.index.rank(graph.nodes[graph.resolve_node("second")]) == 1
     alone = edits.add_node(graph, node("Sign", ["x"], ["alone"]))

@@ -1,4 +1,4 @@
-"""Serialised models read where they stand, against the messages that protobuf makes of them."""
+"""Serialized models read where they stand, against the messages that protobuf makes of them."""
 
 import onnx
 from hypothesis import given

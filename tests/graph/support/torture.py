@@ -204,7 +204,7 @@ def _messages(message: Any) -> Iterator[Any]:
 
 
 def fields(data: bytes) -> list[tuple[int, bytes]]:
-    """(number, whole field with its tag) of a serialised message, in its order."""
+    """(number, whole field with its tag) of a serialized message, in its order."""
     found, at = [], 0
     while at < len(data):
         start = at

@@ -1,4 +1,4 @@
-"""Facts of serialised Constants, against those of their messages."""
+"""Facts of serialized Constants, against those of their messages."""
 
 from typing import Any
 

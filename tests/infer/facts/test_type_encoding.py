@@ -1,4 +1,4 @@
-"""Facts as serialised TypeProtos, against messages that protobuf fills and reads."""
+"""Facts as serialized TypeProtos, against messages that protobuf fills and reads."""
 
 import onnx
 from hypothesis import given

@@ -21,7 +21,8 @@ g (seq(float[2]) x) => (seq(float[2]) y)
 LOOP = """
 <ir_version: 8, opset_import: ["" : 17]>
 g (int64 n, bool c, float[2] s) => (float[2] e)
-{ e = Loop <body = b (int64 i, bool d, DECLARED a) => (bool o, float[2] p) { o = Identity (d)  p = Neg (a) }> (n, c, s) }
+{ e = Loop <body = b (int64 i, bool d, DECLARED a) => (bool o, float[2] p) { o = Identity (d)  p = Neg (a) }>
+    (n, c, s) }
 """
 GROWING = """
 <ir_version: 8, opset_import: ["" : 17]>

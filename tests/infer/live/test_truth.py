@@ -137,31 +137,31 @@ def test_no_fact_contradicts_a_run(name: str, corpus: Corpus, feeds: Callable[[s
     assert wrong == []
 
 
-# what the optimiser fuses into operators of com.microsoft: FusedMatMul, FusedConv, Attention, QLinear*, …
-OPTIMISED = ("bert_base", "stft_audio", "tashkeel_bilstm_int8", "rapidocr_cls", "resnet101_qdq")
+# what the optimizer fuses into operators of com.microsoft: FusedMatMul, FusedConv, Attention, QLinear*, …
+OPTIMIZED = ("bert_base", "stft_audio", "tashkeel_bilstm_int8", "rapidocr_cls", "resnet101_qdq")
 
 
-@pytest.mark.parametrize("name", OPTIMISED)
-def test_no_fact_contradicts_a_run_of_an_optimised_model(
+@pytest.mark.parametrize("name", OPTIMIZED)
+def test_no_fact_contradicts_a_run_of_an_optimized_model(
     name: str, corpus: Corpus, feeds: Callable[[str], Feeds], tmp_path: Path
 ) -> None:
-    path = optimised(corpus[name], tmp_path)
+    path = optimized(corpus[name], tmp_path)
     assert any(node.domain == "com.microsoft" for node in onnx.load(path).graph.node)
     assert corpus_contradictions(path, feeds(name), Oracle(), twice=True) == ([], 1 if name == "resnet101_qdq" else 2)
 
 
-def optimised(path: Path, folder: Path, everything: bool = False) -> Path:
-    """The model as ONNX Runtime's optimiser writes it; with `everything` also what is for this processor only."""
+def optimized(path: Path, folder: Path, everything: bool = False) -> Path:
+    """The model as ONNX Runtime's optimizer writes it; with `everything` also what is for this processor only."""
     import onnxruntime
 
     levels = onnxruntime.GraphOptimizationLevel
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = levels.ORT_ENABLE_ALL if everything else levels.ORT_ENABLE_EXTENDED
-    options.optimized_model_filepath = str(folder / "optimised.onnx")
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
     options.intra_op_num_threads = 1
     options.log_severity_level = 4
     onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    return folder / "optimised.onnx"
+    return folder / "optimized.onnx"
 
 
 def random_contradictions(seed: int) -> list[str] | None:

@@ -11,7 +11,7 @@ DTYPES = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
 
 
 def difficult(dtype: np.dtype, seed: int = 0) -> np.ndarray:
-    """float32 of every kind: any bits, ties between neighbours, subnormals, zeros of both signs; finite."""
+    """float32 of every kind: any bits, ties between neighbors, subnormals, zeros of both signs; finite."""
     generator = np.random.default_rng(seed)
     anything = generator.integers(0, 2**32, 200_000, np.uint32).view(np.float32)
     small = generator.integers(0, 0x7BFF, 100_000).astype(np.uint16)

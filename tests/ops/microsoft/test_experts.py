@@ -42,7 +42,7 @@ def packed(bits: int, *shape: int, seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize(("bits", "block"), [(4, 0), (8, 0), (4, 16), (4, 32)])
 @pytest.mark.parametrize("swiglu", [True, False])
-def test_quantised_experts(bits, block, swiglu):
+def test_quantized_experts(bits, block, swiglu):
     experts, width, inner = 3, 32, 64
     x, router = floats(5, width), floats(5, experts, seed=1)
     rows = inner * (2 if swiglu else 1)
@@ -54,7 +54,7 @@ def test_quantised_experts(bits, block, swiglu):
     agree("QMoE", x, router, *layers, k=2, expert_weight_bits=bits, rtol=2e-3, **options, **MS)
 
 
-def test_quantised_experts_with_zero_points():
+def test_quantized_experts_with_zero_points():
     x, router = floats(5, 32), floats(5, 3, seed=1)
     layers = [packed(4, 3, 64, 32), np.abs(floats(3, 64, 2, seed=2)) / 16, None, packed(4, 3, 32, 64, seed=3),
               np.abs(floats(3, 32, 4, seed=4)) / 16]  # fmt: skip

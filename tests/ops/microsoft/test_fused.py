@@ -33,7 +33,7 @@ def test_fused_products():
     agree("FusedGemm", a[0], b[0], floats(5), activation="Relu", **MS)
 
 
-def test_skip_normalisations():
+def test_skip_normalizations():
     x, skip, gamma, beta, bias = (
         floats(2, 3, 8),
         floats(2, 3, 8, seed=1),
@@ -54,14 +54,14 @@ def test_embeddings():
 
 
 @pytest.mark.parametrize("op_type", ["QLinearAdd", "QLinearMul"])
-def test_quantised_arithmetic(op_type):
+def test_quantized_arithmetic(op_type):
     a, b = ints(3, 4, low=0, high=255, dtype=U8), ints(4, low=0, high=255, seed=1, dtype=U8)
     scales = [np.float32(value) for value in (0.1, 0.2, 0.9)]
     off = agree(op_type, a, scales[0], U8(5), b, scales[1], U8(9), scales[2], U8(3), rtol=1 / 255, **MS)
     assert off[0].dtype == U8
 
 
-def test_quantised_activations_and_pools():
+def test_quantized_activations_and_pools():
     x = ints(1, 2, 4, 4, low=0, high=255, dtype=U8)
     scale, small = np.float32(0.05), np.float32(0.004)
     agree("QLinearSigmoid", x, scale, U8(120), small, U8(0), rtol=1 / 200, **MS)
@@ -71,7 +71,7 @@ def test_quantised_activations_and_pools():
     agree("QLinearConcat", scale, U8(100), x, scale, U8(120), x, np.float32(0.1), U8(7), axis=1, rtol=1 / 200, **MS)
 
 
-def test_dynamically_quantised_products():
+def test_dynamically_quantized_products():
     a, b = floats(3, 20), ints(20, 6, low=-60, high=60, dtype=I8)
     agree("DynamicQuantizeMatMul", a, b, np.float32(0.02), I8(0), floats(6), rtol=1e-4, **MS)
     levels = ints(3, 20, low=0, high=60, dtype=U8)
@@ -91,7 +91,7 @@ def test_four_bit_weights(zero_points):
 
 
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
-def test_dynamically_quantised_lstm(direction):
+def test_dynamically_quantized_lstm(direction):
     d, width, hidden = (2 if direction == "bidirectional" else 1), 6, 5
     w, r = (
         ints(d, width, 4 * hidden, low=-50, high=50, dtype=I8),

@@ -43,7 +43,7 @@ def test_tokenizer(texts, attributes):
 
 
 @pytest.mark.parametrize("zero", [False, True])
-def test_gathering_from_a_quantised_table(zero):
+def test_gathering_from_a_quantized_table(zero):
     rng = np.random.default_rng(0)
     data = rng.integers(0, 256, (6, 32), np.uint8)
     scales = rng.uniform(0.1, 1, (6, 4)).astype(np.float32)

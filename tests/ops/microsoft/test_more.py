@@ -66,7 +66,7 @@ def test_four_bits_of_bitsandbytes(quant_type):
     agree("MatMulBnb4", floats(3, 32), b, absmax, K=32, N=6, block_size=16, quant_type=quant_type, rtol=1e-4, **MS)
 
 
-def test_quantised_embeddings():
+def test_quantized_embeddings():
     tables = [ints(n, 8, low=0, high=255, seed=n, dtype=U8) for n in (10, 6, 2)]
     vectors = [ints(8, low=0, high=255, seed=n, dtype=U8) for n in (1, 2)]
     ids, kinds = ints(2, 4, low=0, high=10, dtype=np.int32), ints(2, 4, low=0, high=2, dtype=np.int32)

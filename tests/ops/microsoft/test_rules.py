@@ -31,7 +31,7 @@ EMITTED = """
 """.split()  # noqa: SIM905 - fifty names read better without quotes
 
 
-def test_what_exporters_and_the_optimiser_emit_has_a_rule() -> None:
+def test_what_exporters_and_the_optimizer_emit_has_a_rule() -> None:
     assert [name for name in EMITTED if ops.find_rule(MS, name, 1) is None] == []
     blocked = ("Conv", "MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool", "ReorderInput", "ReorderOutput")
     assert [name for name in (*blocked, "Upsample") if ops.find_rule("com.microsoft.nchwc", name, 1) is None] == []
@@ -137,17 +137,17 @@ def test_what_depends_on_data_is_left_open(
     check_facts(proto, feeds, new_session(proto.SerializeToString(), None).run(None, feeds))
 
 
-def optimised(proto: onnx.ModelProto | Path, folder: Path) -> onnx.ModelProto:
-    """The model as ONNX Runtime's optimiser writes it for this processor."""
+def optimized(proto: onnx.ModelProto | Path, folder: Path) -> onnx.ModelProto:
+    """The model as ONNX Runtime's optimizer writes it for this processor."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-    options.optimized_model_filepath = str(folder / "optimised.onnx")
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
     options.log_severity_level = 4
     source = str(proto) if isinstance(proto, Path) else proto.SerializeToString()
     onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-    return onnx.load(folder / "optimised.onnx")
+    return onnx.load(folder / "optimized.onnx")
 
 
 def image_model() -> onnx.ModelProto:
@@ -170,7 +170,7 @@ def image_model() -> onnx.ModelProto:
 
 
 def test_blocked_images_keep_their_dims(tmp_path: Path) -> None:
-    proto = optimised(image_model(), tmp_path)
+    proto = optimized(image_model(), tmp_path)
     kinds = {(node.domain, node.op_type) for node in proto.graph.node}
     if ("com.microsoft.nchwc", "Conv") not in kinds:
         pytest.skip("this processor has no blocked kernels")
@@ -191,8 +191,8 @@ def test_blocked_images_keep_their_dims(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bert_base", "light_squeezenet", "resnet101_qdq"])
-def test_what_the_optimiser_makes_of_real_models_is_known(name: str, corpus: Corpus, tmp_path: Path) -> None:
-    proto = optimised(corpus[name], tmp_path)
+def test_what_the_optimizer_makes_of_real_models_is_known(name: str, corpus: Corpus, tmp_path: Path) -> None:
+    proto = optimized(corpus[name], tmp_path)
     del proto.graph.value_info[:]
     graph = ModelGraph(proto, tmp_path)
     inference = Inference(graph)

@@ -6,19 +6,19 @@ from tests.ops.support.single_node import agree, floats, run
 
 @pytest.mark.parametrize("opset", [7, 8, 9, 13, 14, 15])
 @pytest.mark.parametrize("shape", [(2, 3), (2, 3, 5), (2, 3, 4, 5)])
-def test_batch_normalisation_of_every_opset(opset, shape):
+def test_batch_normalization_of_every_opset(opset, shape):
     x, parameters = floats(*shape), [floats(3, seed=seed) for seed in (1, 2, 3)]
     agree("BatchNormalization", x, *parameters, np.abs(floats(3, seed=4)) + 0.1, opset=opset, momentum=0.7)
 
 
-def test_batch_normalisation_in_training():
+def test_batch_normalization_in_training():
     x = floats(4, 3, 5)
     agree("BatchNormalization", x, floats(3), floats(3, seed=1), floats(3, seed=2), np.abs(floats(3)) + 1, opset=15,
           outputs=3, training_mode=1, rtol=1e-4)  # fmt: skip
 
 
 @pytest.mark.parametrize("axis", [-1, 1, -3])
-def test_layer_normalisation(axis):
+def test_layer_normalization(axis):
     x = floats(2, 30, 7) * 3 + 1
     scale = floats(*x.shape[axis:], seed=1)
     agree("LayerNormalization", x, scale, floats(*x.shape[axis:], seed=2), opset=17, outputs=3, axis=axis)

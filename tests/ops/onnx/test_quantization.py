@@ -42,7 +42,7 @@ def test_four_bit_integers_saturate():
 
 
 @pytest.mark.parametrize("x", [floats(50), np.abs(floats(50)), np.zeros(4, np.float32), np.float32([5])])
-def test_dynamic_quantisation(x):
+def test_dynamic_quantization(x):
     agree("DynamicQuantizeLinear", x, opset=11, outputs=3)
 
 
@@ -78,7 +78,7 @@ def test_integer_convolutions(group):
           ints(4, dtype=np.int32), opset=10, **geometry)  # fmt: skip
 
 
-def test_quantised_matrix_product():
+def test_quantized_matrix_product():
     a, b = ints(3, 4, 50, low=0, high=60, dtype=U8), ints(3, 50, 5, low=0, high=60, seed=1, dtype=U8)
     a_scale, b_scale, y_scale = scales(0.02, 0.03, 0.5)
     agree("QLinearMatMul", a, a_scale, U8(10), b, b_scale, U8(12), y_scale, U8(100), opset=10)

@@ -10,7 +10,7 @@ export function cone(store: Store, from: Iterable<number>, way: Way): Set<number
   const scope = store.nodes.get(queue[0] ?? 0)?.scope ?? 0;
   const reads = way === "ancestors" ? captures(store, scope) : new Map<number, number[]>();
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
-    for (const next of neighbours(store, node, way, scope, reads)) {
+    for (const next of neighbors(store, node, way, scope, reads)) {
       if (found.has(next)) continue;
       found.add(next);
       queue.push(next);
@@ -42,7 +42,7 @@ export function valuesBetween(store: Store, nodes: ReadonlySet<number>): Set<num
   return found;
 }
 
-function neighbours(store: Store, node: number, way: Way, scope: number, reads: Map<number, number[]>): number[] {
+function neighbors(store: Store, node: number, way: Way, scope: number, reads: Map<number, number[]>): number[] {
   const record = store.nodes.get(node);
   if (!record) return [];
   if (way === "descendants") {

@@ -400,7 +400,7 @@ export interface Targets {
   refused: Record<string, string>;
 }
 
-/** Numbers to colour nodes by, two columns; none: the boxes have their own colours. */
+/** Numbers to color nodes by, two columns; none: the boxes have their own colors. */
 export interface OverlayNumbers {
   /** What the numbers stand for where they are places in a list: a few kinds, not sizes. */
   kinds?: string[];

@@ -1,4 +1,4 @@
-/** Numbers of nodes to colour by, as the panels and the picture use them. */
+/** Numbers of nodes to color by, as the panels and the picture use them. */
 
 import { type OverlayNumbers, fromWire } from "../kernel/protocol.ts";
 
@@ -10,7 +10,7 @@ export interface Heat {
   kinds: string[];
 }
 
-/** Null where there is nothing to colour by. */
+/** Null where there is nothing to color by. */
 export function heatOf(overlay: OverlayNumbers | null): Heat | null {
   if (!overlay || overlay.nodes.length === 0) return null;
   const { title, unit, nodes, numbers, kinds = [] } = overlay;

@@ -65,7 +65,7 @@ export function calledFunction(store: Store, id: number): number {
 }
 
 /** Nodes that make what `nodes` take, or that take what they make; without `nodes` themselves. */
-export function neighbours(store: Store, nodes: Iterable<number>, direction: "producers" | "consumers"): number[] {
+export function neighbors(store: Store, nodes: Iterable<number>, direction: "producers" | "consumers"): number[] {
   const from = new Set(nodes);
   const found = new Set<number>();
   for (const id of from) {

@@ -216,7 +216,7 @@ export class Store {
     return this.#ranks;
   }
 
-  /** Nodes that came back stand at the end of the map: puts them between their old neighbours again. */
+  /** Nodes that came back stand at the end of the map: puts them between their old neighbors again. */
   #restoreOrder(): void {
     const ranks = this.#rank();
     const ranked = [...this.nodes.values()].sort((a, b) => ranks.get(a.id)! - ranks.get(b.id)!);

@@ -188,7 +188,7 @@ test("boxes without lines fill rows instead of one", () => {
   assert.deepEqual(overlaps(input, layout(input)), []);
 });
 
-test("with a hint boxes keep their order, and a new one goes beside its neighbours", () => {
+test("with a hint boxes keep their order, and a new one goes beside its neighbors", () => {
   const before = layout(problem(5, [[0, [1, 2, 3]], [1, [4]], [2, [4]], [3, [4]]]));
   const input = problem(6, [[0, [1, 2, 3, 5]], [1, [4]], [2, [4]], [3, [4]], [5, [4]]]);
   input.hint = Float32Array.from([...before.x, NaN]);

@@ -1,6 +1,6 @@
 """Products and convolutions of integers: rows of int16 addressed by tables, times packed pairs of int16, in batches.
 
-Both factors are quantised values with their zero points taken off, which fit 9 bits: so padding is zero, any mix of
+Both factors are quantized values with their zero points taken off, which fit 9 bits: so padding is zero, any mix of
 int8, uint8 and zero points is one kernel, and sums are exact in int32. What becomes of a sum s of column c:
 
     v = float32(s + bias[c]) * (scale[c] * factor) + shift[c] + residual

@@ -1,6 +1,6 @@
 """Products of integers by quads: four uint8 of a row times four int8 of a column at a time, added to 32 bits.
 
-Where the processor has VNNI, products and convolutions of quantised values go this way. Levels are int16 without their
+Where the processor has VNNI, products and convolutions of quantized values go this way. Levels are int16 without their
 zero point; those of one row span 256 numbers, and padding is zero. So a unit makes bytes of its rows first: what each
 level is beyond the least of its row, which is zero at most. The least times the sums of the columns of the weights is
 what sums begin with. A record has the words of `dot`, but

@@ -52,7 +52,7 @@ def least_and_greatest(x, count):
 
 
 @helper
-def quantisation(low, high):
+def quantization(low, high):
     """(scale, zero point) that spread 256 levels over a range which is widened to hold 0."""
     low, high = min(low, _ZERO), max(high, _ZERO)
     scale = (high - low) / _LAST
@@ -78,7 +78,7 @@ def byte_range(record: Any, unit: Any, scratch: Any) -> None:
     for chunk in range(word(record, 7)):
         low = min(low, get_f32(word(record, 5) + chunk * 8))
         high = max(high, get_f32(word(record, 5) + chunk * 8 + 4))
-    scale, zero = quantisation(low, high)
+    scale, zero = quantization(low, high)
     found = word(record, 6)
     put_f32(found, scale)
     put_f32(found + 4, zero)
@@ -96,7 +96,7 @@ def levels_of(value, scale, low, high):
 
 @kernel
 def to_levels(record: Any, unit: Any, scratch: Any) -> None:
-    """Quantise floats that are one run of memory."""
+    """Quantize floats that are one run of memory."""
     found, first = word(record, 6), unit * word(record, 4)
     scale, low, high = splat(get_f32(found)), splat(get_f32(found + 8)), splat(get_f32(found + 12))
     x, y, count = (
@@ -113,22 +113,22 @@ def to_levels(record: Any, unit: Any, scratch: Any) -> None:
 
 
 @helper
-def _quantisation_of(x, rows, length, step):
+def _quantization_of(x, rows, length, step):
     """(scale, zero point) of the range of rows of `length` float32, `step` elements apart."""
     low, high = _ZERO, _ZERO
     for row in range(rows):
         least, greatest = least_and_greatest(x + row * step * 4, length)
         low, high = min(low, least), max(high, greatest)
-    return quantisation(low, high)
+    return quantization(low, high)
 
 
 @helper
-def quantise_rows(x, rows, length, step, levels):
-    """Quantise rows of `length` float32 by the range of all of them; returns the scale.
+def quantize_rows(x, rows, length, step, levels):
+    """Quantize rows of `length` float32 by the range of all of them; returns the scale.
 
     Rows are `step` elements apart, here and in `levels`, which gets whole vectors of int16.
     """
-    scale, zero = _quantisation_of(x, rows, length, step)
+    scale, zero = _quantization_of(x, rows, length, step)
     bottom, top, divisor = splat(-zero), splat(_LAST - zero), splat(scale)
     for row in range(rows):
         for i in range(0, length, WIDTH):
@@ -138,12 +138,12 @@ def quantise_rows(x, rows, length, step, levels):
 
 
 @helper
-def quantise_bytes(x, rows, length, step, levels, repeated, repeats):
-    """As `quantise_rows`, to uint8 with its zero point, rows 2 * `step` bytes apart; returns (scale, zero point).
+def quantize_bytes(x, rows, length, step, levels, repeated, repeats):
+    """As `quantize_rows`, to uint8 with its zero point, rows 2 * `step` bytes apart; returns (scale, zero point).
 
     Behind each row, from an even place on, come those of its levels again whose places are in `repeated`, int32.
     """
-    scale, zero = _quantisation_of(x, rows, length, step)
+    scale, zero = _quantization_of(x, rows, length, step)
     bottom, top, divisor, shift = splat(-zero), splat(_LAST - zero), splat(scale), splat(zero)
     for row in range(rows):
         line = levels + row * step * 2

@@ -34,7 +34,7 @@ import numpy as np
 from onnxlab.execution.numba.kernels import dot, dot_u8s8
 from onnxlab.execution.numba.kernels.gates import gru_row, lstm_row, plane_of, reset_row, rnn_row
 from onnxlab.execution.numba.kernels.gemm import panel_rows
-from onnxlab.execution.numba.kernels.ranges import quantise_bytes, quantise_rows
+from onnxlab.execution.numba.kernels.ranges import quantize_bytes, quantize_rows
 from onnxlab.execution.numba.kernels.simd.lanes import (
     BYTES,
     clear_bytes,
@@ -83,14 +83,14 @@ def _times(x, places, rows, hidden, weights, y, residual, sources, bias):
 
 
 @helper
-def _quantised(record, number, h, rows, hidden, padded, levels):
+def _quantized(record, number, h, rows, hidden, padded, levels):
     """States to levels in the form of the weights: (scale, zero point as a whole number, 0 where it is off them)."""
     flag = word(record, FLAG)
     if flag & 4:
         repeated = _side(record, number, padded) + 8 * padded * 4
-        scale, zero = quantise_bytes(h, rows, hidden, padded, levels, repeated, flag >> 8)
+        scale, zero = quantize_bytes(h, rows, hidden, padded, levels, repeated, flag >> 8)
         return scale, np.int64(zero)
-    return quantise_rows(h, rows, hidden, padded, levels), 0
+    return quantize_rows(h, rows, hidden, padded, levels), 0
 
 
 @helper
@@ -103,7 +103,7 @@ def _side(record, number, padded):
 def _times_levels(record, number, levels, table, places, rows, h, padded, y, residual, sources, scratch):
     """As `_times`, of levels with their scale and weights that are levels with theirs, all gates in a row."""
     hidden, flag, line = word(record, HIDDEN), word(record, FLAG), padded * 4
-    scale, zero = _quantised(record, number, h, rows, hidden, padded, levels)
+    scale, zero = _quantized(record, number, h, rows, hidden, padded, levels)
     depth = ((hidden + 1) // 2 * 2 + (flag >> 8) + 3) // 4 if flag & 4 else (hidden + 1) // 2
     panels, step, factor = padded // COLUMNS, depth * _PANEL // (2 if flag & 2 else 1), splat(scale)
     weights, scales = word(record, WEIGHTS) + number * 4 * panels * step, _side(record, number, padded)

@@ -66,7 +66,7 @@ class Binder:
     Attributes:
         builder: takes the records.
         valued: numbers of the inputs whose elements were asked for: the plan holds for these only.
-        levels: what rules know of quantised values, by name.
+        levels: what rules know of quantized values, by name.
         looked: names of constants whose elements may have been looked at: all that were asked for but as `weights`.
     """
 

@@ -25,11 +25,11 @@ _SHORT, _DEEP = 16, 1 << 14
 
 @dataclass(eq=False, slots=True)
 class IntegerProduct(Product):
-    """A product of quantised values, their zero points taken off, that is not emitted yet.
+    """A product of quantized values, their zero points taken off, that is not emitted yet.
 
     `x` and `constant` (or `weights`, packed by `emit_pack_pairs`) are int16. The dtype of the target says what the
     sums become: int32 as they are; float32 after `scale`, `factor` and `bias`; int16 of that, rounded and clamped,
-    which stands for quantised values without their zero point.
+    which stands for quantized values without their zero point.
 
     Attributes:
         whole_bias: [groups, columns] int32 to add to the sums, or None.
@@ -51,7 +51,7 @@ class IntegerProduct(Product):
         target = self.target
         self.target = View(target.buffer, target.offset, target.shape, target.strides, np.dtype(np.float32))
 
-    def quantise(self, builder: PlanBuilder, scale: float, low: float, high: float) -> None:
+    def quantize(self, builder: PlanBuilder, scale: float, low: float, high: float) -> None:
         """Divide by a scale, round, and clamp to `low` and `high`: the result is int16."""
         assert self.residual is None
         inverse = np.float32(scale)
@@ -67,13 +67,13 @@ class IntegerProduct(Product):
 
 
 _MOST = 128
-"""Two neighbours of a quad add up to no more, so that 255 times them fits 16 bits."""
+"""Two neighbors of a quad add up to no more, so that 255 times them fits 16 bits."""
 
 
 def pack_quads(matrices: Array) -> tuple[Array, Array] | None:
     """[batches, depth, columns] of levels to ([batches, panels, quads, COLUMNS, 4] int8, [batches, repeats] int32).
 
-    Without VNNI, where two neighbours of a column are too large together, the second is moved to a row at the end that
+    Without VNNI, where two neighbors of a column are too large together, the second is moved to a row at the end that
     is multiplied by the same level again: `repeats` are the places of these levels. None where that does not suit the
     levels.
     """
@@ -103,7 +103,7 @@ def _at_a_line(array: Array) -> Array:
 
 
 def _parted(matrix: Array) -> tuple[Array, Array]:
-    """([rows, columns] whose neighbours are small enough, the row of the matrix that each is from)."""
+    """([rows, columns] whose neighbors are small enough, the row of the matrix that each is from)."""
     rows = np.concatenate([matrix, np.zeros((len(matrix) % 2, matrix.shape[1]), matrix.dtype)])
     origins = np.arange(len(rows)) % len(matrix)
     begin = 0

@@ -49,7 +49,7 @@ EXPRESSIONS = {
     "clip": "vmin(vmax(x, y), z)",
     "half": "to_half(x)",
     "brain": "to_brain(x)",
-    "quantise": "vmin(select(greater(vround(x), y), vround(x), y), z)",
+    "quantize": "vmin(select(greater(vround(x), y), vround(x), y), z)",
 }
 NAMES = tuple(EXPRESSIONS)
 CODE = {name: number for number, name in enumerate(NAMES)}

@@ -13,7 +13,7 @@ Files:
     lowering_cache      What the steps of a plan asked and did when it was made, so that the next plan does again only
                         what an edit touched.
     plan                Plans: records for the interpreter, the layout of the arena they work in, and one run of them.
-    quantized_view      Quantised values inside a region: int16 with the zero point taken off, whatever their dtype
+    quantized_view      Quantized values inside a region: int16 with the zero point taken off, whatever their dtype
                         and zero point are.
     views               Where a value lies while a plan is made: a strided view of a buffer, without any memory behind
                         it yet.

@@ -16,7 +16,7 @@ _RUN = 1024
 
 
 def merged(shape: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
-    """Drop dims of one element, and join neighbours that are one run in every layout.
+    """Drop dims of one element, and join neighbors that are one run in every layout.
 
     Args:
         shape: sizes, outermost first.

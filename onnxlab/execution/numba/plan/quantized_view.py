@@ -1,4 +1,4 @@
-"""Quantised values inside a region: int16 with the zero point taken off, whatever their dtype and zero point are.
+"""Quantized values inside a region: int16 with the zero point taken off, whatever their dtype and zero point are.
 
 A value q of int8 or uint8 with scale s and zero point z stands for (q - z) * s. What is kept is q - z: padding is
 zero, every mix of dtypes is one kernel, and int8, uint8 or float32 is made of it only where somebody asks.
@@ -20,7 +20,7 @@ Zero: TypeAlias = "int | str | None"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class QuantizedView:
-    """What is known of a quantised value, or of the floats that it stands for.
+    """What is known of a quantized value, or of the floats that it stands for.
 
     Attributes:
         value: the levels: a view of int16, or a chain that makes them.
@@ -47,4 +47,4 @@ def chain(operation: str, *operands: Operand, dtype: object = None) -> Chain:
 
 def rounded(x: Operand, scale: Operand, low: Operand, high: Operand) -> Chain:
     """The levels of floats: divided by the scale, rounded to even, and clamped; NaN becomes the lowest."""
-    return chain("quantise", chain("div", x, scale), low, high, dtype=np.int16)
+    return chain("quantize", chain("div", x, scale), low, high, dtype=np.int16)

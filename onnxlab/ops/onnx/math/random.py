@@ -89,7 +89,7 @@ def bernoulli(ctx: RunContext, x: Array, dtype: int | None = None, seed: float |
 
 @kernel("Multinomial", since=7, context=True)
 def multinomial(ctx: RunContext, x: Array, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Array:
-    """[batch, sample_size] classes drawn from unnormalised log-probabilities [batch, classes]."""
+    """[batch, sample_size] classes drawn from unnormalized log-probabilities [batch, classes]."""
     logits = widen(x).astype(np.float64)
     weights = np.exp(logits - logits.max(axis=1, keepdims=True))
     edges = np.cumsum(weights, axis=1)

@@ -143,11 +143,11 @@ def mel_weight_matrix(
     edges = ((length + 1) * (700 * (10 ** (mel / 2595) - 1)) / rate).astype(np.int64)
     weights = np.zeros((length // 2 + 1, bands))
     for band in range(bands):
-        left, centre, right = edges[band : band + 3]
-        if centre == left:
-            weights[centre, band] = 1
+        left, center, right = edges[band : band + 3]
+        if center == left:
+            weights[center, band] = 1
         else:
-            weights[left : centre + 1, band] = np.arange(centre - left + 1) / (centre - left)
-        if right > centre:
-            weights[centre:right, band] = (right - np.arange(centre, right)) / (right - centre)
+            weights[left : center + 1, band] = np.arange(center - left + 1) / (center - left)
+        if right > center:
+            weights[center:right, band] = (right - np.arange(center, right)) / (right - center)
     return weights.astype(dtypes.to_numpy(output_datatype))

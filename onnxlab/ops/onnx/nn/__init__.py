@@ -8,10 +8,10 @@ Files:
     conv             Convolutions of float tensors: Conv, ConvTranspose.
     conv_rules       Shape rules of what slides a window: Conv and its kin, pooling, and Resize, which scales the same
                      dims.
-    norm             Normalisations: Batch-, Instance-, Group-, Layer-, RMS-, Lp- and MeanVarianceNormalization, LRN.
+    norm             Normalizations: Batch-, Instance-, Group-, Layer-, RMS-, Lp- and MeanVarianceNormalization, LRN.
     norm_rules       Shape rules of normalizations with more than one output, dropout and quantization.
     pool             Pools: MaxPool, AveragePool, LpPool, their global forms, MaxUnpool.
-    quantization     Quantisation: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear and the integer products
+    quantization     Quantization: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear and the integer products
                      and convolutions.
     recurrent        Recurrent layers: RNN, GRU, LSTM.
     recurrent_rules  Shape rules of LSTM, GRU and RNN.

@@ -317,7 +317,7 @@ def softmax_rows(x: Array, y: Array, apart: bool = False) -> None:
 @kernel("Softmax", since=13)
 @widened
 def softmax(x: Array, axis: int = -1) -> Array:
-    """exp(x) normalised to sum 1 along `axis`."""
+    """exp(x) normalized to sum 1 along `axis`."""
     axis = normal_axis(axis, x.ndim)
     if not x.size:
         return x

@@ -1,4 +1,4 @@
-"""Normalisations: Batch-, Instance-, Group-, Layer-, RMS-, Lp- and MeanVarianceNormalization, LRN."""
+"""Normalizations: Batch-, Instance-, Group-, Layer-, RMS-, Lp- and MeanVarianceNormalization, LRN."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"
@@ -68,7 +68,7 @@ def batch_normalization(
     momentum: float = 0.9,
     training_mode: int = 0,
 ) -> Array | tuple[Array, Array, Array]:
-    """Normalise X [N, C, …] by channel with the given mean and variance.
+    """Normalize X [N, C, …] by channel with the given mean and variance.
 
     In training mode with those of X itself; then the running mean and variance are outputs too.
     """
@@ -146,10 +146,10 @@ def _batch_normalization_1_into(
     return _batch_normalization_into(out, x, scale, bias, mean, var, epsilon)
 
 
-def standardise(
+def standardize(
     rows: Array,
     epsilon: float,
-    centre: bool = True,
+    center: bool = True,
     factors: Array | None = None,
     terms: Array | None = None,
     out: Array | None = None,
@@ -157,7 +157,7 @@ def standardise(
     """Bring every row of a float matrix to mean 0 and variance 1.
 
     Args:
-        centre: without it rows are only divided by their root mean square.
+        center: without it rows are only divided by their root mean square.
         factors, terms: [columns], by which the result is scaled and shifted.
         out: a matrix to write to.
 
@@ -166,24 +166,24 @@ def standardise(
     """
     count, width = rows.shape
     y = np.empty((count, width), rows.dtype) if out is None else out
-    means, inverse = (np.empty if centre else np.zeros)(count, rows.dtype), np.empty(count, rows.dtype)
+    means, inverse = (np.empty if center else np.zeros)(count, rows.dtype), np.empty(count, rows.dtype)
     step = max(1, 2 * BLOCK // max(1, width))
     if count <= step:
-        _standardise_rows(rows, y, means, inverse, epsilon, centre, factors, terms)
+        _standardize_rows(rows, y, means, inverse, epsilon, center, factors, terms)
     else:
         for start in range(0, count, step):
             part = slice(start, start + step)
-            _standardise_rows(rows[part], y[part], means[part], inverse[part], epsilon, centre, factors, terms)
+            _standardize_rows(rows[part], y[part], means[part], inverse[part], epsilon, center, factors, terms)
     return y, means, inverse
 
 
-def _standardise_rows(
-    source: Array, y: Array, mean: Array, scale: Array, epsilon: float, centre: bool, factors: Array | None,
+def _standardize_rows(
+    source: Array, y: Array, mean: Array, scale: Array, epsilon: float, center: bool, factors: Array | None,
     terms: Array | None,
 ) -> None:  # fmt: skip
-    """As `standardise`, of rows that fit the cache, into y, mean and scale."""
+    """As `standardize`, of rows that fit the cache, into y, mean and scale."""
     small, root, average = _constants(source.shape[1], epsilon, source.dtype)
-    if centre:
+    if center:
         np.dot(source, average, mean)
         source = np.subtract(source, mean[:, None], out=y)
     np.vecdot(source, source, out=scale)
@@ -207,16 +207,16 @@ def _constants(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array,
 
 
 def layer_norm(
-    x: Array, scale: Array | None, bias: Array | None, axis: int, epsilon: float, centre: bool = True
+    x: Array, scale: Array | None, bias: Array | None, axis: int, epsilon: float, center: bool = True
 ) -> tuple[Array, Array, Array]:
-    """Standardise over the axes from `axis` on, then scale and shift: (Y, means, inverse deviations)."""
+    """Standardize over the axes from `axis` on, then scale and shift: (Y, means, inverse deviations)."""
     axis = normal_axis(axis, x.ndim)
     lead, columns = x.shape[:axis], x.shape[axis:]
     factors = None if scale is None else _whole(scale, columns, x.dtype)
     terms = None if bias is None or (factors is None and scale is not None) else _whole(bias, columns, x.dtype)
     y, width = np.empty(x.shape, x.dtype), prod(columns)  # no view of a matrix: its buffer may be used again
     rows = x.reshape(prod(lead), width)
-    _, means, inverse = standardise(rows, epsilon, centre, factors, terms, y.reshape(rows.shape))
+    _, means, inverse = standardize(rows, epsilon, center, factors, terms, y.reshape(rows.shape))
     if scale is not None and factors is None:
         np.multiply(y, scale, out=y)
     if bias is not None and terms is None:
@@ -241,7 +241,7 @@ def layer_normalization(
     epsilon: float = 1e-5,
     stash_type: int = 1,
 ) -> tuple[Array, Array, Array]:
-    """Normalise over the axes from `axis` on; also the means and inverse deviations, in `stash_type`."""
+    """Normalize over the axes from `axis` on; also the means and inverse deviations, in `stash_type`."""
     singles = x.dtype == _SINGLE and scale.dtype == _SINGLE and (bias is None or bias.dtype == _SINGLE)
     if singles and stash_type == dtypes.FLOAT:
         return layer_norm(x, scale, bias, axis, epsilon)
@@ -253,7 +253,7 @@ def layer_normalization(
 @kernel("RMSNormalization", since=23)
 def rms_normalization(x: Array, scale: Array, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Array:
     """Divide by the root mean square over the axes from `axis` on, then scale."""
-    y, _, _ = layer_norm(widen(x), None, None, axis, epsilon, centre=False)
+    y, _, _ = layer_norm(widen(x), None, None, axis, epsilon, center=False)
     wide = y.astype(x.dtype, copy=False) * scale
     return wide.astype(scale.dtype, copy=False)
 
@@ -267,8 +267,8 @@ def instance_normalization(
     epsilon: float = 1e-5,
     consumed_inputs: Sequence[int] | None = None,
 ) -> Array:
-    """Normalise every channel of every image of X [N, C, …]."""
-    y, _, _ = standardise(x.reshape(prod(x.shape[:2]), prod(x.shape[2:])), epsilon)
+    """Normalize every channel of every image of X [N, C, …]."""
+    y, _, _ = standardize(x.reshape(prod(x.shape[:2]), prod(x.shape[2:])), epsilon)
     y = y.reshape(x.shape)
     np.multiply(y, _per_channel(scale, x.ndim), out=y)
     return np.add(y, _per_channel(bias, x.ndim), out=y)
@@ -279,10 +279,10 @@ def instance_normalization(
 def group_normalization(
     x: Array, scale: Array, bias: Array, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Array:
-    """Normalise every group of channels of every image; scale and bias are per channel."""
+    """Normalize every group of channels of every image; scale and bias are per channel."""
     if x.shape[1] % num_groups:
         raise ValueError(f"X has {x.shape[1]} channels, which do not split into {num_groups} groups")
-    y, _, _ = standardise(x.reshape(len(x) * num_groups, prod(x.shape[1:]) // num_groups), epsilon)
+    y, _, _ = standardize(x.reshape(len(x) * num_groups, prod(x.shape[1:]) // num_groups), epsilon)
     y = y.reshape(x.shape)
     np.multiply(y, _per_channel(scale, x.ndim), out=y)
     return np.add(y, _per_channel(bias, x.ndim), out=y)
@@ -317,7 +317,7 @@ def mean_variance_normalization(x: Array, axes: Sequence[int] = (0, 2, 3)) -> Ar
 @kernel("LRN")
 @widened
 def lrn(x: Array, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Array:
-    """Divide by (bias + alpha/size · Σ x² over `size` neighbouring channels)^beta."""
+    """Divide by (bias + alpha/size · Σ x² over `size` neighboring channels)^beta."""
     before, after = (size - 1) // 2, size // 2
     squares = np.zeros((x.shape[0], x.shape[1] + before + after, *x.shape[2:]), x.dtype)
     np.square(x, out=squares[:, before : before + x.shape[1]])

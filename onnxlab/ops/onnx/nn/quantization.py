@@ -1,4 +1,4 @@
-"""Quantisation: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear and the integer products and convolutions.
+"""Quantization: QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear and the integer products and convolutions.
 
 Integer products run in float BLAS: sums stay exact as long as they are below 2^24 (float32) or 2^53 (float64).
 """
@@ -60,7 +60,7 @@ def along(parameter: Array, x: Array, axis: int, block_size: int, name: str) -> 
 
 
 def integer_values(x: Array) -> Array:
-    """Quantised values as something NumPy computes with: 4- and 2-bit integers as int8 or uint8."""
+    """Quantized values as something NumPy computes with: 4- and 2-bit integers as int8 or uint8."""
     if x.dtype.kind == "V" and "int" in x.dtype.name:
         return x.astype(np.uint8 if x.dtype.name.startswith("u") else np.int8)
     return x
@@ -84,7 +84,7 @@ def quantize_linear(
         elem_type = output_dtype or dtypes.UINT8
     limits = integer_range(elem_type)
     if y_scale.size == 1 and x.dtype == np.float32 and x.ndim and limits is not None and limits[0] >= -(2**16):
-        return _quantised_tensor(x, y_scale, y_zero_point, limits, elem_type)
+        return _quantized_tensor(x, y_scale, y_zero_point, limits, elem_type)
     scale = along(widen(y_scale), x, axis, block_size, "y_scale")
     y = np.divide(x if x.dtype == np.float64 else x.astype(np.float32, copy=False), scale)
     if limits is None:  # small floats: the cast rounds
@@ -100,7 +100,7 @@ def quantize_linear(
     return np.asarray(clipped.astype(narrow).astype(target) if target.kind == "V" else clipped.astype(target))
 
 
-def _quantised_tensor(
+def _quantized_tensor(
     x: Array, scale: Array, zero_point: Array | None, limits: tuple[int, int], elem_type: int
 ) -> Array:
     """One scale for all: in as few passes as can be."""
@@ -150,7 +150,7 @@ def dequantize_linear(
 
 @kernel("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(x: Array) -> tuple[Array, Array, Array]:
-    """Quantise to uint8 by the range of x, which is widened to hold 0: (y, scale, zero point)."""
+    """Quantize to uint8 by the range of x, which is widened to hold 0: (y, scale, zero point)."""
     low = np.minimum(np.float32(x.min()) if x.size else np.float32(0), np.float32(0))
     high = np.maximum(np.float32(x.max()) if x.size else np.float32(0), np.float32(0))
     scale = (high - low) / np.float32(255) if high != low else np.float32(1)
@@ -162,7 +162,7 @@ def dynamic_quantize_linear(x: Array) -> tuple[Array, Array, Array]:
     return y.astype(np.uint8), np.asarray(scale, np.float32), np.asarray(zero)
 
 
-def _centred(x: Array, zero_point: Array | None) -> tuple[Array, float]:
+def _centered(x: Array, zero_point: Array | None) -> tuple[Array, float]:
     """x − zero point as float32, and the largest magnitude that it can have."""
     wide = x.astype(np.float32)
     if zero_point is not None and np.any(zero_point):
@@ -172,13 +172,13 @@ def _centred(x: Array, zero_point: Array | None) -> tuple[Array, float]:
     return wide, max(float(wide.max()), -float(wide.min()))
 
 
-def centred(b: Array, zero_point: Array | None) -> tuple[Array, float]:
-    """As `_centred`, made once of constants."""
-    return prepared("centred", _centred, b, zero_point)
+def centered(b: Array, zero_point: Array | None) -> tuple[Array, float]:
+    """As `_centered`, made once of constants."""
+    return prepared("centered", _centered, b, zero_point)
 
 
 def dynamic_product(a: Array, b: Array, largest: float, b_scale: Array) -> Array:
-    """A quantised to uint8 by its range, times integers B held in float32 (none above `largest`), as float32.
+    """A quantized to uint8 by its range, times integers B held in float32 (none above `largest`), as float32.
 
     The same numbers as DynamicQuantizeLinear, MatMulInteger and a scaling make, without their conversions.
     """
@@ -232,12 +232,12 @@ def _row_parameter(parameter: Array | None, a: Array) -> Array | None:
 @kernel("MatMulInteger", since=10)
 def mat_mul_integer(a: Array, b: Array, a_zero_point: Array | None = None, b_zero_point: Array | None = None) -> Array:
     """(A − zero point) @ (B − zero point) as int32; zero points per tensor, row of A or column of B."""
-    left, largest_left = _centred(a, _row_parameter(a_zero_point, a))
-    right, largest_right = centred(b, b_zero_point)
+    left, largest_left = _centered(a, _row_parameter(a_zero_point, a))
+    right, largest_right = centered(b, b_zero_point)
     return integer_product(left, right, largest_left * largest_right)
 
 
-def requantise(x: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[Any]) -> Array:
+def requantize(x: Array, scale: Array, zero_point: Array | None, dtype: np.dtype[Any]) -> Array:
     """saturate(round(x · scale) + zero point) of integer sums."""
     y = np.multiply(x, scale, dtype=np.float32)
     y = np.rint(y)
@@ -258,7 +258,7 @@ def q_linear_mat_mul(
     y_scale: Array,
     y_zero_point: Array,
 ) -> Array:
-    """The product of quantised matrices, quantised; scales and zero points per tensor, row of A or column of B."""
+    """The product of quantized matrices, quantized; scales and zero points per tensor, row of A or column of B."""
     if y_zero_point.dtype.kind == "V":
         left = (widen(a) - widen(a_zero_point)) * widen(a_scale)
         right = (widen(b) - widen(b_zero_point)) * widen(b_scale)
@@ -268,15 +268,15 @@ def q_linear_mat_mul(
     row_scale = _row_parameter(widen(a_scale), a)
     out_scale = _row_parameter(widen(y_scale), a)
     scale = row_scale * widen(b_scale) / out_scale
-    return requantise(sums, scale.reshape(()) if scale.size == 1 else scale,
+    return requantize(sums, scale.reshape(()) if scale.size == 1 else scale,
                       _row_parameter(y_zero_point, a), y_zero_point.dtype)  # fmt: skip
 
 
-def _centred_kernels(w: Array, zero_point: Array | None) -> tuple[Array, float]:
+def _centered_kernels(w: Array, zero_point: Array | None) -> tuple[Array, float]:
     """W − zero point (one, or one for each output channel) as float32, and the largest sum of a kernel's magnitudes."""
     if zero_point is not None and zero_point.size > 1:
         zero_point = zero_point.reshape(-1, *(1,) * (w.ndim - 1))
-    weights, _ = _centred(w, zero_point)
+    weights, _ = _centered(w, zero_point)
     return weights, float(np.abs(weights).sum(axis=tuple(range(1, w.ndim)), dtype=np.float64).max(initial=0))
 
 
@@ -291,8 +291,8 @@ def _integer_convolution(
 ) -> Array:
     """Convolve (X − zero point) with (W − zero point); exact sums as floats."""
     shape = window(x, w.shape[2:], **geometry)
-    data, largest = _centred(x, x_zero_point)
-    weights, heaviest = prepared("centred kernels", _centred_kernels, w, w_zero_point)
+    data, largest = _centered(x, x_zero_point)
+    weights, heaviest = prepared("centered kernels", _centered_kernels, w, w_zero_point)
     bound = largest * heaviest
     if bound >= 2**24:
         data, weights = data.astype(np.float64), weights.astype(np.float64)
@@ -339,7 +339,7 @@ def q_linear_conv(
     pads: Sequence[int] | None = None,
     strides: Sequence[int] | None = None,
 ) -> Array:
-    """The convolution of quantised tensors, quantised; W's scale may be one for each output channel.
+    """The convolution of quantized tensors, quantized; W's scale may be one for each output channel.
 
     The bias is int32 in units of x_scale · w_scale.
     """
@@ -350,4 +350,4 @@ def q_linear_conv(
     if b is not None:
         sums = sums + b.reshape(-1, *ones)
     scale = (x_scale.reshape(()) * w_scale.reshape(-1) / y_scale.reshape(())).astype(np.float32)
-    return requantise(sums, scale.reshape(-1, *ones), y_zero_point.reshape(()), y_zero_point.dtype)
+    return requantize(sums, scale.reshape(-1, *ones), y_zero_point.reshape(()), y_zero_point.dtype)

@@ -110,7 +110,7 @@ def affine_grid(theta: Array, size: Array, align_corners: int = 0) -> Array:
 
 
 def _bilinear(image: Array, y: Array, x: Array) -> list[tuple[Array, Array]]:
-    """(values [C, points], weights [points]) of the four neighbours; points beyond −1 or the size count as 0."""
+    """(values [C, points], weights [points]) of the four neighbors; points beyond −1 or the size count as 0."""
     height, width = image.shape[1:]
     outside = (y < -1) | (y > height) | (x < -1) | (x > width)
     y, x = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
@@ -163,7 +163,7 @@ def roi_align(
         shape = (x.shape[1], output_height, rows, output_width, columns)
         if mode == "avg":
             output[number] = sum(parts[1:], parts[0]).reshape(shape).mean(axis=(2, 4))
-        else:  # as in ONNX Runtime the maximum is over the four weighted neighbours, not over their sums
+        else:  # as in ONNX Runtime the maximum is over the four weighted neighbors, not over their sums
             output[number] = np.maximum.reduce(parts).reshape(shape).max(axis=(2, 4))
     return output.astype(x.dtype, copy=False)
 
@@ -213,7 +213,7 @@ def non_max_suppression(
 ) -> Array:
     """int64[selected, 3] of (batch, class, box): the best boxes, without those that overlap a better one too much.
 
-    boxes [N, boxes, 4] are two corners (y, x), or centre and size (x, y, w, h); scores [N, classes, boxes].
+    boxes [N, boxes, 4] are two corners (y, x), or center and size (x, y, w, h); scores [N, classes, boxes].
     """
     most = int(_scalar(max_output_boxes_per_class, 0))
     overlap = _scalar(iou_threshold, 0)

@@ -1,4 +1,4 @@
-"""Optimiser steps of ai.onnx.preview.training: Adagrad, Adam, Momentum. Gradient: execution/numpy/gradient.py."""
+"""Optimizer steps of ai.onnx.preview.training: Adagrad, Adam, Momentum. Gradient: execution/numpy/gradient.py."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"

@@ -111,7 +111,7 @@ def test_tiles_and_blocks(dtype):
 
 @pytest.mark.parametrize("opset", [18, 21])
 @pytest.mark.parametrize(("shape", "groups"), [((2, 12, 5, 3), 3), ((1, 17, 9), 17), ((3, 6, 1, 1), 1)])
-def test_normalised_groups(opset, shape, groups, ort_run):
+def test_normalized_groups(opset, shape, groups, ort_run):
     rng = np.random.default_rng(8)
     x = rng.standard_normal(shape, np.float32)
     recipe = Recipe(opset)
@@ -124,7 +124,7 @@ def test_normalised_groups(opset, shape, groups, ort_run):
         assert_close(ours[name], expected, 3e-6, name)
 
 
-def test_normalisations_with_too_few_parameters_are_refused_as_numpy_does():
+def test_normalizations_with_too_few_parameters_are_refused_as_numpy_does():
     x = np.ones((1, 6, 4), np.float32)
     recipe = Recipe()
     given = [recipe.input("x", x), *(recipe.constant(np.ones(5, np.float32)) for _ in range(2))]

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's optimiser fuses runs compiled, as ONNX Runtime runs it."""
+"""What ONNX Runtime's optimizer fuses runs compiled, as ONNX Runtime runs it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Quantised operators against NumPy's and onnxruntime's: exact wherever theirs are.
+"""Quantized operators against NumPy's and onnxruntime's: exact wherever theirs are.
 
 onnxruntime's products of uint8 with int8 saturate on processors without VNNI, so weights keep to 7 bits where it is
 the oracle.
@@ -36,7 +36,7 @@ def normal(rng, *shape):
 
 
 def oracle(model, feeds):
-    """What onnxruntime makes of it, without its optimisations."""
+    """What onnxruntime makes of it, without its optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads, options.log_severity_level = 1, 4
@@ -113,7 +113,7 @@ def test_matmul_integer_as_onnxruntime(rng, dtypes):
 
 
 @pytest.mark.parametrize("length", [1, 5, 64, 9000])
-def test_dynamic_quantisation(rng, length):
+def test_dynamic_quantization(rng, length):
     """QuantizedView, scale and zero point, of ranges on one side of zero too."""
     for shift in (0, 5, -5):
         x = normal(rng, 3, length) + np.float32(shift)
@@ -190,7 +190,7 @@ def test_grouped_convolutions_as_onnxruntime(rng, channels, group, made, last):
 
 
 @pytest.mark.parametrize("dtype", BYTES)
-def test_quantised_products_of_matrices(rng, dtype):
+def test_quantized_products_of_matrices(rng, dtype):
     a, b = integers(rng, dtype, 2, 5, 33), integers(rng, np.int8, 33, 17, bits=7)
     recipe = Recipe()
     parameters = [np.float32(0.02), dtype(9), b, np.abs(normal(rng, 17)) / 50, integers(rng, np.int8, 17, bits=7),
@@ -210,7 +210,7 @@ def test_elementwise_operators(rng, op_type):
     check(recipe.model(recipe.node(op_type, *inputs, domain="com.microsoft")), {"a": a})
 
 
-def test_quantisation_of_everything(rng):
+def test_quantization_of_everything(rng):
     """Per tensor and per axis, with halves, infinities and what lies beyond the range."""
     ordinary = np.linspace(-300, 300, 2401, dtype=np.float32).reshape(-1, 7)
     special = np.array([[np.inf, -np.inf, 3e38, 0.5, -0.5, 1.5, -2.5]], np.float32)
@@ -244,12 +244,12 @@ class Floats:
 
     def __init__(self, rng, dtype):
         self.rng, self.dtype, self.recipe = rng, dtype, Recipe()
-        self.quantised = []
+        self.quantized = []
 
     def around(self, value, scale, zero):
         constants = self.recipe.constant(np.float32(scale)), self.recipe.constant(self.dtype(zero))
-        self.quantised.append(self.recipe.node("QuantizeLinear", value, *constants))
-        return self.recipe.node("DequantizeLinear", self.quantised[-1], *constants)
+        self.quantized.append(self.recipe.node("QuantizeLinear", value, *constants))
+        return self.recipe.node("DequantizeLinear", self.quantized[-1], *constants)
 
     def weights(self, *shape, axis=0):
         count = shape[axis]
@@ -283,11 +283,11 @@ def test_floats_that_stand_for_integers(rng, dtype):
     y = made.around(y, 0.03, 6)
     w = made.weights(9, 33, axis=1)
     y = recipe.node("MatMul", y, w)
-    both_ways = Both(recipe.model(*made.quantised, y))
+    both_ways = Both(recipe.model(*made.quantized, y))
     ours, theirs = both_ways.run({"x": x})
     (region,) = both_ways.regions()
     assert not region.reason
-    for name in made.quantised:
+    for name in made.quantized:
         difference = np.abs(ours[name].astype(int) - theirs[name])
         assert difference.max() <= 1
         assert np.mean(difference > 0) <= 0.02, name
@@ -295,7 +295,7 @@ def test_floats_that_stand_for_integers(rng, dtype):
     assert plan.records < 32  # as one region of products that take in what follows them
 
 
-def test_two_quantised_inputs_multiply(rng):
+def test_two_quantized_inputs_multiply(rng):
     made = Floats(rng, np.int8)
     recipe = made.recipe
     feeds = {"a": normal(rng, 2, 3, 7, 5), "b": normal(rng, 2, 3, 5, 9)}
@@ -303,7 +303,7 @@ def test_two_quantised_inputs_multiply(rng):
     check(recipe.model(recipe.node("MatMul", a, b)), feeds)
 
 
-def test_moves_between_quantised_values(rng):
+def test_moves_between_quantized_values(rng):
     """Bytes from outside that are gathered, turned and sliced before they are made floats."""
     x = integers(rng, np.uint8, 4, 6, 10)
     recipe = Recipe()
@@ -412,7 +412,7 @@ def test_quads(rng, lanes, instruction, vnni, monkeypatch):
     )
     code = machine.emit_object(llvm.parse_assembly(str(module)))
     levels = rng.integers(0, 256, (lanes, 4)).astype(np.uint8)
-    lowest = -128 if vnni else -64  # beyond which two neighbours would saturate
+    lowest = -128 if vnni else -64  # beyond which two neighbors would saturate
     weights = rng.integers(lowest, -lowest, (lanes, 4)).astype(np.int8)
     levels[:2], weights[0], weights[1] = 255, lowest, -lowest - 1
     found = rng.integers(-1000, 1000, lanes).astype(np.int32)

@@ -113,7 +113,7 @@ def test_convolution_over_one_axis(rng):
     check(recipe.model(y), {"x": x})
 
 
-def test_normalisation_and_residual_join_a_convolution(rng):
+def test_normalization_and_residual_join_a_convolution(rng):
     recipe = Recipe()
     x = normal(rng, 2, 17, 8, 8)
     parameters = [normal(rng, 17), normal(rng, 17), normal(rng, 17), np.abs(normal(rng, 17)) + 0.5]

@@ -8,7 +8,7 @@ from tests.execution.support.regions import Both, Recipe, check
 DOMAIN = "com.microsoft"
 
 
-def quantisation(recipe, scale, zero, dtype):
+def quantization(recipe, scale, zero, dtype):
     return [recipe.constant(np.float32(scale)), recipe.constant(np.asarray(zero, dtype))]
 
 
@@ -37,8 +37,8 @@ def test_pools(dtype, last, ort_run):
             ("QLinearAveragePool", {"kernel_shape": [1, 2], "count_include_pad": 1, "pads": [0, 0, 0, 1]}),
         ):
             recipe = Recipe(17)
-            given = [recipe.input("x", x), *quantisation(recipe, 0.03, 3, dtype)]
-            given += quantisation(recipe, 0.021, 5, dtype)
+            given = [recipe.input("x", x), *quantization(recipe, 0.03, 3, dtype)]
+            given += quantization(recipe, 0.021, 5, dtype)
             y = recipe.node(op_type, *given, domain=DOMAIN, channels_last=last, **options)
             same(recipe.model(y), {"x": x}, ort_run)
 
@@ -46,11 +46,11 @@ def test_pools(dtype, last, ort_run):
 def test_concat(ort_run):
     rng = np.random.default_rng(1)
     recipe, feeds = Recipe(17), {}
-    inputs = quantisation(recipe, 0.05, 7, np.uint8)
+    inputs = quantization(recipe, 0.05, 7, np.uint8)
     for number, size in enumerate((3, 17, 1)):
         feeds[f"x{number}"] = rng.integers(0, 256, (2, size, 5), np.uint8)
         inputs.append(recipe.input(f"x{number}", feeds[f"x{number}"]))
-        inputs += quantisation(recipe, 0.02 * (number + 1), number, np.uint8)
+        inputs += quantization(recipe, 0.02 * (number + 1), number, np.uint8)
     same(recipe.model(recipe.node("QLinearConcat", *inputs, domain=DOMAIN, axis=1)), feeds, ort_run)
 
 
@@ -61,11 +61,11 @@ def test_gemm(turned, floats, ort_run):
     a = rng.integers(0, 256, (5, 33), np.uint8)
     b = rng.integers(-64, 64, (17, 33) if turned else (33, 17), np.int8)  # or ONNX Runtime saturates on AVX2
     recipe = Recipe(17)
-    inputs = [recipe.input("a", a), *quantisation(recipe, 0.02, 120, np.uint8), recipe.constant(b)]
-    inputs += quantisation(recipe, 0.01, 0, np.int8)
+    inputs = [recipe.input("a", a), *quantization(recipe, 0.02, 120, np.uint8), recipe.constant(b)]
+    inputs += quantization(recipe, 0.01, 0, np.int8)
     inputs.append(recipe.constant(rng.integers(-500, 500, 17, np.int32)))
     if not floats:
-        inputs += quantisation(recipe, 0.08, 99, np.uint8)
+        inputs += quantization(recipe, 0.08, 99, np.uint8)
     y = recipe.node("QGemm", *inputs, domain=DOMAIN, transB=turned, alpha=0.5)
     model = recipe.model(y)
     if floats:

@@ -126,7 +126,7 @@ def test_long_sequences_are_several_records(rng):
 
 
 @hypothesis.given(st.integers(1, 9), st.integers(1, 20), st.integers(0, 40), st.integers(0, 2**32 - 1))
-def test_no_two_neighbours_are_beyond_16_bits(depth, columns, large, seed):
+def test_no_two_neighbors_are_beyond_16_bits(depth, columns, large, seed):
     """And rows that repeat a level make up for what was taken off."""
     rng = np.random.default_rng(seed)
     matrix = rng.integers(-64, 65, (2, depth, columns)).astype(np.int16)
@@ -157,8 +157,8 @@ def test_outputs_that_nobody_reads(rng):
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
 @pytest.mark.parametrize("large", [False, True])
-def test_quantised(rng, direction, dtype, large):
-    """DynamicQuantizeLSTM: states quantised at each step, as onnxruntime with one thread does."""
+def test_quantized(rng, direction, dtype, large):
+    """DynamicQuantizeLSTM: states quantized at each step, as onnxruntime with one thread does."""
     directions = 1 + (direction == "bidirectional")
     for steps, batch, width, hidden in ((1, 1, 5, 3), (5, 2, 16, 16), (4, 3, 7, 33), (3, 9, 8, 20)):
         recipe = Recipe()
@@ -166,7 +166,7 @@ def test_quantised(rng, direction, dtype, large):
         inputs = [recipe.input("x", x)]
         for rows in (width, hidden):
             w = integers(rng, np.int8, directions, rows, 4 * hidden, bits=7).astype(np.int16)
-            if large:  # two neighbours times 255 are beyond 16 bits, where onnxruntime's sums stop without VNNI
+            if large:  # two neighbors times 255 are beyond 16 bits, where onnxruntime's sums stop without VNNI
                 w[:, 1:5, 2], w[-1, :2, -1] = 127, -128
             w += zero
             inputs.append(recipe.constant(w.astype(dtype)))

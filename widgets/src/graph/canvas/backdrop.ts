@@ -1,4 +1,4 @@
-/** Draws what lies under words and marks: frames, lines, and from afar boxes as blocks of colour; on any canvas. */
+/** Draws what lies under words and marks: frames, lines, and from afar boxes as blocks of color; on any canvas. */
 
 import type { Box } from "../scene/boxes.ts";
 import { NODE, isTerminal } from "../groups/group_keys.ts";
@@ -78,7 +78,7 @@ export class Backdrop {
     ctx.globalAlpha = 1;
   }
 
-  /** One path per colour. */
+  /** One path per color. */
   #blocks(ctx: CanvasRenderingContext2D, { boxes, x, y, w, h }: Scene, list: DrawList, heat: Marks["heat"]): void {
     const paths = new Map<string, Path2D>();
     for (const i of list.boxes) {
@@ -121,7 +121,7 @@ export function traced(scene: Scene, segments: Iterable<number>, zoom: number): 
   return { solid, dashed };
 }
 
-/** The heads of lines, in the colour that is set. */
+/** The heads of lines, in the color that is set. */
 export function arrows(ctx: CanvasRenderingContext2D, scene: Scene, segments: readonly number[], size: number): void {
   const points = scene.segments;
   const half = 3.2 * size, long = 6 * size, turned = scene.flow === "right";

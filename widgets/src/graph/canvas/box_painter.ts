@@ -1,4 +1,4 @@
-/** Draws boxes at three levels of detail: blocks of colour, titles, all their words. */
+/** Draws boxes at three levels of detail: blocks of color, titles, all their words. */
 
 import { MARGIN, PADDING, TEXT_LINE, TITLE_LINE, type Box } from "../scene/boxes.ts";
 import { NODE, OUTSIDE, RUN, isTerminal } from "../groups/group_keys.ts";
@@ -13,7 +13,7 @@ import { FAR, NEAR, type DrawList } from "./visible.ts";
 
 /** Of the corners of boxes. */
 export const RADIUS = 6;
-/** Sideways strip of colour at a box's left. */
+/** Sideways strip of color at a box's left. */
 const STRIPE = 4;
 /** Below this zoom corners are drawn square: nobody could tell, and hundreds of round ones take longer than a frame. */
 const ROUND_ZOOM = 0.4;

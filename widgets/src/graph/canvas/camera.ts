@@ -57,10 +57,10 @@ export class Camera {
     const across = (this.width - 2 * margin) / Math.max(1, rect.width);
     const down = (this.height - 2 * margin) / Math.max(1, rect.height);
     this.zoom = Math.min(most, Math.max(MIN_ZOOM, Math.min(across, down)));
-    this.centreOn(rect.x + rect.width / 2, rect.y + rect.height / 2);
+    this.centerOn(rect.x + rect.width / 2, rect.y + rect.height / 2);
   }
 
-  centreOn(x: number, y: number): void {
+  centerOn(x: number, y: number): void {
     this.x = x - this.width / this.zoom / 2;
     this.y = y - this.height / this.zoom / 2;
   }

@@ -29,7 +29,7 @@ export class MarkPainter {
     if (marks.wire) this.#wire(marks.wire, camera);
   }
 
-  /** A veil of the ground's colour over what cannot be chosen now. */
+  /** A veil of the ground's color over what cannot be chosen now. */
   #dim(scene: Scene, list: DrawList, marks: Marks): void {
     if (!marks.dimmed.size && !marks.trail) return;
     const { trail } = marks;

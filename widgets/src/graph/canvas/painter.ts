@@ -19,7 +19,7 @@ export interface Badge {
   count: number;
 }
 
-/** The number that a box is coloured by: how large beside the largest, in words; `kind` where it is one of a few kinds. */
+/** The number that a box is colored by: how large beside the largest, in words; `kind` where it is one of a few kinds. */
 export interface Mark {
   share: number;
   text: string;
@@ -38,7 +38,7 @@ export interface Marks {
   /** Search matches: how many a box is or holds. */
   matches: ReadonlyMap<number, number>;
   badges: ReadonlyMap<number, Badge>;
-  /** Numbers of boxes to colour them by; null: they have their own colours. */
+  /** Numbers of boxes to color them by; null: they have their own colors. */
   heat: ReadonlyMap<number, Mark> | null;
   /** Bookmarked nodes: how many a box is or holds. */
   bookmarks: ReadonlyMap<number, number>;

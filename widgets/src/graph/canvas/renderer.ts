@@ -17,13 +17,13 @@ export interface RendererOptions {
   resized(): void;
   /** Called after every frame. */
   painted(): void;
-  /** Called when the colours were read anew. */
+  /** Called when the colors were read anew. */
   themed(): void;
   /** Called after the first frame that shows a change announced by `changed`. */
   shown(paintMs: number): void;
 }
 
-/** JupyterLab says what theme it has before that theme's style sheet is there: colours are read again after so long. */
+/** JupyterLab says what theme it has before that theme's style sheet is there: colors are read again after so long. */
 const THEME_SETTLES_MS = 300;
 
 export class Renderer {
@@ -75,7 +75,7 @@ export class Renderer {
     this.#surface.invalidate(!this.#shown);
   }
 
-  /** Reads colours and fonts from the page again. */
+  /** Reads colors and fonts from the page again. */
   themeChanged(): void {
     this.#readTheme();
     clearTimeout(this.#themeTimer);

@@ -1,5 +1,5 @@
 /**
- * Colours and fonts of the picture, from the CSS custom properties of the element it is in.
+ * Colors and fonts of the picture, from the CSS custom properties of the element it is in.
  *
  * Neutrals are mixed from the ground and ink of the page, so that the picture belongs to whatever theme JupyterLab has.
  * Categories have two palettes, both with contrast of at least 4.5 on their box; `--ol-category-<name>` overrides one.
@@ -29,7 +29,7 @@ const CATEGORIES: Record<string, [string, string]> = {
   custom: ["#624292", "#cfb4ff"],
 };
 
-/** Colours of kinds, apart for people who see red and green alike; the legend has them too. */
+/** Colors of kinds, apart for people who see red and green alike; the legend has them too. */
 export const KINDS = ["#e08a1e", "#2f7fd0", "#1fa187", "#b05fc4", "#c94f4f", "#8a8f3a"];
 
 export interface BoxColors {
@@ -72,7 +72,7 @@ export interface Palette {
   terminal: BoxColors;
 }
 
-/** Reads the colours that hold for an element now. */
+/** Reads the colors that hold for an element now. */
 export function readPalette(element: HTMLElement): Palette {
   const read = new PropertyReader(element);
   const [givenGround, givenInk, givenAccent] = read.colors(["--ol-ground", "--ol-ink", "--ol-accent"]);
@@ -127,10 +127,10 @@ export function readPalette(element: HTMLElement): Palette {
   return palette;
 }
 
-/** Where a probe can hold a colour each. */
+/** Where a probe can hold a color each. */
 const PROBED = ["color", "backgroundColor", "borderTopColor"] as const;
 
-/** Custom properties as text, and as colours whatever notation they use. */
+/** Custom properties as text, and as colors whatever notation they use. */
 class PropertyReader {
   readonly #style: CSSStyleDeclaration;
   readonly #element: HTMLElement;
@@ -149,7 +149,7 @@ class PropertyReader {
   }
 
   /**
-   * Up to three properties as colours, null where there is none. They may be var() or color-mix(): the colour of a child is
+   * Up to three properties as colors, null where there is none. They may be var() or color-mix(): the color of a child is
    * resolved, the property itself is not. Each child makes the browser compute styles anew, so one holds them all.
    */
   colors(names: readonly string[]): (Rgb | null)[] {

@@ -1,13 +1,13 @@
 /**
  * x coordinates: Brandes and Köpf, "Fast and simple horizontal coordinate assignment" (2001), with ports (arcs may attach
- * off centre), then sliding straight runs towards their neighbours, which never makes the drawing longer.
+ * off center), then sliding straight runs towards their neighbors, which never makes the drawing longer.
  */
 
 import { adjacency, identity, type Adjacency } from "./csr.ts";
 import { gap, type Layered } from "./layers.ts";
 import { networkSimplex } from "./simplex.ts";
 
-/** x of the centre of every vertex; rows keep their order and their gaps. */
+/** x of the center of every vertex; rows keep their order and their gaps. */
 export function xCoordinates(layers: Layered): Float64Array {
   const graph = alongSpines(layers);
   const conflict = innerConflicts(graph);
@@ -110,7 +110,7 @@ function innerConflicts(graph: Layered): Uint8Array {
     if (above < 2) continue;
     let low = 0, scanned = begin;
     for (let i = begin; i < end; i++) {
-      const inner = innerNeighbour(graph, order[i]!);
+      const inner = innerNeighbor(graph, order[i]!);
       if (i < end - 1 && inner < 0) continue;
       const high = inner >= 0 ? pos[inner]! : above - 1;
       for (; scanned <= i; scanned++) {
@@ -127,7 +127,7 @@ function innerConflicts(graph: Layered): Uint8Array {
 }
 
 /** The wire above a wire, or -1. */
-function innerNeighbour(graph: Layered, v: number): number {
+function innerNeighbor(graph: Layered, v: number): number {
   if (!isWire(graph, v)) return -1;
   const k = graph.up.start[v]!;
   return k < graph.up.start[v + 1]! && isWire(graph, graph.up.node[k]!) ? graph.up.node[k]! : -1;
@@ -151,7 +151,7 @@ interface Blocks {
   shift: Float64Array;
 }
 
-/** Joins each vertex with its median neighbour where no arc already joined is crossed. */
+/** Joins each vertex with its median neighbor where no arc already joined is crossed. */
 function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrored: boolean): Blocks {
   const { size, rows, rowStart, order, pos, fromShift, toShift } = graph;
   const adjacent = downwards ? graph.up : graph.down;
@@ -184,7 +184,7 @@ function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrore
   return { root, shift };
 }
 
-/** Entries of the one or two middle neighbours, left first. `sorted` is room for the neighbours. */
+/** Entries of the one or two middle neighbors, left first. `sorted` is room for the neighbors. */
 function medianEntries(adjacent: Adjacency, pos: Int32Array, v: number, sorted: number[], result: number[]): void {
   result.length = 0;
   const begin = adjacent.start[v]!, count = adjacent.start[v + 1]! - begin;
@@ -203,7 +203,7 @@ function medianEntries(adjacent: Adjacency, pos: Int32Array, v: number, sorted: 
   if (high !== low) result.push(sorted[high]!);
 }
 
-/** Packs blocks to the left (in mirrored coordinates too), then pulls those with room towards their right neighbour. */
+/** Packs blocks to the left (in mirrored coordinates too), then pulls those with room towards their right neighbor. */
 function compact(graph: Layered, root: Int32Array, shift: Float64Array, mirrored: boolean): Float64Array {
   const { size, rows, rowStart, order, half } = graph;
   const left = new Int32Array(size), right = new Int32Array(size), apart = new Float64Array(size);
@@ -270,7 +270,7 @@ const STRAIGHT = 0.01;
 
 /**
  * Moves runs of vertices that straight arcs hold together to the median of what pulls at them, as far as their
- * neighbours leave room. No move makes the (weighted) lines longer; returns the pixels moved.
+ * neighbors leave room. No move makes the (weighted) lines longer; returns the pixels moved.
  */
 function slide(graph: Layered, x: Float64Array, leftFirst: boolean): number {
   const { run, members } = straightRuns(graph, x);
@@ -286,7 +286,7 @@ function slide(graph: Layered, x: Float64Array, leftFirst: boolean): number {
     for (let k = begin; k < end; k++) {
       const v = members.node[k]!;
       collectPulls(graph, x, run, v, pulls);
-      const before = neighbour(graph, v, -1), after = neighbour(graph, v, 1);
+      const before = neighbor(graph, v, -1), after = neighbor(graph, v, 1);
       if (before >= 0) roomLeft = Math.min(roomLeft, x[v]! - x[before]! - graph.half[v]! - graph.half[before]! - gap(graph, before, v));
       if (after >= 0) roomRight = Math.min(roomRight, x[after]! - x[v]! - graph.half[v]! - graph.half[after]! - gap(graph, v, after));
     }
@@ -300,7 +300,7 @@ function slide(graph: Layered, x: Float64Array, leftFirst: boolean): number {
 }
 
 /** The vertex next to v in its row, or -1. */
-function neighbour({ rank, rowStart, order, pos }: Layered, v: number, step: -1 | 1): number {
+function neighbor({ rank, rowStart, order, pos }: Layered, v: number, step: -1 | 1): number {
   const row = rank[v]!;
   const i = rowStart[row]! + pos[v]! + step;
   return i >= rowStart[row]! && i < rowStart[row + 1]! ? order[i]! : -1;

@@ -27,7 +27,7 @@ export interface Layered {
   rank: Int32Array;
   /** Half of the width. */
   half: Float32Array;
-  /** Arcs join neighbouring rows; the shifts say how far from the vertex's centre they attach. */
+  /** Arcs join neighboring rows; the shifts say how far from the vertex's center they attach. */
   from: Int32Array;
   to: Int32Array;
   fromShift: Float32Array;
@@ -46,7 +46,7 @@ export interface Layered {
   trunks: Trunk[];
 }
 
-/** Gap to keep between two neighbours of a row. */
+/** Gap to keep between two neighbors of a row. */
 export function gap(graph: Layered, left: number, right: number): number {
   const wires = (left >= graph.boxes ? 1 : 0) + (right >= graph.boxes ? 1 : 0);
   return wires === 2 ? WIRE_GAP : wires === 1 ? (BOX_GAP + WIRE_GAP) / 2 : BOX_GAP;

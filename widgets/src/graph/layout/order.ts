@@ -1,5 +1,5 @@
 /**
- * Order within rows: few crossings from several initial orders, barycentre sweeps and transposing neighbours
+ * Order within rows: few crossings from several initial orders, barycenter sweeps and transposing neighbors
  * (Sugiyama et al. 1981; Gansner et al. 1993, §3; crossings counted as in Barth, Mutzel and Jünger 2004).
  */
 
@@ -82,7 +82,7 @@ function depthFirst(graph: Layered, fromTop: boolean, forwards: boolean): void {
   for (let v = 0; v < size; v++) if (!seen[v]) visit(v);
 }
 
-/** Sorts rows by where their boxes were; wires and new boxes go between their neighbours. */
+/** Sorts rows by where their boxes were; wires and new boxes go between their neighbors. */
 function orderByHint(graph: Layered, hint: Float32Array): void {
   const { size, rows, rowStart, order } = graph;
   const x = new Float64Array(size).fill(NaN);
@@ -110,7 +110,7 @@ function orderByHint(graph: Layered, hint: Float32Array): void {
   setPositions(graph);
 }
 
-/** Sorts each row by the mean place of its neighbours in the row before, with room kept between calls. */
+/** Sorts each row by the mean place of its neighbors in the row before, with room kept between calls. */
 class RowSorter {
   readonly #graph: Layered;
   readonly #key: Float64Array;
@@ -166,7 +166,7 @@ function insertionSort(items: Int32Array, key: Float64Array): void {
 /** Products of degrees beyond this are not compared one by one. */
 const TOO_MANY_PAIRS = 4096;
 
-/** Swaps neighbours where that removes crossings, but never two boxes that are both `fixed`; returns how many went. */
+/** Swaps neighbors where that removes crossings, but never two boxes that are both `fixed`; returns how many went. */
 function transpose(graph: Layered, fixed: Uint8Array | null = null): number {
   const { rows, rowStart, order, pos, up, down } = graph;
   let removed = 0;
@@ -208,7 +208,7 @@ function crossingGain(graph: Layered, above: boolean, v: number, w: number): num
 /** More than any row has ports. */
 const WIDEST = 2 ** 26;
 
-/** Counts crossings between neighbouring rows with a Fenwick tree, O(arcs log width). */
+/** Counts crossings between neighboring rows with a Fenwick tree, O(arcs log width). */
 class Crossings {
   readonly #graph: Layered;
   readonly #tree: Int32Array;

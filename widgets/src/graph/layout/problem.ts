@@ -26,7 +26,7 @@ export interface LayoutInput {
   sourcePort: Float32Array;
   /** x where each target is entered, from that box's left edge; NaN lets the layout choose. */
   targetPort: Float32Array;
-  /** x centre of each box in an earlier layout, NaN for new boxes; null when there was none. Keeps edits calm. */
+  /** x center of each box in an earlier layout, NaN for new boxes; null when there was none. Keeps edits calm. */
   hint: Float32Array | null;
   /** Row of each box in an earlier layout, -1 for new boxes: goes with `hint`. */
   hintRow?: Int32Array | null;
@@ -76,7 +76,7 @@ export interface LayoutResult {
   crossings: number;
 }
 
-/** Horizontal gap between neighbouring boxes, and where a line passes. */
+/** Horizontal gap between neighboring boxes, and where a line passes. */
 export const BOX_GAP = 28;
 export const WIRE_GAP = 12;
 /** Height under a box for the labels of what leaves it, and above a box for portals that enter it. */

@@ -27,7 +27,7 @@ interface Rows {
   height: number;
 }
 
-/** Turns x centres into the final result; see LayoutResult. */
+/** Turns x centers into the final result; see LayoutResult. */
 export function draw(
   input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array, crossings: number,
 ): LayoutResult {

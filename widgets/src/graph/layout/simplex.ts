@@ -80,7 +80,7 @@ class Simplex {
 
   // ------------------------------------------------------------------------------------------------- first tree
 
-  /** Spans all vertices by arcs without slack, moving the tree towards its nearest neighbour; returns them in order. */
+  /** Spans all vertices by arcs without slack, moving the tree towards its nearest neighbor; returns them in order. */
   #span(): number[] {
     const { count, tail, head } = this.#given;
     const order: number[] = [], inside = new Uint8Array(count);

@@ -36,8 +36,8 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
   return counts;
 }
 
-/** The box that is coloured for a node, -1: none. What a run hides is not added to its frame: what shows stands for it. */
-function colouredBox(ground: Ground, node: number): number {
+/** The box that is colored for a node, -1: none. What a run hides is not added to its frame: what shows stands for it. */
+function coloredBox(ground: Ground, node: number): number {
   const box = ground.store.nodes.has(node) ? boxOfNode(ground, node) : -1;
   return box >= 0 && ground.scene.frame[box] ? -1 : box;
 }
@@ -47,7 +47,7 @@ export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
   if (heat.kinds.length) return kindsOfBoxes(ground, heat);
   const sums = new Map<number, number>();
   for (const [node, number] of heat.numbers) {
-    const box = colouredBox(ground, node);
+    const box = coloredBox(ground, node);
     if (box >= 0) sums.set(box, (sums.get(box) ?? 0) + number);
   }
   const most = Math.max(0, ...[...sums.values()].filter(Number.isFinite));
@@ -76,7 +76,7 @@ export function boxesOfValues(ground: Ground, values: Iterable<number>): Set<num
 function kindsOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
   const counts = new Map<number, number[]>();
   for (const [node, kind] of heat.numbers) {
-    const box = colouredBox(ground, node);
+    const box = coloredBox(ground, node);
     if (box < 0) continue;
     const each = counts.get(box) ?? [];
     each[kind] = (each[kind] ?? 0) + 1;

@@ -18,7 +18,7 @@ const DRAWN = 12_000;
 export interface MinimapOptions {
   /** The camera was moved. */
   moved(): void;
-  /** The colours of the picture. */
+  /** The colors of the picture. */
   palette(): Palette;
   /** Whether there are boxes in a rectangle of the screen. */
   covers(left: number, top: number, right: number, bottom: number): boolean;
@@ -146,7 +146,7 @@ export class Minimap {
   #listen(): void {
     const go = (event: PointerEvent) => {
       const place = this.#canvas.getBoundingClientRect();
-      this.#camera.centreOn((event.clientX - place.left) / this.#place.sx, (event.clientY - place.top) / this.#place.sy);
+      this.#camera.centerOn((event.clientX - place.left) / this.#place.sx, (event.clientY - place.top) / this.#place.sy);
       this.#options.moved();
     };
     this.element.addEventListener("pointerdown", (event) => {

@@ -356,16 +356,16 @@ export class Explorer {
   /** Shows the scope with other things open, and moves the camera to a box. */
   #bring(open: ReadonlySet<number>, box: () => number | undefined): void {
     const { viewpoint } = this;
-    const centre = (): void => {
+    const center = (): void => {
       const at = box() ?? -1;
       if (at >= 0) viewpoint.bringIntoView(this.#camera, this.index!.scene, at, READING_ZOOM);
     };
     if ([...open].every((key) => viewpoint.open.has(key)) && open.size === viewpoint.open.size && this.index?.scene.scope === this.scope) {
-      centre();
+      center();
       this.#options.shown();
     } else {
       viewpoint.open = open;
-      this.#rebuild(this.#anchors(), centre);
+      this.#rebuild(this.#anchors(), center);
     }
   }
 }

@@ -167,7 +167,7 @@ export class GraphView implements Picture {
     this.#renderer.invalidate();
   }
 
-  /** The colours themselves are in the page's style sheets: the name only says that they are others. */
+  /** The colors themselves are in the page's style sheets: the name only says that they are others. */
   setTheme(_theme: Theme): void {
     this.#renderer.themeChanged();
   }

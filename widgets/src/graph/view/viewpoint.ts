@@ -58,14 +58,14 @@ export class Viewpoint {
     camera.clampTo(scene);
   }
 
-  /** Brings a box into view: by the least move, or centred where it was too small to read. */
+  /** Brings a box into view: by the least move, or centered where it was too small to read. */
   bringIntoView(camera: Camera, scene: Scene, box: number, leastZoom: number): void {
     this.moved = true;
     const x = scene.x[box]!, y = scene.y[box]!, w = scene.w[box]!, h = scene.h[box]!;
     const far = isFar(camera, x, y, w, h);
     if (camera.zoom < leastZoom || far) {
       camera.zoom = Math.max(camera.zoom, leastZoom);
-      camera.centreOn(x + w / 2, scene.frame[box] ? y + Math.min(h, camera.height / camera.zoom) / 2 - MARGIN : y + h / 2);
+      camera.centerOn(x + w / 2, scene.frame[box] ? y + Math.min(h, camera.height / camera.zoom) / 2 - MARGIN : y + h / 2);
       return;
     }
     const margin = MARGIN / camera.zoom, view = camera.view;
@@ -101,7 +101,7 @@ export function home(camera: Camera, scene: Scene): void {
   camera.zoom = Math.min(1, Math.max(READABLE, wide));
   const first = beginning(scene);
   const x = wide >= camera.zoom || first < 0 ? scene.width / 2 : scene.x[first]! + scene.w[first]! / 2;
-  camera.centreOn(x, 0);
+  camera.centerOn(x, 0);
   const below = first >= 0 && scene.y[first]! + scene.h[first]! > camera.view.height - 2 * MARGIN;
   camera.y = (below ? scene.y[first]! : 0) - MARGIN / camera.zoom;
   // Beside the first of several columns there is nothing to see.
@@ -114,7 +114,7 @@ function homeAtLeft(camera: Camera, scene: Scene): void {
   const high = (camera.height - 2 * MARGIN) / Math.max(1, scene.height), first = beginning(scene);
   camera.zoom = Math.min(1, Math.max(READABLE, high));
   const y = high >= camera.zoom || first < 0 ? scene.height / 2 : scene.y[first]! + scene.h[first]! / 2;
-  camera.centreOn(0, y);
+  camera.centerOn(0, y);
   camera.x = (first >= 0 && scene.x[first]! + scene.w[first]! > camera.view.width - 2 * MARGIN ? scene.x[first]! : 0) - MARGIN / camera.zoom;
   const margin = MARGIN / camera.zoom, { height } = camera.view;
   if (scene.height + 2 * margin > height) camera.y = clamp(camera.y, -margin, scene.height + margin - height);

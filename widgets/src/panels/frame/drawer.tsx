@@ -7,7 +7,7 @@ import { useCell, useEvents } from "../../state.ts";
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { HistoryList } from "../edit/history.tsx";
 import { Icon } from "../parts/icons.tsx";
-import { ColourBy } from "./legend.tsx";
+import { ColorBy } from "./legend.tsx";
 import { ModelTables } from "./tables.tsx";
 import { TensorDrawer } from "../values/tensor_view.tsx";
 import { Changes } from "../edit/edit_impact.tsx";
@@ -47,7 +47,7 @@ export function StatusLine({ app }: { app: App }) {
       <span data-testid="status-size">{app.store.version > 0 && plural(app.store.nodes.size, "node")}</span>
       {selected > 0 && <span class="ol-dim">{count(selected)} selected</span>}
       <span class="ol-stretch"><LastLine app={app} /></span>
-      <ColourBy app={app} />
+      <ColorBy app={app} />
       <button
         type="button" class="ol-status-button" aria-pressed={drawer === "table"} data-testid="status-table" onClick={() => toggle("table")}
       >

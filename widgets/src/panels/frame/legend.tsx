@@ -1,4 +1,4 @@
-/** What the boxes are coloured by, from nothing to the most, and the choice of measures. */
+/** What the boxes are colored by, from nothing to the most, and the choice of measures. */
 
 import type { App } from "../../app.ts";
 import { KINDS } from "../../graph/canvas/theme.ts";
@@ -21,28 +21,28 @@ export function Legend({ app }: { app: App }) {
       {overlay.kinds.length === 0 && (
         <><span class="ol-dim">0</span><span class="ol-legend-bar" aria-hidden="true" /><span class="ol-dim">{quantity(most, overlay.unit)}</span></>
       )}
-      <ToolButton icon="close" title="Colour by operator again" testid="legend-close" onClick={() => void app.colourBy(null)} />
+      <ToolButton icon="close" title="Color by operator again" testid="legend-close" onClick={() => void app.colorBy(null)} />
     </div>
   );
 }
 
 /** The measures to choose from. */
-export function ColourBy({ app }: { app: App }) {
+export function ColorBy({ app }: { app: App }) {
   useEvents(app.client, "connection");
   const measuring = useCell(app.measuring);
   const overlay = useCell(app.overlay);
   if (app.client.can.edit === false) return null;
   return (
     <select
-      class="ol-input ol-select ol-colour-by" aria-label="Colour boxes by" title="Colour boxes by" data-testid="colour-by" value=""
+      class="ol-input ol-select ol-color-by" aria-label="Color boxes by" title="Color boxes by" data-testid="color-by" value=""
       disabled={measuring || !app.client.editable}
       onChange={(event) => {
         const by = event.currentTarget.value;
         event.currentTarget.value = "";
-        void app.colourBy(by === "none" ? null : by);
+        void app.colorBy(by === "none" ? null : by);
       }}
     >
-      <option value="">{measuring ? "Measuring…" : "Colour by"}</option>
+      <option value="">{measuring ? "Measuring…" : "Color by"}</option>
       {Object.entries(MEASURES).map(([by, words]) => <option key={by} value={by}>{words}</option>)}
       {overlay && <option value="none">Operator</option>}
     </select>

@@ -52,7 +52,7 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
   );
 }
 
-/** The number that a node is coloured by. */
+/** The number that a node is colored by. */
 function heatLine(app: App, node: number): string {
   const heat = app.overlay.value, number = heat?.numbers.get(node);
   return heat && number !== undefined ? `${heat.title}: ${heat.kinds[number] ?? quantity(number, heat.unit)}` : "";

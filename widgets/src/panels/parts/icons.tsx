@@ -1,4 +1,4 @@
-/** Line icons on a 16-unit grid, drawn with the current text colour. */
+/** Line icons on a 16-unit grid, drawn with the current text color. */
 
 const PATHS = {
   undo: "M5.5 3 2.5 6l3 3M2.8 6H10a3.5 3.5 0 0 1 0 7H6.5",

@@ -1,18 +1,18 @@
 /** A tensor as a small canvas of its own pixels, scaled without smoothing. */
 
 import { useEffect, useRef } from "preact/hooks";
-import { pixels } from "../../look/colour_map.ts";
+import { pixels } from "../../look/color_map.ts";
 import type { Drawn } from "../../look/tensor_state.ts";
 
 interface Props {
   drawn: Drawn;
   label: string;
-  grey?: boolean;
+  gray?: boolean;
   class?: string;
   onPick?: (row: number, column: number) => void;
 }
 
-export function TensorCanvas({ drawn, label, grey, class: name = "", onPick }: Props) {
+export function TensorCanvas({ drawn, label, gray, class: name = "", onPick }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const { picture, bytes } = drawn;
   useEffect(() => {
@@ -20,8 +20,8 @@ export function TensorCanvas({ drawn, label, grey, class: name = "", onPick }: P
     if (!element || !context) return;
     element.width = picture.width;
     element.height = picture.height;
-    context.putImageData(new ImageData(pixels(picture, bytes, grey), picture.width, picture.height), 0, 0);
-  }, [drawn, grey]);
+    context.putImageData(new ImageData(pixels(picture, bytes, gray), picture.width, picture.height), 0, 0);
+  }, [drawn, gray]);
   const pick = (event: MouseEvent) => {
     const place = (event.currentTarget as HTMLElement).getBoundingClientRect();
     onPick?.((event.clientY - place.top) / place.height, (event.clientX - place.left) / place.width);

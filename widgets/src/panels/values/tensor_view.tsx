@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import { asRequestError } from "../../kernel/client.ts";
-import { gradient } from "../../look/colour_map.ts";
+import { gradient } from "../../look/color_map.ts";
 import { valueLabel } from "../../model/names.ts";
 import type { Drawn } from "../../look/tensor_state.ts";
 import { type TensorPart, fromWire } from "../../kernel/protocol.ts";
@@ -17,7 +17,7 @@ const ROW = 20, COLUMN = 76, MARGIN = 6;
 /** Browsers place nothing beyond some 16 million pixels. */
 const MOST = 15_000_000;
 
-type Mode = "heat" | "grey" | "image";
+type Mode = "heat" | "gray" | "image";
 
 /** What is shown: axes and indices; undefined: what the kernel takes by default. */
 interface Shown {
@@ -63,13 +63,13 @@ function TensorView({ app, value }: { app: App; value: number }) {
         <label class="ol-tensor-mode">as <select
           class="ol-input ol-select" value={mode} data-testid="tensor-mode" aria-label="Draw as" onChange={(event) => setMode(event.currentTarget.value as Mode)}
         >
-          <option value="heat">heat map</option><option value="grey">grey image</option>{part.image && <option value="image">colour image</option>}
+          <option value="heat">heat map</option><option value="gray">gray image</option>{part.image && <option value="image">color image</option>}
         </select></label>
       </div>
       <div class="ol-tensor-body">
         {drawn && (
           <figure class="ol-tensor-figure">
-            <TensorCanvas drawn={drawn} grey={mode === "grey"} label={`${mode} of ${name}`} onPick={pick} />
+            <TensorCanvas drawn={drawn} gray={mode === "gray"} label={`${mode} of ${name}`} onPick={pick} />
             <Scale drawn={drawn} mode={mode} />
           </figure>
         )}

@@ -1,6 +1,6 @@
 """Vectors of float32 as a Numba type, and memory by address: what kernels are written in.
 
-Numba's own vectorisation depends on what LLVM can prove about loops; kernels here say what they mean instead. A value
+Numba's own vectorization depends on what LLVM can prove about loops; kernels here say what they mean instead. A value
 of type `lanes` is one register of the host; `+ - *` and `/` work on it, the functions below do the rest. Addresses are
 int64 numbers of bytes.
 """

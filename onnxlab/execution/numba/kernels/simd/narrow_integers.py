@@ -1,6 +1,6 @@
 """Integers in memory as vectors: 8 and 16 bits as float32 and back, and sums of products of pairs and quads.
 
-`pairs` is the one instruction that products of 16 bits are made of: two neighbouring integers of one vector times two
+`pairs` is the one instruction that products of 16 bits are made of: two neighboring integers of one vector times two
 of the other, added, to 32 bits. x86 has it as pmaddwd, and with the addition that follows as VNNI's vpdpwssd, which
 LLVM chooses where the processor has it; for others it is written out. `add_quads` takes four bytes at once: VNNI's
 vpdpbusd adds them to 32 bits, elsewhere they have to be such that two products fit 16 bits.

@@ -7,7 +7,7 @@ from the last node of a region to its first; what is left is looked through for 
 
 What follows a product or stays elementwise needs no row here: values that wait take in what comes next (see `binder`),
 so that bias, factor, residual and clamp join the product before them, and chains of elementwise operators are one pass.
-Folding of BatchNormalization is in `rules.convolution`, of DequantizeLinear and QuantizeLinear in `rules.dequantised`.
+Folding of BatchNormalization is in `rules.convolution`, of DequantizeLinear and QuantizeLinear in `rules.dequantized`.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ FUSIONS = (
             f"MatMul(Where(IsNaN(p := Softmax({scores})), 0, p), v)",
         )
     )),
-    Fusion("layer normalisation", "norm", rows.decomposed_layer_norm, tuple(
+    Fusion("layer normalization", "norm", rows.decomposed_layer_norm, tuple(
         pattern for spread in _SPREAD for pattern in (
             f"[Add]([Mul](Div(d := Sub(x, ReduceMean(x)), Sqrt(Add({spread}, epsilon))), scale), bias)",
             f"[Add]([Mul](Mul(d := Sub(x, ReduceMean(x)), Reciprocal(Sqrt(Add({spread}, epsilon)))), scale), bias)",
         )
     )),
-    Fusion("RMS normalisation", "norm", rows.decomposed_rms_norm, tuple(
+    Fusion("RMS normalization", "norm", rows.decomposed_rms_norm, tuple(
         pattern for power in _POWER for pattern in (
             f"[Mul](Div(x, Sqrt(Add({power}, epsilon))), scale)",
             f"[Mul](Mul(x, Reciprocal(Sqrt(Add({power}, epsilon)))), scale)",

@@ -193,7 +193,7 @@ def _with_bias(binder: Binder, node: NodeView, views: Sequence[View]) -> list[Vi
 def _gqa_accept(node: NodeView, view: StaticFacts) -> str:
     if any(node.attributes.get(name, 0) for name in ("k_quant_type", "v_quant_type")
            if node.attributes.get(name, "NONE") != "NONE"):  # fmt: skip
-        return "a quantised cache"
+        return "a quantized cache"
     return floats_at(node, view, 0, 1, 2, 3, 4, 7, 8, 10, 11)
 
 

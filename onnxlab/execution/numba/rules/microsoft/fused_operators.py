@@ -1,4 +1,4 @@
-"""Operators that ONNX Runtime's optimiser fuses: lowered as those they were fused from, which wait and join again."""
+"""Operators that ONNX Runtime's optimizer fuses: lowered as those they were fused from, which wait and join again."""
 
 from __future__ import annotations
 

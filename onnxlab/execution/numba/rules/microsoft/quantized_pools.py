@@ -1,4 +1,4 @@
-"""com.microsoft's pools and Concat of quantised values: floats inside, quantised where they are written."""
+"""com.microsoft's pools and Concat of quantized values: floats inside, quantized where they are written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onnxlab.execution.numba.rules.onnx.quantization import (
     number,
     parameters,
     put_levels,
-    requantised,
+    requantized,
 )
 from onnxlab.execution.numba.rules.registry import StaticFacts, rule
 from onnxlab.graph.edit.snapshot import NodeView
@@ -39,7 +39,7 @@ def _image(binder: Binder, node: NodeView) -> View:
 def _put(binder: Binder, node: NodeView, y: View) -> None:
     if node.attributes.get("channels_last", 0):
         y = y.transposed([0, *range(2, len(y.shape)), 1])
-    requantised(binder, node, y, given(node, 3), given(node, 4))
+    requantized(binder, node, y, given(node, 3), given(node, 4))
 
 
 @rule("QLinearAveragePool", domain=DOMAIN, accept=_pool_accept)

@@ -12,13 +12,13 @@ Files:
     elementwise          Elementwise operators as operations of the vector machine, and what of them products take in.
     indexing             Operators that take elements by index: Gather, Pad, Resize and Upsample,
                          GatherBlockQuantized.
-    integer_convolution  Convolutions of quantised images: ConvInteger and QLinearConv.
-    integer_matrices     Products of quantised matrices: MatMulInteger and its kin.
+    integer_convolution  Convolutions of quantized images: ConvInteger and QLinearConv.
+    integer_matrices     Products of quantized matrices: MatMulInteger and its kin.
     linear               MatMul and Gemm as products.
     ml                   ai.onnx.ml: tree ensembles, linear models, Scaler and Normalizer. Labels that are strings are
                          left to NumPy.
     pooling              Pools over images whose channels are contiguous.
-    quantization         Quantisation and elementwise operators on quantised values: chains that read and write
+    quantization         Quantization and elementwise operators on quantized values: chains that read and write
                          levels.
     recurrent            LSTM, GRU, RNN and DynamicQuantizeLSTM with constant weights.
     rotary               Rotary embeddings: pairs of features turned by angles that depend on their token's place.

@@ -68,7 +68,7 @@ def _padded(view: View, rank: int) -> View:
 
 
 def _result(binder: Binder, shape: Sequence[int]) -> View:
-    """A place for [..., heads, S, E] in which heads of one token are neighbours, as what follows mostly wants them."""
+    """A place for [..., heads, S, E] in which heads of one token are neighbors, as what follows mostly wants them."""
     if len(shape) != 4:
         return binder.builder.allocate(shape, np.float32)
     batch, heads, rows, width = shape

@@ -52,7 +52,7 @@ class _Constant:
     key: tuple[object, ...]
 
 
-def _dequantised(binder: Binder, name: str, axis: int) -> _Constant | None:
+def _dequantized(binder: Binder, name: str, axis: int) -> _Constant | None:
     """What a constant was made of by DequantizeLinear, with scales along this axis at most."""
     maker = binder.maker(name)
     if maker is None or maker.op_type != "DequantizeLinear" or maker.attributes.get("block_size", 0):
@@ -73,8 +73,8 @@ def _activation(binder: Binder, name: str) -> QuantizedView | None:
     return note if note is not None and note.scale is not None and note.zero is not None else None
 
 
-def _quantised_conv(binder: Binder, node: NodeView) -> IntegerProduct | None:
-    note, weights = _activation(binder, node.inputs[0]), _dequantised(binder, node.inputs[1], 0)
+def _quantized_conv(binder: Binder, node: NodeView) -> IntegerProduct | None:
+    note, weights = _activation(binder, node.inputs[0]), _dequantized(binder, node.inputs[1], 0)
     if note is None or weights is None:
         return None
     made = convolved(binder, node, levels_view(binder, note), weights.levels, weights.key, _FLOAT)
@@ -100,11 +100,11 @@ def _float_bias(binder: Binder, made: IntegerProduct, name: str) -> None:
     made.add_columns(columns_of(made, fixed(binder, name)))
 
 
-def _quantised_matmul(binder: Binder, node: NodeView) -> IntegerProduct | None:
+def _quantized_matmul(binder: Binder, node: NodeView) -> IntegerProduct | None:
     note = _activation(binder, node.inputs[0])
     if note is None:
         return None
-    constant = _dequantised(binder, node.inputs[1], -1)
+    constant = _dequantized(binder, node.inputs[1], -1)
     other = _activation(binder, node.inputs[1])
     if constant is not None and constant.levels.ndim == 2:
         made = product(binder, levels_view(binder, note), constant.levels, constant.key, _FLOAT)
@@ -117,10 +117,10 @@ def _quantised_matmul(binder: Binder, node: NodeView) -> IntegerProduct | None:
     return made
 
 
-def _quantised_gemm(binder: Binder, node: NodeView) -> IntegerProduct | None:
+def _quantized_gemm(binder: Binder, node: NodeView) -> IntegerProduct | None:
     found = node.attributes
     turned = bool(found.get("transB", 0))
-    note, weights = _activation(binder, node.inputs[0]), _dequantised(binder, node.inputs[1], 0 if turned else 1)
+    note, weights = _activation(binder, node.inputs[0]), _dequantized(binder, node.inputs[1], 0 if turned else 1)
     bias = given(node, 2)
     plain = found.get("alpha", 1.0) == 1.0 and (not bias or found.get("beta", 1.0) == 1.0)
     if note is None or weights is None or not plain:
@@ -172,7 +172,7 @@ def _cast(binder: Binder, node: NodeView) -> None:
 
 _CAST = RULES["", "Cast"]
 _ATTEMPTS: dict[str, Callable[[Binder, NodeView], IntegerProduct | None]] = {
-    "Conv": _quantised_conv, "MatMul": _quantised_matmul, "Gemm": _quantised_gemm, "Mul": _scaled,
+    "Conv": _quantized_conv, "MatMul": _quantized_matmul, "Gemm": _quantized_gemm, "Mul": _scaled,
 }  # fmt: skip
 for _name, _attempt in _ATTEMPTS.items():
     RULES["", _name] = replace(RULES["", _name], lower=integers_first(RULES["", _name].lower, _attempt))

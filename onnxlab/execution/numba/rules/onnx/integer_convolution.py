@@ -1,4 +1,4 @@
-"""Convolutions of quantised images: ConvInteger and QLinearConv."""
+"""Convolutions of quantized images: ConvInteger and QLinearConv."""
 
 from __future__ import annotations
 

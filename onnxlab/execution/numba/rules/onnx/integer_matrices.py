@@ -1,4 +1,4 @@
-"""Products of quantised matrices: MatMulInteger and its kin."""
+"""Products of quantized matrices: MatMulInteger and its kin."""
 
 from __future__ import annotations
 
@@ -179,10 +179,10 @@ def q_gemm(binder: Binder, node: NodeView) -> None:
 
 
 def write_levels(binder: Binder, node: NodeView, made: IntegerProduct, scale: str, zero: str) -> None:
-    """Name a product that is quantised at once."""
+    """Name a product that is quantized at once."""
     known = fixed(binder, zero) if zero else None
     dtype = np.dtype(np.uint8) if known is None else known.dtype
     step, offset = number(binder, scale), number(binder, zero)
-    made.quantise(binder.builder, step, *limits(dtype, int(offset)))
+    made.quantize(binder.builder, step, *limits(dtype, int(offset)))
     view = binder.settle(made)
     put_levels(binder, node.outputs[0], view, offset, QuantizedView(view, int(offset), step), dtype)

@@ -1,4 +1,4 @@
-"""Quantisation and elementwise operators on quantised values: chains that read and write levels."""
+"""Quantization and elementwise operators on quantized values: chains that read and write levels."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def zero_of(binder: Binder, name: str) -> Zero:
 
 
 def put_levels(binder: Binder, name: str, view: View, zero: Operand, note: QuantizedView, dtype: Any) -> None:
-    """Name a quantised result; its bytes are made of the levels only where they are asked for."""
+    """Name a quantized result; its bytes are made of the levels only where they are asked for."""
     binder.levels[name] = note
     binder.offer(name, chain("add", view, zero, dtype=dtype))
 
@@ -104,14 +104,14 @@ def levels_view(binder: Binder, note: QuantizedView) -> View:
 
 
 def levels_of(binder: Binder, name: str, zero: str) -> View:
-    """A quantised value with this zero point as int16 without it, made of its bytes where it is not there."""
+    """A quantized value with this zero point as int16 without it, made of its bytes where it is not there."""
     note = binder.levels.get(name)
     if note is not None and same_zero(binder, note.zero, zero):
         return levels_view(binder, note)
-    return binder.settle(centred(binder, name, zero))
+    return binder.settle(centered(binder, name, zero))
 
 
-def centred(binder: Binder, name: str, zero: str) -> Chain:
+def centered(binder: Binder, name: str, zero: str) -> Chain:
     """Bytes without their zero point, which may be one for each row."""
     operand: Operand = 0.0
     if zero:
@@ -144,7 +144,7 @@ def quantize_linear(binder: Binder, node: NodeView) -> None:
     name, scale, zero = node.inputs[0], node.inputs[1], given(node, 2)
     array = fixed(binder, zero) if zero else None
     dtype = _dtype(node) if array is None else array.dtype
-    quantised(binder, node.outputs[0], name, scale, zero, dtype, node.attributes.get("axis", 1))
+    quantized(binder, node.outputs[0], name, scale, zero, dtype, node.attributes.get("axis", 1))
 
 
 rule("QuantizeLinear", domain=DOMAIN, accept=_quantize_accept)(quantize_linear)
@@ -154,14 +154,14 @@ def _dtype(node: NodeView) -> np.dtype[Any]:
     return np.dtype(np.int8 if node.attributes.get("output_dtype", 0) == dtypes.INT8 else np.uint8)
 
 
-def quantised(binder: Binder, output: str, name: str, scale: str, zero: str, dtype: Any, axis: int = 1) -> None:
-    """Name the quantised value of the floats `name`; a product of integers that waits takes it in."""
+def quantized(binder: Binder, output: str, name: str, scale: str, zero: str, dtype: Any, axis: int = 1) -> None:
+    """Name the quantized value of the floats `name`; a product of integers that waits takes it in."""
     value = binder.value(name)
     shape = tuple(value.shape)
     step, offset = along(binder, scale, shape, axis), along(binder, zero, shape, axis) if zero else 0.0
     single = isinstance(step, float) and isinstance(offset, float)
     if single and isinstance(value, IntegerProduct) and not value.sums and value.residual is None:
-        value.quantise(binder.builder, step, *limits(dtype, int(offset)))  # type: ignore[arg-type]
+        value.quantize(binder.builder, step, *limits(dtype, int(offset)))  # type: ignore[arg-type]
         view = binder.settle(value)
     elif single and isinstance(value, View) and value.dtype == np.float32 and _whole(value):
         found = np.array([step, offset, *limits(dtype, int(offset))], np.float32)  # type: ignore[arg-type]
@@ -196,14 +196,14 @@ def _dequantize_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("DequantizeLinear", since=10, accept=_dequantize_accept)
 def dequantize_linear(binder: Binder, node: NodeView) -> None:
-    dequantised(binder, node.outputs[0], node.inputs[0], node.inputs[1], given(node, 2), node.attributes.get("axis", 1))
+    dequantized(binder, node.outputs[0], node.inputs[0], node.inputs[1], given(node, 2), node.attributes.get("axis", 1))
 
 
 rule("DequantizeLinear", domain=DOMAIN, accept=_dequantize_accept)(dequantize_linear)
 
 
-def dequantised(binder: Binder, output: str, name: str, scale: str, zero: str, axis: int = 1) -> None:
-    """Name the floats that a quantised value stands for."""
+def dequantized(binder: Binder, output: str, name: str, scale: str, zero: str, axis: int = 1) -> None:
+    """Name the floats that a quantized value stands for."""
     shape = binder.shape(name)
     step = along(binder, scale, shape, axis)
     note = binder.levels.get(name)
@@ -242,7 +242,7 @@ def dynamic_levels(binder: Binder, x: View) -> tuple[View, View, View]:
 
 
 def emit_levels(binder: Binder, x: View, found: View) -> View:
-    """Quantise floats that are one run of memory by [scale, zero point, least and greatest level], in their layout."""
+    """Quantize floats that are one run of memory by [scale, zero point, least and greatest level], in their layout."""
     builder = binder.builder
     y = builder.allocate(x.shape, np.int16, [stride // 2 for stride in x.strides])
     values: dict[str, Word] = {
@@ -270,7 +270,7 @@ def _pair_accept(node: NodeView, view: StaticFacts) -> str:
 @rule(*_BINARY, domain=DOMAIN, accept=_pair_accept)
 def binary(binder: Binder, node: NodeView) -> None:
     a, b = (floats_of(binder, *node.inputs[first : first + 3]) for first in (0, 3))
-    requantised(binder, node, chain(_BINARY[node.op_type], a, b), given(node, 6), given(node, 7))
+    requantized(binder, node, chain(_BINARY[node.op_type], a, b), given(node, 6), given(node, 7))
 
 
 def _single_accept(node: NodeView, view: StaticFacts) -> str:
@@ -283,11 +283,11 @@ def unary(binder: Binder, node: NodeView) -> None:
     made = chain("sigmoid", x)
     if node.op_type == "QLinearLeakyRelu":
         made = chain("prelu", x, float(node.attributes.get("alpha", 0.01)))
-    requantised(binder, node, made, given(node, 3), given(node, 4))
+    requantized(binder, node, made, given(node, 3), given(node, 4))
 
 
 def floats_of(binder: Binder, name: str, scale: str, zero: str) -> Chain:
-    """The floats that a quantised value with this scale and zero point stands for."""
+    """The floats that a quantized value with this scale and zero point stands for."""
     note = binder.levels.get(name)
     number(binder, scale)
     if note is not None and same_zero(binder, note.zero, zero):
@@ -295,7 +295,7 @@ def floats_of(binder: Binder, name: str, scale: str, zero: str) -> Chain:
     return chain("mul", chain("sub", binder.view(name), number(binder, zero)), number(binder, scale))
 
 
-def requantised(binder: Binder, node: NodeView, value: Operand, scale: str, zero: str) -> None:
+def requantized(binder: Binder, node: NodeView, value: Operand, scale: str, zero: str) -> None:
     """Name floats in integers with this scale and zero point."""
     known = fixed(binder, zero) if zero else None
     like = binder.value(node.inputs[0])

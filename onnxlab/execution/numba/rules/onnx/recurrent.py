@@ -161,7 +161,7 @@ def _peepholes(binder: Binder, node: NodeView, directions: int, hidden: int) -> 
 
 @rule("DynamicQuantizeLSTM", domain=DOMAIN, accept=_accept, weight=8)
 def dynamic_quantize_lstm(binder: Binder, node: NodeView) -> None:
-    """X and every state are quantised by their range; scales of weights are for directions, or their columns."""
+    """X and every state are quantized by their range; scales of weights are for directions, or their columns."""
     (w, w_scale), (r, r_scale) = (_levels(binder, node, slot) for slot in (1, 2))
     directions, hidden, width = r.shape
     x = binder.shape(node.inputs[0])

@@ -58,7 +58,7 @@ def _one_output(node: NodeView, view: StaticFacts) -> str:
     )
 
 
-def _standardised(binder: Binder, name: str, x: View, length: int, epsilon: float, mode: int, scale: View | None,
+def _standardized(binder: Binder, name: str, x: View, length: int, epsilon: float, mode: int, scale: View | None,
                   bias: View | None, residual: View | None = None) -> View:  # fmt: skip
     """Rows of `length` elements with the mean taken off and divided by the deviation."""
     target = binder.allocate(name, x.shape, np.float32)
@@ -89,7 +89,7 @@ def layer_normalization(binder: Binder, node: NodeView) -> None:
     scale = _parameter(binder, node, 1, length, x.shape[axis:])
     bias = _parameter(binder, node, 2, length, x.shape[axis:])
     epsilon, mode = node.attributes.get("epsilon", 1e-5), int(node.op_type != "LayerNormalization")
-    binder.put(node.outputs[0], _standardised(binder, node.outputs[0], x, length, epsilon, mode, scale, bias))
+    binder.put(node.outputs[0], _standardized(binder, node.outputs[0], x, length, epsilon, mode, scale, bias))
 
 
 def _skip_accept(node: NodeView, view: StaticFacts) -> str:
@@ -118,7 +118,7 @@ def skip_layer_normalization(binder: Binder, node: NodeView) -> None:
     scale = _parameter(binder, node, 2, length, x.shape[-1:])
     bias = None if simple else _parameter(binder, node, 3, length, x.shape[-1:])
     epsilon = node.attributes.get("epsilon", 1e-12)
-    made = _standardised(binder, node.outputs[0], x, length, epsilon, simple, scale, bias, residual)
+    made = _standardized(binder, node.outputs[0], x, length, epsilon, simple, scale, bias, residual)
     binder.put(node.outputs[0], made)
 
 
@@ -139,7 +139,7 @@ def _decomposed(binder: Binder, match: Match, mode: int) -> None:
     view = binder.contiguous(match.values["x"])
     scale, bias = (binder.contiguous(name) if name else None for name in names)
     least = float(epsilon.reshape(()))
-    binder.put(match.output, _standardised(binder, match.output, view, x[-1], least, mode, scale, bias))
+    binder.put(match.output, _standardized(binder, match.output, view, x[-1], least, mode, scale, bias))
 
 
 def decomposed_layer_norm(binder: Binder, match: Match) -> None:
@@ -162,14 +162,14 @@ def _reduced_axes(binder: Binder, node: NodeView) -> list[int] | None:
 
 @rule("InstanceNormalization", "GroupNormalization", weight=2)
 def group_normalization(binder: Binder, node: NodeView) -> None:
-    """Groups of channels standardised, one of each as InstanceNormalization has it; then a scale and bias."""
+    """Groups of channels standardized, one of each as InstanceNormalization has it; then a scale and bias."""
     x = binder.contiguous(node.inputs[0])
     channels, old = x.shape[1], node.since_version < _PER_CHANNEL
     groups = node.attributes.get("num_groups", channels)
     if groups < 1 or channels % groups:
         raise UnbindableError(f"{channels} channels do not split into {groups} groups")
     each, space = channels // groups, x.shape[2:]
-    made = _standardised(binder, "", x, each * prod(space), node.attributes.get("epsilon", 1e-5), 0, None, None)
+    made = _standardized(binder, "", x, each * prod(space), node.attributes.get("epsilon", 1e-5), 0, None, None)
     apart = node.op_type == "GroupNormalization" and old
     shape = (groups, each, *space) if apart else (channels, *space)
     split = made.reshaped((x.shape[0], *shape))

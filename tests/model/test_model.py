@@ -33,7 +33,7 @@ def test_the_job(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_it_recognises_digits() -> None:
+def test_it_recognizes_digits() -> None:
     model = onnxlab.load()
     rng = np.random.default_rng(0)
     image = rng.random((3, 1, 8, 8), np.float32)

@@ -1,4 +1,4 @@
-/** From the bytes of a heat map or image (TensorPicture) to pixels, and the legend of their colours. Pure. */
+/** From the bytes of a heat map or image (TensorPicture) to pixels, and the legend of their colors. Pure. */
 
 import { type TensorPicture, fromWire } from "../kernel/protocol.ts";
 
@@ -7,10 +7,10 @@ type Rgb = readonly [number, number, number];
 /** From small to large, each step as much lighter as the one before; and from negative over zero to positive. */
 const RISING: readonly Rgb[] = [[38, 20, 72], [58, 74, 140], [33, 128, 141], [86, 180, 98], [245, 226, 60]];
 const SIGNED: readonly Rgb[] = [[24, 74, 156], [122, 168, 214], [243, 243, 240], [229, 148, 118], [172, 34, 34]];
-const NAN_COLOUR: Rgb = [255, 0, 200], INFINITE: Rgb = [255, 32, 32];
+const NAN_COLOR: Rgb = [255, 0, 200], INFINITE: Rgb = [255, 32, 32];
 const LEAST = 3, STEPS = 252;
 
-/** Whether zero lies inside and is worth a colour of its own. */
+/** Whether zero lies inside and is worth a color of its own. */
 export function isSigned(low: number, high: number): boolean {
   return low < 0 && high > 0;
 }
@@ -22,9 +22,9 @@ function between(stops: readonly Rgb[], share: number): Rgb {
   return [part(0), part(1), part(2)];
 }
 
-/** The colour of a number in a picture whose numbers go from low to high; zero is in the middle where it lies inside. */
-export function colourOf(number: number, low: number, high: number): Rgb {
-  if (Number.isNaN(number)) return NAN_COLOUR;
+/** The color of a number in a picture whose numbers go from low to high; zero is in the middle where it lies inside. */
+export function colorOf(number: number, low: number, high: number): Rgb {
+  if (Number.isNaN(number)) return NAN_COLOR;
   if (!Number.isFinite(number)) return INFINITE;
   if (!isSigned(low, high)) return between(RISING, high > low ? (number - low) / (high - low) : 0.5);
   const most = Math.max(-low, high);
@@ -38,15 +38,15 @@ export function decode(code: number, low: number, high: number): number {
   return low + ((code - LEAST) / STEPS) * (high - low);
 }
 
-/** Pixels of a picture, four bytes each: heat maps in colours, images as they are, grey for one channel with `grey`. */
-export function pixels(picture: TensorPicture, bytes: Uint8Array, grey = false): Uint8ClampedArray<ArrayBuffer> {
+/** Pixels of a picture, four bytes each: heat maps in colors, images as they are, gray for one channel with `gray`. */
+export function pixels(picture: TensorPicture, bytes: Uint8Array, gray = false): Uint8ClampedArray<ArrayBuffer> {
   const { height, width, channels } = picture;
   const low = fromWire(picture.low), high = fromWire(picture.high);
   const found = new Uint8ClampedArray(4 * height * width);
-  const table = Array.from({ length: 256 }, (_, code) => colourOf(decode(code, low, high), low, high));
+  const table = Array.from({ length: 256 }, (_, code) => colorOf(decode(code, low, high), low, high));
   for (let i = 0; i < height * width; i++) {
     const codes = bytes.subarray(i * channels, (i + 1) * channels);
-    const plain = channels === 3 || grey;
+    const plain = channels === 3 || gray;
     for (let k = 0; k < 3; k++) {
       const code = codes[channels === 3 ? k : 0]!;
       found[4 * i + k] = plain && code >= LEAST ? ((code - LEAST) / STEPS) * 255 : table[code]![k as 0 | 1 | 2];
@@ -56,8 +56,8 @@ export function pixels(picture: TensorPicture, bytes: Uint8Array, grey = false):
   return found;
 }
 
-/** The colours as a CSS gradient from low to high. */
+/** The colors as a CSS gradient from low to high. */
 export function gradient(low: number, high: number): string {
-  const stops = Array.from({ length: 9 }, (_, i) => `rgb(${colourOf(low + (i / 8) * (high - low), low, high).join(" ")})`);
+  const stops = Array.from({ length: 9 }, (_, i) => `rgb(${colorOf(low + (i / 8) * (high - low), low, high).join(" ")})`);
   return `linear-gradient(to right, ${stops.join(", ")})`;
 }
