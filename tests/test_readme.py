@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -24,5 +25,7 @@ def test_every_link_leads_to_a_file() -> None:
     assert [target for target in targets if not (ROOT / target).exists()] == []
 
 
-def test_pictures_are_there() -> None:
-    assert (ROOT / "notebooks" / "images" / "widget.png").stat().st_size > 10_000
+def test_the_picture_moves() -> None:
+    assert "(notebooks/images/edit.gif)" in README.read_text(encoding="utf-8")
+    with Image.open(ROOT / "notebooks" / "images" / "edit.gif") as picture:
+        assert picture.n_frames >= 4
