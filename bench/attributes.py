@@ -1,7 +1,7 @@
 """A model whose attributes are large: a forest of 1,000 trees, 10 million entries in eleven lists.
 
-`python -m bench.attributes SIDE MODEL` prints seconds of the processor and peak memory of one side, of which each has a
-process of its own: memory that one gave back would be the other's for nothing.
+`python -m bench.attributes SIDE [KIND] MODEL` prints seconds of the processor and peak memory of one side, of which
+each has a process of its own: memory that one gave back would be the other's for nothing.
 """
 
 import json
@@ -22,6 +22,11 @@ from bench.measure import Figure, Line, Row
 REPEATS = 3
 EDITS = 20
 ROWS = 16
+LISTS: dict[str, tuple[str, float | None]] = {
+    "floats": ("nodes_values", 3), "ints": ("nodes_featureids", 3), "strings": ("nodes_modes", None),
+}  # fmt: skip
+"""The attribute that is edited for each kind of list, and the most that its edits may take, in files; strings take 8 or
+16 bytes for each item that changes, which protobuf keeps until the model goes."""
 
 Taken = dict[str, float]
 
@@ -41,13 +46,17 @@ def rows() -> Iterator[Line]:
     yield Figure("the slowest edit", max(ours["first edit"], ours["slowest edit"]), "s", at_most=1)
     yield Figure("undo it", ours["undo"], "s", at_most=1)
     size = path.stat().st_size
-    note = f"{ours['most'] / 1e6:.0f} MB, of which {ours['edits'] / 1e6:.0f} MB stay; file {size / 1e6:.0f} MB"
-    yield Figure(f"peak memory of {EDITS} edits ÷ the file", ours["most"] / size, at_most=3, note=note)
+    for kind, (name, limit) in LISTS.items():
+        one = ours if kind == "floats" else _least(f"ours {kind}", path)
+        note = (
+            f"{name}: {one['most'] / 1e6:.0f} MB, of which {one['edits'] / 1e6:.0f} MB stay; file {size / 1e6:.0f} MB"
+        )
+        yield Figure(f"peak memory of {EDITS} edits of {kind} ÷ the file", one["most"] / size, at_most=limit, note=note)
 
 
 def _least(side: str, path: Path) -> Taken:
     """What a side takes at best of some processes."""
-    command = [sys.executable, "-m", "bench.attributes", side, str(path)]
+    command = [sys.executable, "-m", "bench.attributes", *side.split(), str(path)]
     found: list[Taken] = [json.loads(subprocess.check_output(command, text=True)) for _ in range(REPEATS)]
     return {what: min(taken[what] for taken in found) for what in found[0]}
 
@@ -89,21 +98,43 @@ def ours(path: Path) -> Taken:
     return found | _edited(model)
 
 
-def _edited(model: Any) -> Taken:
+def ours_edited(path: Path, kind: str) -> Taken:
+    """Edits alone, of another kind of list."""
+    import onnxlab
+
+    model = onnxlab.load(path)
+    model.run(feeds())
+    return _edited(model, kind)
+
+
+def _edited(model: Any, kind: str = "floats") -> Taken:
     """Edits of an attribute, each to other values, as a list and as an array."""
-    node, rng = model.nodes["forest"], np.random.default_rng(3)
-    count = next(len(each.floats) for each in node.proto.attribute if each.name == "nodes_values")
-    values = rng.normal(size=(EDITS, count)).astype(np.float32)
-    lists = [row.tolist() if number % 2 else row for number, row in enumerate(values)]
+    node, name = model.nodes["forest"], LISTS[kind][0]
+    count = next(len(getattr(each, kind)) for each in node.proto.attribute if each.name == name)
+    lists = _others(kind, count)
     peak()
     before = peak()
-    each = [taken(partial(node.attributes.__setitem__, "nodes_values", given)) for given in lists]
+    each = [taken(partial(node.attributes.__setitem__, name, given)) for given in lists]
     most, held = peak() - before, peak() - before  # the second since the first was asked for
     undone = [taken(model.undo) for _ in range(EDITS)]
     return {
         "first edit": each[0], "edit": sorted(each)[EDITS // 2], "slowest edit": max(each[1:]),
         "edits": held, "most": most, "undo": sorted(undone)[EDITS // 2],
     }  # fmt: skip
+
+
+def _others(kind: str, count: int) -> list[Any]:
+    """Other values for each edit."""
+    rng = np.random.default_rng(3)
+    if kind == "strings":
+        words = ("BRANCH_LEQ", "LEAF")
+        return [[words[place] for place in row.tolist()] for row in rng.integers(0, 2, (EDITS, count), np.int8)]
+    values = (
+        rng.normal(size=(EDITS, count)).astype(np.float32)
+        if kind == "floats"
+        else rng.integers(64, size=(EDITS, count))
+    )
+    return [row.tolist() if number % 2 else row for number, row in enumerate(values)]
 
 
 def theirs(path: Path) -> Taken:
@@ -128,4 +159,9 @@ def theirs(path: Path) -> Taken:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"ours": ours, "theirs": theirs}[sys.argv[1]](Path(sys.argv[2]))))
+    *_, model = sys.argv
+    sides: dict[str, Callable[[Path], Taken]] = {"ours": ours, "theirs": theirs}
+    if len(sys.argv) == 4:
+        print(json.dumps(ours_edited(Path(model), sys.argv[2])))
+    else:
+        print(json.dumps(sides[sys.argv[1]](Path(model))))

@@ -146,7 +146,11 @@ def _filled(proto: onnx.AttributeProto, kind: str, value: Any) -> bool:
     if not set(map(type, value)) <= _PLAIN.get(kind, frozenset()):
         return False
     try:
-        field.extend(map(str.encode, value) if kind == "strings" else value)
+        if kind == "strings":
+            known = {item: item.encode() for item in set(value)}
+            field[:] = list(map(known.__getitem__, value))  # item by item, protobuf would reserve twice the memory
+        else:
+            field.extend(value)
     except (ValueError, OverflowError):  # of a text: half of a surrogate pair
         del field[:]
         return False

@@ -107,8 +107,10 @@ class Items:
             made = onnx.AttributeProto(name=self.name, type=_TYPES[self.kind])
             if self.kind == "floats":
                 made.MergeFromString(packed(self._stored))
+            elif self.kind == "strings":
+                made.strings[:] = self._stored[:]
             else:
-                getattr(made, self.kind).extend(self._stored[:] if self.kind == "strings" else self._stored.tolist())
+                made.ints.extend(self._stored.tolist())
             return made
 
 
@@ -238,15 +240,19 @@ def serialized(attribute: onnx.AttributeProto) -> bytes:
 
 
 def _replace_items(field: Any, source: Any, are_strings: bool) -> None:
-    if are_strings and len(field) == len(source):  # each that is set takes memory
-        for start in range(0, len(field), _CHUNK):
-            after = source[start : start + _CHUNK]
-            for place, before in enumerate(field[start : start + _CHUNK]):
-                if before != after[place]:
-                    field[start + place] = after[place]
+    if not are_strings:
+        del field[:]
+        field.MergeFrom(source)
         return
-    del field[:]
-    field.MergeFrom(source)
+    common = min(len(field), len(source))
+    for start in range(0, common, _CHUNK):  # each that is set takes memory, which protobuf does not give back
+        after = source[start : start + _CHUNK]
+        for place, before in enumerate(field[start : min(start + _CHUNK, common)]):
+            if before != after[place]:
+                field[start + place] = after[place]
+    del field[common:]
+    if len(source) > common:
+        field[common:] = source[common:]
 
 
 def _is_bare(attribute: onnx.AttributeProto) -> bool:
