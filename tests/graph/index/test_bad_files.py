@@ -53,7 +53,7 @@ def unsorted() -> onnx.ModelProto:
     return model([node("Abs", ["a"], ["y"], "two"), node("Neg", ["x"], ["a"], "one")])
 
 
-def same_names() -> onnx.ModelProto:
+def equal_names() -> onnx.ModelProto:
     return model([node("Neg", ["x"], ["a"], "same"), node("Neg", ["a"], ["b"], "same"), node("Neg", ["b"], ["y"])])
 
 
@@ -92,7 +92,7 @@ BAD: list[tuple[Callable[[], onnx.ModelProto], Mend]] = [
     (two_producers, lambda graph: graph.apply(SetOutputs(Nodes(graph)["two"].id, ("other",)))),
     (undefined_input, lambda graph: edits.set_input(graph, graph.nodes[Nodes(graph)["one"].id], 1, "x")),
     (unsorted, lambda graph: edits.rename_value(graph, graph.values[graph.resolve_value("a")], "b")),
-    (same_names, lambda graph: edits.rename_node(graph, graph.nodes[graph.main.node_ids[0]], "other")),
+    (equal_names, lambda graph: edits.rename_node(graph, graph.nodes[graph.main.node_ids[0]], "other")),
     (two_initializers, lambda graph: graph.apply(RemoveEntry(graph.main.id, "initializer", 1))),
     (two_inputs, lambda graph: graph.apply(RemoveFormal(graph.main.id, "input", 0))),
     (two_attributes, lambda graph: graph.apply(SetAttribute(graph.main.node_ids[0], "then_branch", None))),

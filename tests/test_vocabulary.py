@@ -1,0 +1,35 @@
+"""Retired identifiers and spellings stay retired: tests/support/retired.txt lists them."""
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "tests" / "support" / "retired.txt"
+SUFFIXES = (".py", ".ts", ".tsx", ".md", ".mjs", ".css")
+
+
+def retired() -> list[str]:
+    """The words that are not to be used."""
+    lines = LIST.read_text(encoding="utf-8").splitlines()
+    return [line.split()[0] for line in lines if not line.startswith("#")]
+
+
+def test_nobody_uses_a_retired_word() -> None:
+    files = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    words = re.compile(r"\b(" + "|".join(map(re.escape, retired())) + r")\b")
+    used = {
+        f"{name}: {match[0]}"
+        for name in files
+        if name.endswith(SUFFIXES) and (ROOT / name).exists()
+        for match in words.finditer((ROOT / name).read_text(encoding="utf-8"))
+    }
+    assert used == set()
+
+
+def test_the_list_is_in_order_and_says_what_to_use() -> None:
+    lines = [line for line in LIST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert lines == sorted(lines)
+    assert all(len(line.split()) == 2 for line in lines)
