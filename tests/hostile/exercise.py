@@ -164,8 +164,8 @@ def close(found, expected, name):
     if expected.dtype.kind in "iub":
         away = np.abs(found.astype(np.float64) - expected.astype(np.float64)).max(initial=0)
         return "" if away <= (expected.dtype.itemsize == 1 and expected.dtype.kind != "b") else "other integers"
-    found, expected = found.astype(np.float64), expected.astype(np.float64)
     tolerance = 1e-4 if expected.dtype.itemsize >= 4 else 2e-3
+    found, expected = found.astype(np.float64), expected.astype(np.float64)
     finite = np.isfinite(expected)
     if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
         return "other places of NaN or infinity"

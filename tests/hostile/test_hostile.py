@@ -8,11 +8,13 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
+from tests.hostile.exercise import close
 from tests.hostile.trial import Broken, Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -28,6 +30,13 @@ def test_a_short_campaign_breaks_no_promise():
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr[-8000:] + done.stdout
     assert f"| trials | {TRIALS} |" in done.stdout
+
+
+def test_numbers_are_compared_as_precisely_as_their_type_is():
+    near = np.linspace(0.1, 1, 5)
+    assert not close((near + 1e-3).astype(np.float16), near.astype(np.float16), "y")
+    assert close((near + 1e-3).astype(np.float32), near.astype(np.float32), "y") == "other numbers"
+    assert close((near + 1e-2).astype(np.float16), near.astype(np.float16), "y") == "other numbers"
 
 
 def outcome(monkeypatch, trial, seconds=None):

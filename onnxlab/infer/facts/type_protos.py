@@ -95,10 +95,10 @@ def shape_of(tensor_type: Any, unknown: Unknown, named: Named = parse) -> Shape 
     return tuple(_dim(dim, axis, unknown, named) for axis, dim in enumerate(tensor_type.shape.dim))
 
 
-def declared_rank(proto: onnx.TypeProto) -> int:
-    """How many dims a type lists; 0 where it is none of a tensor."""
+def dims_of(proto: onnx.TypeProto) -> Sequence[onnx.TensorShapeProto.Dimension]:
+    """The dims that a type lists; none where it is none of a tensor."""
     kind = proto.WhichOneof("value")
-    return len(getattr(proto, kind).shape.dim) if kind in ("tensor_type", "sparse_tensor_type") else 0
+    return getattr(proto, kind).shape.dim if kind in ("tensor_type", "sparse_tensor_type") else ()
 
 
 def _dim(proto: Any, axis: int, unknown: Unknown, named: Named) -> Dim:

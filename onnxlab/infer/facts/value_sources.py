@@ -8,7 +8,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import ValueRecord
 from onnxlab.infer.facts.symbols import named_elements, unknown_dim, wants_names
-from onnxlab.infer.facts.type_protos import Unknown, declared_rank, fact_of_initializer, fact_of_type
+from onnxlab.infer.facts.type_protos import Unknown, dims_of, fact_of_initializer, fact_of_type
 from onnxlab.shapes import MAX_RANK, UNKNOWN, Dim, Fact, SparseTensorFact, TensorFact
 
 
@@ -59,7 +59,7 @@ class Sources:
     def _followed(self, value: ValueRecord, fact: Fact) -> Fact:
         """The fact without its dims where it has, or is declared to have, more than arrays have."""
         if value.initializer is None:
-            rank = declared_rank(value.info.type) if value.info is not None and fact.shape is None else 0
+            rank = len(dims_of(value.info.type)) if value.info is not None and fact.shape is None else 0
         else:
             rank = fact.rank or 0
         if rank <= MAX_RANK:

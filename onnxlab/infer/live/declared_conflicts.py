@@ -8,6 +8,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import ValueRecord
 from onnxlab.infer.facts.symbols import is_open
+from onnxlab.infer.facts.type_protos import dims_of
 from onnxlab.infer.facts.value_sources import Sources
 from onnxlab.infer.rules.schema_checks import contradiction
 from onnxlab.shapes import UNKNOWN, Dim, Fact
@@ -39,7 +40,7 @@ class Conflicts:
             if value is None or value.info is None:  # most declare nothing, and looking facts up takes time
                 found = None
             else:
-                found = self._compare(value, facts.get(vid, UNKNOWN))
+                found = self._compare(value, facts.get(vid, UNKNOWN)) or self._negative(value)
             if found is None:
                 self._found.pop(vid, None)
             else:
@@ -87,6 +88,29 @@ class Conflicts:
             str(declared),
             str(fact),
             "correct the declared type, or the nodes before it",
+        )
+
+    def _negative(self, value: ValueRecord) -> Diagnostic | None:
+        """Reports a declared dim below 0, which onnx compares as a size, and inference here takes as unknown."""
+        assert value.info is not None
+        shape = self._sources.declared(value).shape
+        if shape is None or all(isinstance(dim, int) for dim in shape):
+            return None
+        dims = [(axis, dim.dim_value) for axis, dim in enumerate(dims_of(value.info.type)) if dim.dim_value < 0]
+        if not dims:
+            return None
+        axis, size = dims[0]
+        node = value.producers[0][0] if value.producers else 0
+        return Diagnostic(
+            "warning",
+            "dim-negative",
+            f"dim {axis} of {value.name!r} is declared as {size}, which is no size",
+            node,
+            value.id,
+            value.scope,
+            "a size from 0 on, a name or nothing",
+            str(size),
+            "name the dim, or leave it empty",
         )
 
 

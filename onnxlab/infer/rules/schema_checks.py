@@ -12,6 +12,7 @@ from onnxlab.schemas import FormalParameter, Schema
 from onnxlab.shapes import (
     UNKNOWN,
     Fact,
+    MapFact,
     OptionalFact,
     SequenceFact,
     SparseTensorFact,
@@ -208,6 +209,9 @@ def contradiction(declared: Fact, inferred: Fact) -> str:
             return contradiction(declared.elem, inferred.elem)
         case (OptionalFact(), OptionalFact()):
             return contradiction(declared.elem, inferred.elem)
+        case (MapFact(), MapFact()):
+            keys = declared.key_type, inferred.key_type
+            return "type" if all(keys) and keys[0] != keys[1] else contradiction(declared.elem, inferred.elem)
     return "" if type(declared) is type(inferred) else "type"
 
 

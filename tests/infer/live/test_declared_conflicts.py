@@ -69,3 +69,25 @@ def test_an_edit_corrects_the_declaration_of_a_body_input():
     graph = model.graph
     edits.set_shape(graph, graph.values[graph.resolve_value("s")], [7])
     assert not [problem for problem in model.check() if problem.code.startswith("declared-")]
+
+
+@pytest.mark.parametrize(("declared", "found"), [("int64", []), ("string", ["declared-type"])])
+def test_keys_of_maps_are_compared(declared, found):
+    text = f"""
+    <ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
+    g (float[2, 3] x) => (seq(map({declared}, float)) z)
+    {{ z = ai.onnx.ml.ZipMap <classlabels_int64s = [1, 2, 3]> (x) }}
+    """
+    assert [problem.code for problem in Inference(ModelGraph(onnx.parser.parse_model(text))).diagnostics] == found
+
+
+@pytest.mark.parametrize("place", ["input", "output", "value_info"])
+def test_a_declared_dim_below_zero_is_told(place):
+    """It is taken as unknown, so that nothing contradicts it; onnx compares it as a size."""
+    imports = '<ir_version: 8, opset_import: ["" : 17]>'
+    text = f"{imports} g (float[3] x) => (float[3] y) <float[3] t> {{ t = Neg (x) y = Neg (t) }}"
+    model = onnx.parser.parse_model(text)
+    assert not Inference(ModelGraph(model)).diagnostics
+    getattr(model.graph, place)[0].type.tensor_type.shape.dim[0].dim_value = -(2**31)
+    (problem,) = Inference(ModelGraph(model)).diagnostics
+    assert (problem.code, problem.found) == ("dim-negative", str(-(2**31)))
