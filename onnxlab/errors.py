@@ -32,6 +32,10 @@ class SaveError(OnnxlabError, OSError):
     """A model could not be written; whatever stood at the path before is still there."""
 
 
+class TextError(OnnxlabError, ValueError):
+    """A textual format does not exist, or cannot hold the model."""
+
+
 class OnnxlabWarning(UserWarning):
     """Base of the warnings that onnxlab has categories for."""
 
@@ -53,6 +57,10 @@ class EditError(OnnxlabError, ValueError):
 
 class NameLookupError(OnnxlabError, LookupError):
     """A name, position or id means no node or value, or more than one."""
+
+
+class ProviderError(NameLookupError, ValueError):
+    """No provider has this name, or something else than a provider was given."""
 
 
 class NotComputedError(NameLookupError, KeyError):

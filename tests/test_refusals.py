@@ -100,6 +100,7 @@ RELU = helper.make_node("Relu", ["x"], ["y"])
 REFUSED = {
     "two element types": lambda: model([ADD], [info("x", [2, 3]), info("b", [2, 3], TensorProto.INT64)]),
     "unknown attribute": lambda: model([helper.make_node("Relu", ["x"], ["y"], alpha=1.0)]),
+    "attribute given twice": lambda: _twice(model([helper.make_node("Elu", ["x"], ["y"], alpha=1.0)])),
     "attribute of another type": lambda: model([helper.make_node("Elu", ["x"], ["y"], alpha=1)]),
     "attribute missing": lambda: model([helper.make_node("Concat", ["x", "x"], ["y"])]),
     "too many inputs": lambda: model([helper.make_node("Relu", ["x", "x"], ["y"])]),
@@ -112,6 +113,12 @@ REFUSED = {
     "ai.onnx.ml 99": lambda: _with_import(model([RELU]), "ai.onnx.ml", 99),
     "IR version 99": lambda: model([RELU], ir=99),
 }  # fmt: skip
+
+
+def _twice(proto: onnx.ModelProto) -> onnx.ModelProto:
+    node = proto.graph.node[0]
+    node.attribute.add().CopyFrom(node.attribute[0])
+    return proto
 
 
 def _with_import(proto: onnx.ModelProto, domain: str, version: int) -> onnx.ModelProto:
@@ -177,9 +184,12 @@ def test_versions_that_a_runtime_does_not_read_are_told() -> None:
     assert onnxlab.Model(model([RELU], outputs=[info("y", [2, 3])], opset=newest, ir=ir)).check() == []
     opened = onnxlab.Model(model([RELU], outputs=[info("y", [2, 3])]))
     assert opened.check(providers=["onnxruntime", "numpy"]) == []
+    assert onnxlab.check(opened.proto, providers=["onnxruntime", "numpy"]) == []
     opened = onnxlab.Model(model([RELU], outputs=[info("y", [2, 3])], opset=99, ir=ir + 1))
     codes = [each.code for each in opened.check(providers=["onnxruntime"])]
     assert codes == ["ir-version", "opset-newer", "runtime-ir-version", "runtime-opset"]
+    assert [each.code for each in onnxlab.check(opened.proto, providers=["onnxruntime"])] == codes
+    assert [each.code for each in onnxlab.check(opened, providers=["onnxruntime"])] == codes
     said = str(opened.check(providers=["onnxruntime"])[-1])
     assert "onnxruntime reads version" in said
     assert "convert_opset" in said

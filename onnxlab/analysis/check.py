@@ -5,7 +5,7 @@ every model: what onnx.checker accepts has no error here but those of `BEYOND`, 
 warning of `LENIENT`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any
@@ -13,14 +13,18 @@ from typing import Any
 import onnx
 
 from onnxlab.analysis import check_model as models
+from onnxlab.analysis.check_model import Reader
 from onnxlab.analysis.check_nodes import check_node
 from onnxlab.analysis.check_scopes import check_scope, check_value, order_problems
 from onnxlab.analysis.findings import Findings
 from onnxlab.errors import Diagnostic
+from onnxlab.execution.base.provider import Provider
+from onnxlab.execution.run.provider_names import named
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.graph.edit.commits import Touched
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
+from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.infer import Inference
 from onnxlab.infer.facts.policy import Policy
 
@@ -176,12 +180,14 @@ _ORDER = {
 }
 
 
-def check(source: Any, *, types: bool = True) -> list[Diagnostic]:
+@nesting_refused()
+def check(source: Any, *, types: bool = True, providers: Sequence[str | Provider] | None = None) -> list[Diagnostic]:
     """Every problem of a model, none where it is valid: `[str(problem) for problem in onnxlab.check("model.onnx")]`.
 
     Args:
         source: a Model, a path, bytes or a ModelProto.
         types: also what type and shape inference finds; False leaves the rules that `onnx.checker` has too.
+        providers: warn of versions that these do not read, as `["onnxruntime"]`.
 
     Returns:
         Diagnostics with the ids of the node, value and scope, what was expected and found, and a hint. Problems of a
@@ -189,15 +195,26 @@ def check(source: Any, *, types: bool = True) -> list[Diagnostic]:
 
     Raises:
         LoadError: it cannot be read as a model at all.
+        ProviderError: no provider has that name.
     """
     if isinstance(source, str | PathLike | bytes | bytearray | memoryview | onnx.ModelProto):
         proto, origin = onnx_format.read(source)  # type: ignore[arg-type]
         graph = ModelGraph(proto, origin.base_dir)
         checker = Checker(graph)
         rules = [*foreign_strings(origin.strings), *checker.problems()]
-        return combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
-    problems: list[Diagnostic] = source.check(types=types)
+        found = combined(rules, Inference(graph).diagnostics, checker.doubts) if types else rules
+        return [*found, *unread(graph.header, providers)]
+    problems: list[Diagnostic] = source.check(types=types, providers=providers)
     return problems
+
+
+def unread(header: onnx.ModelProto, providers: Sequence[str | Provider] | None) -> list[Diagnostic]:
+    """Warnings of versions in the head of a model that some providers do not read; None names none of them."""
+    found = Findings()
+    for provider in () if providers is None else named(providers):
+        if isinstance(provider, Reader):
+            models.check_reader(header, provider, found)
+    return found.found
 
 
 def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:

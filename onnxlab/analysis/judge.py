@@ -18,8 +18,8 @@ from onnxlab.graph.index.records import NodeRecord
 from onnxlab.infer import Inference
 
 REFUSED = frozenset(
-    ("type-mismatch", "arity", "attribute-missing", "attribute-type", "attribute-unknown", "deprecated",
-     "single-assignment", "opset-newer", "ir-version")
+    ("type-mismatch", "arity", "attribute-missing", "attribute-type", "attribute-unknown", "attribute-repeated",
+     "deprecated", "single-assignment", "opset-newer", "ir-version")
 )  # fmt: skip
 """Codes of errors for which ONNX Runtime too refuses a model."""
 

@@ -13,9 +13,9 @@ import onnx
 import onnx.parser
 import onnx.printer
 from google.protobuf import json_format, text_format
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, EncodeError
 
-from onnxlab.errors import LoadError
+from onnxlab.errors import LoadError, OnnxlabError, TextError
 from onnxlab.formats.report import differences
 from onnxlab.printable import printable, printable_lines
 
@@ -85,9 +85,9 @@ def _to_language(model: onnx.ModelProto) -> str:
     try:
         return onnx.printer.to_text(model) + "\n"
     except UnicodeDecodeError:
-        raise ValueError("a string in an attribute or tensor is no UTF-8, which ONNX text cannot hold") from None
+        raise TextError("a string in an attribute or tensor is no UTF-8, which ONNX text cannot hold") from None
     except onnx.shape_inference.InferenceError as error:
-        raise ValueError(f"ONNX text cannot hold a tensor that is broken: {error}") from None
+        raise TextError(f"ONNX text cannot hold a tensor that is broken: {error}") from None
 
 
 def _in_octal(text: str) -> str:
@@ -162,13 +162,18 @@ def text_of(model: onnx.ModelProto, suffix: str = ".onnxtxt") -> str:
     """A model as text for people, in the format of a suffix; what is not visible in it is escaped.
 
     Raises:
-        ValueError: no textual format has this suffix, or it cannot hold the model.
+        TextError: no textual format has this suffix, or it cannot hold the model.
     """
     form = by_suffix(Path(f"model.{suffix.removeprefix('.')}"))
     if form is None:
         known = ", ".join(suffix for entry in FORMATS for suffix in entry.suffixes)
-        raise ValueError(f"{suffix!r} is no textual format of models; there are {known}")
-    return printable_lines(form.encode(model).split("\n"))
+        raise TextError(f"{suffix!r:.80} is no textual format of models; there are {known}")
+    try:
+        return printable_lines(form.encode(model).split("\n"))
+    except OnnxlabError:
+        raise
+    except (ValueError, EncodeError) as error:
+        raise TextError(f"{form.name} cannot hold this model: {error}") from error
 
 
 def decode(data: bytes, form: Format) -> onnx.ModelProto:

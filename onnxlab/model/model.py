@@ -7,13 +7,10 @@ from weakref import WeakMethod, ref
 
 import onnx
 
-from onnxlab.analysis.check import Checker, combined, foreign_strings
-from onnxlab.analysis.check_model import Reader, check_reader
-from onnxlab.analysis.findings import Findings
+from onnxlab.analysis.check import Checker, combined, foreign_strings, unread
 from onnxlab.analysis.judge import Judge
 from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.execution.base.provider import Provider
-from onnxlab.execution.run.provider_names import named
 from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import recovery
@@ -32,6 +29,7 @@ from onnxlab.graph.handles.model_edits import ValueKey, ValueKeys
 from onnxlab.graph.handles.model_queries import Querying
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.lazy_tensor import LazyTensor
+from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.graph.query.queries import FactOf
 from onnxlab.infer import Inference
 from onnxlab.infer.live.declarations import Completer, DeclarationChange, rewrite
@@ -57,6 +55,7 @@ class Model(Querying, Running, Showing):
         trial: what refuses other sizes, where an edit made a dim dynamic; `trial.finish()` tries now what waits.
     """
 
+    @nesting_refused()
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
         self.source = source or onnx_format.read(proto)[1]
         read_here = self.source.path is not None or self.source.kept is not None
@@ -132,14 +131,10 @@ class Model(Querying, Running, Showing):
             providers: warn of versions that these do not read, as `["onnxruntime"]`.
 
         Raises:
-            ValueError: no provider has that name.
+            ProviderError: no provider has that name.
         """
         if providers is not None:
-            found = Findings()
-            for provider in named(providers):
-                if isinstance(provider, Reader):
-                    check_reader(self.graph.header, provider, found)
-            return [*self.check(types=types), *found.found]
+            return [*self.check(types=types), *unread(self.graph.header, providers)]
         if types:
             self.trial.finish()
         rules = [*foreign_strings(self.source.strings), *self._checker.problems()]

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
 
-from onnxlab.errors import JournalWarning, LoadError
+from onnxlab.errors import JournalWarning
 from onnxlab.execution.base.node_models import as_model
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import saving
+from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.model.model import Model
 from onnxlab.model.running import Array
 from onnxlab.model.source import ModelSource
@@ -35,10 +35,8 @@ def load(source: ModelSource | None = None) -> Model:
     """
     if source is None:
         source = EXAMPLE.read_bytes()  # bytes, so that nobody saves over it
-    try:
+    with nesting_refused():
         model = Model(*onnx_format.read(source))
-    except (DecodeError, RecursionError):  # of a message that was made in memory, or of text
-        raise LoadError("cannot load this model: it is nested deeper than protobuf's 100 levels") from None
     if model.recoverable and model.recoverable[-1].urgent:
         warnings.warn(
             f"{model.name}: {model.recoverable[-1]} were never saved; model.recover() makes them again, "

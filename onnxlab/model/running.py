@@ -69,7 +69,7 @@ class Running(Editing, Copying):
 
         Raises:
             FeedError: an array is missing, of a wrong name, dtype or shape.
-            ValueError: no provider has that name.
+            ProviderError: no provider has that name.
             UnsupportedOperatorError: nothing implements an operator that is needed.
             RunError: a node failed; the message names it, its inputs and the rule it broke.
             LimitError: the run would have exceeded its limits.
@@ -106,7 +106,7 @@ class Running(Editing, Copying):
             outputs: what is to be made; default: the graph's outputs.
 
         Raises:
-            ValueError: no provider has that name.
+            ProviderError: no provider has that name.
         """
         return self.runner.partition(outputs, providers=None if providers is None else named(providers))
 

@@ -139,7 +139,7 @@ class Saving:
         """The model as text for people: in the language of onnx.parser, or as ".textproto" or ".json".
 
         Raises:
-            ValueError: no textual format has this suffix.
+            TextError: no textual format has this suffix, or it cannot hold the model.
         """
         with self.graph.lock:
             return textual.text_of(self.graph.proto, suffix)

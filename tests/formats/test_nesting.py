@@ -55,6 +55,9 @@ def test_deep_models_in_memory_are_refused():
     for levels in (60, 2000):
         with pytest.raises(LoadError, match="100 levels"):
             onnxlab.load(nested(levels))
+        for call in (onnxlab.Model, onnxlab.check, onnxlab.infer_shapes):
+            with pytest.raises(LoadError, match="100 levels"):
+                call(nested(levels))
     model = nested(0)
     kind = model.graph.input.add(name="x").type
     for _ in range(3000):

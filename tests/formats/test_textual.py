@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import onnxlab
-from onnxlab.errors import LoadError, SaveError, SaveWarning
+from onnxlab.errors import LoadError, SaveError, SaveWarning, TextError
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.formats import textual
 from tests.analysis.mutations import bases
@@ -127,3 +127,13 @@ def test_any_text_is_a_model_or_a_load_error(start: str, rest: str) -> None:
     data = (start + rest).encode("utf-8", "replace")
     with contextlib.suppress(LoadError):
         assert onnx_format.read(data)[0].HasField("graph")
+
+
+def test_text_that_cannot_hold_a_model_is_refused_by_name() -> None:
+    model = onnxlab.Model(chain())
+    model.nodes[0].proto.attribute.add(name="odd", type=onnx.AttributeProto.STRING, s=b"\xff\xfe")
+    with pytest.raises(TextError, match="no UTF-8, which ONNX text cannot hold"):
+        model.to_text()
+    assert "odd" in model.to_text(".json")
+    with pytest.raises(TextError, match=r"'\.pdf' is no textual format"):
+        model.to_text(".pdf")

@@ -101,9 +101,7 @@ def numbers(case, path, model, ours):
 
 def is_comparable(proto):
     """Whether the numbers of a model are those of onnxruntime: nothing in it is drawn, or known to differ."""
-    return not any(
-        node.op_type in RANDOM or len(node.input) == _OTHERWISE.get(node.op_type) for node in _nodes(proto)
-    )
+    return not any(node.op_type in RANDOM or len(node.input) == _OTHERWISE.get(node.op_type) for node in _nodes(proto))
 
 
 def _nodes(proto):

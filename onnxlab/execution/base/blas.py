@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from threadpoolctl import ThreadpoolController  # a fork while a thread imported it would leave the child half of it
+
 from onnxlab.forking import fork_safe
 
 MULTIPLYING = frozenset((
@@ -34,8 +36,6 @@ _before: list[int] = []  # of each library, to put back
 @cache
 def libraries() -> tuple[Any, ...]:
     """threadpoolctl's controllers of the BLAS libraries in this process; finding them takes milliseconds, so once."""
-    from threadpoolctl import ThreadpoolController
-
     return tuple(library for library in ThreadpoolController().lib_controllers if library.user_api == "blas")
 
 

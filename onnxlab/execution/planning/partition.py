@@ -9,8 +9,9 @@ that no path through others separates are then joined.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.execution.base.background import paced
@@ -117,7 +118,11 @@ def partition(view: PartitionView, providers: Sequence[Provider]) -> Partition:
 def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
     """What a provider claims: nothing where it fails, which then is the reason why it has none of the nodes."""
     try:
-        return list(provider.get_capability(view))
+        claims = list(provider.get_capability(view))
+        for claim in claims:
+            if not _is_claim(claim):
+                raise TypeError(f"a claim is a SubgraphClaim of ids of nodes, given {claim!r:.80}")
+        return claims
     except OnnxlabError:
         raise
     except Exception as error:
@@ -125,6 +130,13 @@ def _claims(provider: Provider, view: PartitionView) -> Sequence[SubgraphClaim]:
         warnings.warn(f"{reason}; they go to the providers after it", stacklevel=2)
         view.refusals.update((node.id, reason) for node in paced(view.nodes))
         return ()
+
+
+def _is_claim(claim: object) -> bool:
+    """Whether it is what it should be: providers may be anybody's."""
+    if not isinstance(claim, SubgraphClaim) or not isinstance(claim.nodes, Collection):
+        return False
+    return all(isinstance(node, Integral) for node in paced(claim.nodes))
 
 
 class _Graph:

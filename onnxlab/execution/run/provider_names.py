@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from onnxlab.errors import ProviderError
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.numpy.provider import NumpyProvider
@@ -24,17 +25,31 @@ def named(names: Sequence[str | Provider], threads: int = 1) -> tuple[Provider, 
         threads: that each may use in a run.
 
     Raises:
-        ValueError: a name is none of those known.
+        ProviderError: a name is none of those known, or something is no provider.
         ImportError: onnxruntime is asked for and not installed.
     """
     made: list[Provider] = []
+    if not isinstance(names, Iterable):
+        raise ProviderError(f"providers are a list of names, as ['numba', 'numpy'], given {names!r:.80}")
     for name in [names] if isinstance(names, str) else names:
         if not isinstance(name, str):
-            made.append(name)
+            made.append(_own(name))
         elif name in _MAKERS:
             made.append(_MAKERS[name](threads))
         else:
-            raise ValueError(f"no provider is called {name!r}; there are {', '.join(_MAKERS)}")
+            raise ProviderError(f"no provider is called {name!r:.80}; there are {', '.join(_MAKERS)}")
     if not made or made[-1].name != "numpy":
         made.append(NumpyProvider())
     return tuple(made)
+
+
+def _own(given: object) -> Provider:
+    """A provider that was given as such. Raises ProviderError where it is none."""
+    name = getattr(given, "name", None)
+    methods = getattr(given, "get_capability", None), getattr(given, "compile", None)
+    if isinstance(given, type) or not isinstance(name, str) or not all(map(callable, methods)):
+        raise ProviderError(
+            f"{given!r:.80} is no provider: it needs a name and the methods get_capability and compile, "
+            f"or give one of the names {', '.join(_MAKERS)}"
+        )
+    return given  # type: ignore[return-value]

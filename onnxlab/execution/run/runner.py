@@ -110,17 +110,22 @@ class Runner:
         """The runner of the same graph with these providers, made once; `providers.named` tells the names.
 
         Raises:
-            ValueError: no provider has that name.
+            ProviderError: no provider has that name.
         """
-        key = (tuple([providers] if isinstance(providers, str) else providers), threads)
-        if key not in self._others:
-            made = named(key[0], threads)
-            self._others[key] = Runner(
-                self.graph, self._fact, made, threads=threads, store=self.store, refuse=self._refuse
-            )
+        try:
+            key = (tuple([providers] if isinstance(providers, str) else providers), threads)
+            known = key in self._others
+        except TypeError:  # no list, or a provider that is no key
+            return self._sharing(named(providers, threads), threads)
+        if not known:
+            self._others[key] = self._sharing(named(key[0], threads), threads)
             while len(self._others) > _OTHERS:
                 del self._others[next(iter(self._others))]
         return self._others[key]
+
+    def _sharing(self, providers: Sequence[Provider], threads: int) -> Runner:
+        """A runner with the values and pins of this one."""
+        return Runner(self.graph, self._fact, providers, threads=threads, store=self.store, refuse=self._refuse)
 
     def last_inputs(self) -> dict[str, Any]:
         """The inputs of the last run whose values were kept."""

@@ -9,6 +9,8 @@ Files:
                      take gigabytes.
     name_bytes       Writing names that need not be UTF-8: files have them, protobuf reads them as bytes and does not
                      take them back.
+    nesting          What is said of messages that protobuf cannot read: those that were made in memory may be nested
+                     too deep for it.
     node_signature   What a node does, read off its serialized bytes: operator, attributes, domain and overload,
                      without any names.
     renaming         Copies of nodes under other names: what it takes to put them into another graph. Works on

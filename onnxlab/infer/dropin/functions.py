@@ -19,6 +19,7 @@ import onnx.shape_inference
 from onnxlab import schemas
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.readonly import ReadOnlyGraph
+from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.infer.dropin.fact_writer import Writer
 from onnxlab.infer.dropin.onnx_exceptions import refuse, refuse_cycles
 from onnxlab.infer.facts.policy import Policy, is_unknown
@@ -34,6 +35,7 @@ LARGE = 1 << 20
 """Bytes of a message from which on it is let go at once: to take a small graph apart is a tenth of the work on it."""
 
 
+@nesting_refused()
 def infer_shapes(
     model: onnx.ModelProto | bytes, check_type: bool = False, strict_mode: bool = False, data_prop: bool = False
 ) -> onnx.ModelProto:
@@ -47,7 +49,7 @@ def infer_shapes(
 
     Raises:
         TypeError: `model` is neither.
-        LoadError: it has 2 GiB or more.
+        LoadError: it has 2 GiB or more, or is nested deeper than protobuf reads.
         onnx.shape_inference.InferenceError: the model is wrong, in strict mode or with check_type; or it does not
             import the domain of an operator.
         onnx.checker.ValidationError: a function of the model calls itself.
@@ -93,6 +95,7 @@ def _inferred(
             graph.take_apart()
 
 
+@nesting_refused()
 def infer_node_outputs(
     schema: onnx.defs.OpSchema,
     node: onnx.NodeProto,
@@ -145,6 +148,7 @@ def infer_node_outputs(
     return {name: proto for name, proto in found.items() if proto.WhichOneof("value")}
 
 
+@nesting_refused()
 def infer_function_output_types(
     function: onnx.FunctionProto, input_types: Sequence[onnx.TypeProto], attributes: Sequence[onnx.AttributeProto]
 ) -> list[onnx.TypeProto]:

@@ -83,6 +83,7 @@ class Operator:
         arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
         faults: what is wrong with its attributes, found at the same time.
         oddities: what is wrong with it and no matter to its rule: attributes that it does not have, deprecation.
+        repeated: an attribute that it has more than once, "" where there is none.
         given: a NodeProto with its operator and attributes, serialized; graphs left out. Empty where a list is long.
         source: then the node itself; its long lists are cut off where onnx's rules do not look at them.
         memo: outcomes by the facts of the inputs.
@@ -103,6 +104,7 @@ class Operator:
     arity: Problem | Literal[False] | None = None
     faults: Sequence[Problem] = ()
     oddities: Sequence[Problem] = ()
+    repeated: str = ""
     memo: dict[tuple[Fact | None, ...], Outcome] = field(default_factory=dict)
     source: onnx.NodeProto | None = None
     _proto: onnx.NodeProto | None = None
@@ -263,9 +265,20 @@ def make(
         "some" if function or schemas.custom(domain, op_type, version) else reads_elements(domain, op_type),
         not bodies,
     )
+    made.repeated = _repeated(attributes)
     if bodies and rule is None:  # a rule of onnx that looks into graphs
         made.proto.attribute.extend(a for a in attributes if a.type in GRAPH_KINDS)
     return made
+
+
+def _repeated(attributes: Attributes) -> str:
+    """The first name that several attributes have, "" where there is none."""
+    seen: set[str] = set()
+    for attribute in attributes[:]:
+        if attribute.name in seen:
+            return str(attribute.name)
+        seen.add(attribute.name)
+    return ""
 
 
 def decoded(attributes: Attributes, schema: schemas.Schema | None, bodies: Mapping[str, Any]) -> dict[str, Any]:

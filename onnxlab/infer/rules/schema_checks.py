@@ -72,8 +72,9 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
     return problems
 
 
-def oddities(schema: Schema, attributes: Mapping[str, Any]) -> list[Problem]:
-    """Attributes that an operator of ONNX does not have, and that it is deprecated: no matter to its shapes."""
+def oddities(schema: Schema, attributes: Mapping[str, Any], repeated: str) -> list[Problem]:
+    """Attributes that an operator of ONNX does not have, or has twice, and that it is deprecated: no matter to its
+    shapes."""
     if schema.onnx is None:  # registered here: others may know more of it
         return []
     problems = []
@@ -83,6 +84,9 @@ def oddities(schema: Schema, attributes: Mapping[str, Any]) -> list[Problem]:
             message = f"it has no attribute {name!r} in version {schema.since_version}"
             hint = "clear it, or import the opset that has it"
             problems.append(Problem("error", "attribute-unknown", message, f"one of {known}", name, hint))
+    if repeated:
+        message = f"it has more than one attribute {repeated!r}"
+        problems.append(Problem("error", "attribute-repeated", message, "one", "two", "clear one of them"))
     if schema.deprecated:
         message = f"it is deprecated since version {schema.since_version}"
         hint = "use what replaced it, or an older opset"

@@ -8,6 +8,8 @@ from onnx import AttributeProto, TensorProto, helper
 
 import onnxlab
 from onnxlab import OnnxlabError
+from onnxlab.errors import ProviderError
+from onnxlab.execution.base.provider import SubgraphClaim
 from onnxlab.execution.numba.provider import NumbaProvider
 from onnxlab.execution.planning.loop_invariants import steady_inputs
 
@@ -84,12 +86,53 @@ def test_a_provider_that_fails_gets_nothing_and_is_named():
         def get_capability(self, view):
             raise ZeroDivisionError("by nought")
 
+        def compile(self, part, view):
+            raise AssertionError("it has nothing")
+
     made = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
     with pytest.warns(UserWarning, match="broken failed when it was asked"):
         found = made.partition([Broken(), "numpy"])
     assert [part.provider for part in found.parts] == ["numpy"]
     reason = "broken failed when it was asked for its nodes (ZeroDivisionError: by nought)"
     assert f"broken left relu: {reason}" in str(found)
+
+
+CLAIMS = [[5], [None], 5, None, [SubgraphClaim(3)], [SubgraphClaim(("relu",))], [SubgraphClaim(([],))], [[1, 2]], "no"]
+
+
+@pytest.mark.parametrize("claims", CLAIMS, ids=str)
+def test_a_provider_that_claims_nonsense_gets_nothing_and_is_named(claims):
+    class Odd:
+        name = "odd"
+
+        def get_capability(self, view):
+            return claims
+
+        def compile(self, part, view):
+            raise AssertionError("it has nothing")
+
+    made = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
+    with pytest.warns(UserWarning, match="odd failed when it was asked for its nodes"):
+        found = made.partition([Odd(), "numpy"])
+    assert "odd left relu: odd failed" in str(found)
+    with pytest.warns(UserWarning, match="odd failed"):
+        assert made.run(made.sample_inputs(), providers=[Odd()])
+
+
+@pytest.mark.parametrize(
+    "providers", [["unknown"], "unknown", 5, [5], [None], [["numpy"]], [NumbaProvider], [object()], [{}]], ids=str
+)
+def test_what_is_no_provider_is_refused_by_name(providers):
+    made = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
+    calls = [
+        lambda: made.partition(providers),
+        lambda: made.run(made.sample_inputs(), providers=providers),
+        lambda: made.check(providers=providers),
+        lambda: onnxlab.check(made.proto, providers=providers),
+    ]
+    for call in calls:
+        with pytest.raises(ProviderError, match="numpy"):
+            call()
 
 
 def test_an_absent_last_input_reaches_onnxruntime_as_none():

@@ -1,6 +1,7 @@
 """What if: shapes with numbers for symbols are those of a real run; memory by liveness is that of a brute force."""
 
 import numpy as np
+import onnx
 import pytest
 
 from onnxlab import Model
@@ -74,6 +75,14 @@ def test_unknown_names_list_those_that_there_are() -> None:
 def test_dims_without_a_name_go_by_the_name_that_is_shown() -> None:
     asked = model("agraph (float[?, 4] x) => (float[?, ?] y) { y = Relu(x) }")
     assert asked.with_dims({"x.0": 7}).shapes["y"] == (7, 4)
+
+
+def test_functions_that_call_each_other_in_a_circle_end() -> None:
+    imports = '["" : 17, "f" : 1]'
+    text = f"<ir_version: 9, opset_import: {imports}> g (float[2] x) => (float[2] y) {{ y = f.A (x) }}"
+    for name, other in ("AB", "BA"):
+        text += f'<opset_import: {imports}, domain: "f"> {name} (a) => (b) {{ b = f.{other} (a) }}'
+    assert Model(onnx.parser.parse_model(text)).with_dims({}).peak >= 8
 
 
 def test_weights_bodies_and_calls_are_counted() -> None:
