@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from onnxlab.errors import EditError, OnnxlabWarning
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.graph.edit.node_changes import SetAttribute
+from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.long_lists import Items
 from onnxlab.limits import available_memory, format_bytes
 
@@ -113,8 +114,9 @@ class History:
         if given < 0:
             raise EditError(f"the budget of the history is a number of bytes from 0 on, got {nbytes!r}")
         with self._lock:
-            self._budget = self._free = given
-            self._keep_within_budget()
+            with UNINTERRUPTED:
+                self._budget = self._free = given
+                self._keep_within_budget()
             self.tell()
 
     @property
