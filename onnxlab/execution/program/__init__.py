@@ -12,6 +12,7 @@ Files:
                           can be let go.
     run_errors            Errors of a run, for people: which node, which operator, on what, and what was broken.
     run_observers         What a run that keeps its values does, and watching a run: counting how far it got.
+    run_state             The state of one run: its budget, its random numbers, and the memory that its frames hold.
     shape_specialization  What the shapes of the inputs alone decide: made once for inputs of the same shapes, in runs
                           that keep nothing.
 """

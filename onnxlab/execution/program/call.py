@@ -10,9 +10,10 @@ import numpy as np
 
 from onnxlab.execution.base import background, blas, worker
 from onnxlab.execution.program.constant_folding import Folder
-from onnxlab.execution.program.executor import Run, run_program
+from onnxlab.execution.program.executor import run_program
 from onnxlab.execution.program.program import Program
 from onnxlab.execution.program.run_observers import Counter, Position
+from onnxlab.execution.program.run_state import Run
 from onnxlab.limits import Limits, Loading
 
 Progress = Callable[[int, int, str], None]

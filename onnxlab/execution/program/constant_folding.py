@@ -11,17 +11,15 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from onnxlab.execution.program.program import Instruction, Program, Row
+from onnxlab.execution.program.run_state import Run
 from onnxlab.forking import fork_safe
 from onnxlab.limits import available_memory
 from onnxlab.ops.base.prepared_constants import mark_constant
-
-if TYPE_CHECKING:
-    from onnxlab.execution.program.executor import Run
 
 SHARE_OF_MEMORY = 0.25
 """Part of the available memory that what constants make may take."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import chain
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -20,17 +19,9 @@ from onnxlab.execution.program.buffer_reuse import spare
 from onnxlab.execution.program.constant_folding import FoldedProgram, Folder
 from onnxlab.execution.program.program import Instruction, Program, Row
 from onnxlab.execution.program.run_errors import failure
-from onnxlab.limits import Body, Limits
-from onnxlab.ops.onnx.control.sequence import Sequence as Counted
-from onnxlab.ops.onnx.control.sequence import root
+from onnxlab.execution.program.run_state import SMALL, Memory, Run
+from onnxlab.limits import Body
 from onnxlab.shapes import Fact
-
-SMALL = 1 << 16
-"""Bytes of an array up to which it is not counted: that would cost more than it holds."""
-
-_SCALARS = frozenset((bool, int, float, str, bytes, type(None)))  # items that hold nothing more
-
-_OVERHEAD = 128  # bytes of an array besides its elements
 
 
 class Observer(Protocol):
@@ -41,98 +32,6 @@ class Observer(Protocol):
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
         """Called after each step; returns the slots that may be let go."""
-
-
-class Run:
-    """The state of one run: its budget, its random numbers and the large arrays that it holds."""
-
-    def __init__(self, limits: Limits, seed: int | None = None) -> None:
-        self.limits = limits
-        self.memory = Memory(limits)
-        self.seen: dict[int, list[Any]] = {}  # by value id: what watched values of bodies were
-        self._seed = seed
-        self._rng: np.random.Generator | None = None
-
-    @property
-    def rng(self) -> np.random.Generator:
-        if self._rng is None:
-            self._rng = np.random.default_rng(self._seed)
-        return self._rng
-
-
-class Memory:
-    """Bytes of the large arrays in a run's frames, each buffer counted once however many views share it."""
-
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
-        self.held: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (frame, slot): buffers
-        self._buffers: dict[int, int] = {}  # id of a buffer: how many slots show it
-
-    def hold(self, frame: int, slot: int, value: Any) -> None:
-        """Count what a slot now shows. Raises LimitError when that is more than the budget."""
-        if type(value) is np.ndarray and value.base is None:
-            buffers = [(id(value), value.nbytes)] if value.nbytes > SMALL else []
-        else:
-            buffers = [buffer for buffer in _buffers(value) if buffer[1] > SMALL]
-        if buffers:
-            self.held[frame, slot] = buffers
-            for key, nbytes in buffers:
-                shown = self._buffers.get(key, 0)
-                self._buffers[key] = shown + 1
-                if not shown:
-                    self._limits.reserve(nbytes, "the output")
-
-    def drop(self, frame: int, slot: int) -> None:
-        """Forget a slot."""
-        for key, nbytes in self.held.pop((frame, slot), ()):
-            shown = self._buffers[key] - 1
-            if shown:
-                self._buffers[key] = shown
-            else:
-                del self._buffers[key]
-                self._limits.release(nbytes)
-
-    def leave(self, frame: int) -> None:
-        """Forget a frame, at the end of a body."""
-        for key in [key for key in self.held if key[0] == frame]:
-            self.drop(*key)
-
-
-def _buffers(value: Any) -> list[tuple[int, int]]:
-    """(id, bytes) of the memory behind a value; a sequence or map is one buffer, with what its items take."""
-    if isinstance(value, np.ndarray):
-        value = root(value)
-        return [(id(value), value.nbytes)]
-    if type(value) is Counted and value.buffers is not None:
-        return [(id(value), _OVERHEAD * len(value) + sum(value.buffers.values()))]
-    if isinstance(value, (list, dict)):
-        items = value.values() if isinstance(value, dict) else value
-        deep = [item for item in items if type(item) not in _SCALARS]
-        found = _bytes_of_items(deep) if deep else {}
-        if type(value) is Counted:
-            value.buffers = found
-        return [(id(value), _OVERHEAD * len(items) + sum(found.values()))]
-    return []
-
-
-def _bytes_of_items(items: Sequence[Any]) -> dict[int, int]:
-    """{id: bytes} of what is behind the items of a sequence, each once; a loop asks for thousands, again and again."""
-    own = [item if item.base is None else root(item) for item in items if type(item) is np.ndarray]
-    found = {id(item): item.nbytes for item in own}
-    if len(own) < len(items):
-        for item in items:
-            if type(item) is not np.ndarray:
-                found.update(_buffers(item))
-    return found
-
-
-def is_small(value: Any) -> bool:
-    """Whether no memory behind a value is counted."""
-    if type(value) is list and {dict}.issuperset(map(type, value)):  # what ZipMap makes, without a call for each
-        flat = _SCALARS.issuperset(map(type, chain.from_iterable(map(dict.values, value))))
-        if flat and _OVERHEAD * (len(value) + sum(map(len, value))) <= SMALL:
-            return True
-    return all(nbytes <= SMALL for _, nbytes in _buffers(value))
 
 
 class NodeContext:

@@ -15,8 +15,8 @@ import numpy as np
 
 from onnxlab.execution.base import blas
 from onnxlab.execution.program import constant_folding, shape_specialization
-from onnxlab.execution.program.executor import SMALL, is_small
 from onnxlab.execution.program.program import Instruction, Program, Taker
+from onnxlab.execution.program.run_state import SMALL, is_small
 from onnxlab.execution.run.incremental_runs import copied
 
 QUIET = frozenset((

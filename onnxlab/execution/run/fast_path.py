@@ -19,8 +19,9 @@ import numpy as np
 
 from onnxlab.execution.base import blas
 from onnxlab.execution.program.constant_folding import Folder
-from onnxlab.execution.program.executor import Run, run_program
+from onnxlab.execution.program.executor import run_program
 from onnxlab.execution.program.program import Program
+from onnxlab.execution.program.run_state import Run
 from onnxlab.execution.run.fast_loop import FastLoop
 from onnxlab.execution.run.incremental_runs import owned
 from onnxlab.limits import SHARE_OF_MEMORY, Limits, available_memory

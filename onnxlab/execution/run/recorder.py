@@ -10,10 +10,11 @@ import numpy as np
 
 from onnxlab.execution.base.output_sizes import fits
 from onnxlab.execution.base.store import State, buffers, differs, new_stamp, same
-from onnxlab.execution.program.executor import SMALL, Run, ask, call_step, spread
+from onnxlab.execution.program.executor import ask, call_step, spread
 from onnxlab.execution.program.program import Instruction
 from onnxlab.execution.program.run_errors import failure
 from onnxlab.execution.program.run_observers import Position, Steps
+from onnxlab.execution.program.run_state import SMALL, Run
 
 _GONE = object()  # in the place of an array that is not kept
 

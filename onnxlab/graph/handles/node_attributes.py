@@ -1,17 +1,32 @@
 """The attributes of a node as a live mapping: reading gives Python values, writing is an edit."""
 
 from collections.abc import Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import onnx
 
 from onnxlab.errors import MissingKeyError
 from onnxlab.graph import edits
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import GRAPH_KINDS
+from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import BodyRef, decode
+from onnxlab.schemas import Schema
 
-if TYPE_CHECKING:
-    from onnxlab.graph.handles.handles import Node
+
+class NodeHandle(Protocol):
+    """What is asked of the handle of a node here."""
+
+    _graph: ModelGraph
+
+    @property
+    def _record(self) -> NodeRecord: ...
+
+    @property
+    def label(self) -> str: ...
+
+    @property
+    def schema(self) -> Schema | None: ...
 
 
 class Attributes(MutableMapping[str, Any]):
@@ -20,7 +35,7 @@ class Attributes(MutableMapping[str, Any]):
     Iteration and `len` see only what is set; reading what is not gives the operator's default, if it has one.
     """
 
-    def __init__(self, node: "Node") -> None:
+    def __init__(self, node: NodeHandle) -> None:
         self._node = node
 
     def __getitem__(self, name: str) -> Any:

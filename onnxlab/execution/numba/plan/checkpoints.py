@@ -14,16 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from operator import is_
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from onnxlab.execution.base.store import same
 from onnxlab.execution.numba.plan.views import Array, Buffer
 from onnxlab.forking import fork_safe
-
-if TYPE_CHECKING:
-    from onnxlab.execution.numba.plan.plan import Plan
 
 _WORTH = 2e6
 """Nanoseconds of work from which a run is worth it to be begun late."""
@@ -35,6 +32,24 @@ _KEPT = 8
 """Regions and shapes whose last run is remembered."""
 _LEAST = 1 << 24
 """Bytes that states may take even where constants take less."""
+
+
+class Traced(Protocol):
+    """What is asked of a plan here.
+
+    Attributes:
+        outputs: what it makes, the arrays of the arena included.
+        work: nanoseconds of each record.
+        trace: its steps, None where they were not noted.
+        constants_nbytes: bytes of the constants that it holds.
+    """
+
+    outputs: tuple[Any, ...]
+    work: Array
+    trace: Trace | None
+
+    @property
+    def constants_nbytes(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,7 +145,7 @@ class ResumedRun:
         nbytes: what it is going to keep besides what it takes over.
     """
 
-    def __init__(self, plan: Plan, trace: Trace, before: Checkpoint, inputs: Sequence[Array]) -> None:
+    def __init__(self, plan: Traced, trace: Trace, before: Checkpoint, inputs: Sequence[Array]) -> None:
         self._trace = trace
         common = sum(1 for _ in takewhile(bool, map(is_, before.tokens, trace.tokens)))
         known = len(before.inputs) == len(inputs) and all(map(same, before.inputs, inputs))
@@ -147,7 +162,7 @@ class ResumedRun:
             self._choose(plan)
         self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
 
-    def _choose(self, plan: Plan) -> None:
+    def _choose(self, plan: Traced) -> None:
         """Which states are to be noted."""
         trace = self._trace
         sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
@@ -191,7 +206,7 @@ def _nbytes(result: Any) -> int:
     return int(np.prod(result[0])) * np.dtype(result[1]).itemsize if isinstance(result, tuple) else 0
 
 
-def _chosen(plan: Plan, trace: Trace, sizes: Array, common: int) -> Iterator[int]:
+def _chosen(plan: Traced, trace: Trace, sizes: Array, common: int) -> Iterator[int]:
     """The steps before which a state is worth its copying, the end among them.
 
     In each span of the work it is the narrowest place; and where an edit has begun to matter, since the next one may be
@@ -218,7 +233,7 @@ class Pasts:
         self._lock = fork_safe(threading.Lock())
         self._kept: OrderedDict[object, Checkpoint] = OrderedDict()
 
-    def course(self, about: object, plan: Plan, inputs: Sequence[Array]) -> ResumedRun | None:
+    def course(self, about: object, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
         """How to run a plan for the first time; None where there was no run before, or it is too short to matter.
 
         Args:
@@ -236,7 +251,7 @@ class Pasts:
             return None
         return ResumedRun(plan, trace, before, inputs)
 
-    def put(self, about: object, plan: Plan, past: Checkpoint) -> None:
+    def put(self, about: object, plan: Traced, past: Checkpoint) -> None:
         """Remember a run in place of the one before. All together take no more than the constants of the plan."""
         with self._lock:
             self._kept.pop(about, None)
