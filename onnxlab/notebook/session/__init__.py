@@ -10,3 +10,7 @@ Files:
                closed.
     view_runs  Runs that a view asked for: each on a thread of its own, with a stop flag and throttled progress.
 """
+
+from onnxlab.notebook.session.session import Session
+
+__all__ = ["Session"]
