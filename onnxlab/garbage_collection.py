@@ -9,6 +9,9 @@ from typing import Any
 AGED = 2_000_000
 """Objects that may be put among the old ones before a whole collection looks for garbage in them."""
 
+PATIENCE = 5
+"""How many times as many where a picture is waited for: nothing in one refers to itself."""
+
 HELD = 1 << 28
 """Bytes that models may come to hold before a whole collection looks for those that nobody uses any more."""
 
@@ -17,7 +20,7 @@ _held = 0
 
 
 @contextlib.contextmanager
-def no_collection(before: bool = True) -> Iterator[None]:
+def no_collection(before: bool = True, most: int | None = None) -> Iterator[None]:
     """Collect no garbage inside: it takes a third of the time in which 100,000 records are made, and finds nothing.
 
     Nor does the collection that would follow: what was made counts as old at once. Since that keeps it out of the sums
@@ -26,10 +29,11 @@ def no_collection(before: bool = True) -> Iterator[None]:
 
     Args:
         before: whether that may be now; False where others wait for what is done.
+        most: objects that may be old before one is made here, by default AGED.
     """
     global _aged
     enabled = gc.isenabled()
-    if before and enabled and _aged > AGED:
+    if before and enabled and _aged > (AGED if most is None else most):
         _aged = 0
         gc.collect()
     gc.disable()

@@ -185,7 +185,7 @@ class Journal:
         source = self._source
         assert source is not None
         assert source.path is not None
-        digest = digest_of(source.path)
+        digest = source.digest or digest_of(source.path)
         state = Stamp.of(source.path.stat())
         if source.disk is None or not source.disk.same_content(state):
             self._give_up(f"{source.path.name} was changed on disk since it was loaded")

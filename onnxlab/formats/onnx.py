@@ -6,6 +6,7 @@ package knows, opens, so that it can be looked at and mended.
 
 import contextlib
 import difflib
+import hashlib
 import os
 import stat
 from pathlib import Path
@@ -18,6 +19,9 @@ from onnxlab.formats import foreign, identify, textual
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.source import LARGEST, Source, Stamp
 from onnxlab.garbage_collection import about_to_hold
+
+_LEAN = 128
+"""Bytes of a file for each of its nodes up to which hashing it is next to nothing beside opening it."""
 
 
 def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx.ModelProto, Source]:
@@ -46,7 +50,11 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     data, stamp = _contents(path)
     model = decode(data, path)
     form, strings = format_of(data), _stand_ins(model, data)
-    return model, Source(path, path.parent, path, stamp, disk=stamp, origin_format=form, form=form, strings=strings)
+    lean = len(data) <= _LEAN * len(model.graph.node)
+    digest = hashlib.sha256(data).hexdigest() if lean else None
+    return model, Source(
+        path, path.parent, path, stamp, disk=stamp, origin_format=form, form=form, strings=strings, digest=digest
+    )
 
 
 def _stand_ins(model: onnx.ModelProto, data: bytes) -> dict[str, bytes]:

@@ -108,7 +108,7 @@ def write(
         return Source(path, path.parent, path, state, disk=state, origin_format=form, form=form, strings=strings)
     # what lies elsewhere in the file than in the live model is read where it was
     folder = source.base_dir if inline or carried.moved else path.parent
-    source = replace(source, path=path, base_dir=folder, disk=state, form=form)
+    source = replace(source, path=path, base_dir=folder, disk=state, form=form, digest=None)
     return replace(source, layout=plan.layout, moved=carried.moved, inline=inline)
 
 

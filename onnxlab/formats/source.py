@@ -53,6 +53,7 @@ class Source:
         form: the format of the file at `path` when it was last read or written here.
         inline: whether the last save took all external data into the model's file.
         strings: what stands in the live model for strings that are no UTF-8.
+        digest: SHA-256 of the file in the state `disk`, where it was worth making while its bytes were at hand.
     """
 
     path: Path | None = None
@@ -67,6 +68,7 @@ class Source:
     form: str = "onnx"
     inline: bool = False
     strings: Mapping[str, bytes] = field(default_factory=dict)
+    digest: str | None = None
 
     def original(self) -> bytes | None:
         """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from onnxlab.garbage_collection import no_collection
+from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.query.hierarchy import Hierarchy
@@ -82,7 +82,7 @@ class Picture:
     frames: list[Frame] = field(default_factory=list)
 
 
-@no_collection()
+@no_collection(most=PATIENCE * AGED)
 def picture(model: "Model", max_boxes: int = MAX_BOXES, hierarchy: Hierarchy | None = None) -> Picture:
     """The main graph, folded until at most `max_boxes` boxes show. Constants and initializers are left out.
 

@@ -30,6 +30,7 @@ from onnxlab.graph.edit.graph_changes import (
 )
 from onnxlab.graph.edit.name_references import Mention, mentions_by_name, reading_scopes, rename_mentions
 from onnxlab.graph.edit.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
+from onnxlab.graph.index.records import GRAPH_KINDS
 from onnxlab.graph.protos.name_bytes import set_string
 
 if TYPE_CHECKING:
@@ -77,6 +78,17 @@ class SetField:
             setattr(proto, self.field, self.value)
         graph.touch.field(self.target, self.field)
         return inverse
+
+
+def keeps_wires(graph: "ModelGraph", change: Change) -> bool:
+    """Whether a change leaves alone what each node reads and makes: a plain field of one, or an attribute, no body."""
+    if isinstance(change, SetField):
+        return change.target[0] == "node"
+    if not isinstance(change, SetAttribute):
+        return False
+    node, proto = graph.nodes.get(change.node), change.proto
+    is_body = isinstance(proto, onnx.AttributeProto) and proto.type in GRAPH_KINDS
+    return node is not None and not node.bodies and not is_body
 
 
 def field_value(proto: Any, field: str) -> Any:

@@ -18,7 +18,7 @@ from onnxlab.errors import EditError
 from onnxlab.forking import fork_safe
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit import names
-from onnxlab.graph.edit.changes import Change, Target
+from onnxlab.graph.edit.changes import Change, Target, keeps_wires
 from onnxlab.graph.edit.commits import (
     NO_TRANSACTION,
     ChangeTracker,
@@ -125,8 +125,13 @@ class ModelGraph:
 
     def edit(self, label: str, origin: Any = None) -> Transaction:
         """Open a transaction: `with graph.edit("swap activation"): …` is one undo step, all or nothing."""
-        self.index.note_uses()
+        self.index.forget_signatures()
         return Transaction(self, label, origin)
+
+    def about_to_apply(self, change: Change) -> None:
+        """Let the index note who reads what before a change that may change that; plain fields and attributes cannot."""
+        if not keeps_wires(self, change):
+            self.index.note_uses()
 
     def apply(self, *changes: Change, label: str = "edit", origin: Any = None) -> None:
         """Make changes as one edit, or as a part of the transaction that this thread has open."""
@@ -180,7 +185,7 @@ class ModelGraph:
             return self._replay("edit", label, changes, origin)
 
     def _replay(self, kind: CommitKind, label: str, changes: Iterable[Change], origin: Any) -> GraphCommit:
-        self.index.note_uses()
+        self.index.forget_signatures()
         with UNINTERRUPTED:
             self.touch = touch = ChangeTracker(self)
             self.index.gone.clear()
@@ -195,6 +200,7 @@ class ModelGraph:
                         deeds.append(script_step(self, change))
                     if journal is not None and written:
                         notes.append(journal.note(change))
+                    self.about_to_apply(change)
                     inverses.append(change.apply(self))
                 if journal is not None:
                     journal.append(kind, label, notes, origin)

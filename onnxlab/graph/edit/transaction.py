@@ -83,6 +83,7 @@ class Transaction:
             done = script_step(graph, change, said or "")
             if said is None:
                 done = done._replace(said=None)
+            graph.about_to_apply(change)
             inverse = change.apply(graph)
             active.inverses.append(inverse)
             active._notes.append(note)

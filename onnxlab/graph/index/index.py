@@ -48,7 +48,11 @@ class Index(Builder):
             })  # fmt: skip
 
     def note_uses(self) -> None:
-        """Called before anything changes: an index that puts work off has to know how things were."""
+        """Called before who reads what changes: an index that puts work off has to know how things were."""
+
+    def nodes_called(self, name: str) -> list[int] | None:
+        """Nodes of the main graph that had a name when it was read and have it still; None where a table has to say."""
+        return None
 
     def forget_signatures(self) -> None:
         """Let go of what only a first inference asks for."""

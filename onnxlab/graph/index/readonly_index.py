@@ -15,6 +15,7 @@ import onnx
 
 from onnxlab.graph.index.file_order import FileOrder
 from onnxlab.graph.index.index import Index
+from onnxlab.graph.index.name_search import NameSearch
 from onnxlab.graph.index.order_labels import spread
 from onnxlab.graph.index.records import GRAPH_KINDS, NO_BODIES, NodeRecord, Scope, ScopeImage, ValueRecord
 from onnxlab.graph.index.uses import Uses
@@ -82,17 +83,35 @@ class GlanceIndex(Index):
         self._noting = threading.RLock()
         self._uses: Uses | None = None
         super().__init__(proto)
+        self._search = NameSearch(self._model, len(self.nodes))
         self._model = b""
         self._bodies.clear()
 
     def note_uses(self) -> None:
-        """Note who reads what, once, before the first edit: of each value when it is asked for."""
+        """Note who reads what, once, before that first changes: of each value when it is asked for."""
         if self._uses is None:
             with self._noting:
                 if self._uses is None:
                     self.value_type = ValueRecord
                     self.forget_signatures()
                     self._uses = Uses(self._nodes_as_read())
+
+    def nodes_called(self, name: str) -> list[int] | None:
+        places = self._search.outputs(name)
+        if places is None:
+            return None
+        found = [self._makers(outputs, name) for outputs in places]
+        ids = [ident for each in found for ident in each]
+        if any(len(each) != 1 for each in found) or len(set(ids)) < len(ids):
+            return None  # in a body, without outputs, or called otherwise by now
+        return ids
+
+    def _makers(self, outputs: list[str], name: str) -> list[int]:
+        """The nodes of the main graph with a name that make one of these."""
+        known, made = self.main.names, set[int]()
+        for vid in filter(None, map(known.get, outputs)):
+            made.update(node for node, _ in self.values[vid].producers)
+        return [node for node in made if self.nodes[node].scope == self.main.id and self.nodes[node].name == name]
 
     def forget_signatures(self) -> None:
         """Let go of what only a first inference asks for."""

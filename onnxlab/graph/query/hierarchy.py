@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, Protocol
 
-from onnxlab.garbage_collection import no_collection
+from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.name_scopes import NameScopes
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.hierarchy_cuts import cut
@@ -76,7 +76,7 @@ class Hierarchy:
         self._top: dict[int, int] = {}
         self._former: dict[int, int] = {}
 
-    @no_collection()
+    @no_collection(most=PATIENCE * AGED)
     def refresh(self, graph: Connections) -> bool:
         """Bring the groups up to date; tell whether anything is different. Linear in nodes and edges."""
         groups: list[Group] = []

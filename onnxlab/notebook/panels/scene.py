@@ -10,7 +10,7 @@ from itertools import accumulate, chain
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.garbage_collection import no_collection
+from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.edit.commits import Touched
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
@@ -38,7 +38,7 @@ class Scene:
         self.hierarchy = Hierarchy()
         self.hierarchy.refresh(graph.index)
 
-    @no_collection()
+    @no_collection(most=PATIENCE * AGED)
     def snapshot(self) -> tuple[JSON, bytes]:
         """The nodes, values, groups and scopes; the sections of the buffer are listed in protocol.ts."""
         graph = self._graph
