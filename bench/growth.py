@@ -55,8 +55,9 @@ def a_million() -> Iterator[Line]:
     few, many = (_of_a_million(models.many_nodes(count)) for count in (NODES, MILLION))
     ratio, note = many["load"] / many["onnx"], f"{many['load']:.1f} s"
     yield Figure(f"load of {MILLION:,} nodes ÷ onnx.load", ratio, at_most=3, note=note)
-    for what, most in (("first edit", 5), ("first scene", 10), ("first SVG", 10)):
-        note = f"{many[what]:.2f} s"
+    most_of = {"first edit": 5, "first edit of an attribute": 5, "first scene": 10, "first SVG": 10}
+    for what, most in most_of.items():
+        note = f"{many[what]:.3f} s"
         yield Figure(f"{what} of {MILLION:,} nodes ÷ {NODES:,}", many[what] / few[what], at_most=most, note=note)
 
 
@@ -70,7 +71,7 @@ def _first(model: onnxlab.Model) -> NodeRecord:
 
 
 def first_times(path: Path, repeats: int = 3) -> dict[str, float]:
-    """Seconds of processor time of onnx.load, load, and the first edit, scene and SVG of a model just opened."""
+    """Seconds of processor time of onnx.load, load, and the first edits, scene and SVG of a model just opened."""
     least: dict[str, float] = {}
 
     def timed(what: str, call: Callable[[], Any]) -> Any:
@@ -83,6 +84,9 @@ def first_times(path: Path, repeats: int = 3) -> dict[str, float]:
         timed("onnx", lambda: onnx.load(path))
         model = timed("load", lambda: onnxlab.load(path))
         timed("first edit", partial(edits.rename_node, model.graph, _first(model), "renamed"))
+        model = onnxlab.load(path)
+        turn = model.graph.nodes[model.graph.main.node_ids[1]]
+        timed("first edit of an attribute", partial(edits.set_attribute, model.graph, turn, "perm", [1, 0, 2]))
         model = onnxlab.load(path)
         timed("first scene", hub_of(model).scene.snapshot)
         model = onnxlab.load(path)

@@ -129,7 +129,7 @@ class ModelGraph:
         return Transaction(self, label, origin)
 
     def about_to_apply(self, change: Change) -> None:
-        """Let the index note who reads what before a change that may change that; plain fields and attributes cannot."""
+        """Let the index note who reads what, before a change that may change that."""
         if not keeps_wires(self, change):
             self.index.note_uses()
 

@@ -1,4 +1,4 @@
-"""Names of nodes looked for in the bytes of a model as it was read: a few lookups take less than a table of them all."""
+"""Names of nodes looked for in the bytes of a model as it was read: quicker than a table of all for a few lookups."""
 
 from __future__ import annotations
 

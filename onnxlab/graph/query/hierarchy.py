@@ -191,7 +191,7 @@ class Hierarchy:
 
     def _cut(self, level: Level, box: Box, order: list[int], scope: int) -> None:
         row = level.row(box)
-        heads = [order[head] for head in row.heads]
+        heads = list(map(order.__getitem__, row.heads))
         starts = self._starts.setdefault((scope, box.key), set())
         bounds = cut(heads, level.spans(row), starts, self._limit_of_level)
         starts.clear()
@@ -200,7 +200,8 @@ class Hierarchy:
         for number, (low, high) in enumerate(zip(bounds, [*bounds[1:], len(heads)], strict=True), start=1):
             part = Box((box.key, "cut", heads[low]), f"part {number}", kind="cut")
             part.nodes = sorted(chain.from_iterable(row.nodes[low:high]))
-            part.children = [row.boxes[place] for place in range(low, high) if place in row.boxes]
+            if row.boxes:
+                part.children = [row.boxes[place] for place in range(low, high) if place in row.boxes]
             box.children.append(part)
 
     def _publish(self, top: Box, order: list[int], scope: int, groups: list[Group], group_of: dict[int, int]) -> None:
@@ -210,7 +211,7 @@ class Hierarchy:
         row = [(child, 0) for child in top.children]
         for box, parent in row:
             gid = self._ids.setdefault((scope, box.key), len(self._ids) + 1)
-            nodes = tuple([order[node] for node in box.nodes])
+            nodes = tuple(map(order.__getitem__, box.nodes))
             size = size_of(box)
             groups.append(Group(gid, parent, box.name, box.kind, scope, nodes, size))
             group_of.update(dict.fromkeys(nodes, gid))

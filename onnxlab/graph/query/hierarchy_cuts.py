@@ -4,6 +4,7 @@ A row is in topological order, so that parts of it form no cycle whatever the cu
 """
 
 from collections.abc import Sequence
+from functools import partial
 from math import ceil, isqrt
 from typing import Any
 
@@ -23,7 +24,7 @@ def cut(heads: Sequence[int], spans: Spans, starts: set[int], limit: int) -> lis
             bounds, so that an edit does not shift every cut behind it.
         limit: most boxes of a level.
     """
-    kept = [0, *(position for position, head in enumerate(heads) if position and head in starts)]
+    kept = [0, *(position for position, head in enumerate(heads) if position and head in starts)] if starts else [0]
     if len(kept) > max(1, len(starts) // 2) and _longest(kept, len(heads)) <= limit:
         return kept
     return _cut_where_narrow(live_values(len(heads), spans), part_length(len(heads), limit))
@@ -38,24 +39,41 @@ def part_length(boxes: int, limit: int) -> int:
     return max(isqrt(boxes), ceil(boxes / min(PARTS, max(1, limit // 2))))
 
 
-def live_values(boxes: int, spans: Spans) -> list[int]:
+def live_values(boxes: int, spans: Spans) -> np.ndarray[Any, Any]:
     """Number of values that are live between each position and the one before it; entry 0 is 0."""
     made, read = spans
     change = np.bincount(made + 1, minlength=boxes + 1) - np.bincount(read + 1, minlength=boxes + 1)
-    found: list[int] = np.cumsum(change[:boxes]).tolist()
-    return found
+    return np.cumsum(change[:boxes])
 
 
-def _cut_where_narrow(live: Sequence[int], length: int) -> list[int]:
-    """Start each part at the narrowest place 0.5 to 1.5 times `length` behind the last start."""
+_SHORT = 100
+"""Places up to which a list is looked through more quickly than an array."""
+
+
+def _cut_where_narrow(live: np.ndarray[Any, Any], length: int) -> list[int]:
+    """Start each part at the narrowest place 0.5 to 1.5 times `length` behind the last start, the nearest to `length`.
+
+    Of two that are as near the first.
+    """
+    narrowest = partial(_narrowest, live) if length > _SHORT else partial(_narrowest_of_few, live.tolist())
     starts = [0]
     end = len(live) - length // 2
     while (low := starts[-1] + max(1, length // 2)) < end:
         ideal = starts[-1] + length
         high = min(starts[-1] + length + length // 2 + 1, end)
-        least = min(live[low:high])
-        starts.append(min((at for at in range(low, high) if live[at] == least), key=lambda at: abs(at - ideal)))
+        starts.append(narrowest(low, high, ideal))
     return starts
+
+
+def _narrowest(live: np.ndarray[Any, Any], low: int, high: int, ideal: int) -> int:
+    here = live[low:high]
+    places = np.flatnonzero(here == here.min()) + low
+    return int(places[np.abs(places - ideal).argmin()])
+
+
+def _narrowest_of_few(live: list[int], low: int, high: int, ideal: int) -> int:
+    least = min(live[low:high])
+    return min((at for at in range(low, high) if live[at] == least), key=lambda at: abs(at - ideal))
 
 
 def _longest(starts: Sequence[int], boxes: int) -> int:

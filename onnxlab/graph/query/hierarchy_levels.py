@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
+from itertools import chain, compress
 from typing import Any, Literal
 
 import numpy as np
@@ -245,7 +245,7 @@ class Level:
     def row(self, box: Box) -> Row:
         """The boxes of an open box in topological order, sources with their first reader."""
         sources, consumers = self.sources, self.consumers
-        loose = {node for node in box.nodes if sources[node]}
+        loose = set(compress(box.nodes, map(sources.__getitem__, box.nodes)))
         if loose:
             inside = set(members(box))
             loose = {node for node in loose if not inside.isdisjoint(consumers[node])}
@@ -253,8 +253,11 @@ class Level:
         heads = [node for node in box.nodes if node not in loose]
         if boxes:  # nodes alone are in order already
             heads = self._in_order(sorted([*heads, *boxes]), boxes)
-        row = Row(heads, [() if head in boxes else (head,) for head in heads], {})
-        row.boxes.update((place, boxes[head]) for place, head in enumerate(heads) if head in boxes)
+        if boxes:
+            row = Row(heads, [() if head in boxes else (head,) for head in heads], {})
+            row.boxes.update((place, boxes[head]) for place, head in enumerate(heads) if head in boxes)
+        else:
+            row = Row(heads, list(zip(heads, strict=True)), {})
         place_of = _place_of(row) if loose else {}
         for node in sorted(loose, reverse=True):  # what a source reads are sources too, further to the front
             first = min(place_of[reader] for reader in consumers[node] if reader in place_of)
@@ -280,24 +283,26 @@ class Level:
         places = self._places(row)
         for nodes, where in places:
             place[nodes] = where
-        inside = np.unique(np.concatenate([nodes for nodes, _ in places]))
+        inside = np.concatenate([nodes for nodes, _ in places])  # each once, whatever the order
         here = place[inside]
         first, count, readers = self._reads
         count = count[inside]
         edges = np.repeat(first[inside] - (np.cumsum(count) - count), count) + np.arange(count.sum())
         there = place[readers[edges]]
         last = here.copy()
-        np.maximum.at(last, np.repeat(np.arange(len(here)), count), there)
+        is_read = count > 0
+        begins = (np.cumsum(count) - count)[is_read]
+        if begins.size:
+            last[is_read] = np.maximum(here[is_read], np.maximum.reduceat(there, begins))
         place[inside] = -1
         lives = last > here
         return here[lives], last[lives]
 
     def _places(self, row: Row) -> list[tuple[np.ndarray[Any, Any], Any]]:
         """The nodes of a row with where they stand along it."""
-        alone = np.array(list(chain.from_iterable(row.nodes)), np.int64)
-        found: list[tuple[np.ndarray[Any, Any], Any]] = [
-            (alone, np.repeat(np.arange(len(row.nodes)), np.array(list(map(len, row.nodes)), np.int64)))
-        ]
+        many = np.fromiter(map(len, row.nodes), np.int64, len(row.nodes))
+        alone = np.fromiter(chain.from_iterable(row.nodes), np.int64, int(many.sum()))
+        found: list[tuple[np.ndarray[Any, Any], Any]] = [(alone, np.repeat(np.arange(len(row.nodes)), many))]
         found += [(np.array(list(members(box)), np.int64), number) for number, box in row.boxes.items()]
         return found
 

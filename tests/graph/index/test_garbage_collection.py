@@ -70,3 +70,12 @@ def test_a_large_model_that_was_dropped_goes_before_another_is_read(monkeypatch:
         assert seen[-1]() is not None, "whoever disabled the collector decides"
     finally:
         gc.enable()
+
+
+def test_a_picture_waits_for_a_collection_only_after_much_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage_collection, "_aged", garbage_collection.AGED + 1)
+    seen = weakref.ref(Knot())
+    with no_collection(most=garbage_collection.PATIENCE * garbage_collection.AGED):
+        assert seen() is not None
+    with no_collection():
+        assert seen() is None

@@ -1,0 +1,106 @@
+"""Names of nodes are found in the bytes read, as a table of them all would say, whatever was edited meanwhile."""
+
+import random
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import onnxlab
+from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph import edits
+
+
+def load(folder: Path, names: list[str], outputs: list[str] | None = None) -> onnxlab.Model:
+    """A chain of nodes with these names."""
+    made = outputs or [f"v{number}" for number in range(len(names))]
+    read = ["x", *made]
+    nodes = [
+        helper.make_node("Transpose", [source], [value], name, perm=[1, 0])
+        for source, value, name in zip(read, made, names, strict=False)
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, 4]) for name in ("x", made[-1]))
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y]))
+    path = folder / "chain.onnx"
+    onnx.save(model, path)
+    return onnxlab.load(path)
+
+
+def table(model: onnxlab.Model) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for ident in model.graph.main.node_ids:
+        found.setdefault(model.graph.nodes[ident].name, []).append(ident)
+    return found
+
+
+def readers(model: onnxlab.Model, value: str) -> list[str]:
+    graph = model.graph
+    return sorted(graph.nodes[node].name for node, _ in graph.values[graph.resolve_value(value)].uses)
+
+
+def has_table(model: onnxlab.Model) -> bool:
+    return bool(model.graph._names._by_name)
+
+
+def test_a_first_rename_and_attribute_make_no_table_and_note_no_readers(tmp_path: Path) -> None:
+    model = load(tmp_path, [f"n{number}" for number in range(40)])
+    graph = model.graph
+    edits.rename_node(graph, graph.nodes[graph.resolve_node("n7")], "other")
+    assert not has_table(model)
+    assert graph.index._uses is None
+    with pytest.raises(EditError, match="called 'n8' already"):
+        edits.rename_node(graph, graph.nodes[graph.resolve_node("other")], "n8")
+    edits.rename_node(graph, graph.nodes[graph.resolve_node("n8")], "n7")  # free by now
+    assert table(model)["n7"] == [graph.resolve_node("n7")]
+    model.undo(to=0)
+    assert table(model)["n7"] == [graph.resolve_node("n7")]
+
+
+def test_readers_are_those_of_before_the_first_rewiring(tmp_path: Path) -> None:
+    model = load(tmp_path, [f"n{number}" for number in range(9)])
+    graph = model.graph
+    edits.rename_node(graph, graph.nodes[graph.main.node_ids[0]], "first")
+    model.value("v3").replace_uses("v1")
+    assert readers(model, "v3") == []
+    assert readers(model, "v1") == ["n2", "n4"]
+    model.undo()
+    assert readers(model, "v3") == ["n4"]
+
+
+def test_equal_names_and_names_that_look_like_fields(tmp_path: Path) -> None:
+    tricky = "a\x12\x02v1"  # before the next name, it ends like an output called "v1"
+    model = load(tmp_path, ["twin", "n1", tricky, "twin", "", "n5", "é" * 70])
+    for name, ids in table(model).items():
+        assert model.graph.nodes_called(model.graph.main, name) == (ids if name else [])
+        assert model.graph.name_tells(model.graph.main, name) == (len(ids) == 1 and bool(name))
+    with pytest.raises(NameLookupError, match="2 nodes are called 'twin'"):
+        model.graph.resolve_node("twin")
+
+
+def test_an_output_that_ends_like_another_one_hides_no_equal_name(tmp_path: Path) -> None:
+    model = load(tmp_path, ["a", "same", "same"], ["v", "w", "q\x12\x01w"])
+    assert len(model.graph.nodes_called(model.graph.main, "same")) == 2
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_after_any_edits_the_search_says_what_a_table_would(tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    pool = [f"n{number}" for number in range(14)] + ["twin", "twin", "free", "x/y"]
+    model = load(tmp_path, rng.sample(pool, 16))
+    graph = model.graph
+    for _ in range(8):
+        node = graph.nodes[rng.choice(list(graph.main.node_ids))]
+        deed = rng.randrange(4)
+        if deed == 0:
+            name = rng.choice(pool)
+            if not table(model).get(name):
+                edits.rename_node(graph, node, name)
+        elif deed == 1:
+            model.node(node.id).remove(bypass=True)
+        elif deed == 2:
+            model.undo()
+        else:
+            edits.set_attribute(graph, node, "perm", [0, 1])
+        name = rng.choice(pool)
+        assert graph.nodes_called(graph.main, name) == table(model).get(name, [])
