@@ -12,8 +12,8 @@ Files:
                         shifted for it.
     index               The index over the protos: who makes, who reads, what a name means where.
     name_scopes         Where a node says it belongs: the path of scopes in its name or in the exporter's metadata.
-    name_search         Names of nodes looked for in the bytes of a model as it was read: a few lookups take less than
-                        a table of them all.
+    name_search         Names of nodes looked for in the bytes of a model as it was read: quicker than a table of all
+                        for a few lookups.
     named_entries       Where the messages of a repeated field stand, found by the names in them while others come and
                         go around them.
     networkx_view       The graph as networkx sees it, kept in step with the index from the moment somebody first asks
