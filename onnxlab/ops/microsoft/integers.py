@@ -38,7 +38,7 @@ def mul_integer(a: Array, a_zero_point: Array | None, b: Array, b_zero_point: Ar
 def reduce_sum_integer(data: Array, axes: Sequence[int], keepdims: int) -> Array:
     """Sums of 8-bit integers in 32 bits, signed like the input."""
     dtype = np.int32 if data.dtype == np.int8 else np.uint32
-    return np.asarray(data.sum(axis=tuple(axes), keepdims=bool(keepdims), dtype=dtype))
+    return np.asarray(data.sum(axis=tuple(axes), keepdims=keepdims == 1, dtype=dtype))
 
 
 @kernel("TorchEmbedding", domain=DOMAIN)

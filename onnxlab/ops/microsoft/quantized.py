@@ -140,7 +140,7 @@ def q_linear_reduce_mean(
 ) -> Array:
     """ReduceMean, quantized."""
     values = _float(data, data_scale, data_zero_point)
-    mean = values.mean(axis=tuple(axes) if axes else None, keepdims=bool(keepdims))
+    mean = values.mean(axis=tuple(axes) if axes else None, keepdims=keepdims == 1)
     return _quantized(np.asarray(mean), reduced_scale, reduced_zero_point, data)
 
 

@@ -100,8 +100,8 @@ _REDUCTIONS: dict[str, Reduction] = {
 
 def _reduce(function: Reduction, x: Array, axes: Axes, keepdims: int) -> Array:
     if is_small_float(x.dtype):
-        return np.asarray(function(x.astype(np.float32), axes, bool(keepdims))).astype(x.dtype)
-    return function(x, axes, bool(keepdims))
+        return np.asarray(function(x.astype(np.float32), axes, keepdims == 1)).astype(x.dtype)
+    return function(x, axes, keepdims == 1)
 
 
 def _by_attribute(function: Reduction) -> Callable[..., Array]:
@@ -135,9 +135,9 @@ for _name, _function in _REDUCTIONS.items():
 def _arg(function: Callable[..., Array], x: Array, axis: int, keepdims: int, select_last_index: int) -> Array:
     axis = normal_axis(axis, x.ndim)
     if select_last_index:
-        found = x.shape[axis] - 1 - function(np.flip(x, axis), axis=axis, keepdims=bool(keepdims))
+        found = x.shape[axis] - 1 - function(np.flip(x, axis), axis=axis, keepdims=keepdims == 1)
     else:
-        found = function(x, axis=axis, keepdims=bool(keepdims))
+        found = function(x, axis=axis, keepdims=keepdims == 1)
     return np.asarray(found, np.int64)
 
 

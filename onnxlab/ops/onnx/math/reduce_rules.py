@@ -40,7 +40,7 @@ _FOLDS: dict[str, Callable[[Sequence[Any]], Any]] = {
 
 def _reduced(name: str, attributes: Attributes, x: Fact, axes: Sequence[int] | None, every: bool) -> Fact:
     """`axes` None: not known; `every`: no axes were given, which means all of them."""
-    keep = attributes.get("keepdims", 1)
+    keep = attributes.get("keepdims", 1) == 1  # any other number means no
     if x.shape is None:
         return like(x, () if every and not keep else None)
     rank = len(x.shape)
@@ -70,7 +70,7 @@ def _by_input(name: str) -> Callable[..., Fact]:
         if none_given and attributes.get("noop_with_empty_axes"):
             return x
         fact = _reduced(name, attributes, x, given, none_given)
-        if fact.shape is None and x.shape is not None and attributes.get("keepdims", 1):
+        if fact.shape is None and x.shape is not None and attributes.get("keepdims", 1) == 1:
             return like(x, tuple(ctx.symbol(0, axis) for axis in range(len(x.shape))))
         return fact
 

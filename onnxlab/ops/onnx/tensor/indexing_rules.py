@@ -297,7 +297,7 @@ def arg_max(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     if x.shape is None:
         return TensorFact(dtypes.INT64, None)
     axis = normal_axis(attributes.get("axis", 0), len(x.shape))
-    kept: Shape = (1,) if attributes.get("keepdims", 1) else ()
+    kept: Shape = (1,) if attributes.get("keepdims", 1) == 1 else ()
     return TensorFact(dtypes.INT64, (*x.shape[:axis], *kept, *x.shape[axis + 1 :]))
 
 

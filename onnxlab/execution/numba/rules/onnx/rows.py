@@ -127,7 +127,7 @@ def _decomposed(binder: Binder, match: Match, mode: int) -> None:
     x = binder.shape(match.values["x"])
     for node in match.nodes:
         if node.op_type == "ReduceMean" and (_reduced_axes(binder, node) not in ([-1], [len(x) - 1])
-                                             or not node.attributes.get("keepdims", 1)):  # fmt: skip
+                                             or node.attributes.get("keepdims", 1) != 1):  # fmt: skip
             raise UnbindableError("a mean of other axes than the last")
     epsilon = binder.known(match.values["epsilon"])
     if epsilon is None or epsilon.size != 1 or not x:
@@ -215,7 +215,7 @@ def reduction(binder: Binder, node: NodeView) -> None:
     kept = [axis for axis in range(rank) if axis not in reduced]
     shape = [1 if axis in reduced else size for axis, size in enumerate(x.shape)]
     flat = _reduced(binder, x, kept, reduced, node.op_type)
-    if not node.attributes.get("keepdims", 1):
+    if node.attributes.get("keepdims", 1) != 1:
         shape = [x.shape[axis] for axis in kept]
     made = flat.at(0, shape, dense(shape, 4))
     if node.op_type == "ReduceL2":
