@@ -71,13 +71,15 @@ def _once(what: str, names: Iterable[str], code: str, findings: Findings) -> Non
 def _check_formal(info: onnx.ValueInfoProto, what: str, typed: bool, findings: Findings) -> None:
     if not info.name:
         findings.error("value-name", f"{what} has no name", "give it a name", "a name", "none")
-    if not typed:
-        return  # bodies get their types from the node around them
     kind = info.type.WhichOneof("value") if info.HasField("type") else None
+    if not typed and kind is not None:  # bodies get their types from the node around them
+        _check_elements(info.type, what, typed, findings)
+    if not typed:
+        return
     if kind is None:
         findings.error("value-type", f"{what} has no type", "declare its type", "a type", "none")
         return
-    _check_elements(info.type, what, findings)
+    _check_elements(info.type, what, typed, findings)
     part = getattr(info.type, kind)
     for field in _TYPE_FIELDS.get(kind, ()):
         if not part.HasField(field) or (field == "name" and not part.name):
@@ -87,8 +89,8 @@ def _check_formal(info: onnx.ValueInfoProto, what: str, typed: bool, findings: F
             )  # fmt: skip
 
 
-def _check_elements(kind: onnx.TypeProto, what: str, findings: Findings) -> None:
-    """The element types that a type names have to exist, those of its elements too."""
+def _check_elements(kind: onnx.TypeProto, what: str, typed: bool, findings: Findings) -> None:
+    """The element types that a type names have to exist, those of its elements too; it need not name any in a body."""
     levels = [kind]
     while levels:
         level = levels.pop()
@@ -104,8 +106,8 @@ def _check_elements(kind: onnx.TypeProto, what: str, findings: Findings) -> None
             hint = "give it the type of a tensor, a sequence, an optional or a map"
             findings.warning("value-type-opaque", f"no operator of ONNX takes the opaque type of {what}", hint)
         number = part.key_type if field == "map_type" else getattr(part, "elem_type", 1)
-        if isinstance(number, int) and number not in _ELEMENTS:
-            findings.error(
+        if isinstance(number, int) and number not in _ELEMENTS and (typed or number):
+            (findings.error if typed else findings.warning)(
                 "value-type-unknown", f"the type of {what} names element type {number}, which does not exist",
                 "set it to a value of TensorProto.DataType", "1 for float32, 7 for int64, …", str(number),
             )  # fmt: skip

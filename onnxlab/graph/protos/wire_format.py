@@ -26,7 +26,7 @@ def tag(kind: type[Message], field: str) -> int:
 VARINT = 128
 """Lengths and numbers from this on take more than a byte."""
 
-_INPUT, _NAME = tag(onnx.NodeProto, "input"), tag(onnx.NodeProto, "name")
+_INPUT, _OUTPUT, _NAME = (tag(onnx.NodeProto, field) for field in ("input", "output", "name"))
 _ATTRIBUTE = tag(onnx.NodeProto, "attribute")
 _G, _GRAPHS = tag(onnx.AttributeProto, "g"), tag(onnx.AttributeProto, "graphs")
 _FIXED = {1: 8, 5: 4}
@@ -102,7 +102,7 @@ def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
         stop = at + size
         inputs: list[str | bytes] = []
         outputs: list[str | bytes] = []
-        while at < stop and (kind := data[at]) < _NAME:
+        while at < stop and ((kind := data[at]) == _INPUT or kind == _OUTPUT):
             size = data[at + 1]
             start = at + 2
             if size >= VARINT:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
 
+import onnxlab
 from onnxlab.graph.protos import wire_format
 from onnxlab.graph.protos.node_signature import signature
 
@@ -84,3 +85,12 @@ def test_bodies_are_found_where_they_stand() -> None:
     ]
     assert found == expected
     assert len(found) == 6
+
+
+def test_a_field_of_an_unknown_wire_type_is_no_output():
+    """A node with a varint where its output belongs: protobuf keeps that as an unknown field behind the known ones."""
+    node = onnx.NodeProto.FromString(b"\x0a\x01x\x10\x01")
+    model = onnx.ModelProto(ir_version=8)
+    model.graph.node.append(node)
+    (record,) = onnxlab.Model(model).graph.nodes.values()
+    assert (len(record.inputs), record.outputs) == (1, [])

@@ -3,6 +3,7 @@
 import onnx
 import pytest
 
+import onnxlab
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
@@ -63,8 +64,6 @@ def test_what_fits_is_no_conflict(text, declared):
 
 
 def test_an_edit_corrects_the_declaration_of_a_body_input():
-    import onnxlab
-
     model = onnxlab.load(onnx.parser.parse_model(LOOP.replace("DECLARED", "float[2]")))
     graph = model.graph
     edits.set_shape(graph, graph.values[graph.resolve_value("s")], [7])
@@ -91,3 +90,16 @@ def test_a_declared_dim_below_zero_is_told(place):
     getattr(model.graph, place)[0].type.tensor_type.shape.dim[0].dim_value = -(2**31)
     (problem,) = Inference(ModelGraph(model)).diagnostics
     assert (problem.code, problem.found) == ("dim-negative", str(-(2**31)))
+
+
+def test_odd_types_in_bodies_are_told():
+    """Inference knows nothing of them that another type could contradict."""
+    model = onnx.parser.parse_model(LOOP.replace("DECLARED", "float[2]"))
+    assert not onnxlab.check(model)
+    body = model.graph.node[0].attribute[-1].g
+    body.output[1].type.opaque_type.SetInParent()
+    assert [problem.code for problem in onnxlab.check(model)] == ["value-type-opaque"]
+    body.output[1].type.tensor_type.elem_type = 99
+    assert "value-type-unknown" in [problem.code for problem in onnxlab.check(model)]
+    body.output[1].type.tensor_type.elem_type = 0
+    assert not onnxlab.check(model)

@@ -1,6 +1,9 @@
 import numpy as np
+import onnx
 import pytest
 
+import onnxlab
+from onnxlab.execution.numba.provider import NumbaProvider
 from tests.ops.support.single_node import agree, floats, i64, ints
 
 NAMES = ["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"]
@@ -35,3 +38,20 @@ def test_arg_of_equal_elements(op_type, last):
 @pytest.mark.parametrize("reverse", [0, 1])
 def test_running_sums(exclusive, reverse):
     agree("CumSum", floats(3, 4), np.array(1, np.int64), opset=14, exclusive=exclusive, reverse=reverse)
+
+
+@pytest.mark.parametrize("keepdims", [0, 1, 2, -1])
+@pytest.mark.parametrize("op_type", ["ReduceMean", "ReduceMax", "ArgMax", "ReduceL2"])
+@pytest.mark.parametrize("providers", [None, [NumbaProvider(background=False, least=0), "numpy"]])
+def test_reduced_dims_are_kept_where_keepdims_is_1(keepdims, op_type, providers, ort_run):
+    given = {"axis": 1} if op_type == "ArgMax" else {"axes": [1]}
+    node = onnx.helper.make_node(op_type, ["x"], ["y"], keepdims=keepdims, **given)
+    infos = [onnx.helper.make_tensor_value_info(name, 1 + 6 * (name == "y" and op_type == "ArgMax"), shape)
+             for name, shape in (("x", [2, 3, 4]), ("y", None))]  # fmt: skip
+    graph = onnx.helper.make_graph([node], "g", infos[:1], infos[1:])
+    proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8)
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    expected = ort_run(proto.SerializeToString(), {"x": x})["y"]
+    model = onnxlab.Model(proto)
+    assert model.fact("y").shape == expected.shape
+    np.testing.assert_allclose(model.run(x, providers=providers)["y"], expected, rtol=1e-6)
