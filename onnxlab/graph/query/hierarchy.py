@@ -195,6 +195,8 @@ class Hierarchy:
         starts = self._starts.setdefault((scope, box.key), set())
         bounds = cut(heads, level.spans(row), starts, self._limit_of_level)
         starts.clear()
+        if len(bounds) < 2:  # a box and the sources that stand with it stay together, however many these are
+            return
         starts.update(heads[bound] for bound in bounds)
         box.nodes, box.children = [], []
         for number, (low, high) in enumerate(zip(bounds, [*bounds[1:], len(heads)], strict=True), start=1):

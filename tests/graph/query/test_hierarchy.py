@@ -203,3 +203,16 @@ def test_names_of_very_many_parts_make_few_groups_within_each_other(parts: int) 
     names = ["a/" * parts + "b", "a/" * parts + "c", "a/" * 30 + "d", "e"]
     found = hierarchy(chain(names))
     assert max(found.path(group).count("/") for group in found.groups) == MAX_DEPTH - 1
+
+
+@pytest.mark.parametrize("limit", [5, LIMIT])
+def test_one_reader_of_many_sources_stays_with_them(limit: int) -> None:
+    """A level of one box and what it reads cannot be cut into parts that form no cycle: it stays as it is."""
+    count = limit + 3
+    nodes = [helper.make_node("Neg", [f"w{i}"], [f"n{i}"], name=f"/a/Neg_{i}") for i in range(count)]
+    nodes.append(helper.make_node("Concat", [f"n{i}" for i in range(count)], ["c"], name="/a/Concat", axis=0))
+    nodes += [helper.make_node("Relu", [f"c{i or ''}"], [f"c{i + 1}"], name="/b/Relu") for i in range(3)]
+    weights = [helper.make_tensor(f"w{i}", TensorProto.FLOAT, [1], [1.0]) for i in range(count)]
+    found = Hierarchy(limit)
+    found.refresh(Index(model(helper.make_graph(nodes, "g", [], [], weights))))
+    assert max(group.size for group in found.groups.values()) == count + 1
