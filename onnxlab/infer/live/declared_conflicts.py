@@ -73,6 +73,8 @@ class Conflicts:
             return None
         declared = self._sources.declared(value)
         what = contradiction(declared, fact)
+        if declared is UNKNOWN and value.info.type.WhichOneof("value") == "opaque_type":
+            what = "type"  # facts have no opaque types: no operator of ONNX makes one
         if not what:
             return None
         role = "graph output" if value.is_output else "body input" if value.is_input else "value"

@@ -98,8 +98,16 @@ def test_odd_types_in_bodies_are_told():
     assert not onnxlab.check(model)
     body = model.graph.node[0].attribute[-1].g
     body.output[1].type.opaque_type.SetInParent()
-    assert [problem.code for problem in onnxlab.check(model)] == ["value-type-opaque"]
+    assert {problem.code for problem in onnxlab.check(model)} == {"value-type-opaque", "declared-type"}
     body.output[1].type.tensor_type.elem_type = 99
     assert "value-type-unknown" in [problem.code for problem in onnxlab.check(model)]
     body.output[1].type.tensor_type.elem_type = 0
     assert not onnxlab.check(model)
+
+
+def test_an_opaque_type_of_a_known_value_is_told():
+    imports = '<ir_version: 8, opset_import: ["" : 17]>'
+    text = f"{imports} g (float[3] x) => (float[3] y) <float[3] t> {{ t = Neg (x) y = Neg (t) }}"
+    model = onnx.parser.parse_model(text)
+    model.graph.value_info[0].type.opaque_type.SetInParent()
+    assert [problem.code for problem in onnxlab.check(model)] == ["declared-type"]
