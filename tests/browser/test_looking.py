@@ -115,6 +115,10 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     # an edit: old and new shapes, who refuses, and why
     lab.add_cell(f"model.node({first}).attributes['strides'] = [2, 2]")
     widget.get("radius").wait_for()
+    for _ in range(50):  # it slides in
+        if is_at_lower_edge(widget.get("radius"), widget.get("stage")):
+            break
+        lab.page.wait_for_timeout(100)
     assert is_at_lower_edge(widget.get("radius"), widget.get("stage"))
     changed = widget.evaluate("(handle, value) => handle.app.blast.radius.value.changed.get(value)", value)
     assert changed[0] != changed[1]
