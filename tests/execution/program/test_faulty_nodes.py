@@ -120,7 +120,9 @@ def test_a_provider_that_claims_nonsense_gets_nothing_and_is_named(claims):
 
 
 @pytest.mark.parametrize(
-    "providers", [["unknown"], "unknown", 5, [5], [None], [["numpy"]], [NumbaProvider], [object()], [{}]], ids=str
+    "providers",
+    [["unknown"], "unknown", 5, [5], [None], [["numpy"]], [NumbaProvider], [object()], [{}]],
+    ids=["unknown", "text", "number", "number in list", "none", "nested", "class", "object", "dict"],
 )
 def test_what_is_no_provider_is_refused_by_name(providers):
     made = model(helper.make_node("Relu", ["x"], ["y"], name="relu"))
