@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnxlab.errors import LimitError, RunStopped
-from onnxlab.execution.program import executor
+from onnxlab.execution.program import run_state
 from onnxlab.limits import Limits
 from onnxlab.ops.onnx.control.sequence import sequence_insert
 from tests.execution.support.models import quickest, runner
@@ -141,8 +141,8 @@ def test_a_loop_that_grows_a_sequence_stays_within_its_memory():
 
 def test_items_of_a_sequence_that_grows_are_counted_once(monkeypatch):
     counted = []
-    count = executor._bytes_of_items
-    monkeypatch.setattr(executor, "_bytes_of_items", lambda items: counted.append(len(items)) or count(items))
+    count = run_state._bytes_of_items
+    monkeypatch.setattr(run_state, "_bytes_of_items", lambda items: counted.append(len(items)) or count(items))
     run = runner("""
     g (int64 many, float[n] x) => (y) <bool yes = {1}> {
         s = SequenceConstruct (x)
@@ -168,7 +168,7 @@ def test_a_sequence_knows_the_memory_behind_its_items(data):
     for _ in range(data.draw(st.integers(1, 8))):
         place = data.draw(st.integers(-len(made), len(made)))
         made = sequence_insert(made, data.draw(st.sampled_from(known)), np.array(place))
-        assert dict(executor._buffers(made)) == {id(made): executor._buffers(list(made))[0][1]}
+        assert dict(run_state._buffers(made)) == {id(made): run_state._buffers(list(made))[0][1]}
 
 
 def test_what_cannot_be_interrupted_is_left_alone():
