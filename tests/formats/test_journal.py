@@ -35,13 +35,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state" / "journals"
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "model.onnx"
-    onnx.save(branches(), path)
-    return path
-
-
 def crash(model: onnxlab.Model) -> None:
     """What the death of the process does: the lock goes, and nothing is tidied up."""
     holder = model.graph.journal._holder

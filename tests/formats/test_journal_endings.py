@@ -9,7 +9,6 @@ import warnings
 from pathlib import Path
 
 import nbformat
-import onnx
 import pytest
 from nbclient import NotebookClient
 
@@ -17,7 +16,6 @@ import onnxlab
 from onnxlab.errors import JournalWarning
 from onnxlab.formats import journal_file, recovery
 from onnxlab.graph.edit.changes import SetField
-from tests.graph.support.models import branches
 
 RENAME = "model.nodes[0].name = 'a'"
 
@@ -26,13 +24,6 @@ RENAME = "model.nodes[0].name = 'a'"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ONNXLAB_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state" / "journals"
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "model.onnx"
-    onnx.save(branches(), path)
-    return path
 
 
 def session(file: Path, *lines: str, interactive: bool = True) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 
 import onnxlab
@@ -19,7 +18,6 @@ from onnxlab.errors import JournalWarning, OnnxlabError
 from onnxlab.formats import change_codec, journal_file, recovery
 from onnxlab.formats.journal_file import framed, records
 from tests.formats.test_journal import crash
-from tests.graph.support.models import branches
 
 MAGIC = journal_file._MAGIC
 ODD = (None, True, -1, 0, 2**70, 1e400, float("nan"), "", "\ud800", "x" * 5000, [], [[]], {}, {"bytes": 1},
@@ -30,13 +28,6 @@ ODD = (None, True, -1, 0, 2**70, 1e400, float("nan"), "", "\ud800", "x" * 5000, 
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ONNXLAB_STATE_HOME", str(tmp_path / "state"))
     return tmp_path / "state" / "journals"
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "model.onnx"
-    onnx.save(branches(), path)
-    return path
 
 
 @pytest.fixture
