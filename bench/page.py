@@ -65,12 +65,12 @@ _MOVE = """([root, at]) => new Promise((resolve) => {
 QUERIES = ("r", "re", "relu", "e", "_1", "op:Relu", "shape:*,64", "dtype:float32", "rank:2")
 # The least of three: typing a letter, taking it away, typing it again.
 _SEARCH = """(h, query) => {
-    h.app.index.prepare();
+    h.app.finder.index.prepare();
     return Math.min(...[1, 2, 3].map(() => {
         const from = performance.now();
-        h.app.setQuery(query);
+        h.app.finder.setQuery(query);
         const taken = performance.now() - from;
-        h.app.setQuery('');
+        h.app.finder.setQuery('');
         return taken;
     }));
 }"""
@@ -164,7 +164,7 @@ def edits(lab: Lab) -> Iterator[Line]:
         widget = lab.widget()
         node = "[...h.store.nodes.values()].filter((n) => n.op === op)[5].id"
         edit = f"""(h, op) => {{ const node = {node}; window.turn = 1 - (window.turn ?? 0);
-            return h.app.setAttribute(node, 'axis', -window.turn, 'int'); }}"""
+            return h.app.edits.setAttribute(node, 'axis', -window.turn, 'int'); }}"""
         widget.evaluate(edit, op)
         best = min(until_frame(widget, edit, op) for _ in range(5))
         yield Figure(f"edit to repaint, {name}", best, "ms", at_most=100)
@@ -207,7 +207,7 @@ def moves(lab: Lab) -> Iterator[Line]:
             for look in ("overview", "reading"):
                 widget.evaluate("h => h.view.fit()")
                 if look == "reading":
-                    widget.evaluate("h => h.app.reveal([...h.store.nodes.keys()][100])")
+                    widget.evaluate("h => h.app.picked.reveal([...h.store.nodes.keys()][100])")
                 widget.page.wait_for_timeout(300)
                 move = f"(root, at) => ({_MOVE})([root, at])"
                 tries = [sorted(widget.root.evaluate(move, what)) for _ in range(REPEATS)]

@@ -43,7 +43,7 @@ def huge(widget: Widget) -> None:
 def unfolded(widget: Widget) -> None:
     """A block opened and a node in it selected, its attributes in the inspector."""
     node = widget.node("node_layer_norm_3")
-    widget.evaluate("(h, node) => h.app.reveal(node)", node)
+    widget.evaluate("(h, node) => h.app.picked.reveal(node)", node)
     widget.root.locator(f'[data-testid="inspector-node"][data-node="{node}"] .ol-section').first.wait_for()
     widget.settle()
 

@@ -39,7 +39,7 @@ def searches(widget: Widget) -> None:
     search = widget.get("search-input")
     search.fill(operator)
     widget.get("search-result").first.click()
-    widget.wait("handle => handle.app.selection.length === 1")
+    widget.wait("handle => handle.app.picked.nodes.length === 1")
     widget.get("inspector-node").wait_for()
     search.fill("")
 

@@ -118,7 +118,7 @@ def test_recovered_after_a_crash_and_edited_by_dropping(lab: Lab) -> None:
 
     drop(widget, "x.npy", stored(np.ones((4, 4), np.float32)), on_line(widget, "x"))
     widget.get("run-inputs-run").click()
-    widget.wait("h => h.app.results.value !== null")
+    widget.wait("h => h.app.runs.results.value !== null")
     assert lab.python("print(json.dumps(float(model.runner.last_inputs()['x'].sum())))") == 16
     operators = lab.python("print(json.dumps(sorted(node.op_type for node in model.nodes)))")
     assert operators == ["Abs", "Exp", "Gemm", "Neg", "Relu", "Sigmoid"]

@@ -41,7 +41,7 @@ def test_a_wire_is_dragged_to_another_node(lab: Lab, shown: Widget) -> None:
     gelu, conv = shown.node("node_gelu_1"), shown.node("node_Conv_146")
     shown.reveal(gelu)
     value = shown.evaluate("(handle, node) => handle.store.nodes.get(node).outputs[0]", shown.node("node_Conv_145"))
-    shown.evaluate("(handle, value) => handle.app.selectValue(value)", value)
+    shown.evaluate("(handle, value) => handle.app.picked.selectValue(value)", value)
     source, target = shown.box(shown.node("node_Conv_145")), shown.box(gelu)
     assert source is not None
     assert target is not None

@@ -31,7 +31,7 @@ def test_an_exported_page_explores_without_a_kernel(page: Page) -> None:
     root.get_by_test_id("search-input").fill("node_embedding_1")
     root.get_by_test_id("search-input").press("Enter")
     root.get_by_test_id("inspector-node").wait_for()
-    assert root.evaluate("root => root.__onnxlab.app.selection.length") == 1
+    assert root.evaluate("root => root.__onnxlab.app.picked.nodes.length") == 1
     root.evaluate("root => root.__onnxlab.view.foldAll()")
     page.wait_for_function(
         "before => document.querySelector('.onnxlab').__onnxlab.view.debug().boxes.length !== before", arg=before

@@ -97,10 +97,10 @@ def test_names_show_as_themselves(fresh_lab: Lab, path: Path) -> None:
 
     # an error message that repeats a hostile name, as a notice
     widget.evaluate(
-        "(handle, [node, name]) => handle.app.renameNode(node, name).catch((error) => handle.app.fail(error))",
+        "(handle, [node, name]) => handle.app.edits.renameNode(node, name).catch((error) => handle.app.notices.fail(error))",
         [widget.node(HOSTILE[1]), HOSTILE[0]],
     )
-    widget.wait("handle => handle.app.toasts.value.length > 0")
+    widget.wait("handle => handle.app.notices.toasts.value.length > 0")
     assert HOSTILE[0] in widget.get("toast").first.inner_text()
 
     assert lab.page.evaluate(FOUND) == []

@@ -54,7 +54,7 @@ def test_subgraphs_and_runs_are_looked_at_and_edited_in_place(lab: Lab) -> None:
     assert len(groups) == 4
     assert set(groups) <= set(widget.evaluate("(h, group) => h.app.blocks.equal.value.get(group)", first))
     shown = len(widget.debug()["boxes"])
-    widget.evaluate("(h, group) => h.app.revealGroup(group)", groups[2])
+    widget.evaluate("(h, group) => h.app.picked.revealGroup(group)", groups[2])
     widget.get("block-all").click()
     widget.wait("(h, shown) => h.view.debug().boxes.length >= shown + 3", shown)
     widget.get("block-one").click()

@@ -125,7 +125,7 @@ def test_the_widget_works_while_a_cell_runs(lab: Lab, endless: Path) -> None:
     widget.select(widget.node("relu"))
     assert set(widget.run()) == {"r"}
     assert lab.cell_outputs(-1) == []
-    widget.evaluate("(handle, node) => handle.app.renameNode(node, 'renamed')", widget.node("relu"))
+    widget.evaluate("(handle, node) => handle.app.edits.renameNode(node, 'renamed')", widget.node("relu"))
     widget.wait("handle => handle.store.history.undo !== null")
     lab.wait_executed()
     assert lab.cell_outputs(-1)[0]["text"].strip() == "1", "the edit came while the cell ran, and ended it"
@@ -135,7 +135,7 @@ def test_without_subshells_the_widget_waits_for_the_cell(lab: Lab, endless: Path
     widget = show(lab, endless, subshells=False)
     lab.add_cell("time.sleep(4)")
     lab.page.wait_for_timeout(500)
-    widget.evaluate("(handle, node) => { void handle.app.renameNode(node, 'renamed'); }", widget.node("relu"))
+    widget.evaluate("(handle, node) => { void handle.app.edits.renameNode(node, 'renamed'); }", widget.node("relu"))
     widget.wait("handle => handle.client.connection === 'waiting'")
     assert widget.version == 1
     widget.wait_version(2)

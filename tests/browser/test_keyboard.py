@@ -42,7 +42,7 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
     widget.get("search-result").first.wait_for()
     keys.press("Enter")
     gather = widget.node("/e/Gather")
-    widget.wait("(h, node) => h.app.selection[0] === node", gather)
+    widget.wait("(h, node) => h.app.picked.nodes[0] === node", gather)
     keys.press("Escape")  # the query goes first
     keys.press("Escape")
     assert widget.evaluate(FOCUSED) == "outline"
@@ -63,10 +63,10 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
     command(widget, "duplicate")
     widget.wait("h => h.store.history.position === 1")
     keys.press("v")
-    widget.wait("h => h.store.values.get(h.app.subject.value.value)?.name === '/e/Gather_output_0'")
+    widget.wait("h => h.store.values.get(h.app.picked.subject.value.value)?.name === '/e/Gather_output_0'")
     command(widget, "make it an output")
     widget.wait("h => h.store.history.position === 2")
-    widget.evaluate("(h, node) => h.app.select([node])", gather)
+    widget.evaluate("(h, node) => h.app.picked.select([node])", gather)
     keys.press("c")
     widget.get("form-value").wait_for()
     keys.press("Tab")
@@ -86,7 +86,7 @@ def test_the_whole_tour_without_a_mouse(lab: Lab, corpus: Corpus) -> None:
     keys.press("Shift+F6")
     tab_to(widget, "toolbar-run")
     keys.press("Enter")
-    widget.wait("h => h.app.results.value !== null")
+    widget.wait("h => h.app.runs.results.value !== null")
 
     # save, and back to the notebook
     keys.press("Control+s")

@@ -96,6 +96,6 @@ def test_two_views_of_a_model_stay_equal(lab: Lab, shown: Widget) -> None:
 def test_the_selection_goes_both_ways(lab: Lab, shown: Widget) -> None:
     gather = shown.node("/e/Gather")
     lab.python("model.view().selection = ['/e/Gather', '/l/LSTM']; print(0)")
-    shown.wait("(handle, node) => handle.app.selection.length === 2 && handle.app.selection[0] === node", gather)
+    shown.wait("(handle, node) => handle.app.picked.nodes.length === 2 && handle.app.picked.nodes[0] === node", gather)
     shown.select(shown.node("/l/LSTM"))
     assert lab.python("print(json.dumps([node.name for node in model.view().selection]))") == ["/l/LSTM"]

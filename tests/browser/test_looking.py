@@ -46,7 +46,7 @@ def test_weights_that_nodes_make_have_no_boxes_and_a_selection_is_sought(lab: La
     reader = widget.evaluate("(h, node) => h.store.uses(h.store.nodes.get(node).outputs[0])[0].node", weights)
     for node in (last, reader):
         lab.python(f"view.selection = [model.node({node})]; print(0)")
-        widget.wait("(h, node) => h.app.selection[0] === node", node)
+        widget.wait("(h, node) => h.app.picked.nodes[0] === node", node)
         place, box = widget.get("stage").bounding_box(), widget.box(node)
         assert place is not None
         assert box is not None
@@ -69,12 +69,12 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     widget.get("run-file-x").set_input_files(files=[file])
     widget.wait("handle => handle.app.numbers.asked.inputs?.x?.file !== undefined")
     widget.get("run-inputs-run").click()
-    widget.wait("handle => handle.app.results.value !== null")
+    widget.wait("handle => handle.app.runs.results.value !== null")
     widget.get("run-inputs-close").click()
     given = lab.python("print(json.dumps(float(model.runner.last_inputs()['x'].sum())))")
     assert abs(given - float(array.sum())) < 1
     value = widget.evaluate("(handle, node) => handle.store.nodes.get(node).outputs[0]", first)
-    widget.evaluate("(handle, value) => handle.app.revealValue(value)", value)
+    widget.evaluate("(handle, value) => handle.app.picked.revealValue(value)", value)
     widget.get("value-pin").click()
     widget.get("value-look").click()
     widget.get("tensor-canvas").first.wait_for()
@@ -84,18 +84,18 @@ def test_looking_at_values_ways_and_what_an_edit_does(lab: Lab) -> None:
     # ways, bookmarks, and back to where one was
     widget.reveal(first)
     widget.press("b")
-    widget.evaluate("(handle, nodes) => handle.app.select(nodes)", [first, later])
+    widget.evaluate("(handle, nodes) => handle.app.picked.select(nodes)", [first, later])
     widget.press("b")
     widget.press("p")
     widget.get("trail").wait_for()
     widget.press("Escape")
     widget.get("trail").wait_for(state="detached")
     assert lab.python("print(json.dumps([node.id for node in view.bookmarks]))") == [first, later]
-    widget.evaluate("(handle, node) => handle.app.reveal(node)", first)
-    widget.evaluate("(handle, node) => handle.app.reveal(node)", later)
+    widget.evaluate("(handle, node) => handle.app.picked.reveal(node)", first)
+    widget.evaluate("(handle, node) => handle.app.picked.reveal(node)", later)
     widget.get("minimap").wait_for(state="visible")
     widget.press("Alt+ArrowLeft")
-    widget.wait("(handle, node) => handle.app.selection[0] === node", first)
+    widget.wait("(handle, node) => handle.app.picked.nodes[0] === node", first)
 
     # the other way to read, in one row, and the page of keys
     widget.get("toolbar-columns").click()

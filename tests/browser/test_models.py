@@ -43,5 +43,5 @@ def test_shown_edited_undone_and_saved(lab: Lab, corpus: Corpus, name: str) -> N
     widget.wait(f"(handle, [value, before]) => ({label})(handle, value) === before", [value, before])
     widget.get("toolbar-save").click()
     widget.get("save-confirm").click()
-    widget.wait("handle => handle.app.toasts.value.some((toast) => toast.kind === 'success')")
+    widget.wait("handle => handle.app.notices.toasts.value.some((toast) => toast.kind === 'success')")
     assert path.read_bytes() == original

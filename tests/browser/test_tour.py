@@ -86,7 +86,7 @@ def test_tour(lab: Lab, corpus: Corpus, name: str) -> None:
     # saving without a net edit writes the bytes that were loaded; with one, what a reload shows
     widget.get("toolbar-save").click()
     widget.get("save-confirm").click()
-    widget.wait("handle => handle.app.toasts.value.some((toast) => toast.text.startsWith('Saved'))")
+    widget.wait("handle => handle.app.notices.toasts.value.some((toast) => toast.text.startsWith('Saved'))")
     assert path.read_bytes() == original
     widget.select(widget.node(tour.node))
     widget.set_field(tour.attribute, tour.typed)

@@ -27,7 +27,7 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
   if (key === "F6") return nextPart(root, event.shiftKey ? -1 : 1);
   if (isField(target)) return key === "Escape" && leaveField(root, target);
   if (key === "Delete" || key === "Backspace") {
-    void app.remove(app.selection, !event.shiftKey);
+    void app.edits.remove(app.picked.nodes, !event.shiftKey);
     return true;
   }
   if (key === "Escape") return escape(app, root);
@@ -44,7 +44,7 @@ function handleTravel(app: App, key: string): boolean {
 
 /** Bookmark, Next bookmark, Map, constants with K, ways: [ what a node depends on, ] what depends on it, Paths between two. */
 function handleLook(app: App, key: string, shift: boolean): boolean {
-  const { selection } = app;
+  const selection = app.picked.nodes;
   if (key === "b" && selection.length) app.travel.toggleBookmarks(selection);
   else if (key === "n") app.travel.nextBookmark(shift ? -1 : 1);
   else if (key === "?") app.keysOpen.value = !app.keysOpen.value;
@@ -59,17 +59,17 @@ function handleLook(app: App, key: string, shift: boolean): boolean {
 
 /** Letters for edits: Add, Connect, all Edits, Insert behind, its Likes in copies, Replace; V goes through its Values. */
 function handleEdit(app: App, key: string): boolean {
-  const subject = app.subject.value, [node = 0] = app.selection;
+  const subject = app.picked.subject.value, [node = 0] = app.picked.nodes;
   const value = subject.kind === "value" ? subject.value : (app.store.nodes.get(node)?.outputs.find((id) => id > 0) ?? 0);
-  const target = { nodes: app.selection, value: subject.kind === "value" ? subject.value : 0 };
+  const target = { nodes: app.picked.nodes, value: subject.kind === "value" ? subject.value : 0 };
   if (key === "a") app.editing.addNode(value ? [value] : []);
   else if (key === "e" && app.client.editable) app.editing.list.value = target;
   else if (key === "i" && value) app.editing.insertAfter(value);
-  else if (key === "r" && app.selection.length === 1) app.editing.replace(node);
+  else if (key === "r" && app.picked.nodes.length === 1) app.editing.replace(node);
   else if (key === "c" && node) app.editing.connect(node);
   else if (key === "c" && value) runCommand(app, "replace_uses", target);
   else if (key === "v" && (node || value)) nextValue(app, node, target.value);
-  else if (key === "l" && node) void app.editing.selectCopies(app.selection);
+  else if (key === "l" && node) void app.editing.selectCopies(app.picked.nodes);
   else return false;
   return true;
 }
@@ -80,7 +80,7 @@ function nextValue(app: App, node: number, value: number): void {
   const record = app.store.nodes.get(home);
   const values = [...new Set([...(record?.outputs ?? []), ...(record?.inputs ?? [])])].filter((id) => id > 0);
   const next = values[(values.indexOf(value) + 1) % values.length];
-  if (next) app.selectValue(next);
+  if (next) app.picked.selectValue(next);
 }
 
 const PARTS = ['[data-testid="outline"]', ".ol-inspector", ".ol-drawer", ".ol-toolbar"];
@@ -107,25 +107,25 @@ function runCommand(app: App, id: string, target: Target): void {
 function handleControl(app: App, root: HTMLElement, target: EventTarget | null, key: string, shift: boolean): boolean {
   if (key === "f") return focusSearch(root);
   if (key === "s") {
-    void app.save();
+    void app.edits.save();
     return true;
   }
   if (isBeingTyped(target)) return false;
   if (key === "z") {
-    if (shift) app.redo();
-    else app.undo();
+    if (shift) app.edits.redo();
+    else app.edits.undo();
     return true;
   }
   if (key === "y") {
-    app.redo();
+    app.edits.redo();
     return true;
   }
   if (key === "d") {
-    if (app.selection.length) void app.editing.gesture("duplicate", app.selection);
+    if (app.picked.nodes.length) void app.editing.gesture("duplicate", app.picked.nodes);
     return true;
   }
   if (key === "c" && !isField(target) && !hasTextSelection(root)) {
-    void app.copyNames();
+    void app.picked.copyNames();
     return true;
   }
   return false;
@@ -144,10 +144,10 @@ function focusSearch(root: HTMLElement): boolean {
 }
 
 function rename(app: App): boolean {
-  const subject = app.subject.value;
-  if (subject.kind !== "value" && app.selection.length !== 1) return false;
+  const subject = app.picked.subject.value;
+  if (subject.kind !== "value" && app.picked.nodes.length !== 1) return false;
   app.inspectorOpen.value = true;
-  app.renaming.value = true;
+  app.edits.renaming.value = true;
   return true;
 }
 
@@ -161,7 +161,7 @@ function leaveField(root: HTMLElement, field: HTMLElement): boolean {
 function escape(app: App, root: HTMLElement): boolean {
   if (app.travel.trail.value) app.travel.unlight();
   else if (app.drawer.value) app.drawer.value = null;
-  else if (app.subject.value.kind !== "model") app.select([]);
+  else if (app.picked.subject.value.kind !== "model") app.picked.select([]);
   else release(root);
   return true;
 }

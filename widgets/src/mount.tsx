@@ -86,8 +86,8 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     offs.push(store.on("reset", takeSelection));
     void app.start();
   };
-  app.onSelect = (nodes) => shared.setSelection(nodes);
-  const takeSelection = () => app.selectFromKernel(shared.selection());
+  app.picked.onSelect = (nodes) => shared.setSelection(nodes);
+  const takeSelection = () => app.picked.selectFromKernel(shared.selection());
   const takeBookmarks = () => app.travel.setBookmarks(shared.bookmarks().filter((id) => store.nodes.has(id)));
   const takeFlow = () => {
     app.setFlow(shared.flow());

@@ -283,7 +283,7 @@ class Widget:
 
     def selection(self) -> list[int]:
         """Ids of the selected nodes."""
-        return self.evaluate("handle => handle.app.selection")
+        return self.evaluate("handle => handle.app.picked.nodes")
 
     def select(self, node: int) -> None:
         """Bring a node into view, click it, and wait for its inspector.
@@ -291,7 +291,7 @@ class Widget:
         On a busy machine the page scrolls or the picture makes room while the pointer is on its way; a person then
         aims again, and so does this.
         """
-        selected = "(handle, node) => handle.app.selection.length === 1 && handle.app.selection[0] === node"
+        selected = "(handle, node) => handle.app.picked.nodes.length === 1 && handle.app.picked.nodes[0] === node"
         for patience in (3000, 6000, SECONDS):
             self.reveal(node)
             self.click(node)
@@ -331,15 +331,15 @@ class Widget:
 
     def run(self) -> dict[str, dict[str, Any]]:
         """Press Run, wait for the results, and return the statistics by value name."""
-        self.evaluate("handle => { handle.app.results.value = null; }")
+        self.evaluate("handle => { handle.app.runs.results.value = null; }")
         self.get("toolbar-run").click()
         self.wait(
-            "handle => handle.app.results.value !== null || handle.app.toasts.value.some((t) => t.kind === 'error')"
+            "handle => handle.app.runs.results.value !== null || handle.app.notices.toasts.value.some((t) => t.kind === 'error')"
         )
-        values = self.evaluate("handle => handle.app.results.value?.values ?? null")
+        values = self.evaluate("handle => handle.app.runs.results.value?.values ?? null")
         assert values is not None, self.toasts()
         return {value["name"]: value for value in values}
 
     def toasts(self) -> list[str]:
         """What the notices say."""
-        return self.evaluate("handle => handle.app.toasts.value.map((toast) => toast.text)")
+        return self.evaluate("handle => handle.app.notices.toasts.value.map((toast) => toast.text)")

@@ -53,8 +53,8 @@ function subject(on: Command["on"], target: Target): number[] {
 const one = (target: Target): number => target.nodes[0] ?? 0;
 const flags = (app: App, target: Target): number => app.store.values.get(target.value)?.flags ?? 0;
 const isConstant = (app: App, target: Target): boolean => app.store.nodes.get(one(target))?.op === "Constant";
-const shownScope = (app: App) => ({ scope: inMain(app) ? 0 : app.here });
-const inMain = (app: App): boolean => !app.here || app.here === mainScope(app.store);
+const shownScope = (app: App) => ({ scope: inMain(app) ? 0 : app.picked.here });
+const inMain = (app: App): boolean => !app.picked.here || app.picked.here === mainScope(app.store);
 const firstOutput = (app: App, node: number): number => app.store.nodes.get(node)?.outputs.find((value) => value > 0) ?? 0;
 
 const dtypes = ELEMENT_TYPE_NAMES.filter(Boolean).map((value) => ({ value, label: value }));
@@ -121,7 +121,7 @@ const modelField = (field: string): Command => asking("model", "set_field", `Set
 // ------------------------------------------------------------------------------------------------------------------- the table
 
 const NODE: Command[] = [
-  { id: "rename_node", on: "node", title: "Rename", keys: "F2", menu: true, act: (app, target) => app.rename({ node: one(target) }) },
+  { id: "rename_node", on: "node", title: "Rename", keys: "F2", menu: true, act: (app, target) => app.edits.rename({ node: one(target) }) },
   { id: "replace", on: "node", title: "Replace the operator…", keys: "R", menu: true, act: (app, target) => app.editing.replace(one(target)) },
   {
     id: "insert_behind", on: "node", title: "Insert a node behind…", keys: "I", menu: true,
@@ -178,8 +178,8 @@ const NODES: Command[] = [
     { kind: "bool", name: "copies", label: "Call it in place of every copy of these nodes too", initial: true },
   ], { menu: true }),
   { id: "extract", on: "nodes", title: "Download as a model", menu: true, act: (app, target) => void app.editing.download(target.nodes) },
-  { id: "remove_bypass", on: "nodes", title: "Delete, joining around", keys: "Del", menu: true, act: (app, target) => void app.remove(target.nodes, true) },
-  { id: "remove", on: "nodes", title: "Delete", keys: "⇧ Del", menu: true, act: (app, target) => void app.remove(target.nodes, false) },
+  { id: "remove_bypass", on: "nodes", title: "Delete, joining around", keys: "Del", menu: true, act: (app, target) => void app.edits.remove(target.nodes, true) },
+  { id: "remove", on: "nodes", title: "Delete", keys: "⇧ Del", menu: true, act: (app, target) => void app.edits.remove(target.nodes, false) },
 ];
 
 const isInput = (app: App, target: Target): boolean => (flags(app, target) & GRAPH_INPUT) > 0;
@@ -188,7 +188,7 @@ const isStored = (app: App, target: Target): boolean => (flags(app, target) & IN
 const isOutput = (app: App, target: Target): boolean => (flags(app, target) & GRAPH_OUTPUT) > 0;
 
 const VALUE: Command[] = [
-  { id: "rename_value", on: "value", title: "Rename", keys: "F2", menu: true, act: (app, target) => app.rename({ value: target.value }) },
+  { id: "rename_value", on: "value", title: "Rename", keys: "F2", menu: true, act: (app, target) => app.edits.rename({ value: target.value }) },
   { id: "insert_after", on: "value", title: "Insert a node here…", keys: "I", menu: true, act: (app, target) => app.editing.insertAfter(target.value) },
   { id: "add_reader", on: "value", title: "Add a node that reads this…", keys: "A", menu: true, act: (app, target) => app.editing.addNode([target.value]) },
   asking("value", "replace_uses", "Let its readers read another value", (app, target) => [

@@ -48,7 +48,7 @@ export class Blast {
   why(value: number): void {
     this.#app.inspectorOpen.value = true;
     this.explained.value = value;
-    this.#app.revealValue(value);
+    this.#app.picked.revealValue(value);
   }
 
   /** The input that a node takes offence at: the one that changed, else the first that a node makes. */

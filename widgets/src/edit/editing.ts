@@ -65,7 +65,7 @@ export class Editing {
       await this.#app.client.edit("edit", { gesture, subject, given });
       return true;
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
       return false;
     }
   }
@@ -83,7 +83,7 @@ export class Editing {
     this.palette.value = { title, inputs, choose };
     this.#app.client.request("operators", {}).then(
       ({ operators }) => { this.operators.value = operators; },
-      (error) => this.#app.fail(error),
+      (error) => this.#app.notices.fail(error),
     );
   }
 
@@ -94,7 +94,7 @@ export class Editing {
 
   /** The scope that one is in, 0 for the main graph. */
   #scope(): number {
-    const scope = this.#app.here;
+    const scope = this.#app.picked.here;
     return scope === mainScope(this.#app.store) ? 0 : scope;
   }
 
@@ -138,7 +138,7 @@ export class Editing {
       numbers.choose(input, { how: "file", file: await this.upload(file), fileName: file.name });
       numbers.asking.value = true;
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
     }
   }
 
@@ -146,7 +146,7 @@ export class Editing {
   async #replaceData(stored: number[], file: File): Promise<void> {
     const choices = [...new Set(stored)].map((id) => ({ value: String(id), label: `${valueLabel(this.#app.store, id)} ${this.#app.store.values.get(id)?.label ?? ""}` }));
     if (!choices.length) {
-      this.#app.toast("info", `Drop ${file.name} on an input or on a node with weights.`);
+      this.#app.notices.toast("info", `Drop ${file.name} on an input or on a node with weights.`);
       return;
     }
     await this.form(`Replace data with ${file.name}`, [
@@ -167,7 +167,7 @@ export class Editing {
     try {
       this.dialog.value = { title, fields: await fields, submit };
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
     }
   }
 
@@ -208,13 +208,13 @@ export class Editing {
   async selectCopies(nodes: number[]): Promise<void> {
     try {
       const { copies } = await this.#app.client.request("copies", { nodes });
-      if (!copies.length) this.#app.toast("info", "There is no copy of it in this model.");
+      if (!copies.length) this.#app.notices.toast("info", "There is no copy of it in this model.");
       else {
-        this.#app.select([...nodes, ...copies.flat()]);
-        this.#app.toast("info", `Selected ${plural(copies.length + 1, "copy", "copies")}: an edit of the selection changes all of them`);
+        this.#app.picked.select([...nodes, ...copies.flat()]);
+        this.#app.notices.toast("info", `Selected ${plural(copies.length + 1, "copy", "copies")}: an edit of the selection changes all of them`);
       }
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
     }
   }
 
@@ -228,9 +228,9 @@ export class Editing {
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
       this.line.value = result.python;
-      this.#app.toast("success", `Downloaded ${result.name}`, result.python);
+      this.#app.notices.toast("success", `Downloaded ${result.name}`, result.python);
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
     }
   }
 
@@ -279,7 +279,7 @@ export class Editing {
       },
       (error) => {
         this.endWire();
-        this.#app.fail(error);
+        this.#app.notices.fail(error);
       },
     );
   }
@@ -295,7 +295,7 @@ export class Editing {
     if (!wire?.targets || !node) return;
     const slots = wire.targets.allowed[node];
     if (!slots) {
-      this.#app.toast("error", wire.targets.refused[node] ?? "This node cannot read the value.", "", node);
+      this.#app.notices.toast("error", wire.targets.refused[node] ?? "This node cannot read the value.", "", node);
       return;
     }
     const slot = slots[Math.min(slots.length - 1, Math.floor(share * slots.length))]!;
@@ -324,7 +324,7 @@ export class Editing {
     try {
       this.steps.value = await this.#app.client.request("history", {});
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
     }
   }
 
@@ -333,7 +333,7 @@ export class Editing {
     try {
       await this.#app.client.edit("go_to", { position });
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
     }
   }
 }

@@ -1,8 +1,9 @@
 /** Where one has been in a model and wants to be again: back and forward, bookmarks, and ways that are lit. */
 
-import type { App, Subject } from "../app.ts";
+import type { App } from "../app.ts";
 import { nodeLabel, plural } from "../model/names.ts";
 import { Cell } from "../state.ts";
+import type { Subject } from "./selection.ts";
 import { between, cone, valuesBetween } from "./paths.ts";
 import type { Place } from "../view_contract.ts";
 
@@ -39,7 +40,7 @@ export class Travel {
 
   #here(): Stop | null {
     const { picture } = this.#app;
-    return picture && { place: picture.place, subject: this.#app.subject.value };
+    return picture && { place: picture.place, subject: this.#app.picked.subject.value };
   }
 
   /** To be called before a jump: remembers where it starts. */
@@ -58,7 +59,7 @@ export class Travel {
     to.push(here);
     this.#tell();
     this.#app.picture?.show(stop.place, stop.subject.kind === "nodes" ? (stop.subject.nodes[0] ?? 0) : 0);
-    this.#app.resume(stop.subject);
+    this.#app.picked.resume(stop.subject);
   }
 
   #tell(): void {
@@ -84,11 +85,11 @@ export class Travel {
   nextBookmark(by: 1 | -1): void {
     const marked = this.bookmarks.value.filter((node) => this.#app.store.nodes.has(node));
     if (!marked.length) {
-      this.#app.toast("info", "There is no bookmark yet: B marks the selected node.");
+      this.#app.notices.toast("info", "There is no bookmark yet: B marks the selected node.");
       return;
     }
-    const at = marked.indexOf(this.#app.selection[0] ?? 0);
-    this.#app.reveal(marked[at < 0 ? (by > 0 ? 0 : marked.length - 1) : (at + by + marked.length) % marked.length]!);
+    const at = marked.indexOf(this.#app.picked.nodes[0] ?? 0);
+    this.#app.picked.reveal(marked[at < 0 ? (by > 0 ? 0 : marked.length - 1) : (at + by + marked.length) % marked.length]!);
   }
 
   // ------------------------------------------------------------------------------------------------------------ trails
@@ -107,7 +108,7 @@ export class Travel {
     const found = between(store, first, last);
     const ends = `${nodeLabel(store, first)} and ${nodeLabel(store, last)}`;
     if (found.size) this.#show(`${plural(found.size, "node")} on the ways between ${ends}`, found);
-    else this.#app.toast("info", `No way leads from one to the other: ${ends}`);
+    else this.#app.notices.toast("info", `No way leads from one to the other: ${ends}`);
   }
 
   #show(title: string, nodes: Set<number>): void {

@@ -71,7 +71,7 @@ export class Numbers {
 
   /** Whether the kernel has numbers of a value, as far as the page knows. */
   known(value: number): boolean {
-    const { store, results } = this.#app;
+    const { store, runs: { results } } = this.#app;
     if (!this.#app.client.can.run) return false;
     if ((store.values.get(value)?.flags ?? 0) & INITIALIZER || this.pinned.value.has(value)) return true;
     if (!results.value) return false; // those of before an edit are shown too, and marked
@@ -106,7 +106,7 @@ export class Numbers {
       const { pinned } = await this.#app.client.request("pin", { value, on });
       this.setPinned(pinned);
     } catch (error) {
-      this.#app.fail(error);
+      this.#app.notices.fail(error);
     }
   }
 

@@ -8,6 +8,7 @@
 import type {
   CommitEvent, Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, Section, Snapshot, ValueRecord,
 } from "../kernel/protocol.ts";
+import { Emitter } from "../emitter.ts";
 import { type Rows, Wires } from "./wires.ts";
 
 export type { Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, ValueRecord } from "../kernel/protocol.ts";
@@ -45,8 +46,6 @@ export interface StoreEvents {
   history: History;
 }
 
-type Listener<T> = (payload: T) => void;
-
 const NO_HISTORY: History = { undo: null, redo: null, length: 0, position: 0 };
 const NONE = new Int32Array(0);
 const NO_ROWS: Rows = { nodes: NONE, inStarts: NONE, inputs: NONE, outStarts: NONE, outputs: NONE };
@@ -73,9 +72,7 @@ export class Store {
   #wires = new Wires(NO_ROWS);
   /** Place of every node that was ever here since the snapshot: one that comes back by undo takes its old place. */
   #ranks: Map<number, number> | null = null;
-  #listeners: { [E in keyof StoreEvents]: Set<Listener<StoreEvents[E]>> } = {
-    reset: new Set(), commit: new Set(), diagnostics: new Set(), history: new Set(),
-  };
+  readonly #emitter = new Emitter<StoreEvents>();
 
   /** The node output that makes a value, or null for graph inputs, initializers and unknown ids. */
   producer(value: number): Port | null {
@@ -99,14 +96,8 @@ export class Store {
   }
 
   /** Calls `listener` on each event of a kind; returns the function that stops it. */
-  on<E extends keyof StoreEvents>(event: E, listener: Listener<StoreEvents[E]>): () => void {
-    const listeners = this.#listeners[event] as Set<Listener<StoreEvents[E]>>;
-    listeners.add(listener);
-    return () => listeners.delete(listener);
-  }
-
-  #emit<E extends keyof StoreEvents>(event: E, payload: StoreEvents[E]): void {
-    for (const listener of [...(this.#listeners[event] as Set<Listener<StoreEvents[E]>>)]) listener(payload);
+  on<E extends keyof StoreEvents>(event: E, listener: (payload: StoreEvents[E]) => void): () => void {
+    return this.#emitter.on(event, listener);
   }
 
   /**
@@ -134,9 +125,9 @@ export class Store {
     this.pinned = snapshot.pinned ?? [];
     this.#wires = new Wires(rows);
     this.#ranks = null;
-    this.#emit("reset", undefined);
-    this.#emit("diagnostics", this.diagnostics);
-    this.#emit("history", this.history);
+    this.#emitter.emit("reset", undefined);
+    this.#emitter.emit("diagnostics", this.diagnostics);
+    this.#emitter.emit("history", this.history);
   }
 
   /** Follows one commit. The caller has checked that it is the next one (client.ts counts events). */
@@ -159,7 +150,7 @@ export class Store {
     this.version = commit.version;
     this.dirty = commit.dirty;
     this.opsets = commit.opsets ?? this.opsets;
-    this.#emit("commit", {
+    this.#emitter.emit("commit", {
       version: commit.version,
       label: commit.label,
       kind: commit.kind,
@@ -178,7 +169,7 @@ export class Store {
 
   setDiagnostics(diagnostics: Diagnostic[]): void {
     this.diagnostics = diagnostics;
-    this.#emit("diagnostics", diagnostics);
+    this.#emitter.emit("diagnostics", diagnostics);
   }
 
   /** `path` is left out where it is what it was. */
@@ -186,7 +177,7 @@ export class Store {
     this.history = history;
     this.dirty = dirty;
     if (path !== undefined) this.path = path;
-    this.#emit("history", history);
+    this.#emitter.emit("history", history);
   }
 
   /** Adds or replaces a node; true when the picture's structure changed with it. */

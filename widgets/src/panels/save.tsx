@@ -11,25 +11,25 @@ import { Elided } from "./parts/controls.tsx";
 import { focusPicture } from "./edit/form.tsx";
 
 export function SavePanel({ app }: { app: App }) {
-  return useCell(app.savePanel) ? <OpenSave app={app} /> : null;
+  return useCell(app.edits.savePanel) ? <OpenSave app={app} /> : null;
 }
 
 function OpenSave({ app }: { app: App }) {
   const { data, error } = useAnswer(app, "unsaved", {}, 1);
-  const saving = useCell(app.saving);
+  const saving = useCell(app.edits.saving);
   const [refused, setRefused] = useState("");
   const panel = useRef<HTMLDivElement>(null);
   const first = useRef<HTMLButtonElement>(null);
   const close = () => {
     const { current } = panel;
-    app.savePanel.value = false;
+    app.edits.savePanel.value = false;
     focusPicture(current);
   };
   const known = data !== null;
   useLayoutEffect(() => (first.current ?? panel.current)?.focus({ preventScroll: true }), [known]);
   const save = async (copy: boolean) => {
     try {
-      await app.confirmSave(copy);
+      await app.edits.confirmSave(copy);
       close();
     } catch (failure) {
       setRefused(asRequestError(failure).sentence);

@@ -11,7 +11,7 @@ test("an edit's changed shapes are kept with what they were, and the refusing no
   const store = new Store(), app = new App(new Client(kernel.transport, store));
   await app.start();
   const conv = [...store.nodes.values()].find(({ op }) => op === "Conv")!;
-  await app.setAttribute(conv.id, "strides", [1, 1], "ints");
+  await app.edits.setAttribute(conv.id, "strides", [1, 1], "ints");
   const { radius } = app.blast;
   assert.deepEqual(radius.value?.changed.get(conv.outputs[0]!), ["1×64×112×112", "1×64×224×224"]);
   assert.ok(app.blast.noticed.value);
@@ -19,7 +19,7 @@ test("an edit's changed shapes are kept with what they were, and the refusing no
   const refusal = { severity: "error" as const, code: "", message: "", node: after, value: 0, expected: "", found: "", hint: "" };
   assert.equal(app.blast.culprit(refusal), conv.outputs[0]);
   assert.equal(app.blast.culprit({ ...refusal, value: 77 }), 77);
-  await app.renameNode(conv.id, "first");
+  await app.edits.renameNode(conv.id, "first");
   assert.equal(radius.value, null, "a name changes no shape");
   app.client.dispose();
   app.dispose();

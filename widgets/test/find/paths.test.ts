@@ -64,7 +64,7 @@ test("bookmarks go on and off, and a removed node loses its own", async () => {
   app.travel.toggleBookmarks([a, b]);
   app.travel.toggleBookmarks([a]);
   assert.deepEqual(told, [[a, b], [b]]);
-  await app.remove([b], true);
+  await app.edits.remove([b], true);
   assert.deepEqual(app.travel.bookmarks.value, []);
   app.dispose();
   app.client.dispose();

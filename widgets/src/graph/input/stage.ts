@@ -3,7 +3,7 @@
 import type { Store } from "../../model/store.ts";
 import type { PictureEvents } from "../../view_contract.ts";
 import type { Renderer } from "../canvas/renderer.ts";
-import type { Emitter } from "../view/emitter.ts";
+import type { Emitter } from "../../emitter.ts";
 import type { Explorer } from "../view/explorer.ts";
 import type { Stage } from "./interaction.ts";
 import { NODE, idOf } from "../groups/group_keys.ts";

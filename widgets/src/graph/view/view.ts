@@ -12,7 +12,7 @@ import type { Marks } from "../canvas/painter.ts";
 import { Renderer } from "../canvas/renderer.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
 import { type DebugState, describe } from "./debug.ts";
-import { Emitter } from "./emitter.ts";
+import { Emitter } from "../../emitter.ts";
 import { Explorer } from "./explorer.ts";
 import type { Flow } from "../scene/flow.ts";
 import { Gestures } from "../input/gestures.ts";

@@ -27,7 +27,7 @@ export function RadiusNotice({ app }: { app: App }) {
             <b>first refusal</b> {refusal.message}
           </span>
           {refusal.node !== 0 && (
-            <button type="button" class="ol-link" data-testid="radius-show" onClick={() => app.reveal(refusal.node)}>show</button>
+            <button type="button" class="ol-link" data-testid="radius-show" onClick={() => app.picked.reveal(refusal.node)}>show</button>
           )}
           {app.client.editable && app.blast.culprit(refusal) !== 0 && (
             <button type="button" class="ol-link" data-testid="radius-why" onClick={() => app.blast.why(app.blast.culprit(refusal))}>
@@ -62,7 +62,7 @@ export function Changes({ app }: { app: App }) {
           {[...changed].slice(0, SHOWN).map(([value, [before, now]]) => (
             <tr key={value} data-testid="changed-row">
               <th scope="row" class="ol-left">
-                <button type="button" class="ol-link ol-mono" onClick={() => app.revealValue(value)}>
+                <button type="button" class="ol-link ol-mono" onClick={() => app.picked.revealValue(value)}>
                   <Elided text={valueLabel(app.store, value)} middle />
                 </button>
               </th>
@@ -110,7 +110,7 @@ function Steps({ app, value }: { app: App; value: number }) {
 
 function Step({ app, step, lost }: { app: App; step: ExplanationStep; lost: boolean }) {
   const { name, what, how, node, value, edits } = step;
-  const show = () => (node ? app.reveal(node) : app.revealValue(value));
+  const show = () => (node ? app.picked.reveal(node) : app.picked.revealValue(value));
   return (
     <li class={lost ? "ol-why-lost" : ""}>
       <button type="button" class="ol-link ol-mono" disabled={!node && !value} onClick={show}>{name}{what && ` = ${what}`}</button>

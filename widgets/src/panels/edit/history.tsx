@@ -43,7 +43,7 @@ function Step({ app, position, now, dropped, label, python }: StepProps) {
         <span class="ol-elided">{label}</span>
         <code class="ol-mono ol-elided ol-dim">{python}</code>
       </button>
-      {python && <ToolButton icon="copy" title="Copy the line of Python" testid={`history-copy-${position}`} onClick={() => void app.copyText(python)} />}
+      {python && <ToolButton icon="copy" title="Copy the line of Python" testid={`history-copy-${position}`} onClick={() => void app.notices.copyText(python)} />}
     </li>
   );
 }

@@ -93,7 +93,7 @@ function moveFocus(menu: HTMLElement | null, step: Step): void {
 
 /** Groups of items; a click on one of several selected nodes is about all of them. */
 function itemsFor(app: App, target: PointerTarget): Item[][] {
-  const nodes = target.node ? (app.selection.includes(target.node) ? app.selection : [target.node]) : [];
+  const nodes = target.node ? (app.picked.nodes.includes(target.node) ? app.picked.nodes : [target.node]) : [];
   const about: Target = { nodes, value: target.node ? 0 : target.value };
   const [edits, ofModel] = editItems(app, about);
   const look = nodes.length ? nodeItems(app, nodes) : about.value ? valueItems(app, about.value) : target.group ? groupItems(app, target.group) : [];
@@ -124,19 +124,19 @@ function nodeItems(app: App, nodes: number[]): Item[] {
   return [
     {
       label: nodes.length > 1 ? `Run ${plural(nodes.length, "node")}` : "Run", testid: "menu-run",
-      disabled: !app.client.editable || app.client.can.run === false, act: () => void app.run(nodes),
+      disabled: !app.client.editable || app.client.can.run === false, act: () => void app.runs.run(nodes),
     },
     ...bodies.map((scope) => ({
       label: `Enter ${scope.attribute || scope.name}`, testid: `menu-enter-${scope.attribute}`,
       act: () => app.picture?.openScope(scope.id),
     })),
-    { label: "Select producers", testid: "menu-producers", act: () => app.selectNeighbors(nodes, "producers") },
-    { label: "Select consumers", testid: "menu-consumers", act: () => app.selectNeighbors(nodes, "consumers") },
+    { label: "Select producers", testid: "menu-producers", act: () => app.picked.selectNeighbors(nodes, "producers") },
+    { label: "Select consumers", testid: "menu-consumers", act: () => app.picked.selectNeighbors(nodes, "consumers") },
     { label: "Light what it depends on", keys: "[", testid: "menu-ancestors", act: () => app.travel.light(nodes, "ancestors") },
     { label: "Light what depends on it", keys: "]", testid: "menu-descendants", act: () => app.travel.light(nodes, "descendants") },
     ...(nodes.length > 1 ? [{ label: "Light the ways between first and last", keys: "P", testid: "menu-paths", act: () => app.travel.lightPaths(nodes) }] : []),
     { label: "Bookmark", keys: "B", testid: "menu-bookmark", act: () => app.travel.toggleBookmarks(nodes) },
-    { label: nodes.length > 1 ? "Copy names" : "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: () => void app.copyNames(nodes) },
+    { label: nodes.length > 1 ? "Copy names" : "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: () => void app.picked.copyNames(nodes) },
     ...(group ? [{ label: "Fold its group", testid: "menu-fold", act: () => app.picture?.fold(group) }] : []),
   ];
 }
@@ -145,14 +145,14 @@ function valueItems(app: App, value: number): Item[] {
   const producer = app.store.producer(value);
   const uses = [...new Set(app.store.uses(value).map((use) => use.node))];
   const copy = () => {
-    app.selectValue(value);
-    void app.copyNames([]);
+    app.picked.selectValue(value);
+    void app.picked.copyNames([]);
   };
   return [
-    { label: "Show the producer", testid: "menu-producers", disabled: !producer, act: () => producer && app.reveal(producer.node) },
+    { label: "Show the producer", testid: "menu-producers", disabled: !producer, act: () => producer && app.picked.reveal(producer.node) },
     {
       label: uses.length > 1 ? `Select ${uses.length} consumers` : "Show the consumer", testid: "menu-consumers",
-      disabled: uses.length === 0, act: () => (uses.length === 1 ? app.reveal(uses[0]!) : app.select(uses)),
+      disabled: uses.length === 0, act: () => (uses.length === 1 ? app.picked.reveal(uses[0]!) : app.picked.select(uses)),
     },
     { label: "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: copy },
   ];

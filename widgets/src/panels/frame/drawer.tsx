@@ -38,9 +38,9 @@ export function Drawer({ app }: { app: App }) {
 export function StatusLine({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit", "diagnostics", "history");
   const drawer = useCell(app.drawer);
-  const results = useCell(app.results);
-  useCell(app.subject);
-  const selected = app.selection.length;
+  const results = useCell(app.runs.results);
+  useCell(app.picked.subject);
+  const selected = app.picked.nodes.length;
   const toggle = (name: DrawerName) => { app.drawer.value = drawer === name ? null : name; };
   return (
     <footer class="ol-status">
@@ -81,7 +81,7 @@ function LastLine({ app }: { app: App }) {
   return (
     <span class="ol-last-line">
       <code class="ol-mono ol-elided" title={line} data-testid="python-line">{line}</code>
-      <ToolButton icon="copy" title="Copy this line of Python" testid="python-copy" onClick={() => void app.copyText(line)} />
+      <ToolButton icon="copy" title="Copy this line of Python" testid="python-copy" onClick={() => void app.notices.copyText(line)} />
     </span>
   );
 }
@@ -124,7 +124,7 @@ function Problem({ app, diagnostic }: { app: App; diagnostic: Diagnostic }) {
       <button
         type="button" class={`ol-problem ol-${severity}`} data-testid="problems-item" data-node={node}
         title={[message, detail].filter(Boolean).join("\n")}
-        onClick={() => (node ? app.reveal(node) : value ? app.revealValue(value) : undefined)}
+        onClick={() => (node ? app.picked.reveal(node) : value ? app.picked.revealValue(value) : undefined)}
       >
         <Icon name={severity} />
         <span class="ol-problem-where ol-mono ol-elided">{where}</span>
@@ -136,8 +136,8 @@ function Problem({ app, diagnostic }: { app: App; diagnostic: Diagnostic }) {
 
 function ResultsTable({ app }: { app: App }) {
   useEvents(app.store, "commit");
-  const results = useCell(app.results);
-  const subject = useCell(app.subject);
+  const results = useCell(app.runs.results);
+  const subject = useCell(app.picked.subject);
   if (!results) return <p class="ol-empty">Nothing has been run yet.</p>;
   const stale = results.version !== app.store.version;
   const current = subject.kind === "value" ? subject.value : 0;
@@ -172,7 +172,7 @@ function ResultRow({ app, statistics, selected }: { app: App; statistics: Statis
   return (
     <tr class={selected ? "ol-selected" : ""} data-testid={`run-row-${name}`}>
       <th scope="row" class="ol-left">
-        <button type="button" class="ol-link ol-mono" onClick={() => app.revealValue(id)}><Elided text={name} middle /></button>
+        <button type="button" class="ol-link ol-mono" onClick={() => app.picked.revealValue(id)}><Elided text={name} middle /></button>
       </th>
       <td class="ol-left ol-dim" title={formatShape(statistics)}>{formatShape(statistics)}</td>
       <td>{formatNumber(statistics.min)}</td>

@@ -9,7 +9,7 @@ import { ToolButton } from "../parts/controls.tsx";
 const MEASURES = { time: "Time", memory: "Memory", flops: "FLOPs", parameters: "Parameters", range: "Range of values", provider: "Provider" };
 
 export function Legend({ app }: { app: App }) {
-  const overlay = useCell(app.overlay);
+  const overlay = useCell(app.runs.overlay);
   if (!overlay) return null;
   const most = Math.max(0, ...[...overlay.numbers.values()].filter(Number.isFinite));
   return (
@@ -21,7 +21,7 @@ export function Legend({ app }: { app: App }) {
       {overlay.kinds.length === 0 && (
         <><span class="ol-dim">0</span><span class="ol-legend-bar" aria-hidden="true" /><span class="ol-dim">{quantity(most, overlay.unit)}</span></>
       )}
-      <ToolButton icon="close" title="Color by operator again" testid="legend-close" onClick={() => void app.colorBy(null)} />
+      <ToolButton icon="close" title="Color by operator again" testid="legend-close" onClick={() => void app.runs.colorBy(null)} />
     </div>
   );
 }
@@ -29,8 +29,8 @@ export function Legend({ app }: { app: App }) {
 /** The measures to choose from. */
 export function ColorBy({ app }: { app: App }) {
   useEvents(app.client, "connection");
-  const measuring = useCell(app.measuring);
-  const overlay = useCell(app.overlay);
+  const measuring = useCell(app.runs.measuring);
+  const overlay = useCell(app.runs.overlay);
   if (app.client.can.edit === false) return null;
   return (
     <select
@@ -39,7 +39,7 @@ export function ColorBy({ app }: { app: App }) {
       onChange={(event) => {
         const by = event.currentTarget.value;
         event.currentTarget.value = "";
-        void app.colorBy(by === "none" ? null : by);
+        void app.runs.colorBy(by === "none" ? null : by);
       }}
     >
       <option value="">{measuring ? "Measuring…" : "Color by"}</option>

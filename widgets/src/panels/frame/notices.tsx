@@ -1,11 +1,12 @@
 /** What the widget says on its own: the banner about the kernel, toasts, and the page before the first picture. */
 
 import { useState } from "preact/hooks";
-import type { App, Toast } from "../../app.ts";
+import type { App } from "../../app.ts";
 import type { Connection } from "../../kernel/client.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
+import type { Toast } from "../parts/notices.ts";
 import { RecoveryNotice } from "./recovery.tsx";
 
 const BANNERS: Partial<Record<Connection, string>> = {
@@ -34,7 +35,7 @@ export function Banner({ app }: { app: App }) {
 }
 
 export function Toasts({ app }: { app: App }) {
-  const toasts = useCell(app.toasts);
+  const toasts = useCell(app.notices.toasts);
   return (
     <div class="ol-toasts" role="status" aria-live="polite">
       {toasts.map((toast) => <ToastLine key={toast.id} app={app} toast={toast} />)}
@@ -54,13 +55,13 @@ function ToastLine({ app, toast }: { app: App; toast: Toast }) {
         <p class="ol-toast-text" title={text}>{text}</p>
         {open && <pre class="ol-toast-details" data-testid="toast-details">{details}</pre>}
       </div>
-      {node !== 0 && <button type="button" class="ol-link" onClick={() => app.reveal(node)}>show</button>}
+      {node !== 0 && <button type="button" class="ol-link" onClick={() => app.picked.reveal(node)}>show</button>}
       {details && (
         <button type="button" class="ol-link" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="toast-more">
           {open ? "less" : "details"}
         </button>
       )}
-      <ToolButton icon="close" title="Dismiss" testid="toast-dismiss" onClick={() => app.dismiss(toast.id)} />
+      <ToolButton icon="close" title="Dismiss" testid="toast-dismiss" onClick={() => app.notices.dismiss(toast.id)} />
     </div>
   );
 }

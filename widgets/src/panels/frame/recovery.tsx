@@ -8,7 +8,7 @@ export function RecoveryNotice({ app }: { app: App }) {
   useEvents(app.store, "history", "reset");
   const found = app.store.history.recoverable;
   if (!found || !app.client.editable) return null;
-  const ask = (method: "recover" | "discard") => void app.client.request(method, {}).catch((error) => app.fail(error));
+  const ask = (method: "recover" | "discard") => void app.client.request(method, {}).catch((error) => app.notices.fail(error));
   return (
     <div class="ol-banner ol-banner-recovery" data-testid="recovery">
       <Icon name="info" />

@@ -12,12 +12,12 @@ import { Icon } from "../parts/icons.tsx";
 const SHOWN = 60;
 
 export function SearchBox({ app }: { app: App }) {
-  const search = useCell(app.search);
+  const search = useCell(app.finder.search);
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const { query, hits, total, current } = search;
 
-  const step = (by: number) => app.showHit(current < 0 && by < 0 ? -1 : current + by);
+  const step = (by: number) => app.finder.showHit(current < 0 && by < 0 ? -1 : current + by);
   const close = () => setOpen(false);
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter") {
@@ -31,7 +31,7 @@ export function SearchBox({ app }: { app: App }) {
     } else if (event.key === "Escape" && (open || query)) {
       event.stopPropagation();
       if (open && query) close();
-      else app.setQuery("");
+      else app.finder.setQuery("");
     }
   };
   const onFocusOut = (event: FocusEvent) => {
@@ -46,12 +46,12 @@ export function SearchBox({ app }: { app: App }) {
         title="Search nodes, operators and values (Ctrl+F)" role="combobox" aria-expanded={open && query !== ""}
         aria-controls={`ol-hits-${app.client.session}`} data-clean={query === "" ? "" : undefined}
         onInput={(event) => {
-          app.setQuery(event.currentTarget.value);
+          app.finder.setQuery(event.currentTarget.value);
           setOpen(true);
         }}
         onFocus={() => {
           setOpen(true);
-          setTimeout(() => app.index.prepare()); // before the first letter comes
+          setTimeout(() => app.finder.index.prepare()); // before the first letter comes
         }}
         onKeyDown={onKeyDown}
       />
@@ -67,7 +67,7 @@ export function SearchBox({ app }: { app: App }) {
         </>
       )}
       {query && (
-        <ToolButton icon="close" title="Clear the search" testid="search-clear" onClick={() => app.setQuery("")} />
+        <ToolButton icon="close" title="Clear the search" testid="search-clear" onClick={() => app.finder.setQuery("")} />
       )}
       {open && query && (
         <Hits app={app} id={`ol-hits-${app.client.session}`} hits={hits} total={total} current={current} problem={search.problem ?? ""} onPick={close} />
@@ -102,7 +102,7 @@ function Hits({ app, id, hits, total, current, problem, onPick }: HitsProps) {
           data-testid="search-result" data-kind={hit.kind} data-id={hit.id}
           onMouseDown={(event) => event.preventDefault()}
           onClick={() => {
-            app.showHit(first + i);
+            app.finder.showHit(first + i);
             onPick();
           }}
         >

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
+import type { Subject } from "../../find/selection.ts";
 import { quantity } from "../../look/node_heat.ts";
 import { count, plural } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
@@ -32,7 +33,7 @@ export function ModelTables({ app }: { app: App }) {
 
 function Table({ app, name }: { app: App; name: TableName }) {
   useEvents(app.store, "reset", "commit", "diagnostics");
-  const subject = useCell(app.subject);
+  const subject = useCell(app.picked.subject);
   const [order, setOrder] = useState({ column: -1, down: false });
   const [top, setTop] = useState(0);
   const [height, setHeight] = useState(200);
@@ -93,7 +94,7 @@ function Table({ app, name }: { app: App; name: TableName }) {
   );
 }
 
-function isSelected(subject: App["subject"]["value"], { kind, id }: Row): boolean {
+function isSelected(subject: Subject, { kind, id }: Row): boolean {
   if (subject.kind === "nodes") return kind === "node" && subject.nodes.includes(id);
   if (subject.kind === "group") return kind === "group" && subject.group === id;
   return subject.kind === "value" && kind === "value" && subject.value === id;
@@ -109,11 +110,11 @@ interface RowProps {
 
 function TableRow({ app, row, name, index, selected }: RowProps) {
   const show = () => {
-    if (row.kind === "node") app.reveal(row.id);
-    else if (row.kind === "value") app.revealValue(row.id);
+    if (row.kind === "node") app.picked.reveal(row.id);
+    else if (row.kind === "value") app.picked.revealValue(row.id);
     else if (row.kind === "scope") app.picture?.openScope(row.id);
-    else if (row.kind === "group") app.revealGroup(row.id);
-    else if (row.kind === "operator") app.setQuery(`op:${row.cells[0]}`);
+    else if (row.kind === "group") app.picked.revealGroup(row.id);
+    else if (row.kind === "operator") app.finder.setQuery(`op:${row.cells[0]}`);
   };
   return (
     <tr class={selected ? "ol-selected" : ""} style={{ height: `${ROW_HEIGHT}px` }} aria-rowindex={index + 2}>

@@ -74,11 +74,11 @@ function HistoryButtons({ app }: { app: App }) {
   return (
     <div class="ol-tool-group">
       <ToolButton
-        icon="undo" testid="toolbar-undo" disabled={!able || undo === null} onClick={() => app.undo()}
+        icon="undo" testid="toolbar-undo" disabled={!able || undo === null} onClick={() => app.edits.undo()}
         title={undo === null ? "Nothing to undo" : `Undo ${undo} (Ctrl+Z)`}
       />
       <ToolButton
-        icon="redo" testid="toolbar-redo" disabled={!able || redo === null} onClick={() => app.redo()}
+        icon="redo" testid="toolbar-redo" disabled={!able || redo === null} onClick={() => app.edits.redo()}
         title={redo === null ? "Nothing to redo" : `Redo ${redo} (Ctrl+Y)`}
       />
     </div>
@@ -87,11 +87,11 @@ function HistoryButtons({ app }: { app: App }) {
 
 function RunButtons({ app }: { app: App }) {
   useEvents(app.client, "connection");
-  const running = useCell(app.running);
+  const running = useCell(app.runs.running);
   const asking = useCell(app.numbers.asking);
   useCell(app.numbers.inputs);
-  useCell(app.subject);
-  const selected = app.selection;
+  useCell(app.picked.subject);
+  const selected = app.picked.nodes;
   const able = app.client.editable && app.client.can.run !== false;
   if (running) {
     const share = running.total ? Math.min(1, running.done / running.total) : 0;
@@ -99,7 +99,7 @@ function RunButtons({ app }: { app: App }) {
       <div class="ol-tool-group ol-running">
         <ToolButton
           icon="stop" testid="toolbar-stop" label={running.stopping ? "Stopping…" : "Stop"} title="Stop the run"
-          disabled={running.stopping} onClick={() => app.stop()}
+          disabled={running.stopping} onClick={() => app.runs.stop()}
         />
         <div
           class="ol-progress" role="progressbar" aria-label="Run" aria-valuenow={running.done} aria-valuemin={0}
@@ -117,7 +117,7 @@ function RunButtons({ app }: { app: App }) {
       <ToolButton
         icon="run" testid="toolbar-run" title={title} disabled={!able}
         label={selected.length ? "Run selected" : "Run all"}
-        onClick={() => void app.run(selected.length ? selected : null)}
+        onClick={() => void app.runs.run(selected.length ? selected : null)}
       />
       <ToolButton
         icon="down" testid="toolbar-inputs" title="Inputs of the run…" disabled={!able} pressed={asking}
@@ -132,13 +132,13 @@ function RunButtons({ app }: { app: App }) {
 function SaveButton({ app }: { app: App }) {
   useEvents(app.store, "history", "reset");
   useEvents(app.client, "connection");
-  const saving = useCell(app.saving);
+  const saving = useCell(app.edits.saving);
   const { dirty, path } = app.store;
   const where = path ?? "no path yet: save once from Python";
   return (
     <div class="ol-tool-group">
       <ToolButton
-        icon="save" testid="toolbar-save" disabled={saving || !app.client.editable} onClick={() => void app.save()}
+        icon="save" testid="toolbar-save" disabled={saving || !app.client.editable} onClick={() => void app.edits.save()}
         title={dirty ? `Save changes… (Ctrl+S) – ${where}` : `Saved – ${where}`}
       >
         {dirty && <span class="ol-dirty" data-testid="dirty-dot" aria-label="unsaved changes" />}
@@ -151,9 +151,9 @@ function Breadcrumb({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit");
   const scope = useCell(app.scope);
   const title = useCell(app.title);
-  useCell(app.subject);
+  useCell(app.picked.subject);
   // what is selected may be in a subgraph that is drawn inside its node: the way goes on to it
-  const shown = scope || mainScope(app.store), inner = scopePath(app.store, app.here);
+  const shown = scope || mainScope(app.store), inner = scopePath(app.store, app.picked.here);
   const path = inner.includes(shown) ? inner : scopePath(app.store, shown);
   if (app.store.version === 0 || path.length === 0) return <div class="ol-breadcrumb" />;
   return (
@@ -167,7 +167,7 @@ function Breadcrumb({ app }: { app: App }) {
             <button
               type="button" class="ol-crumb-button" data-testid={`breadcrumb-${i}`} disabled={last && i > 0 && id === shown}
               aria-current={last ? "location" : undefined} title={id === shown ? label : `Show ${label} alone`}
-              onClick={() => (id === shown ? app.select([]) : app.picture?.openScope(id))}
+              onClick={() => (id === shown ? app.picked.select([]) : app.picture?.openScope(id))}
             >
               <Elided text={label} middle />
             </button>

@@ -54,7 +54,7 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
 
 /** The number that a node is colored by. */
 function heatLine(app: App, node: number): string {
-  const heat = app.overlay.value, number = heat?.numbers.get(node);
+  const heat = app.runs.overlay.value, number = heat?.numbers.get(node);
   return heat && number !== undefined ? `${heat.title}: ${heat.kinds[number] ?? quantity(number, heat.unit)}` : "";
 }
 
@@ -65,9 +65,9 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
   const value = store.values.get(target.value);
   const group = store.groups.get(target.group);
   if (value) {
-    const run = app.results.value?.byValue.get(value.id);
+    const run = app.runs.results.value?.byValue.get(value.id);
     const rest = [[value.dtype, value.label].filter(Boolean).join(" ") || "type and shape unknown"];
-    if (run && app.results.value?.version !== store.version) rest.push("before the last edit:");
+    if (run && app.runs.results.value?.version !== store.version) rest.push("before the last edit:");
     if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
     if (run && run.nan + run.inf > 0) rest.push(`${count(run.nan)} NaN, ${count(run.inf)} infinite of ${count(run.count)}`);
     // what the dashes say

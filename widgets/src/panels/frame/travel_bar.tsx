@@ -23,7 +23,7 @@ export function TrailNotice({ app }: { app: App }) {
       <span class="ol-elided" title={trail.title}>{trail.title}</span>
       <button
         type="button" class="ol-link" data-testid="trail-select" onClick={() => {
-          app.select(trail.nodes);
+          app.picked.select(trail.nodes);
           app.travel.unlight();
         }}
       >
@@ -42,7 +42,7 @@ export function Bookmarks({ app }: { app: App }) {
     <Section title="Bookmarks" count={marked.length}>
       {marked.map((node) => (
         <div key={node} class="ol-bookmark">
-          <button type="button" class="ol-row ol-row-button" data-testid="bookmark" onClick={() => app.reveal(node)}>
+          <button type="button" class="ol-row ol-row-button" data-testid="bookmark" onClick={() => app.picked.reveal(node)}>
             <span class="ol-row-op">{shortOp(app.store.nodes.get(node)?.op ?? "")}</span>
             <Elided text={nodeName(app.store, node)} middle class="ol-mono" />
           </button>

@@ -35,7 +35,7 @@ function Value({ app, node, attribute, able }: Props) {
   const { name, type, reference, choices } = attribute;
   if (reference) return <span class="ol-readonly" title="Taken from the function's attribute">@{reference}</span>;
   if (!isTextual(type)) return <ReadOnly app={app} node={node} attribute={attribute} able={able} />;
-  const set = (value: AttributeValue) => app.setAttribute(node, name, value, type);
+  const set = (value: AttributeValue) => app.edits.setAttribute(node, name, value, type);
   if (choices && type === "string") return <Choice attribute={attribute} able={able} set={set} />;
   if (type === "int" && ELEMENT_TYPES.has(name)) return <ElementType attribute={attribute} able={able} set={set} />;
   const shown = formatAttribute(type, attribute.value);
@@ -148,7 +148,7 @@ function isTensor(value: AttributeValue): value is TensorPreview {
 function SetOrReset({ app, node, attribute, able }: Props) {
   const { name, type, set, required, reference, editable } = attribute;
   if (!able || !editable || required || reference || !isTextual(type)) return null;
-  const change = (value: AttributeValue) => app.setAttribute(node, name, value, type).catch((error) => app.fail(error));
+  const change = (value: AttributeValue) => app.edits.setAttribute(node, name, value, type).catch((error) => app.notices.fail(error));
   if (set) {
     const back = attribute.default === null ? "not set" : formatAttribute(type, attribute.default) || "empty";
     return (

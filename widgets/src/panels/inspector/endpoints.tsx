@@ -30,7 +30,7 @@ export function InputRow({ app, node, input }: { app: App; node: number; input: 
           <Follow app={app} end={producer} direction="from" testid={`input-link-${slot}`} />
         ) : (
           <button
-            type="button" class="ol-follow" data-testid={`input-link-${slot}`} onClick={() => app.revealValue(value)}
+            type="button" class="ol-follow" data-testid={`input-link-${slot}`} onClick={() => app.picked.revealValue(value)}
             title={valueLabel(app.store, value)}
           >
             <Icon name="from" />
@@ -105,7 +105,7 @@ function ValueLine({ app, formal, value, name, label }: ValueLineProps) {
   return (
     <div class="ol-value-line">
       <span class="ol-formal" title={formal}>{formal}</span>
-      <button type="button" class="ol-value-name" onClick={() => app.selectValue(value)} data-testid="value-link">
+      <button type="button" class="ol-value-name" onClick={() => app.picked.selectValue(value)} data-testid="value-link">
         <Elided text={name} middle />
       </button>
       <span class="ol-shape" title={label}>{short || "?"}</span>
@@ -124,7 +124,7 @@ interface FollowProps {
 export function Follow({ app, end, direction, testid }: FollowProps) {
   return (
     <button
-      type="button" class="ol-follow" data-testid={testid} title={`${end.op} ${end.label}`} onClick={() => app.reveal(end.id)}
+      type="button" class="ol-follow" data-testid={testid} title={`${end.op} ${end.label}`} onClick={() => app.picked.reveal(end.id)}
     >
       <Icon name={direction} />
       <span class="ol-follow-op">{end.op}</span>

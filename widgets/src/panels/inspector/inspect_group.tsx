@@ -32,7 +32,7 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
       <div class="ol-actions ol-block">
         <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.unfold(group)}>Unfold</button>
         <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.fold(group)}>Fold</button>
-        <button type="button" class="ol-button ol-text-button" onClick={() => app.select(members)}>Select its nodes</button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => app.picked.select(members)}>Select its nodes</button>
       </div>
       <Equal app={app} group={group} members={members} />
       <Section title="Operators"><OpTable app={app} nodes={members} /></Section>
@@ -51,7 +51,7 @@ function Equal({ app, group, members }: { app: App; group: number; members: numb
     if (run) app.picture?.showAll(group, open);
     else groups.forEach((each) => (open ? app.picture?.unfold(each) : app.picture?.fold(each)));
   };
-  const go = (by: number) => app.revealGroup(groups[(at + by + groups.length) % groups.length]!);
+  const go = (by: number) => app.picked.revealGroup(groups[(at + by + groups.length) % groups.length]!);
   return (
     <Section title={verified ? "Equal blocks" : "Alike blocks"} count={groups.length}>
       <p class="ol-text">

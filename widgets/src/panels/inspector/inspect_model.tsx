@@ -69,7 +69,7 @@ function Values({ app, title, values }: { app: App; title: string; values: numbe
       {(all ? values : values.slice(0, SHOWN)).map((id) => {
         const value = app.store.values.get(id);
         return value && (
-          <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.revealValue(id)}>
+          <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.picked.revealValue(id)}>
             <Elided text={value.name} middle class="ol-mono" /><span class="ol-shape">{value.label || "?"}</span>
           </button>
         );

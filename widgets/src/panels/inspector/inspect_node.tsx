@@ -29,7 +29,7 @@ export function NodeInspector({ app, node }: { app: App; node: number }) {
           </div>
           <ToolButton
             icon="trash" title="Delete, joining its input to its output (Delete); Shift: leave the gap"
-            testid="node-delete" disabled={!able} onClick={() => void app.remove([node], true)}
+            testid="node-delete" disabled={!able} onClick={() => void app.edits.remove([node], true)}
           />
         </div>
         <NameField app={app} node={node} able={able} />
@@ -47,13 +47,13 @@ function originLine({ domain, since_version }: NodeInfo): string {
 }
 
 function NameField({ app, node, able }: { app: App; node: number; able: boolean }) {
-  const grab = useCell(app.renaming);
+  const grab = useCell(app.edits.renaming);
   return (
     <TextField
       value={app.store.nodes.get(node)?.name ?? ""} label="Node name" testid="node-name-field" errorTestid="node-name-error"
       placeholder={`no name (${nodeLabel(app.store, node)})`} disabled={!able} mono
-      grab={grab} onGrabbed={() => { app.renaming.value = false; }}
-      commit={(text) => app.renameNode(node, text)}
+      grab={grab} onGrabbed={() => { app.edits.renaming.value = false; }}
+      commit={(text) => app.edits.renameNode(node, text)}
     />
   );
 }
@@ -130,7 +130,7 @@ export function Diagnostics({ diagnostics }: { diagnostics: Diagnostic[] }) {
 }
 
 function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) {
-  const results = useCell(app.results);
+  const results = useCell(app.runs.results);
   const statistics = info.outputs.flatMap((output) => results?.byValue.get(output.value) ?? []);
   const metadata = Object.entries(info.metadata);
   const called = calledFunction(app.store, info.id);

@@ -16,8 +16,8 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
   useEvents(app.client, "connection");
   useEvents(app.store, "commit", "diagnostics");
   const { data, error } = useAnswer(app, "value", { value }, value);
-  const results = useCell(app.results);
-  const renaming = useCell(app.renaming);
+  const results = useCell(app.runs.results);
+  const renaming = useCell(app.edits.renaming);
   const record = app.store.values.get(value);
   if (!record) return null;
   const ran = results?.byValue.get(value);
@@ -31,8 +31,8 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
         </div></div>
         <TextField
           value={record.name} label="Value name" testid="value-name-field" errorTestid="value-name-error" mono
-          disabled={!app.client.editable} grab={renaming} onGrabbed={() => { app.renaming.value = false; }}
-          commit={(text) => app.renameValue(value, text)}
+          disabled={!app.client.editable} grab={renaming} onGrabbed={() => { app.edits.renaming.value = false; }}
+          commit={(text) => app.edits.renameValue(value, text)}
         />
         <p class="ol-value-type" data-testid="value-label">{data?.label || record.label || "type unknown"}</p>
         {(record.flags & (GRAPH_INPUT | GRAPH_OUTPUT)) !== 0 && data && <Declared app={app} value={value} label={data.label} />}
@@ -50,7 +50,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           {data.uses.length === 0 && <p class="ol-empty">No node takes this value.</p>}
           {data.uses.length > 1 && (
             <button
-              type="button" class="ol-link" onClick={() => app.select([...new Set(data.uses.map((use) => use.id))])}
+              type="button" class="ol-link" onClick={() => app.picked.select([...new Set(data.uses.map((use) => use.id))])}
             >
               select {plural(new Set(data.uses.map((use) => use.id)).size, "node")}
             </button>
@@ -78,7 +78,7 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
 /** What can be done with the numbers of a value: look into them, keep them in later runs. */
 function Look({ app, value }: { app: App; value: number }) {
   const pinned = useCell(app.numbers.pinned).has(value);
-  useCell(app.results);
+  useCell(app.runs.results);
   if (!app.numbers.known(value)) return null;
   const stored = ((app.store.values.get(value)?.flags ?? 0) & INITIALIZER) !== 0;
   return (

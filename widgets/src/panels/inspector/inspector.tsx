@@ -33,7 +33,7 @@ export function Inspector({ app }: { app: App }) {
 function AllEdits({ app }: { app: App }) {
   useEvents(app.client, "connection");
   useEvents(app.store, "reset");
-  const subject = useCell(app.subject);
+  const subject = useCell(app.picked.subject);
   if (!app.client.editable) return null;
   const target = { nodes: subject.kind === "nodes" ? subject.nodes : [], value: subject.kind === "value" ? subject.value : 0 };
   return (
@@ -45,7 +45,7 @@ function AllEdits({ app }: { app: App }) {
 
 function Content({ app }: { app: App }) {
   useEvents(app.store, "reset");
-  const subject = useCell(app.subject);
+  const subject = useCell(app.picked.subject);
   if (app.store.version === 0) return null;
   switch (subject.kind) {
     case "nodes":

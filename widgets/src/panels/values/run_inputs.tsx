@@ -23,7 +23,7 @@ export function RunInputs({ app }: { app: App }) {
 function OpenInputs({ app }: { app: App }) {
   useEvents(app.store, "commit", "reset");
   const { sizes, seed, deadline } = useCell(app.numbers.inputs);
-  const running = useCell(app.running);
+  const running = useCell(app.runs.running);
   const inputs = graphInputs(app);
   const close = (event: Event) => {
     app.numbers.asking.value = false;
@@ -60,7 +60,7 @@ function OpenInputs({ app }: { app: App }) {
       </div>
       <button
         type="button" class="ol-button ol-text-button" disabled={running !== null || !app.client.editable} data-testid="run-inputs-run"
-        onClick={() => void app.run(null)}
+        onClick={() => void app.runs.run(null)}
       >
         Run all
       </button>

@@ -29,9 +29,9 @@ interface Shown {
 export function TensorDrawer({ app }: { app: App }) {
   const value = useCell(app.numbers.looking);
   useEvents(app.store, "commit", "reset");
-  useCell(app.results);
+  useCell(app.runs.results);
   if (!app.store.values.has(value)) return <p class="ol-empty">Choose a value and press “Look into it”.</p>;
-  return <TensorView key={`${value}/${app.store.version}/${app.results.value?.run ?? 0}`} app={app} value={value} />;
+  return <TensorView key={`${value}/${app.store.version}/${app.runs.results.value?.run ?? 0}`} app={app} value={value} />;
 }
 
 function TensorView({ app, value }: { app: App; value: number }) {
@@ -57,7 +57,7 @@ function TensorView({ app, value }: { app: App; value: number }) {
   return (
     <div class="ol-tensor" data-testid="tensor-view">
       <div class="ol-tensor-bar">
-        <button type="button" class="ol-link ol-mono ol-tensor-name" onClick={() => app.revealValue(value)}><Elided text={name} middle /></button>
+        <button type="button" class="ol-link ol-mono ol-tensor-name" onClick={() => app.picked.revealValue(value)}><Elided text={name} middle /></button>
         <span class={part.source === "stale" ? "ol-stale" : "ol-dim"}>{part.dtype} {part.shape.join("×") || "scalar"} · {SOURCES[part.source]}</span>
         <Axes part={part} change={setShown} />
         <label class="ol-tensor-mode">as <select
@@ -149,7 +149,7 @@ function Grid({ app, part, shown, corner }: { app: App; part: TensorPart; shown:
     const timer = setTimeout(() => {
       app.client.request("tensor", { value: part.id, ...shown, top, left, height: rows, width: columns }).then(
         ({ cells }) => { if (live) setBlock({ top, left, cells }); },
-        (error) => { if (live) app.fail(error); },
+        (error) => { if (live) app.notices.fail(error); },
       );
     }, block.cells.length ? 30 : 0);
     return () => {

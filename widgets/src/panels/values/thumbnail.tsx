@@ -9,7 +9,7 @@ import { TensorCanvas } from "./canvas.tsx";
 
 export function Thumbnail({ app, value }: { app: App; value: number }) {
   const [drawn, setDrawn] = useState<Drawn | null>(null);
-  const results = useCell(app.results);
+  const results = useCell(app.runs.results);
   useEffect(() => {
     let live = true;
     void app.numbers.thumbnail(value).then((found) => { if (live) setDrawn(found); });

@@ -1,4 +1,4 @@
-/** Events by name, typed: the least that a view needs. */
+/** Events by name, typed: of the store, the client and the picture. */
 
 export class Emitter<Events> {
   readonly #listeners = new Map<keyof Events, Set<(payload: never) => void>>();

@@ -1,0 +1,87 @@
+/** Edits and saves that the panels and keys ask for: each is a request, and a refusal becomes a toast. */
+
+import type { App } from "../app.ts";
+import type { AttributeValue } from "../kernel/protocol.ts";
+import { nodeLabel, plural } from "../model/names.ts";
+import { Cell } from "../state.ts";
+
+export class ModelEdits {
+  readonly saving = new Cell(false);
+  /** Whether the page that asks before a save shows. */
+  readonly savePanel = new Cell(false);
+  /** A name that asks to be edited: the inspector focuses its field. */
+  readonly renaming = new Cell(false);
+  readonly #app: App;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** Makes an edit; false, with a toast, when it was refused. */
+  async #edit(edit: Promise<void>): Promise<boolean> {
+    try {
+      await edit;
+      return true;
+    } catch (error) {
+      this.#app.notices.fail(error);
+      return false;
+    }
+  }
+
+  undo(): void {
+    if (this.#app.store.history.undo !== null && this.#app.client.editable) void this.#edit(this.#app.client.edit("undo", {}));
+  }
+
+  redo(): void {
+    if (this.#app.store.history.redo !== null && this.#app.client.editable) void this.#edit(this.#app.client.edit("redo", {}));
+  }
+
+  /** Sets an attribute (null: back to its default). Throws RequestError for the field to show beside itself. */
+  setAttribute(node: number, name: string, value: AttributeValue, type: string): Promise<void> {
+    return this.#app.client.edit("set_attribute", { node, name, value, type });
+  }
+
+  renameNode(node: number, name: string): Promise<void> {
+    return this.#app.client.edit("rename_node", { node, name });
+  }
+
+  renameValue(value: number, name: string): Promise<void> {
+    return this.#app.client.edit("rename_value", { value, name });
+  }
+
+  /** Deletes nodes; with `bypass` what they fed is fed by what fed them. Undo is the confirmation. */
+  async remove(nodes: number[], bypass: boolean): Promise<void> {
+    if (nodes.length === 0 || !this.#app.client.editable) return;
+    const what = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
+    if (await this.#edit(this.#app.client.edit("remove", { nodes, bypass }))) {
+      this.#app.notices.toast("success", `Deleted ${what}`, "Ctrl+Z brings it back.");
+    }
+  }
+
+  /** Asks for another name of a node or a value, in the inspector. */
+  rename({ node = 0, value = 0 }: { node?: number; value?: number }): void {
+    if (node) this.#app.picked.reveal(node);
+    else this.#app.picked.selectValue(value);
+    this.#app.inspectorOpen.value = true;
+    this.renaming.value = true;
+  }
+
+  /** Shows what saving would change, and asks; where there is no file, says so. */
+  async save(): Promise<void> {
+    if (this.saving.value || this.savePanel.value || !this.#app.client.editable) return;
+    if (this.#app.store.path === null) await this.#app.client.request("unsaved", {}).catch((error) => this.#app.notices.fail(error));
+    else this.savePanel.value = true;
+  }
+
+  /** Replaces the file, or writes a copy; refused where the model is not any more what the page shows. */
+  async confirmSave(copy: boolean): Promise<void> {
+    this.saving.value = true;
+    try {
+      const { path, bytes } = await this.#app.client.request("save", { copy, version: this.#app.store.version });
+      this.#app.store.setHistory(this.#app.store.history, false, path);
+      this.#app.notices.toast("success", `Saved ${path.split(/[/\\]/).pop()}`, `${path}\n${plural(bytes, "byte")}`);
+    } finally {
+      this.saving.value = false;
+    }
+  }
+}

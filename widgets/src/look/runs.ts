@@ -1,0 +1,93 @@
+/** Runs and measures: what is under way, what came out, and what the boxes are colored by. */
+
+import type { App } from "../app.ts";
+import { asRequestError } from "../kernel/client.ts";
+import type { OverlayNumbers, ProgressEvent, RunResult, Statistics } from "../kernel/protocol.ts";
+import { Cell } from "../state.ts";
+import { type Heat, heatOf } from "./node_heat.ts";
+
+/** The run under way: its request id and how far it is. */
+export interface Running {
+  id: number;
+  done: number;
+  total: number;
+  node: string;
+  stopping: boolean;
+}
+
+export interface Results extends RunResult {
+  /** Version of the model that was run. */
+  version: number;
+  byValue: Map<number, Statistics>;
+}
+
+export class Runs {
+  readonly running = new Cell<Running | null>(null);
+  readonly results = new Cell<Results | null>(null);
+  /** What the boxes are colored by; null: by what they are. */
+  readonly overlay = new Cell<Heat | null>(null);
+  /** A measure is being taken. */
+  readonly measuring = new Cell(false);
+  readonly #app: App;
+
+  constructor(app: App) {
+    this.#app = app;
+  }
+
+  /** Runs some nodes (null: all) and shows the statistics of what they made. */
+  async run(nodes: number[] | null): Promise<void> {
+    if (this.running.value || !this.#app.client.editable) return;
+    const version = this.#app.store.version;
+    const { id, reply } = this.#app.client.begin("run", { nodes, ...this.#app.numbers.asked });
+    this.running.value = { id, done: 0, total: nodes?.length ?? this.#app.store.nodes.size, node: "", stopping: false };
+    try {
+      const result = await reply;
+      const byValue = new Map(result.values.map((value) => [value.id, value]));
+      this.results.value = { ...result, version, byValue };
+      this.#app.finder.index.ran = byValue;
+      this.#app.numbers.forget();
+      this.#app.picture?.mark({ statistics: result.values });
+      this.#app.drawer.value = "results";
+    } catch (error) {
+      const refused = asRequestError(error);
+      if (refused.code === "stopped") this.#app.notices.toast("info", "Run stopped");
+      else this.#app.notices.fail(refused);
+    } finally {
+      this.running.value = null;
+    }
+  }
+
+  stop(): void {
+    const running = this.running.value;
+    if (!running || running.stopping) return;
+    this.running.value = { ...running, stopping: true };
+    this.#app.client.request("stop", { run: running.id }).catch((error) => this.#app.notices.fail(error));
+  }
+
+  /** Follows the run under way. */
+  progress(event: ProgressEvent): void {
+    const running = this.running.value;
+    if (running?.id === event.run) {
+      this.running.value = { ...running, done: event.done, total: event.total, node: event.node };
+    }
+  }
+
+  /** Colors the boxes by a measure of the kernel's, null: by what they are. */
+  async colorBy(by: string | null): Promise<void> {
+    if (this.measuring.value) return;
+    this.measuring.value = true;
+    try {
+      await this.#app.client.request("overlay", { by });
+    } catch (error) {
+      this.#app.notices.fail(error);
+    } finally {
+      this.measuring.value = false;
+    }
+  }
+
+  /** Shows a measure that the kernel took. */
+  color(overlay: OverlayNumbers | null): void {
+    this.overlay.value = heatOf(overlay);
+    this.#app.picture?.mark({ heat: this.overlay.value });
+  }
+}

@@ -1,0 +1,59 @@
+/** What the view tells of what happened: toasts, and text handed to the clipboard. */
+
+import { type RequestError, asRequestError } from "../../kernel/client.ts";
+import { Cell } from "../../state.ts";
+
+export interface Toast {
+  id: number;
+  kind: "error" | "info" | "success";
+  text: string;
+  /** Further lines, shown on demand. */
+  details: string;
+  /** A node that the text is about, 0: none. */
+  node: number;
+}
+
+const MAX_TOASTS = 3;
+const TOAST_MS = { info: 5000, success: 3500, error: 12_000 };
+
+export class Notices {
+  readonly toasts = new Cell<Toast[]>([]);
+  #nextToast = 1;
+  #timers = new Set<ReturnType<typeof setTimeout>>();
+
+  toast(kind: Toast["kind"], text: string, details = "", node = 0): void {
+    const toast = { id: this.#nextToast++, kind, text, details, node };
+    this.toasts.value = [...this.toasts.value.slice(1 - MAX_TOASTS), toast];
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.dismiss(toast.id);
+    }, TOAST_MS[kind]);
+    this.#timers.add(timer);
+  }
+
+  /** Shows an error; a kernel that is gone has a banner already. */
+  fail(error: unknown): void {
+    const refused: RequestError = asRequestError(error);
+    if (refused.code === "disconnected") return;
+    const node = typeof refused.node === "number" ? refused.node : 0;
+    const [line = "", ...rest] = refused.message.split("\n");
+    this.toast("error", line, [...rest, refused.hint].filter(Boolean).join("\n"), node);
+  }
+
+  dismiss(id: number): void {
+    this.toasts.value = this.toasts.value.filter((toast) => toast.id !== id);
+  }
+
+  async copyText(text: string, done = `Copied ${text}`): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.toast("info", done);
+    } catch {
+      this.toast("error", "The browser did not allow copying.", text);
+    }
+  }
+
+  dispose(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+}
