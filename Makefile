@@ -2,7 +2,7 @@
 #
 #   make lab     opens JupyterLab on the tour; without a display it prints the address
 #   make test    installs what the tests need and runs all of them
-#   make lint    ruff, mypy --strict and the TypeScript compiler
+#   make lint    ruff, mypy --strict, biome and the TypeScript compiler
 #   make docs    builds the site into build/site
 #   make bench   prints the table of ratios of bench/README.md
 #   make clean   removes what the others made, .venv included
@@ -61,7 +61,7 @@ lint: bundle
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/mypy
-	cd widgets && npm run --silent typecheck
+	cd widgets && npm run --silent lint && npm run --silent typecheck
 
 test: lint
 	cd widgets && npm --silent test

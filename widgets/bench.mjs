@@ -1,7 +1,7 @@
 // `node bench.mjs layout < graphs.json`: bundles bench/NAME.ts and runs it.
 
-import { mkdtempSync, rmSync } from "node:fs";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { here, settings } from "./bundle.mjs";

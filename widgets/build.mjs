@@ -2,8 +2,8 @@
 // `--watch` rebuilds on change, `--sourcemap` keeps the sources readable in the browser's debugger.
 
 import { mkdir, readFile } from "node:fs/promises";
-import { gzipSync } from "node:zlib";
 import path from "node:path";
+import { gzipSync } from "node:zlib";
 import { build, context } from "esbuild";
 import { here, settings } from "./bundle.mjs";
 

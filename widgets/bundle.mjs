@@ -1,7 +1,7 @@
 // The bundler's settings, shared by the build, the tests and the development page.
 
-import { fileURLToPath } from "node:url";
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 export const here = path.dirname(fileURLToPath(import.meta.url));

@@ -1,8 +1,8 @@
 // Runs test/**/*.test.ts: each file is bundled for Node and handed to Node's own test runner.
 // `npm test -- store` runs the files whose path contains "store".
 
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { build } from "esbuild";
 import { here, settings } from "./bundle.mjs";
@@ -10,7 +10,11 @@ import { here, settings } from "./bundle.mjs";
 function testFiles(folder) {
   return readdirSync(path.join(here, folder), { withFileTypes: true }).flatMap((entry) => {
     const name = path.join(folder, entry.name);
-    return entry.isDirectory() ? testFiles(name) : name.endsWith(".test.ts") || name.endsWith(".test.tsx") ? [name] : [];
+    return entry.isDirectory()
+      ? testFiles(name)
+      : name.endsWith(".test.ts") || name.endsWith(".test.tsx")
+        ? [name]
+        : [];
   });
 }
 

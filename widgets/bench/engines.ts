@@ -4,7 +4,15 @@ import { spawnSync } from "node:child_process";
 import dagre from "@dagrejs/dagre";
 import ELK, { type ElkExtendedEdge } from "elkjs/lib/elk.bundled.js";
 import { layout } from "../src/graph/layout/layout.ts";
-import { BOX_GAP, LABEL_STRIP, LINE, ROW_GAP, WIRE_GAP, type LayoutInput, type LayoutResult } from "../src/graph/layout/problem.ts";
+import {
+  BOX_GAP,
+  LABEL_STRIP,
+  type LayoutInput,
+  type LayoutResult,
+  LINE,
+  ROW_GAP,
+  WIRE_GAP,
+} from "../src/graph/layout/problem.ts";
 import type { Drawing, Point, Rectangle } from "./quality.ts";
 
 /** A graph to draw: sizes of the boxes, and for each value the box that makes it and those that read it. */
@@ -18,17 +26,26 @@ export interface Graph {
 const RANK_GAP = LABEL_STRIP + ROW_GAP;
 const DOT_SECONDS = 100;
 
-export const arcsOf = ({ nets }: Graph): [number, number][] => nets.flatMap(([source, targets]) => targets.map((target): [number, number] => [source, target]));
+export const arcsOf = ({ nets }: Graph): [number, number][] =>
+  nets.flatMap(([source, targets]) => targets.map((target): [number, number] => [source, target]));
 
 export function problem(graph: Graph, portals = false): LayoutInput {
-  const count = graph.width.length, arcs = arcsOf(graph);
+  const count = graph.width.length,
+    arcs = arcsOf(graph);
   const netStart = new Int32Array(graph.nets.length + 1);
   graph.nets.forEach(([, targets], i) => (netStart[i + 1] = netStart[i]! + targets.length));
   return {
-    count, width: Float32Array.from(graph.width), height: Float32Array.from(graph.height), pin: new Uint8Array(count),
-    netSource: Int32Array.from(graph.nets, ([source]) => source), netStart,
-    netTarget: Int32Array.from(arcs, ([, target]) => target), sourcePort: new Float32Array(graph.nets.length).fill(NaN),
-    targetPort: new Float32Array(arcs.length).fill(NaN), hint: null, portals,
+    count,
+    width: Float32Array.from(graph.width),
+    height: Float32Array.from(graph.height),
+    pin: new Uint8Array(count),
+    netSource: Int32Array.from(graph.nets, ([source]) => source),
+    netStart,
+    netTarget: Int32Array.from(arcs, ([, target]) => target),
+    sourcePort: new Float32Array(graph.nets.length).fill(NaN),
+    targetPort: new Float32Array(arcs.length).fill(NaN),
+    hint: null,
+    portals,
   };
 }
 
@@ -53,7 +70,10 @@ function segmentsOf({ segments, segmentNet }: LayoutResult, net: number): [Point
   const lines: [Point, Point][] = [];
   for (let s = 0; s < segmentNet.length; s++) {
     if (segmentNet[s] !== net) continue;
-    lines.push([{ x: segments[4 * s]!, y: segments[4 * s + 1]! }, { x: segments[4 * s + 2]!, y: segments[4 * s + 3]! }]);
+    lines.push([
+      { x: segments[4 * s]!, y: segments[4 * s + 1]! },
+      { x: segments[4 * s + 2]!, y: segments[4 * s + 3]! },
+    ]);
   }
   return lines;
 }
@@ -62,9 +82,10 @@ function segmentsOf({ segments, segmentNet }: LayoutResult, net: number): [Point
 function trace(lines: [Point, Point][], target: Point): Point[] {
   const near = (a: number, b: number): boolean => Math.abs(a - b) < 0.7;
   const line = [target];
-  for (let at = target; ;) {
-    const step = lines.find(([, end]) => near(end.x, at.x) && near(end.y, at.y))
-      ?? lines.find(([start, end]) => near(start.x, at.x) && near(end.x, at.x) && start.y < at.y - 0.7 && end.y > at.y);
+  for (let at = target; ; ) {
+    const step =
+      lines.find(([, end]) => near(end.x, at.x) && near(end.y, at.y)) ??
+      lines.find(([start, end]) => near(start.x, at.x) && near(end.x, at.x) && start.y < at.y - 0.7 && end.y > at.y);
     if (!step) return line.reverse();
     at = step[0];
     line.push(at);
@@ -82,7 +103,11 @@ export function byDagre(graph: Graph): Drawing {
     const { x, y } = drawn.node(String(v)) as Point;
     return { x: x - width / 2, y: y - graph.height[v]! / 2, width, height: graph.height[v]! };
   });
-  const arcs = arcsOf(graph).map(([from, to], i) => ({ from, to, line: (drawn.edge(String(from), String(to), String(i)) as { points: Point[] }).points }));
+  const arcs = arcsOf(graph).map(([from, to], i) => ({
+    from,
+    to,
+    line: (drawn.edge(String(from), String(to), String(i)) as { points: Point[] }).points,
+  }));
   return { boxes, arcs };
 }
 
@@ -91,8 +116,12 @@ export async function byElk(graph: Graph): Promise<Drawing> {
   const result = await elk.layout({
     id: "root",
     layoutOptions: {
-      "elk.algorithm": "layered", "elk.direction": "DOWN", "elk.edgeRouting": "POLYLINE", "elk.spacing.nodeNode": String(BOX_GAP),
-      "elk.layered.spacing.nodeNodeBetweenLayers": String(RANK_GAP), "elk.spacing.edgeEdge": String(WIRE_GAP),
+      "elk.algorithm": "layered",
+      "elk.direction": "DOWN",
+      "elk.edgeRouting": "POLYLINE",
+      "elk.spacing.nodeNode": String(BOX_GAP),
+      "elk.layered.spacing.nodeNodeBetweenLayers": String(RANK_GAP),
+      "elk.spacing.edgeEdge": String(WIRE_GAP),
       "elk.layered.mergeEdges": "true",
     },
     children: graph.width.map((width, v) => ({ id: String(v), width, height: graph.height[v]! })),
@@ -118,9 +147,15 @@ export function byDot(graph: Graph): Drawing | null {
     ...arcsOf(graph).map(([from, to]) => `${from} -> ${to}`),
     "}",
   ];
-  const run = spawnSync("dot", ["-Tplain", "-y"], { input: lines.join("\n"), timeout: DOT_SECONDS * 1000, maxBuffer: 1 << 28, encoding: "utf8" });
+  const run = spawnSync("dot", ["-Tplain", "-y"], {
+    input: lines.join("\n"),
+    timeout: DOT_SECONDS * 1000,
+    maxBuffer: 1 << 28,
+    encoding: "utf8",
+  });
   if (run.error || run.status !== 0) return null;
-  const boxes: Rectangle[] = [], arcs: Drawing["arcs"] = [];
+  const boxes: Rectangle[] = [],
+    arcs: Drawing["arcs"] = [];
   for (const line of run.stdout.replace(/\\\n/g, "").split("\n")) {
     const words = line.split(" ");
     const number = (i: number): number => Number(words[i]) * 72;
@@ -128,7 +163,10 @@ export function byDot(graph: Graph): Drawing | null {
       const [width, height] = [number(4), number(5)];
       boxes[Number(words[1])] = { x: number(2) - width / 2, y: number(3) - height / 2, width, height };
     } else if (words[0] === "edge") {
-      const control = Array.from({ length: Number(words[3]) }, (_, i) => ({ x: number(4 + 2 * i), y: number(5 + 2 * i) }));
+      const control = Array.from({ length: Number(words[3]) }, (_, i) => ({
+        x: number(4 + 2 * i),
+        y: number(5 + 2 * i),
+      }));
       arcs.push({ from: Number(words[1]), to: Number(words[2]), line: flattened(control) });
     }
   }
@@ -141,8 +179,10 @@ function flattened(control: Point[], steps = 8): Point[] {
   for (let i = 0; i + 3 < control.length; i += 3) {
     const [a, b, c, d] = control.slice(i, i + 4) as [Point, Point, Point, Point];
     for (let k = 1; k <= steps; k++) {
-      const t = k / steps, s = 1 - t;
-      const mix = (p: number, q: number, r: number, e: number): number => s * s * s * p + 3 * s * s * t * q + 3 * s * t * t * r + t * t * t * e;
+      const t = k / steps,
+        s = 1 - t;
+      const mix = (p: number, q: number, r: number, e: number): number =>
+        s * s * s * p + 3 * s * s * t * q + 3 * s * t * t * r + t * t * t * e;
       points.push({ x: mix(a.x, b.x, c.x, d.x), y: mix(a.y, b.y, c.y, d.y) });
     }
   }

@@ -5,7 +5,7 @@
 
 import { readFileSync } from "node:fs";
 import { layout } from "../src/graph/layout/layout.ts";
-import { type Graph, byDagre, byDot, byElk, ours, problem } from "./engines.ts";
+import { byDagre, byDot, byElk, type Graph, ours, problem } from "./engines.ts";
 import { type Drawing, quality } from "./quality.ts";
 
 type Engine = (graph: Graph) => Drawing | null | Promise<Drawing | null>;
@@ -27,7 +27,11 @@ for (const graph of JSON.parse(readFileSync(0, "utf8")) as (Graph & { engines?: 
   for (const name of graph.engines ?? Object.keys(ENGINES)) {
     const began = performance.now();
     const drawing = await ENGINES[name]!(graph);
-    found[name] = drawing && { ...quality(drawing), arcs: drawing.arcs.length, milliseconds: performance.now() - began };
+    found[name] = drawing && {
+      ...quality(drawing),
+      arcs: drawing.arcs.length,
+      milliseconds: performance.now() - began,
+    };
   }
   if (graph.timed) {
     const input = problem(graph);

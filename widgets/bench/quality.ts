@@ -51,7 +51,8 @@ function crossings({ arcs }: Drawing): number {
     }
   });
   pieces.sort((p, q) => p.a.y - q.a.y);
-  let count = 0, active: Piece[] = [];
+  let count = 0,
+    active: Piece[] = [];
   for (const piece of pieces) {
     active = active.filter((other) => other.b.y >= piece.a.y);
     const own = arcs[piece.arc]!;

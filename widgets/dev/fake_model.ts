@@ -1,8 +1,17 @@
 /** A synthetic convolutional network with live shapes, edits and undo: what the fake kernel serves. */
 
 import {
-  type AttributeType, type AttributeValue, type Diagnostic, type GroupRecord, type NodeRecord, type ScopeRecord, type ValueRecord,
-  FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER,
+  type AttributeType,
+  type AttributeValue,
+  type Diagnostic,
+  FORMAL,
+  GRAPH_INPUT,
+  GRAPH_OUTPUT,
+  type GroupRecord,
+  INITIALIZER,
+  type NodeRecord,
+  type ScopeRecord,
+  type ValueRecord,
 } from "../src/kernel/protocol.ts";
 
 export interface FakeNode extends NodeRecord {
@@ -25,9 +34,20 @@ export interface FakeAttribute {
 const KERNEL_DOC = "The shape of the convolution kernel. If not present, should be inferred from input W.";
 export const SCHEMAS: Record<string, FakeAttribute[]> = {
   Conv: [
-    { name: "auto_pad", type: "string", default: "NOTSET", choices: ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"], doc: "How padding is found." },
+    {
+      name: "auto_pad",
+      type: "string",
+      default: "NOTSET",
+      choices: ["NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"],
+      doc: "How padding is found.",
+    },
     { name: "dilations", type: "ints", default: null, doc: "Dilation along each spatial axis." },
-    { name: "group", type: "int", default: 1, doc: "Number of groups input channels and output channels are divided into." },
+    {
+      name: "group",
+      type: "int",
+      default: 1,
+      doc: "Number of groups input channels and output channels are divided into.",
+    },
     { name: "kernel_shape", type: "ints", default: null, doc: KERNEL_DOC },
     { name: "pads", type: "ints", default: null, doc: "Padding for the beginning and ending along each spatial axis." },
     { name: "strides", type: "ints", default: null, doc: "Stride along each spatial axis." },
@@ -42,13 +62,25 @@ export const SCHEMAS: Record<string, FakeAttribute[]> = {
     { name: "transB", type: "int", default: 0, doc: "Whether B should be transposed." },
   ],
   Softmax: [{ name: "axis", type: "int", default: -1, doc: "The dimension Softmax is performed on." }],
-  Flatten: [{ name: "axis", type: "int", default: 1, doc: "Axes up to this one are flattened to the outer dimension." }],
+  Flatten: [
+    { name: "axis", type: "int", default: 1, doc: "Axes up to this one are flattened to the outer dimension." },
+  ],
   Constant: [{ name: "value", type: "tensor", default: null, doc: "The value for the elements of the output tensor." }],
 };
 
 const CATEGORIES: Record<string, string> = {
-  Conv: "convolution", Gemm: "matrix", BatchNormalization: "normalization", Relu: "activation", Softmax: "activation", MaxPool: "pooling",
-  GlobalAveragePool: "pooling", Add: "elementwise", Flatten: "shape", Constant: "constant", If: "control", Mul: "elementwise",
+  Conv: "convolution",
+  Gemm: "matrix",
+  BatchNormalization: "normalization",
+  Relu: "activation",
+  Softmax: "activation",
+  MaxPool: "pooling",
+  GlobalAveragePool: "pooling",
+  Add: "elementwise",
+  Flatten: "shape",
+  Constant: "constant",
+  If: "control",
+  Mul: "elementwise",
 };
 
 /** Sizes: stages of residual blocks; `hostile` gives names that are markup. */
@@ -88,11 +120,26 @@ export class FakeModel {
     return value;
   }
 
-  node(op: string, name: string, inputs: number[], group = 0, attributes: [string, AttributeValue][] = [], scope = this.#main.id): number {
+  node(
+    op: string,
+    name: string,
+    inputs: number[],
+    group = 0,
+    attributes: [string, AttributeValue][] = [],
+    scope = this.#main.id,
+  ): number {
     const id = this.#next++;
     const output = this.value(`${name || op}_output_0`, 0, null, scope);
     const node = {
-      id, name, op, category: CATEGORIES[op] ?? "custom", group, scope, inputs, outputs: [output.id], attributes: new Map(attributes),
+      id,
+      name,
+      op,
+      category: CATEGORIES[op] ?? "custom",
+      group,
+      scope,
+      inputs,
+      outputs: [output.id],
+      attributes: new Map(attributes),
     };
     this.nodes.set(id, node);
     return output.id;
@@ -109,11 +156,14 @@ export class FakeModel {
     const weight = this.value(`${name}.weight`, INITIALIZER, [channels, from, kernel, kernel]).id;
     const pad = (kernel - 1) / 2;
     const made = this.node("Conv", name, [x, weight], group, [
-      ["kernel_shape", [kernel, kernel]], ["pads", [pad, pad, pad, pad]], ["strides", [stride, stride]],
+      ["kernel_shape", [kernel, kernel]],
+      ["pads", [pad, pad, pad, pad]],
+      ["strides", [stride, stride]],
     ]);
     this.values.get(made)!.shape = [1, channels, 0, 0];
     const bn = name.replace(/conv/, "bn");
-    const scale = this.value(`${bn}.scale`, INITIALIZER, [channels]).id, bias = this.value(`${bn}.bias`, INITIALIZER, [channels]).id;
+    const scale = this.value(`${bn}.scale`, INITIALIZER, [channels]).id,
+      bias = this.value(`${bn}.bias`, INITIALIZER, [channels]).id;
     const normal = this.node("BatchNormalization", bn, [made, scale, bias], group, [["epsilon", Math.fround(1e-5)]]);
     this.values.get(normal)!.shape = [1, channels, 0, 0];
     return normal;
@@ -152,7 +202,8 @@ export class FakeModel {
     const channels = this.values.get(x)!.shape?.[1] ?? 512;
     let y = this.node("GlobalAveragePool", hostile ? "</script><b>bold</b>" : "/pool", [x]);
     y = this.node("Flatten", "/flatten", [y]);
-    const weight = this.value("fc.weight", INITIALIZER, [1000, channels]).id, bias = this.value("fc.bias", INITIALIZER, [1000]).id;
+    const weight = this.value("fc.weight", INITIALIZER, [1000, channels]).id,
+      bias = this.value("fc.bias", INITIALIZER, [1000]).id;
     y = this.node("Gemm", "/fc", [y, weight, bias], 0, [["transB", 1]]);
     if (control) y = this.#control(y);
     return this.node("Softmax", hostile ? "javascript:alert(1)" : "/softmax", [y], 0, [["axis", 1]]);
@@ -165,7 +216,15 @@ export class FakeModel {
     const out = this.node("If", "maybe_scale", [condition]);
     const owner = this.values.get(out)!.id - 1;
     for (const attribute of ["then_branch", "else_branch"]) {
-      const scope: ScopeRecord = { id: this.#next++, kind: "subgraph", owner, attribute, name: attribute, inputs: [], outputs: [] };
+      const scope: ScopeRecord = {
+        id: this.#next++,
+        kind: "subgraph",
+        owner,
+        attribute,
+        name: attribute,
+        inputs: [],
+        outputs: [],
+      };
       this.scopes.set(scope.id, scope);
       const factor = this.value(`${attribute}.factor`, INITIALIZER, [1], scope.id).id;
       const y = this.node("Mul", `${attribute}/mul`, [x, factor], 0, [], scope.id);
@@ -181,7 +240,9 @@ export class FakeModel {
   }
 
   uses(value: number): { node: FakeNode; slot: number }[] {
-    return [...this.nodes.values()].flatMap((node) => node.inputs.flatMap((id, slot) => (id === value ? [{ node, slot }] : [])));
+    return [...this.nodes.values()].flatMap((node) =>
+      node.inputs.flatMap((id, slot) => (id === value ? [{ node, slot }] : [])),
+    );
   }
 
   /** Recomputes every shape; returns the values whose label changed. */
@@ -204,15 +265,27 @@ export class FakeModel {
   #shape(node: FakeNode): number[] | null {
     const x = this.values.get(node.inputs[0] ?? 0)?.shape ?? null;
     switch (node.op) {
-      case "Conv": return this.#convolutionShape(node, x);
-      case "MaxPool": return x && [x[0]!, x[1]!, Math.ceil(x[2]! / 2), Math.ceil(x[3]! / 2)];
-      case "GlobalAveragePool": return x && [x[0]!, x[1]!, 1, 1];
-      case "Flatten": return x && [x[0]!, x.slice(1).reduce((a, b) => a * b, 1)];
-      case "Gemm": return x && [x[0]!, 1000];
-      case "Constant": return [];
-      case "If": return this.values.get([...this.scopes.values()].find((scope) => scope.owner === node.id)?.outputs[0] ?? 0)?.shape ?? [1, 1000];
-      case "Add": return this.#addShape(node, x);
-      default: return x;
+      case "Conv":
+        return this.#convolutionShape(node, x);
+      case "MaxPool":
+        return x && [x[0]!, x[1]!, Math.ceil(x[2]! / 2), Math.ceil(x[3]! / 2)];
+      case "GlobalAveragePool":
+        return x && [x[0]!, x[1]!, 1, 1];
+      case "Flatten":
+        return x && [x[0]!, x.slice(1).reduce((a, b) => a * b, 1)];
+      case "Gemm":
+        return x && [x[0]!, 1000];
+      case "Constant":
+        return [];
+      case "If":
+        return (
+          this.values.get([...this.scopes.values()].find((scope) => scope.owner === node.id)?.outputs[0] ?? 0)
+            ?.shape ?? [1, 1000]
+        );
+      case "Add":
+        return this.#addShape(node, x);
+      default:
+        return x;
     }
   }
 
@@ -221,24 +294,47 @@ export class FakeModel {
     const strides = (node.attributes.get("strides") as number[] | undefined) ?? [1, 1];
     const pads = (node.attributes.get("pads") as number[] | undefined) ?? [0, 0, 0, 0];
     if (strides.length !== 2) {
-      this.#problem(node, `strides has ${strides.length} items for 2 spatial axes`, "2 items", `[${strides.join(", ")}]`, "Give one stride per spatial axis.");
+      this.#problem(
+        node,
+        `strides has ${strides.length} items for 2 spatial axes`,
+        "2 items",
+        `[${strides.join(", ")}]`,
+        "Give one stride per spatial axis.",
+      );
       return null;
     }
     if (!x || !weight) return null;
-    const out = [0, 1].map((axis) => Math.floor((x[2 + axis]! + pads[axis]! + pads[axis + 2]! - weight[2 + axis]!) / strides[axis]!) + 1);
+    const out = [0, 1].map(
+      (axis) => Math.floor((x[2 + axis]! + pads[axis]! + pads[axis + 2]! - weight[2 + axis]!) / strides[axis]!) + 1,
+    );
     return [x[0]!, weight[0]!, ...out];
   }
 
   #addShape(node: FakeNode, x: number[] | null): number[] | null {
     const y = this.values.get(node.inputs[1]!)?.shape ?? null;
     if (x && y && x.join() !== y.join()) {
-      this.#problem(node, "the inputs cannot be broadcast together", x.join("×"), y.join("×"), "Give both branches the same strides.");
+      this.#problem(
+        node,
+        "the inputs cannot be broadcast together",
+        x.join("×"),
+        y.join("×"),
+        "Give both branches the same strides.",
+      );
       return null;
     }
     return x;
   }
 
   #problem(node: FakeNode, message: string, expected: string, found: string, hint: string): void {
-    this.diagnostics.push({ severity: "error", code: "shape", message: `${node.op}: ${message}`, node: node.id, value: 0, expected, found, hint });
+    this.diagnostics.push({
+      severity: "error",
+      code: "shape",
+      message: `${node.op}: ${message}`,
+      node: node.id,
+      value: 0,
+      expected,
+      found,
+      hint,
+    });
   }
 }

@@ -38,7 +38,7 @@ const shared = {
     selectionListeners.add(listener);
     return () => selectionListeners.delete(listener);
   },
-  flow: () => (query.get("flow") === "right" ? "right" as const : "down" as const),
+  flow: () => (query.get("flow") === "right" ? ("right" as const) : ("down" as const)),
   columns: () => query.get("columns") !== "0",
   setColumns: () => undefined,
   setFlow: () => undefined,

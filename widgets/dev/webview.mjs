@@ -16,5 +16,8 @@ await build({
   define: { "process.env": "{}", "process.argv": "[]" },
 });
 await copyFile(path.join(here, "dev/webview.html"), path.join(outdir, "index.html"));
-await copyFile(path.join(modules, "@vscode/jupyter-ipywidgets8/dist/ipywidgets.js"), path.join(outdir, "ipywidgets.js"));
+await copyFile(
+  path.join(modules, "@vscode/jupyter-ipywidgets8/dist/ipywidgets.js"),
+  path.join(outdir, "ipywidgets.js"),
+);
 await copyFile(path.join(modules, "requirejs/require.js"), path.join(outdir, "require.js"));

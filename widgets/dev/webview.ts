@@ -1,9 +1,11 @@
 /**
- * A page that hosts widgets as VS Code's notebooks do: ipywidgets in the build that Microsoft's Jupyter extension carries,
- * requirejs for what a widget brings, a connection to a real kernel in the old wire format, and each output in an element of
- * its own. tests/browser/support/webview.py serves it and drives it; what the extension and the editor do around it is told there.
+ * A page that hosts widgets as VS Code's notebooks do: ipywidgets in the build that Microsoft's Jupyter extension
+ * carries, requirejs for what a widget brings, a connection to a real kernel in the old wire format, and each output
+ * in an element of its own. tests/browser/support/webview.py serves it and drives it; what the extension and the
+ * editor do around it is told there.
  *
- * package.json replaces what that build names as dependencies, all of JupyterLab: it is one file and needs none of them.
+ * package.json replaces what that build names as dependencies, all of JupyterLab: it is one file and needs none of
+ * them.
  */
 
 import { KernelConnection } from "@jupyterlab/services/lib/kernel/default";
@@ -12,7 +14,9 @@ import { ServerConnection } from "@jupyterlab/services/lib/serverconnection";
 
 const WIDGET = "application/vnd.jupyter.widget-view+json";
 
-interface WidgetView { luminoWidget: unknown }
+interface WidgetView {
+  luminoWidget: unknown;
+}
 
 /** What is used of the extension's widget manager. */
 interface WidgetManager {

@@ -12,7 +12,7 @@ import { Finder } from "./find/finder.ts";
 import { Travel } from "./find/navigation.ts";
 import { Selection } from "./find/selection.ts";
 import type { Flow } from "./graph/scene/flow.ts";
-import { type Client, type RequestError, asRequestError } from "./kernel/client.ts";
+import { asRequestError, type Client, type RequestError } from "./kernel/client.ts";
 import { Runs } from "./look/runs.ts";
 import { Numbers } from "./look/tensor_state.ts";
 import { Blocks } from "./model/equal_blocks.ts";

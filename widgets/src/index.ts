@@ -1,9 +1,9 @@
 /** The widget as anywidget loads it: one `render` per view of the model, each with state of its own. */
 
-import { mount, type Shared } from "./mount.tsx";
-import { recordedTransport, type Recorded } from "./kernel/offline.ts";
+import { type Recorded, recordedTransport } from "./kernel/offline.ts";
 import { keepNote } from "./kernel/saved_state.ts";
-import { type WidgetModel, commTransport, listen } from "./kernel/transport.ts";
+import { commTransport, listen, type WidgetModel } from "./kernel/transport.ts";
+import { mount, type Shared } from "./mount.tsx";
 
 interface RenderContext {
   model: WidgetModel;
@@ -12,7 +12,11 @@ interface RenderContext {
 
 function render({ model, el }: RenderContext): () => void {
   const unmount = mount(el, commTransport(model), traits(model));
-  const forget = keepNote(model.widget_manager, String(model.get("session") ?? ""), String(model.get("_model_module_version") ?? ""));
+  const forget = keepNote(
+    model.widget_manager,
+    String(model.get("session") ?? ""),
+    String(model.get("_model_module_version") ?? ""),
+  );
   return () => {
     forget();
     unmount();
@@ -21,7 +25,8 @@ function render({ model, el }: RenderContext): () => void {
 
 /** Shows a recorded model on a whole page; see onnxlab/notebook/widgets/html_page.py. */
 function offline(el: HTMLElement, model: Recorded): () => void {
-  let selection: number[] = [], bookmarks: number[] = [];
+  let selection: number[] = [],
+    bookmarks: number[] = [];
   const { defaultView } = el.ownerDocument;
   return mount(el, recordedTransport(model), {
     height: () => defaultView?.innerHeight ?? 0,

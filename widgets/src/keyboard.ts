@@ -30,7 +30,7 @@ export function handleKey(app: App, root: HTMLElement, event: KeyboardEvent): bo
     void app.edits.remove(app.picked.nodes, !event.shiftKey);
     return true;
   }
-  if (key === "Escape") return escape(app, root);
+  if (key === "Escape") return stepOut(app, root);
   if (event.altKey) return handleTravel(app, key);
   return handleLook(app, key, event.shiftKey) || handleEdit(app, key);
 }
@@ -42,7 +42,10 @@ function handleTravel(app: App, key: string): boolean {
   return true;
 }
 
-/** Bookmark, Next bookmark, Map, constants with K, ways: [ what a node depends on, ] what depends on it, Paths between two. */
+/**
+ * Bookmark, Next bookmark, Map, constants with K, ways: [ what a node depends on, ] what depends on it, Paths between
+ * two.
+ */
 function handleLook(app: App, key: string, shift: boolean): boolean {
   const selection = app.picked.nodes;
   if (key === "b" && selection.length) app.travel.toggleBookmarks(selection);
@@ -57,10 +60,14 @@ function handleLook(app: App, key: string, shift: boolean): boolean {
   return true;
 }
 
-/** Letters for edits: Add, Connect, all Edits, Insert behind, its Likes in copies, Replace; V goes through its Values. */
+/**
+ * Letters for edits: Add, Connect, all Edits, Insert behind, its Likes in copies, Replace; V goes through its Values.
+ */
 function handleEdit(app: App, key: string): boolean {
-  const subject = app.picked.subject.value, [node = 0] = app.picked.nodes;
-  const value = subject.kind === "value" ? subject.value : (app.store.nodes.get(node)?.outputs.find((id) => id > 0) ?? 0);
+  const subject = app.picked.subject.value,
+    [node = 0] = app.picked.nodes;
+  const value =
+    subject.kind === "value" ? subject.value : (app.store.nodes.get(node)?.outputs.find((id) => id > 0) ?? 0);
   const target = { nodes: app.picked.nodes, value: subject.kind === "value" ? subject.value : 0 };
   if (key === "a") app.editing.addNode(value ? [value] : []);
   else if (key === "e" && app.client.editable) app.editing.list.value = target;
@@ -101,7 +108,9 @@ function nextPart(root: HTMLElement, by: 1 | -1): boolean {
 }
 
 function runCommand(app: App, id: string, target: Target): void {
-  commandsFor(app, target).find((command) => command.id === id)?.act(app, target);
+  commandsFor(app, target)
+    .find((command) => command.id === id)
+    ?.act(app, target);
 }
 
 function handleControl(app: App, root: HTMLElement, target: EventTarget | null, key: string, shift: boolean): boolean {
@@ -158,7 +167,7 @@ function leaveField(root: HTMLElement, field: HTMLElement): boolean {
 }
 
 /** One layer at a time: the selection, then the widget itself, which hands the keyboard back to the notebook. */
-function escape(app: App, root: HTMLElement): boolean {
+function stepOut(app: App, root: HTMLElement): boolean {
   if (app.travel.trail.value) app.travel.unlight();
   else if (app.drawer.value) app.drawer.value = null;
   else if (app.picked.subject.value.kind !== "model") app.picked.select([]);

@@ -1,9 +1,9 @@
 /**
  * What anywidget loads for each view: a few lines that fetch the bundle from the kernel once for a page.
  *
- * anywidget imports the text that a widget brings anew for every widget, and a browser keeps an imported module for good:
- * with the whole bundle in it every view that was ever opened would cost a megabyte until the page is closed. The style
- * sheet comes with it: as a trait it would be a part of the state of every view.
+ * anywidget imports the text that a widget brings anew for every widget, and a browser keeps an imported module for
+ * good: with the whole bundle in it every view that was ever opened would cost a megabyte until the page is closed.
+ * The style sheet comes with it: as a trait it would be a part of the state of every view.
  */
 
 import type { WidgetModel } from "./kernel/transport.ts";
@@ -18,7 +18,8 @@ interface Bundle {
 }
 
 /** Milliseconds between two questions, and how often is asked: a kernel may be busy with a cell for long. */
-const PATIENCE = 3000, TIMES = 1200;
+const PATIENCE = 3000,
+  TIMES = 1200;
 
 const page = globalThis as typeof globalThis & { __onnxlabBundles?: Map<string, Promise<{ default: Bundle }>> };
 const bundles = (page.__onnxlabBundles ??= new Map());

@@ -2,15 +2,15 @@
 
 import { render } from "preact";
 import { App } from "./app.ts";
-import { Client } from "./kernel/client.ts";
 import type { Flow } from "./graph/scene/flow.ts";
 import { GraphView } from "./graph/view/view.ts";
-import { handleKey } from "./keyboard.ts";
-import { Root } from "./panels/frame/root.tsx";
+import { Client } from "./kernel/client.ts";
 import { showOneOf } from "./kernel/stand_in.ts";
-import { Store } from "./model/store.ts";
-import { currentTheme, watchTheme } from "./look/page_theme.ts";
 import type { Transport } from "./kernel/transport.ts";
+import { handleKey } from "./keyboard.ts";
+import { currentTheme, watchTheme } from "./look/page_theme.ts";
+import { Store } from "./model/store.ts";
+import { Root } from "./panels/frame/root.tsx";
 import type { Picture } from "./view_contract.ts";
 
 /** Durable state that lives outside the view: the widget's traits. */
@@ -48,7 +48,8 @@ export interface MountedElement extends HTMLElement {
 }
 
 /** Pixels; a view lower than this has no room for its inspector. */
-const MIN_HEIGHT = 240, DEFAULT_HEIGHT = 560;
+const MIN_HEIGHT = 240,
+  DEFAULT_HEIGHT = 560;
 
 /** Shows the model behind `transport` in `host`; returns the function that ends it. */
 export function mount(host: HTMLElement, transport: Transport, shared: Shared): () => void {
@@ -74,7 +75,12 @@ export function mount(host: HTMLElement, transport: Transport, shared: Shared): 
     app.title.value = shared.title();
   };
   setTitle();
-  offs.push(watchTheme(root.ownerDocument, setTheme), shared.onHeight(setHeight), shared.onTitle(setTitle), ...watchInput(root, app));
+  offs.push(
+    watchTheme(root.ownerDocument, setTheme),
+    shared.onHeight(setHeight),
+    shared.onTitle(setTitle),
+    ...watchInput(root, app),
+  );
 
   offs.push(watchStandIn(host, root, client, store));
 
@@ -146,10 +152,19 @@ function watchInput(root: HTMLElement, app: App): (() => void)[] {
   };
   const stop = (event: Event) => event.stopPropagation();
   const listeners: [string, (event: never) => void][] = [
-    ["keydown", onKeyDown], ["keyup", stop], ["keypress", stop],
+    ["keydown", onKeyDown],
+    ["keyup", stop],
+    ["keypress", stop],
     // Jupyter opens its own menu over outputs and pastes and copies cells.
-    ["contextmenu", stop], ["copy", stop], ["cut", stop], ["paste", stop],
+    ["contextmenu", stop],
+    ["copy", stop],
+    ["cut", stop],
+    ["paste", stop],
   ];
   for (const [type, listener] of listeners) root.addEventListener(type, listener as EventListener);
-  return listeners.map(([type, listener]) => () => root.removeEventListener(type, listener as EventListener));
+  return listeners.map(
+    ([type, listener]) =>
+      () =>
+        root.removeEventListener(type, listener as EventListener),
+  );
 }

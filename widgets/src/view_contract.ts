@@ -1,8 +1,8 @@
 /** What the panels ask of the picture. graph/view/view.ts is the one implementation; tests use a smaller one. */
 
 import type { Flow } from "./graph/scene/flow.ts";
-import type { Heat } from "./look/node_heat.ts";
 import type { Diagnostic, Statistics } from "./kernel/protocol.ts";
+import type { Heat } from "./look/node_heat.ts";
 import type { Theme } from "./look/page_theme.ts";
 
 /** What the pointer is on. Ids are 0 where it is on something else. */
@@ -93,14 +93,18 @@ export interface Picture {
   unfoldAll(): void;
   /** Brings a group into view, with what is around it open, and marks it. */
   revealGroup(group: number): void;
-  /** The groups like it in the run that a group is drawn in, and whether that shows all; null where it is drawn alone. */
+  /**
+   * The groups like it in the run that a group is drawn in, and whether that shows all; null where it is drawn alone.
+   */
   runOf(group: number): { likes: number[]; all: boolean } | null;
   /** Lets the run of a group show all its groups, or one for all. */
   showAll(group: number, all: boolean): void;
   openScope(scope: number): void;
   /** Marks what is given; the other marks stay. */
   mark(given: Partial<Given>): void;
-  /** Flashes the values that an edit changed, with what they were, and marks the node that cannot accept it (0: none). */
+  /**
+   * Flashes the values that an edit changed, with what they were, and marks the node that cannot accept it (0: none).
+   */
   setChanged(changed: ReadonlyMap<number, readonly [before: string, now: string]>, refusing: number): void;
   /** The groups that each group is equal to, itself among them. */
   setEqual(groups: ReadonlyMap<number, readonly number[]>): void;

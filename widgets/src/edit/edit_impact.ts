@@ -2,8 +2,8 @@
 
 import type { App } from "../app.ts";
 import type { Diagnostic } from "../kernel/protocol.ts";
-import { Cell } from "../state.ts";
 import type { CommitChange } from "../model/store.ts";
+import { Cell } from "../state.ts";
 
 export interface Radius {
   version: number;
@@ -36,7 +36,10 @@ export class Blast {
     this.noticed.value = shows;
     this.#app.picture?.setChanged(labels, refusal?.node ?? 0);
     clearTimeout(this.#timer);
-    if (shows && !refusal) this.#timer = setTimeout(() => { this.noticed.value = false; }, NOTICE_MS);
+    if (shows && !refusal)
+      this.#timer = setTimeout(() => {
+        this.noticed.value = false;
+      }, NOTICE_MS);
   }
 
   dismiss(): void {

@@ -1,7 +1,8 @@
 /**
  * Edits by hand beyond fields: gestures with the palette of operators, wires that are dragged, and the history.
  *
- * Every gesture is a request "edit" (onnxlab/notebook/edits/edit_commands.py); its line of Python comes back and is kept to be copied.
+ * Every gesture is a request "edit" (onnxlab/notebook/edits/edit_commands.py); its line of Python comes back and is
+ * kept to be copied.
  */
 
 import type { App } from "../app.ts";
@@ -82,14 +83,22 @@ export class Editing {
     if (!this.#app.client.editable) return;
     this.palette.value = { title, inputs, choose };
     this.#app.client.request("operators", {}).then(
-      ({ operators }) => { this.operators.value = operators; },
+      ({ operators }) => {
+        this.operators.value = operators;
+      },
       (error) => this.#app.notices.fail(error),
     );
   }
 
   addNode(inputs: number[] = []): void {
-    const after = inputs.length ? ` that reads ${inputs.length === 1 ? valueLabel(this.#app.store, inputs[0]!) : "these"}` : "";
-    this.ask(`Add a node${after}`, inputs.length, ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs, scope: this.#scope() }));
+    const after = inputs.length
+      ? ` that reads ${inputs.length === 1 ? valueLabel(this.#app.store, inputs[0]!) : "these"}`
+      : "";
+    this.ask(
+      `Add a node${after}`,
+      inputs.length,
+      ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs, scope: this.#scope() }),
+    );
   }
 
   /** The scope that one is in, 0 for the main graph. */
@@ -100,7 +109,11 @@ export class Editing {
 
   replace(node: number): void {
     const op = shortOp(this.#app.store.nodes.get(node)?.op ?? "");
-    this.ask(`Another operator in place of ${op}`, 0, (chosen) => void this.gesture("replace", [node], named(chosen.op)));
+    this.ask(
+      `Another operator in place of ${op}`,
+      0,
+      (chosen) => void this.gesture("replace", [node], named(chosen.op)),
+    );
   }
 
   insertAfter(value: number): void {
@@ -108,7 +121,10 @@ export class Editing {
     this.ask(title, 1, ({ op }) => void this.gesture("insert_after", [value], named(op)));
   }
 
-  /** Lets go of an operator on the picture: on a line it is inserted there, on a node behind it, elsewhere it stands alone. */
+  /**
+   * Lets go of an operator on the picture: on a line it is inserted there, on a node behind it, elsewhere it stands
+   * alone.
+   */
   dropOperator({ op, inputs }: OperatorInfo, target: PointerTarget): void {
     this.palette.value = null;
     const value = target.value || (this.#app.store.nodes.get(target.node)?.outputs.find((id) => id > 0) ?? 0);
@@ -117,17 +133,20 @@ export class Editing {
   }
 
   /**
-   * Lets go of a file on the picture: a model is inserted, on a line where that is; an array becomes what the input under
-   * it is fed in a run, or the data of an initializer that the node under it reads.
+   * Lets go of a file on the picture: a model is inserted, on a line where that is; an array becomes what the input
+   * under it is fed in a run, or the data of an initializer that the node under it reads.
    */
   async dropFile(file: File, { value, node }: { value: number; node: number }): Promise<void> {
-    const { store } = this.#app, found = store.values.get(value);
+    const { store } = this.#app,
+      found = store.values.get(value);
     if (!/\.(npy|npz|pb)$/i.test(file.name)) {
       const wire = value && store.uses(value).length ? [value] : [];
       await this.insertModel({ connect: wire, feed: wire, file });
     } else if (found && found.flags & GRAPH_INPUT) await this.#feed(found.name, file);
     else {
-      const stored = [value, ...(store.nodes.get(node)?.inputs ?? [])].filter((id) => (store.values.get(id)?.flags ?? 0) & INITIALIZER);
+      const stored = [value, ...(store.nodes.get(node)?.inputs ?? [])].filter(
+        (id) => (store.values.get(id)?.flags ?? 0) & INITIALIZER,
+      );
       await this.#replaceData(stored, file);
     }
   }
@@ -144,19 +163,30 @@ export class Editing {
 
   /** Asks which of some initializers an array replaces. */
   async #replaceData(stored: number[], file: File): Promise<void> {
-    const choices = [...new Set(stored)].map((id) => ({ value: String(id), label: `${valueLabel(this.#app.store, id)} ${this.#app.store.values.get(id)?.label ?? ""}` }));
+    const choices = [...new Set(stored)].map((id) => ({
+      value: String(id),
+      label: `${valueLabel(this.#app.store, id)} ${this.#app.store.values.get(id)?.label ?? ""}`,
+    }));
     if (!choices.length) {
       this.#app.notices.toast("info", `Drop ${file.name} on an input or on a node with weights.`);
       return;
     }
-    await this.form(`Replace data with ${file.name}`, [
-      { kind: "choice", name: "value", label: "Initializer", choices },
-      { kind: "file", name: "file", label: "File", accept: ".npy,.npz,.pb", initial: file },
-    ], ({ value, file: sent }) => this.set("load_array", [Number(value)], { file: sent }));
+    await this.form(
+      `Replace data with ${file.name}`,
+      [
+        { kind: "choice", name: "value", label: "Initializer", choices },
+        { kind: "file", name: "file", label: "File", accept: ".npy,.npz,.pb", initial: file },
+      ],
+      ({ value, file: sent }) => this.set("load_array", [Number(value)], { file: sent }),
+    );
   }
 
   insertBefore(node: number, slot: number): void {
-    this.ask("Insert a node on this wire", 1, ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }));
+    this.ask(
+      "Insert a node on this wire",
+      1,
+      ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }),
+    );
   }
 
   // ------------------------------------------------------------------------------------------------------ dialogs
@@ -174,34 +204,70 @@ export class Editing {
   /** Asks for what an input of a node shall read. */
   connect(node: number, slot = 0): void {
     const inputs = this.#app.store.nodes.get(node)?.inputs ?? [];
-    const label = (value: number, at: number) => `${at}: ${value ? valueLabel(this.#app.store, value) : "not connected"}`;
-    const choices = [...inputs.map(label), `${inputs.length}: a further input`].map((each, at) => ({ value: String(at), label: each }));
+    const label = (value: number, at: number) =>
+      `${at}: ${value ? valueLabel(this.#app.store, value) : "not connected"}`;
+    const choices = [...inputs.map(label), `${inputs.length}: a further input`].map((each, at) => ({
+      value: String(at),
+      label: each,
+    }));
     const scope = this.#app.store.nodes.get(node)?.scope ?? 0;
-    void this.form("Rewire an input", [
-      { kind: "choice", name: "slot", label: "Input", choices, initial: String(slot) },
-      { kind: "value", name: "value", label: "Reads", scope, node, slot: "slot" },
-    ], (answers) => this.set("connect", [node], { slot: Number(answers.slot), value: answers.value }));
+    void this.form(
+      "Rewire an input",
+      [
+        { kind: "choice", name: "slot", label: "Input", choices, initial: String(slot) },
+        { kind: "value", name: "value", label: "Reads", scope, node, slot: "slot" },
+      ],
+      (answers) => this.set("connect", [node], { slot: Number(answers.slot), value: answers.value }),
+    );
   }
 
-  /** Asks for a model to put into this one: its inputs read `connect` in turn, its outputs are read instead of `feed`. */
-  async insertModel({ connect = [], feed = [], file = null }: { connect?: number[]; feed?: number[]; file?: File | null } = {}): Promise<void> {
+  /**
+   * Asks for a model to put into this one: its inputs read `connect` in turn, its outputs are read instead of `feed`.
+   */
+  async insertModel({
+    connect = [],
+    feed = [],
+    file = null,
+  }: {
+    connect?: number[];
+    feed?: number[];
+    file?: File | null;
+  } = {}): Promise<void> {
     const called = (values: number[]): string => values.map((value) => valueLabel(this.#app.store, value)).join(", ");
-    const where = connect.length && feed.length ? `a model onto ${called(connect)}` : connect.length ? `a model that reads ${called(connect)}` : "";
-    await this.form(`Insert ${where || (feed.length ? `a model in front of ${called(feed)}` : "another model")}`, [
-      { kind: "file", name: "file", label: "Model", accept: ".onnx,.onnxtxt,.json,.textproto", initial: file },
-      { kind: "text", name: "prefix", label: "Prefix", hint: "Put before all of its names." },
-      { kind: "bool", name: "outputs", label: "Its outputs become outputs of this model", initial: !connect.length && !feed.length },
-    ], (answers) => this.set("insert", [], { ...answers, connect, feed }));
+    const where =
+      connect.length && feed.length
+        ? `a model onto ${called(connect)}`
+        : connect.length
+          ? `a model that reads ${called(connect)}`
+          : "";
+    await this.form(
+      `Insert ${where || (feed.length ? `a model in front of ${called(feed)}` : "another model")}`,
+      [
+        { kind: "file", name: "file", label: "Model", accept: ".onnx,.onnxtxt,.json,.textproto", initial: file },
+        { kind: "text", name: "prefix", label: "Prefix", hint: "Put before all of its names." },
+        {
+          kind: "bool",
+          name: "outputs",
+          label: "Its outputs become outputs of this model",
+          initial: !connect.length && !feed.length,
+        },
+      ],
+      (answers) => this.set("insert", [], { ...answers, connect, feed }),
+    );
   }
 
   /** Shows a small tensor as a grid to type into: an initializer's, or that of a node's attribute. */
   async editElements(title: string, of: { value: number } | { node: number; name: string }): Promise<void> {
-    const fields = this.#app.client.request("elements", of).then(({ dtype, shape, numbers }): Field[] => [
-      { kind: "grid", name: "elements", label: `${dtype}[${shape.join(", ")}]`, shape, numbers },
-    ]);
-    await this.form(title, fields, ({ elements }) => ("value" in of
-      ? this.set("set_elements", [of.value], { elements })
-      : this.set("set_tensor_elements", [of.node], { name: of.name, elements })));
+    const fields = this.#app.client
+      .request("elements", of)
+      .then(({ dtype, shape, numbers }): Field[] => [
+        { kind: "grid", name: "elements", label: `${dtype}[${shape.join(", ")}]`, shape, numbers },
+      ]);
+    await this.form(title, fields, ({ elements }) =>
+      "value" in of
+        ? this.set("set_elements", [of.value], { elements })
+        : this.set("set_tensor_elements", [of.node], { name: of.name, elements }),
+    );
   }
 
   /** Adds what a node (or several) is in every copy of its block to the selection. */
@@ -211,7 +277,10 @@ export class Editing {
       if (!copies.length) this.#app.notices.toast("info", "There is no copy of it in this model.");
       else {
         this.#app.picked.select([...nodes, ...copies.flat()]);
-        this.#app.notices.toast("info", `Selected ${plural(copies.length + 1, "copy", "copies")}: an edit of the selection changes all of them`);
+        this.#app.notices.toast(
+          "info",
+          `Selected ${plural(copies.length + 1, "copy", "copies")}: an edit of the selection changes all of them`,
+        );
       }
     } catch (error) {
       this.#app.notices.fail(error);
@@ -249,7 +318,8 @@ export class Editing {
   /** Sends the answers of a dialog; what is wrong with them as a sentence, "" where it was done. */
   async submit(form: Form, answers: Record<string, unknown>): Promise<string> {
     try {
-      for (const [name, given] of Object.entries(answers)) if (given instanceof File) answers[name] = await this.upload(given);
+      for (const [name, given] of Object.entries(answers))
+        if (given instanceof File) answers[name] = await this.upload(given);
       await form.submit(answers);
       return "";
     } catch (error) {
@@ -307,7 +377,9 @@ export class Editing {
     this.#app.picture?.mark({ dimmed: [] });
   }
 
-  /** Why the node under the pointer cannot take the wire, or what dropping it does; "" while there is nothing to say. */
+  /**
+   * Why the node under the pointer cannot take the wire, or what dropping it does; "" while there is nothing to say.
+   */
   wireHint(): string {
     const wire = this.wire.value;
     if (!wire) return "";

@@ -12,16 +12,21 @@ interface Named {
   hint?: string;
 }
 
-export type Field = Named & (
-  | { kind: "text" | "long" | "int" | "dims" | "dims?" | "dim" | "numbers" | "texts"; initial?: string; required?: boolean }
-  | { kind: "choice"; choices: Choice[]; initial?: string }
-  | { kind: "bool"; initial?: boolean }
-  /** A value of the model by its id; `node` and `slot`: where it is to be read, for the reason why not. */
-  | { kind: "value"; initial?: number; scope: number; node?: number; slot?: string }
-  | { kind: "file"; accept: string; initial?: File | null }
-  /** The elements of a tensor, to be changed one by one. */
-  | { kind: "grid"; shape: number[]; numbers: (number | string | boolean)[] }
-);
+export type Field = Named &
+  (
+    | {
+        kind: "text" | "long" | "int" | "dims" | "dims?" | "dim" | "numbers" | "texts";
+        initial?: string;
+        required?: boolean;
+      }
+    | { kind: "choice"; choices: Choice[]; initial?: string }
+    | { kind: "bool"; initial?: boolean }
+    /** A value of the model by its id; `node` and `slot`: where it is to be read, for the reason why not. */
+    | { kind: "value"; initial?: number; scope: number; node?: number; slot?: string }
+    | { kind: "file"; accept: string; initial?: File | null }
+    /** The elements of a tensor, to be changed one by one. */
+    | { kind: "grid"; shape: number[]; numbers: (number | string | boolean)[] }
+  );
 
 /** What stands in a field: text, a mark, a value's id, a file. */
 export type Entry = string | boolean | number | File | ReadonlyMap<number, string> | null;
@@ -40,21 +45,36 @@ export function initialEntry(field: Field): Entry {
 
 /** An entry as the kernel takes it, or what is wrong with it. */
 export function readEntry(field: Field, entry: Entry): Read {
-  if (field.kind === "file") return entry instanceof File ? { ok: true, given: entry } : { ok: false, error: "Choose a file." };
+  if (field.kind === "file")
+    return entry instanceof File ? { ok: true, given: entry } : { ok: false, error: "Choose a file." };
   if (field.kind === "grid") return readGrid(entry instanceof Map ? entry : new Map());
-  if (field.kind === "value") return entry ? { ok: true, given: entry } : { ok: false, error: "Choose a value of the model." };
+  if (field.kind === "value")
+    return entry ? { ok: true, given: entry } : { ok: false, error: "Choose a value of the model." };
   if (field.kind === "bool") return { ok: true, given: entry === true };
   const text = String(entry ?? "").trim();
   switch (field.kind) {
-    case "int": return readInt(text);
-    case "dim": return text === "" ? { ok: false, error: "A number, a name, or ? is needed here." } : { ok: true, given: readDim(text) };
-    case "dims": return { ok: true, given: listOf(text).map(readDim) };
-    case "dims?": return { ok: true, given: text === "" ? null : listOf(text).map(readDim) };
-    case "numbers": return readNumbers(text);
-    case "texts": return { ok: true, given: text === "" ? [] : text.split(",").map((part) => part.trim()) };
-    case "long": return { ok: true, given: String(entry ?? "") };
-    case "text": return field.required && !text ? { ok: false, error: `${field.label}: something is needed here.` } : { ok: true, given: text };
-    default: return { ok: true, given: text };
+    case "int":
+      return readInt(text);
+    case "dim":
+      return text === ""
+        ? { ok: false, error: "A number, a name, or ? is needed here." }
+        : { ok: true, given: readDim(text) };
+    case "dims":
+      return { ok: true, given: listOf(text).map(readDim) };
+    case "dims?":
+      return { ok: true, given: text === "" ? null : listOf(text).map(readDim) };
+    case "numbers":
+      return readNumbers(text);
+    case "texts":
+      return { ok: true, given: text === "" ? [] : text.split(",").map((part) => part.trim()) };
+    case "long":
+      return { ok: true, given: String(entry ?? "") };
+    case "text":
+      return field.required && !text
+        ? { ok: false, error: `${field.label}: something is needed here.` }
+        : { ok: true, given: text };
+    default:
+      return { ok: true, given: text };
   }
 }
 
@@ -71,8 +91,16 @@ function readInt(text: string): Read {
 
 /** `[1, 3, n]`, `1, 3, n` and `1 3 n` are the same. */
 function listOf(text: string): string[] {
-  const inner = text.replace(/^[[(]/, "").replace(/[\])]$/, "").trim();
-  return inner === "" ? [] : inner.split(inner.includes(",") ? "," : /\s+/).map((part) => part.trim()).filter(Boolean);
+  const inner = text
+    .replace(/^[[(]/, "")
+    .replace(/[\])]$/, "")
+    .trim();
+  return inner === ""
+    ? []
+    : inner
+        .split(inner.includes(",") ? "," : /\s+/)
+        .map((part) => part.trim())
+        .filter(Boolean);
 }
 
 function readDim(text: string): number | string {
@@ -86,7 +114,10 @@ function readNumbers(text: string): Read {
   return { ok: true, given: items.length === 1 && !/[[(,]/.test(text) ? items[0] : items };
 }
 
-/** A number where the text says just that; all else (1.0, nan, 2^60) stays text, which the kernel reads by the tensor's type. */
+/**
+ * A number where the text says just that; all else (1.0, nan, 2^60) stays text, which the kernel reads by the tensor's
+ * type.
+ */
 export function readNumber(text: string): number | string {
   const number = Number(text);
   return String(number) === text && Number.isFinite(number) ? number : text;

@@ -29,11 +29,13 @@ export class ModelEdits {
   }
 
   undo(): void {
-    if (this.#app.store.history.undo !== null && this.#app.client.editable) void this.#edit(this.#app.client.edit("undo", {}));
+    if (this.#app.store.history.undo !== null && this.#app.client.editable)
+      void this.#edit(this.#app.client.edit("undo", {}));
   }
 
   redo(): void {
-    if (this.#app.store.history.redo !== null && this.#app.client.editable) void this.#edit(this.#app.client.edit("redo", {}));
+    if (this.#app.store.history.redo !== null && this.#app.client.editable)
+      void this.#edit(this.#app.client.edit("redo", {}));
   }
 
   /** Sets an attribute (null: back to its default). Throws RequestError for the field to show beside itself. */
@@ -69,7 +71,8 @@ export class ModelEdits {
   /** Shows what saving would change, and asks; where there is no file, says so. */
   async save(): Promise<void> {
     if (this.saving.value || this.savePanel.value || !this.#app.client.editable) return;
-    if (this.#app.store.path === null) await this.#app.client.request("unsaved", {}).catch((error) => this.#app.notices.fail(error));
+    if (this.#app.store.path === null)
+      await this.#app.client.request("unsaved", {}).catch((error) => this.#app.notices.fail(error));
     else this.savePanel.value = true;
   }
 

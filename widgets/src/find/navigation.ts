@@ -3,9 +3,9 @@
 import type { App } from "../app.ts";
 import { nodeLabel, plural } from "../model/names.ts";
 import { Cell } from "../state.ts";
-import type { Subject } from "./selection.ts";
-import { between, cone, valuesBetween } from "./paths.ts";
 import type { Place } from "../view_contract.ts";
+import { between, cone, valuesBetween } from "./paths.ts";
+import type { Subject } from "./selection.ts";
 
 /** A place with what the inspector was about there. */
 interface Stop {
@@ -45,7 +45,8 @@ export class Travel {
 
   /** To be called before a jump: remembers where it starts. */
   leave(): void {
-    const here = this.#here(), last = this.#back.at(-1);
+    const here = this.#here(),
+      last = this.#back.at(-1);
     if (!here || (last && same(last, here))) return;
     this.#back = [...this.#back.slice(1 - MOST), here];
     this.#forward = [];
@@ -53,8 +54,10 @@ export class Travel {
   }
 
   go(by: 1 | -1): void {
-    const from = by < 0 ? this.#back : this.#forward, to = by < 0 ? this.#forward : this.#back;
-    const here = this.#here(), stop = from.pop();
+    const from = by < 0 ? this.#back : this.#forward,
+      to = by < 0 ? this.#forward : this.#back;
+    const here = this.#here(),
+      stop = from.pop();
     if (!here || !stop) return;
     to.push(here);
     this.#tell();
@@ -77,7 +80,9 @@ export class Travel {
   toggleBookmarks(nodes: readonly number[]): void {
     const marked = this.bookmarks.value;
     const all = nodes.every((node) => marked.includes(node));
-    const next = all ? marked.filter((node) => !nodes.includes(node)) : [...marked, ...nodes.filter((node) => !marked.includes(node))];
+    const next = all
+      ? marked.filter((node) => !nodes.includes(node))
+      : [...marked, ...nodes.filter((node) => !marked.includes(node))];
     this.setBookmarks(next);
     this.onBookmarks([...next]);
   }
@@ -89,7 +94,9 @@ export class Travel {
       return;
     }
     const at = marked.indexOf(this.#app.picked.nodes[0] ?? 0);
-    this.#app.picked.reveal(marked[at < 0 ? (by > 0 ? 0 : marked.length - 1) : (at + by + marked.length) % marked.length]!);
+    this.#app.picked.reveal(
+      marked[at < 0 ? (by > 0 ? 0 : marked.length - 1) : (at + by + marked.length) % marked.length]!,
+    );
   }
 
   // ------------------------------------------------------------------------------------------------------------ trails

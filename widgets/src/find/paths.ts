@@ -4,9 +4,13 @@ import type { Store } from "../model/store.ts";
 
 type Way = "ancestors" | "descendants";
 
-/** All nodes that lead to some nodes of one scope, or that they lead to, themselves included. O(nodes and wires reached). */
+/**
+ * All nodes that lead to some nodes of one scope, or that they lead to, themselves included. O(nodes and wires
+ * reached).
+ */
 export function cone(store: Store, from: Iterable<number>, way: Way): Set<number> {
-  const found = new Set<number>(from), queue = [...found];
+  const found = new Set<number>(from),
+    queue = [...found];
   const scope = store.nodes.get(queue[0] ?? 0)?.scope ?? 0;
   const reads = way === "ancestors" ? captures(store, scope) : new Map<number, number[]>();
   for (let node = queue.pop(); node !== undefined; node = queue.pop()) {
@@ -21,7 +25,10 @@ export function cone(store: Store, from: Iterable<number>, way: Way): Set<number
 
 /** The nodes of all ways from some nodes to others; the other way round where there are none; empty where neither. */
 export function between(store: Store, from: number, to: number): Set<number> {
-  for (const [first, last] of [[from, to], [to, from]] as const) {
+  for (const [first, last] of [
+    [from, to],
+    [to, from],
+  ] as const) {
     const after = cone(store, [first], "descendants");
     if (!after.has(last)) continue;
     const before = cone(store, [last], "ancestors");
@@ -46,7 +53,9 @@ function neighbors(store: Store, node: number, way: Way, scope: number, reads: M
   const record = store.nodes.get(node);
   if (!record) return [];
   if (way === "descendants") {
-    const uses = record.outputs.flatMap((value) => (value ? store.uses(value).map((use) => homeOf(store, use.node, scope)) : []));
+    const uses = record.outputs.flatMap((value) =>
+      value ? store.uses(value).map((use) => homeOf(store, use.node, scope)) : [],
+    );
     return uses.filter((user) => user > 0);
   }
   const inputs = [...record.inputs, ...(reads.get(node) ?? [])];
@@ -56,7 +65,8 @@ function neighbors(store: Store, node: number, way: Way, scope: number, reads: M
 /** The node of a scope that a node is, or whose bodies hold it; 0 for none. */
 function homeOf(store: Store, node: number, scope: number): number {
   let at = store.nodes.get(node);
-  for (let steps = 0; at && at.scope !== scope && steps < 100; steps++) at = store.nodes.get(store.scopes.get(at.scope)?.owner ?? 0);
+  for (let steps = 0; at && at.scope !== scope && steps < 100; steps++)
+    at = store.nodes.get(store.scopes.get(at.scope)?.owner ?? 0);
   return at?.scope === scope ? at.id : 0;
 }
 

@@ -1,13 +1,22 @@
 /**
- * The language of the search box: words as ever, and conditions `field:pattern` or `field>number`, all of which must hold.
+ * The language of the search box: words as ever, and conditions `field:pattern` or `field>number`, all of which must
+ * hold.
  *
  *     op:Conv shape:*,64,*,* dtype:float16 group:layer.3 nan>0 is:input rank:4 inputs>2 -op:Relu
  *
- * Patterns know * for any text, and in shapes for any dim. A condition about values holds for a node by what it makes. Pure.
+ * Patterns know * for any text, and in shapes for any dim. A condition about values holds for a node by what it makes.
+ * Pure.
  */
 
+import {
+  fromWire,
+  GRAPH_INPUT,
+  GRAPH_OUTPUT,
+  INITIALIZER,
+  type Statistics,
+  type WireNumber,
+} from "../kernel/protocol.ts";
 import { groupWords, shortOp } from "../model/names.ts";
-import { GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, type Statistics, type WireNumber, fromWire } from "../kernel/protocol.ts";
 import type { NodeRecord, Store, ValueRecord } from "../model/store.ts";
 import { elements } from "../model/tables.ts";
 
@@ -46,13 +55,18 @@ export interface Judge {
   value: (record: ValueRecord) => boolean;
 }
 
-/** A condition as a judge; where nearly all is to be judged, values are, once each and in order, before nodes ask about them. */
+/**
+ * A condition as a judge; where nearly all is to be judged, values are, once each and in order, before nodes ask about
+ * them.
+ */
 export function judge({ node, value, not }: Test, asked: Asked, before: readonly ValueRecord[] | null): Judge {
   const holds = value && before && !node ? marked(before, (record) => value(asked, record)) : null;
-  const ofValue = holds ?? ((id: number) => {
-    const record = asked.store.values.get(id);
-    return record !== undefined && value!(asked, record);
-  });
+  const ofValue =
+    holds ??
+    ((id: number) => {
+      const record = asked.store.values.get(id);
+      return record !== undefined && value!(asked, record);
+    });
   return {
     node: (record) => (node ? node(asked, record) : record.outputs.some((id) => id > 0 && ofValue(id))) !== not,
     value: (record) => (value !== null && (holds ? holds(record.id) : value(asked, record))) !== not,
@@ -80,7 +94,12 @@ const TEXT_FIELDS: Record<string, TextField> = {
   dtype: { ofValue: (_, { dtype }) => dtype ?? "" },
   is: {
     ofNode: ({ wrong }, { id, name }) => ["node", wrong.has(id) ? "wrong" : "", name ? "" : "nameless"],
-    ofValue: (_, { flags }) => ["value", flags & GRAPH_INPUT ? "input" : "", flags & GRAPH_OUTPUT ? "output" : "", flags & INITIALIZER ? "initializer" : ""],
+    ofValue: (_, { flags }) => [
+      "value",
+      flags & GRAPH_INPUT ? "input" : "",
+      flags & GRAPH_OUTPUT ? "output" : "",
+      flags & INITIALIZER ? "initializer" : "",
+    ],
   },
 };
 
@@ -93,7 +112,8 @@ interface NumberField {
 
 const ofRun = (of: (found: Statistics) => WireNumber | null): NumberField => ({
   ofValue: ({ ran }, { id }) => {
-    const found = ran.get(id), number = found && of(found);
+    const found = ran.get(id),
+      number = found && of(found);
     return number === null || number === undefined ? null : fromWire(number);
   },
 });
@@ -104,8 +124,13 @@ const NUMBER_FIELDS: Record<string, NumberField> = {
   inputs: { ofNode: (_, { inputs }) => inputs.filter(Boolean).length },
   outputs: { ofNode: (_, node) => node.outputs.filter(Boolean).length },
   uses: { ofValue: ({ store }, { id }) => store.uses(id).length },
-  nan: ofRun(({ nan }) => nan), inf: ofRun(({ inf }) => inf), zeros: ofRun(({ zeros }) => zeros),
-  min: ofRun(({ min }) => min), max: ofRun(({ max }) => max), mean: ofRun(({ mean }) => mean), std: ofRun(({ std }) => std),
+  nan: ofRun(({ nan }) => nan),
+  inf: ofRun(({ inf }) => inf),
+  zeros: ofRun(({ zeros }) => zeros),
+  min: ofRun(({ min }) => min),
+  max: ofRun(({ max }) => max),
+  mean: ofRun(({ mean }) => mean),
+  std: ofRun(({ std }) => std),
 };
 
 /** Names of all fields, for the hint under an unknown one. */
@@ -135,7 +160,8 @@ export function parseQuery(text: string): Query {
 
 function testFor(field: string, sign: string, value: string): Omit<Test, "not"> | string {
   if (field === "shape") return ofLabels(shapeTest(value));
-  const text = TEXT_FIELDS[field], number = NUMBER_FIELDS[field];
+  const text = TEXT_FIELDS[field],
+    number = NUMBER_FIELDS[field];
   if (text) return textTest(text, value);
   if (!number) return `There is no ${field}: to search by; there are ${FIELDS.join(", ")}.`;
   const limit = Number(value);
@@ -144,11 +170,19 @@ function testFor(field: string, sign: string, value: string): Omit<Test, "not"> 
 }
 
 const HOLDS: Record<string, (number: number, limit: number) => boolean> = {
-  ":": (n, limit) => n === limit, "=": (n, limit) => n === limit, "<": (n, limit) => n < limit, ">": (n, limit) => n > limit,
-  "<=": (n, limit) => n <= limit, ">=": (n, limit) => n >= limit,
+  ":": (n, limit) => n === limit,
+  "=": (n, limit) => n === limit,
+  "<": (n, limit) => n < limit,
+  ">": (n, limit) => n > limit,
+  "<=": (n, limit) => n <= limit,
+  ">=": (n, limit) => n >= limit,
 };
 
-function numberTest({ ofNode, ofValue, ofLabel }: NumberField, holds: (number: number, limit: number) => boolean, limit: number): Omit<Test, "not"> {
+function numberTest(
+  { ofNode, ofValue, ofLabel }: NumberField,
+  holds: (number: number, limit: number) => boolean,
+  limit: number,
+): Omit<Test, "not"> {
   const fits = (number: number | null): boolean => number !== null && holds(number, limit);
   if (ofLabel) return ofLabels((label) => fits(ofLabel(label)));
   return {
@@ -160,7 +194,8 @@ function numberTest({ ofNode, ofValue, ofLabel }: NumberField, holds: (number: n
 function textTest({ ofNode, ofValue, inside = false }: TextField, pattern: string): Omit<Test, "not"> {
   const expression = glob(pattern, inside);
   const matches = inside ? (text: string) => expression.test(text) : remembered((text) => expression.test(text));
-  const some = (texts: string | string[]): boolean => (typeof texts === "string" ? matches(texts) : texts.some(matches));
+  const some = (texts: string | string[]): boolean =>
+    typeof texts === "string" ? matches(texts) : texts.some(matches);
   return {
     node: ofNode ? (asked, node) => some(ofNode(asked, node)) : null,
     value: ofValue ? (asked, value) => some(ofValue(asked, value)) : null,
@@ -184,7 +219,10 @@ function remembered(matches: (text: string) => boolean): (text: string) => boole
 
 /** A pattern as an expression: * is any text; `inside` lets it begin and end anywhere. */
 function glob(pattern: string, inside: boolean): RegExp {
-  const body = pattern.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&")).join(".*");
+  const body = pattern
+    .split("*")
+    .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"))
+    .join(".*");
   return new RegExp(inside && !pattern.includes("*") ? body : `^${body}$`, "i");
 }
 

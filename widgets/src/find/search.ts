@@ -6,9 +6,9 @@
  */
 
 import type { Statistics } from "../kernel/protocol.ts";
-import { judge, parseQuery } from "./query.ts";
-import type { NodeRecord, Store, ValueRecord } from "../model/store.ts";
 import { nodeName, shortOp } from "../model/names.ts";
+import type { NodeRecord, Store, ValueRecord } from "../model/store.ts";
+import { judge, parseQuery } from "./query.ts";
 
 export interface Hit {
   kind: "node" | "value";
@@ -27,7 +27,10 @@ export interface Hits {
   problem?: string;
 }
 
-const EXACT = 100, BEGINNING = 70, WORD = 50, INSIDE = 30;
+const EXACT = 100,
+  BEGINNING = 70,
+  WORD = 50,
+  INSIDE = 30;
 const OP_BONUS = 5;
 /** Where nothing but conditions is asked. */
 const ANY = 50;
@@ -59,7 +62,8 @@ export class SearchIndex {
   prepare(): void {
     if (!this.#stale) return;
     this.#stale = false;
-    const nodes = [...this.#store.nodes.values()], ops = new Map<string, number>();
+    const nodes = [...this.#store.nodes.values()],
+      ops = new Map<string, number>();
     this.#nodes = new Names(nodes);
     this.#values = new Names([...this.#store.values.values()]);
     this.#opOf = Uint32Array.from(nodes, ({ op }) => {
@@ -79,10 +83,15 @@ export class SearchIndex {
     const asked = { store: this.#store, ran: this.ran, wrong };
     const judges = tests.map((test) => judge(test, asked, words.length ? null : this.#values.records));
     const best = new Best(limit);
-    scan(this.#nodes, words, (i, score) => {
-      const node = this.#nodes.records[i]!;
-      if (judges.every((each) => each.node(node))) best.add("node", node.id, score);
-    }, { of: this.#opOf, scores: words.map((word) => this.#scoreOps(word)) });
+    scan(
+      this.#nodes,
+      words,
+      (i, score) => {
+        const node = this.#nodes.records[i]!;
+        if (judges.every((each) => each.node(node))) best.add("node", node.id, score);
+      },
+      { of: this.#opOf, scores: words.map((word) => this.#scoreOps(word)) },
+    );
     if (!nodesOnly) {
       scan(this.#values, words, (i, score) => {
         const value = this.#values.records[i]!;
@@ -92,7 +101,9 @@ export class SearchIndex {
     return { hits: best.sorted().map((hit) => this.#describe(hit)), total: best.total, problem: "" };
   }
 
-  /** Scores of all operators, 0 for those that do not hold the word: with their domain only where the word names one. */
+  /**
+   * Scores of all operators, 0 for those that do not hold the word: with their domain only where the word names one.
+   */
   #scoreOps(word: string): Float64Array {
     return Float64Array.from(this.#ops, (op) => {
       const score = scoreWord(word.includes("::") ? op : shortOp(op), word);
@@ -117,7 +128,12 @@ interface Also {
 }
 
 /** Visits every name that holds all words, or counts for them, with its score. */
-function scan(names: Names<unknown>, words: string[], visit: (place: number, score: number) => void, also?: Also): void {
+function scan(
+  names: Names<unknown>,
+  words: string[],
+  visit: (place: number, score: number) => void,
+  also?: Also,
+): void {
   const count = names.names.length;
   if (words.length === 0) {
     for (let i = 0; i < count; i++) visit(i, ANY);
@@ -131,7 +147,8 @@ function scan(names: Names<unknown>, words: string[], visit: (place: number, sco
   const scoreOf = (i: number, offset: number): number => {
     let total = 0;
     for (let w = 0; w < words.length; w++) {
-      const name = names.names[i]!, word = words[w]!;
+      const name = names.names[i]!,
+        word = words[w]!;
       const own = w === longest ? scoreAt(name, word, offset) : scoreWord(name, word);
       const score = also ? Math.max(own, also.scores[w]![also.of[i]!]!) : own;
       if (score === 0) return 0;
@@ -143,7 +160,8 @@ function scan(names: Names<unknown>, words: string[], visit: (place: number, sco
     const score = scoreOf(i, offset);
     if (score > 0) visit(i, score);
   };
-  if (!also?.scores[longest]!.some((score) => score > 0)) places.forEach((i, k) => tell(i, offsets[k]!));
+  const others = also?.scores[longest] ?? [];
+  if (!others.some((score) => score > 0)) places.forEach((i, k) => tell(i, offsets[k]!));
   else for (let i = 0, k = 0; i < count; i++) tell(i, places[k] === i ? offsets[k++]! : -1);
 }
 
@@ -166,7 +184,10 @@ class Names<T> {
 
   /** Places of the names that hold a word, in order, and where in each it is. */
   holding(word: string): { places: number[]; offsets: number[] } {
-    const places: number[] = [], offsets: number[] = [], starts = this.#starts, last = this.names.length - 1;
+    const places: number[] = [],
+      offsets: number[] = [],
+      starts = this.#starts,
+      last = this.names.length - 1;
     let i = 0;
     for (let at = this.#text.indexOf(word); at >= 0 && last >= 0; at = this.#text.indexOf(word, starts[i + 1])) {
       i = this.#placeOf(at, i);
@@ -179,7 +200,8 @@ class Names<T> {
 
   /** The name that a position is in; most often it is one of the next. */
   #placeOf(at: number, from: number): number {
-    let low = from, step = 1;
+    let low = from,
+      step = 1;
     while (low + step < this.names.length && this.#starts[low + step]! <= at) {
       low += step;
       step *= 2;

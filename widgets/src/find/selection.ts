@@ -31,8 +31,16 @@ export class Selection {
 
   /** The scope that one is in: that of what is selected, which may be a subgraph inside the scope that is shown. */
   get here(): number {
-    const subject = this.subject.value, { nodes, values, groups } = this.#app.store;
-    const of = subject.kind === "nodes" ? nodes.get(subject.nodes[0] ?? 0) : subject.kind === "value" ? values.get(subject.value) : subject.kind === "group" ? groups.get(subject.group) : undefined;
+    const subject = this.subject.value,
+      { nodes, values, groups } = this.#app.store;
+    const of =
+      subject.kind === "nodes"
+        ? nodes.get(subject.nodes[0] ?? 0)
+        : subject.kind === "value"
+          ? values.get(subject.value)
+          : subject.kind === "group"
+            ? groups.get(subject.group)
+            : undefined;
     return of?.scope || this.#app.scope.value;
   }
 
@@ -94,7 +102,10 @@ export class Selection {
   selectNeighbors(nodes: number[], direction: "producers" | "consumers"): void {
     const found = neighbors(this.#app.store, nodes, direction);
     if (found.length === 0) {
-      this.#app.notices.toast("info", direction === "producers" ? "No node makes its inputs." : "No node takes its outputs.");
+      this.#app.notices.toast(
+        "info",
+        direction === "producers" ? "No node makes its inputs." : "No node takes its outputs.",
+      );
     } else if (found.length === 1) this.reveal(found[0]!);
     else this.select(found);
   }
@@ -131,6 +142,10 @@ export class Selection {
     const subject = this.subject.value;
     const names = nodes.map((id) => this.#app.store.nodes.get(id)?.name || nodeLabel(this.#app.store, id));
     if (names.length === 0 && subject.kind === "value") names.push(valueLabel(this.#app.store, subject.value));
-    if (names.length) await this.#app.notices.copyText(names.join("\n"), names.length === 1 ? `Copied ${names[0]}` : `Copied ${plural(names.length, "name")}`);
+    if (names.length)
+      await this.#app.notices.copyText(
+        names.join("\n"),
+        names.length === 1 ? `Copied ${names[0]}` : `Copied ${plural(names.length, "name")}`,
+      );
   }
 }

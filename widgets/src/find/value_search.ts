@@ -4,7 +4,12 @@ import type { ValueRecord } from "../kernel/protocol.ts";
 import { scoreWord } from "./search.ts";
 
 /** The best `most` values of some scopes in whose names every word occurs; the first ones for no words. */
-export function rankValues(values: Iterable<ValueRecord>, scopes: ReadonlySet<number>, query: string, most: number): ValueRecord[] {
+export function rankValues(
+  values: Iterable<ValueRecord>,
+  scopes: ReadonlySet<number>,
+  query: string,
+  most: number,
+): ValueRecord[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   const scored: { value: ValueRecord; score: number }[] = [];
   for (const value of values) {

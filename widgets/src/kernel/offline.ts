@@ -1,5 +1,6 @@
 /**
- * The widget without a kernel, in a page that holds everything that one would answer: see onnxlab/notebook/widgets/html_page.py.
+ * The widget without a kernel, in a page that holds everything that one would answer: see
+ * onnxlab/notebook/widgets/html_page.py.
  *
  * What is only visual works as ever; edits and runs are not offered, since `can` refuses them.
  */
@@ -63,7 +64,13 @@ function answerTo(model: Recorded, method: string, params: Record<string, number
     case "blocks":
       return found(model.blocks);
     default:
-      return { error: { code: "offline", message: "This page has no kernel.", hint: "Open the model in a notebook to edit or run it." } };
+      return {
+        error: {
+          code: "offline",
+          message: "This page has no kernel.",
+          hint: "Open the model in a notebook to edit or run it.",
+        },
+      };
   }
 }
 

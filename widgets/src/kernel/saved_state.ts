@@ -1,7 +1,7 @@
 /**
- * What a saved notebook holds of a view. JupyterLab shows an output's widget from the kernel's models or else from those in
- * the notebook's metadata, and an error where it has neither. So each time the notebook is written, a model of a few
- * lines goes into the metadata under the view's id: it says how to get the widget back, below the picture.
+ * What a saved notebook holds of a view. JupyterLab shows an output's widget from the kernel's models or else from
+ * those in the notebook's metadata, and an error where it has neither. So each time the notebook is written, a model
+ * of a few lines goes into the metadata under the view's id: it says how to get the widget back, below the picture.
  *
  * JupyterLab does not promise this way in; where any of it is missing, nothing happens.
  */
@@ -40,7 +40,10 @@ export function keepNote(manager: unknown, id: string, version: string): () => v
     const widgets = asRecord(model.getMetadata!("widgets"));
     const saved = asState(widgets[STATE]);
     if (id in saved.state) return; // whoever saves the state of all widgets has this one's too
-    model.setMetadata!("widgets", { ...widgets, [STATE]: { ...saved, state: { ...saved.state, [id]: note(version) } } });
+    model.setMetadata!("widgets", {
+      ...widgets,
+      [STATE]: { ...saved, state: { ...saved.state, [id]: note(version) } },
+    });
   };
   saveState.connect(onSave);
   return () => saveState.disconnect?.(onSave);
@@ -48,7 +51,12 @@ export function keepNote(manager: unknown, id: string, version: string): () => v
 
 function note(version: string): unknown {
   const view = { _view_module: "anywidget", _view_module_version: version, _view_name: "AnyView" };
-  return { model_module: "anywidget", model_module_version: version, model_name: "AnyModel", state: { ...view, _esm: MODULE } };
+  return {
+    model_module: "anywidget",
+    model_module_version: version,
+    model_name: "AnyModel",
+    state: { ...view, _esm: MODULE },
+  };
 }
 
 function asRecord(value: unknown): Record<string, unknown> {

@@ -17,8 +17,8 @@ export function showOneOf(host: HTMLElement, root: HTMLElement, widget: boolean)
 }
 
 /**
- * Notebook 7 puts outputs of more than some 1,800 pixels into a box that scrolls, as which it counts the picture of a tall
- * model, and does not look again when the widget takes the picture's place. JupyterLab does so only when asked.
+ * Notebook 7 puts outputs of more than some 1,800 pixels into a box that scrolls, as which it counts the picture of a
+ * tall model, and does not look again when the widget takes the picture's place. JupyterLab does so only when asked.
  */
 function unscroll(host: HTMLElement): void {
   if (host.ownerDocument.body.dataset.notebook === undefined) return;
@@ -39,5 +39,7 @@ function holdsPicture(output: HTMLElement): boolean {
   // An output that holds a widget of its own is another view, not a picture.
   if (output.querySelector(".onnxlab")) return false;
   if (output.querySelector("svg[data-onnxlab]")) return true;
-  return [...output.querySelectorAll("img")].some((image) => image.src.startsWith("data:image/svg+xml") && image.src.includes("data-onnxlab"));
+  return [...output.querySelectorAll("img")].some(
+    (image) => image.src.startsWith("data:image/svg+xml") && image.src.includes("data-onnxlab"),
+  );
 }

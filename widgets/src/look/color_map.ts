@@ -1,14 +1,28 @@
 /** From the bytes of a heat map or image (TensorPicture) to pixels, and the legend of their colors. Pure. */
 
-import { type TensorPicture, fromWire } from "../kernel/protocol.ts";
+import { fromWire, type TensorPicture } from "../kernel/protocol.ts";
 
 type Rgb = readonly [number, number, number];
 
 /** From small to large, each step as much lighter as the one before; and from negative over zero to positive. */
-const RISING: readonly Rgb[] = [[38, 20, 72], [58, 74, 140], [33, 128, 141], [86, 180, 98], [245, 226, 60]];
-const SIGNED: readonly Rgb[] = [[24, 74, 156], [122, 168, 214], [243, 243, 240], [229, 148, 118], [172, 34, 34]];
-const NAN_COLOR: Rgb = [255, 0, 200], INFINITE: Rgb = [255, 32, 32];
-const LEAST = 3, STEPS = 252;
+const RISING: readonly Rgb[] = [
+  [38, 20, 72],
+  [58, 74, 140],
+  [33, 128, 141],
+  [86, 180, 98],
+  [245, 226, 60],
+];
+const SIGNED: readonly Rgb[] = [
+  [24, 74, 156],
+  [122, 168, 214],
+  [243, 243, 240],
+  [229, 148, 118],
+  [172, 34, 34],
+];
+const NAN_COLOR: Rgb = [255, 0, 200],
+  INFINITE: Rgb = [255, 32, 32];
+const LEAST = 3,
+  STEPS = 252;
 
 /** Whether zero lies inside and is worth a color of its own. */
 export function isSigned(low: number, high: number): boolean {
@@ -16,7 +30,8 @@ export function isSigned(low: number, high: number): boolean {
 }
 
 function between(stops: readonly Rgb[], share: number): Rgb {
-  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1), i = Math.min(Math.floor(at), stops.length - 2);
+  const at = Math.min(Math.max(share, 0), 1) * (stops.length - 1),
+    i = Math.min(Math.floor(at), stops.length - 2);
   const [from, to] = [stops[i]!, stops[i + 1]!];
   const part = (k: 0 | 1 | 2) => Math.round(from[k] + (to[k] - from[k]) * (at - i));
   return [part(0), part(1), part(2)];
@@ -41,7 +56,8 @@ export function decode(code: number, low: number, high: number): number {
 /** Pixels of a picture, four bytes each: heat maps in colors, images as they are, gray for one channel with `gray`. */
 export function pixels(picture: TensorPicture, bytes: Uint8Array, gray = false): Uint8ClampedArray<ArrayBuffer> {
   const { height, width, channels } = picture;
-  const low = fromWire(picture.low), high = fromWire(picture.high);
+  const low = fromWire(picture.low),
+    high = fromWire(picture.high);
   const found = new Uint8ClampedArray(4 * height * width);
   const table = Array.from({ length: 256 }, (_, code) => colorOf(decode(code, low, high), low, high));
   for (let i = 0; i < height * width; i++) {
@@ -58,6 +74,9 @@ export function pixels(picture: TensorPicture, bytes: Uint8Array, gray = false):
 
 /** The colors as a CSS gradient from low to high. */
 export function gradient(low: number, high: number): string {
-  const stops = Array.from({ length: 9 }, (_, i) => `rgb(${colorOf(low + (i / 8) * (high - low), low, high).join(" ")})`);
+  const stops = Array.from(
+    { length: 9 },
+    (_, i) => `rgb(${colorOf(low + (i / 8) * (high - low), low, high).join(" ")})`,
+  );
   return `linear-gradient(to right, ${stops.join(", ")})`;
 }

@@ -1,6 +1,6 @@
 /** Numbers of nodes to color by, as the panels and the picture use them. */
 
-import { type OverlayNumbers, fromWire } from "../kernel/protocol.ts";
+import { fromWire, type OverlayNumbers } from "../kernel/protocol.ts";
 
 export interface Heat {
   title: string;
@@ -18,14 +18,22 @@ export function heatOf(overlay: OverlayNumbers | null): Heat | null {
 }
 
 const PREFIXES: [factor: number, prefix: string][] = [
-  [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"],
+  [1e12, "T"],
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+  [1, ""],
+  [1e-3, "m"],
+  [1e-6, "µ"],
+  [1e-9, "n"],
 ];
 
 /** Three digits with a prefix where there is a unit or the number is large: "1.25 ms", "3.2 M". */
 export function quantity(number: number, unit: string): string {
   if (number === 0 || !Number.isFinite(number)) return `${number} ${unit}`.trim();
   const size = Math.abs(number);
-  const [factor, prefix] = (unit || size >= 1e4) ? (PREFIXES.find(([least]) => size >= least) ?? PREFIXES.at(-1)!) : [1, ""];
+  const [factor, prefix] =
+    unit || size >= 1e4 ? (PREFIXES.find(([least]) => size >= least) ?? PREFIXES.at(-1)!) : [1, ""];
   const digits = Number((number / factor).toPrecision(3));
   return [String(digits), prefix + unit].filter(Boolean).join(" ");
 }

@@ -19,7 +19,13 @@ export function currentTheme(document: Document): Theme {
 }
 
 /** Attributes by which pages tell their theme; the names tell one dark theme from another. */
-const TOLD = ["data-jp-theme-light", "data-jp-theme-name", "data-vscode-theme-kind", "data-vscode-theme-id", "data-theme"];
+const TOLD = [
+  "data-jp-theme-light",
+  "data-jp-theme-name",
+  "data-vscode-theme-kind",
+  "data-vscode-theme-id",
+  "data-theme",
+];
 
 /** Calls `listener` whenever the page's theme is another one; returns the function that stops it. */
 export function watchTheme(document: Document, listener: (theme: Theme) => void): () => void {

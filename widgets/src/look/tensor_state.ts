@@ -28,7 +28,8 @@ export interface Drawn {
 }
 
 const NO_CHOICE: Inputs = { choices: {}, sizes: {}, seed: 0, deadline: null };
-const THUMBNAIL = 48, REMEMBERED = 60;
+const THUMBNAIL = 48,
+  REMEMBERED = 60;
 
 export class Numbers {
   readonly inputs = new Cell<Inputs>(NO_CHOICE);
@@ -45,11 +46,20 @@ export class Numbers {
   }
 
   /** What a run is asked with besides its nodes; nothing where nobody chose anything. */
-  get asked(): { seed?: number; inputs?: Record<string, GivenInput>; sizes?: Record<string, number>; deadline?: number } {
+  get asked(): {
+    seed?: number;
+    inputs?: Record<string, GivenInput>;
+    sizes?: Record<string, number>;
+    deadline?: number;
+  } {
     const { choices, sizes, seed, deadline } = this.inputs.value;
-    const inputs = Object.fromEntries(Object.entries(choices).map(([name, { how, text, file }]) => [name, { how, text, file }]));
+    const inputs = Object.fromEntries(
+      Object.entries(choices).map(([name, { how, text, file }]) => [name, { how, text, file }]),
+    );
     return {
-      ...(seed ? { seed } : {}), ...(Object.keys(inputs).length ? { inputs } : {}), ...(Object.keys(sizes).length ? { sizes } : {}),
+      ...(seed ? { seed } : {}),
+      ...(Object.keys(inputs).length ? { inputs } : {}),
+      ...(Object.keys(sizes).length ? { sizes } : {}),
       ...(deadline === null ? {} : { deadline }),
     };
   }
@@ -71,7 +81,10 @@ export class Numbers {
 
   /** Whether the kernel has numbers of a value, as far as the page knows. */
   known(value: number): boolean {
-    const { store, runs: { results } } = this.#app;
+    const {
+      store,
+      runs: { results },
+    } = this.#app;
     if (!this.#app.client.can.run) return false;
     if ((store.values.get(value)?.flags ?? 0) & INITIALIZER || this.pinned.value.has(value)) return true;
     if (!results.value) return false; // those of before an edit are shown too, and marked
@@ -90,10 +103,21 @@ export class Numbers {
   }
 
   /** A picture with its bytes. Rejects with RequestError. */
-  async draw(asked: { value: number; picture: string; pixels?: number; rows?: number; columns?: number; at?: number[] }): Promise<Drawn | null> {
+  async draw(asked: {
+    value: number;
+    picture: string;
+    pixels?: number;
+    rows?: number;
+    columns?: number;
+    at?: number[];
+  }): Promise<Drawn | null> {
     const { result, buffer } = await this.#app.client.requestBytes("tensor", asked);
     if (!result.picture) return null;
-    return { part: result, picture: result.picture, bytes: new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength) };
+    return {
+      part: result,
+      picture: result.picture,
+      bytes: new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.byteLength),
+    };
   }
 
   look(value: number): void {
@@ -118,6 +142,8 @@ export class Numbers {
 
 /** Names that stand alone for a dim. */
 export function dimNames(inputs: readonly ValueRecord[]): string[] {
-  const names = inputs.flatMap(({ label }) => label.split("×")).filter((dim) => /^[A-Za-z_][\w.-]*$/.test(dim) && dim !== "scalar");
+  const names = inputs
+    .flatMap(({ label }) => label.split("×"))
+    .filter((dim) => /^[A-Za-z_][\w.-]*$/.test(dim) && dim !== "scalar");
   return [...new Set(names)];
 }

@@ -11,9 +11,33 @@ export type Parsed = { ok: true; value: AttributeValue } | { ok: false; error: s
 
 /** Names of the element types by their numbers in onnx.proto (TensorProto.DataType). */
 export const ELEMENT_TYPE_NAMES = [
-  "", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "float64", "uint32", "uint64",
-  "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "uint4", "int4",
-  "float4e2m1", "float8e8m0", "uint2", "int2",
+  "",
+  "float32",
+  "uint8",
+  "int8",
+  "uint16",
+  "int16",
+  "int32",
+  "int64",
+  "string",
+  "bool",
+  "float16",
+  "float64",
+  "uint32",
+  "uint64",
+  "complex64",
+  "complex128",
+  "bfloat16",
+  "float8e4m3fn",
+  "float8e4m3fnuz",
+  "float8e5m2",
+  "float8e5m2fnuz",
+  "uint4",
+  "int4",
+  "float4e2m1",
+  "float8e8m0",
+  "uint2",
+  "int2",
 ];
 
 const INT64_MAX = 2n ** 63n - 1n;
@@ -27,13 +51,20 @@ export function isTextual(type: AttributeType): boolean {
 /** Reads what stands in the field of an attribute of `type`. */
 export function parseAttribute(type: AttributeType, text: string): Parsed {
   switch (type) {
-    case "int": return parseInt64(text.trim());
-    case "float": return parseFloat32(text.trim());
-    case "string": return { ok: true, value: text };
-    case "ints": return parseList(text, parseInt64);
-    case "floats": return parseList(text, parseFloat32);
-    case "strings": return parseStrings(text);
-    default: return { ok: false, error: `A ${type} attribute cannot be typed in a field.` };
+    case "int":
+      return parseInt64(text.trim());
+    case "float":
+      return parseFloat32(text.trim());
+    case "string":
+      return { ok: true, value: text };
+    case "ints":
+      return parseList(text, parseInt64);
+    case "floats":
+      return parseList(text, parseFloat32);
+    case "strings":
+      return parseStrings(text);
+    default:
+      return { ok: false, error: `A ${type} attribute cannot be typed in a field.` };
   }
 }
 
@@ -60,7 +91,11 @@ function parseFloat32(text: string): Parsed {
 }
 
 function parseList(text: string, parse: (item: string) => Parsed): Parsed {
-  const inner = text.trim().replace(/^[[(]/, "").replace(/[\])]$/, "").trim();
+  const inner = text
+    .trim()
+    .replace(/^[[(]/, "")
+    .replace(/[\])]$/, "")
+    .trim();
   if (inner === "") return { ok: true, value: [] };
   const values: (WireNumber | WireInt)[] = [];
   const items = inner.includes(",") ? inner.replace(/,\s*$/, "").split(",") : inner.split(/\s+/);
@@ -138,5 +173,7 @@ export function sameValue(a: AttributeValue, b: AttributeValue): boolean {
   if (Array.isArray(a) && Array.isArray(b)) {
     return a.length === b.length && a.every((item, i) => String(item) === String(b[i]));
   }
-  return a === b || (a !== null && b !== null && typeof a !== "object" && typeof b !== "object" && String(a) === String(b));
+  return (
+    a === b || (a !== null && b !== null && typeof a !== "object" && typeof b !== "object" && String(a) === String(b))
+  );
 }

@@ -1,10 +1,14 @@
-/** Groups that are equal to others, as the kernel verified: asked for once the picture is there, again after structural edits. */
+/**
+ * Groups that are equal to others, as the kernel verified: asked for once the picture is there, again after structural
+ * edits.
+ */
 
 import type { App } from "../app.ts";
 import { Cell } from "../state.ts";
 
 /** Milliseconds that nothing changed for: the kernel takes a second for 100,000 nodes, which nobody shall wait for. */
-const QUIET_MS = 600, QUIET_MS_PER_NODE = 0.05;
+const QUIET_MS = 600,
+  QUIET_MS_PER_NODE = 0.05;
 
 export class Blocks {
   /** The groups that each group is equal to, itself among them. */

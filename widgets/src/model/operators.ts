@@ -1,7 +1,7 @@
 /** Operators by how well they match what is typed: in their name first, in what they do last. Pure. */
 
-import type { OperatorInfo } from "../kernel/protocol.ts";
 import { scoreWord } from "../find/search.ts";
+import type { OperatorInfo } from "../kernel/protocol.ts";
 
 /** What a word found only in the summary is worth, beside scores of names between 30 and 100. */
 const MEANING = 10;
@@ -9,7 +9,9 @@ const MEANING = 10;
 /** Those in which every word occurs, best first; all of them, by name, for no words. */
 export function rankOperators(operators: readonly OperatorInfo[], query: string): OperatorInfo[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const scored = operators.map((operator) => ({ operator, score: score(operator, words) })).filter(({ score }) => score > 0);
+  const scored = operators
+    .map((operator) => ({ operator, score: score(operator, words) }))
+    .filter(({ score }) => score > 0);
   scored.sort((a, b) => b.score - a.score || (a.operator.op < b.operator.op ? -1 : 1));
   return scored.map(({ operator }) => operator);
 }

@@ -5,10 +5,18 @@
  * draws nothing. Listeners hear of each change once, with what changed.
  */
 
-import type {
-  CommitEvent, Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, Section, Snapshot, ValueRecord,
-} from "../kernel/protocol.ts";
 import { Emitter } from "../emitter.ts";
+import type {
+  CommitEvent,
+  Diagnostic,
+  GroupRecord,
+  History,
+  NodeRecord,
+  ScopeRecord,
+  Section,
+  Snapshot,
+  ValueRecord,
+} from "../kernel/protocol.ts";
 import { type Rows, Wires } from "./wires.ts";
 
 export type { Diagnostic, GroupRecord, History, NodeRecord, ScopeRecord, ValueRecord } from "../kernel/protocol.ts";
@@ -90,7 +98,8 @@ export class Store {
     const ports: Port[] = [];
     for (const node of this.#wires.readers(value)) {
       const { inputs } = this.nodes.get(node)!;
-      for (let slot = inputs.indexOf(value); slot >= 0; slot = inputs.indexOf(value, slot + 1)) ports.push({ node, slot });
+      for (let slot = inputs.indexOf(value); slot >= 0; slot = inputs.indexOf(value, slot + 1))
+        ports.push({ node, slot });
     }
     return ports;
   }
@@ -106,7 +115,10 @@ export class Store {
   reset(snapshot: Snapshot, buffer: ArrayBuffer | ArrayBufferView): void {
     const section = sections(snapshot, buffer);
     const rows: Rows = {
-      nodes: section("node_id"), inStarts: section("in_ptr"), inputs: section("in_val"), outStarts: section("out_ptr"),
+      nodes: section("node_id"),
+      inStarts: section("in_ptr"),
+      inputs: section("in_val"),
+      outStarts: section("out_ptr"),
       outputs: section("out_val"),
     };
     const nodes = decodeNodes(snapshot, section, rows);
@@ -232,7 +244,8 @@ export class Store {
   #putLabels([ids, labels, types]: CommitEvent["facts"], before: (ValueRecord | undefined)[]): CommitChange["labels"] {
     const changed: CommitChange["labels"] = new Map();
     ids.forEach((id, i) => {
-      const value = this.values.get(id), was = before[i];
+      const value = this.values.get(id),
+        was = before[i];
       const label = labels[i];
       if (!value || label === undefined) return;
       const dtype = types?.[i] ?? value.dtype ?? "";
@@ -284,7 +297,9 @@ function slice(ints: Int32Array, from: number, to: number): number[] {
 
 function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array, rows: Rows): Map<number, NodeRecord> {
   const { nodes: ids, inStarts, inputs, outStarts, outputs } = rows;
-  const op = section("node_op"), group = section("node_group"), scope = section("node_scope");
+  const op = section("node_op"),
+    group = section("node_group"),
+    scope = section("node_scope");
   const names = fullNames(snapshot.names, snapshot.coded);
   const nodes = new Map<number, NodeRecord>();
   for (let i = 0; i < snapshot.n; i++) {
@@ -305,11 +320,15 @@ function decodeNodes(snapshot: Snapshot, section: (name: Section) => Int32Array,
 }
 
 function decodeValues(snapshot: Snapshot, section: (name: Section) => Int32Array): Map<number, ValueRecord> {
-  const ids = section("value_id"), flags = section("value_flags"), scope = section("value_scope");
-  const names = fullNames(snapshot.value_names, snapshot.coded), places = section("value_label");
+  const ids = section("value_id"),
+    flags = section("value_flags"),
+    scope = section("value_scope");
+  const names = fullNames(snapshot.value_names, snapshot.coded),
+    places = section("value_label");
   const values = new Map<number, ValueRecord>();
   for (let i = 0; i < snapshot.m; i++) {
-    const id = ids[i]!, place = places.length ? places[i]! : i;
+    const id = ids[i]!,
+      place = places.length ? places[i]! : i;
     values.set(id, {
       id,
       name: names[i] ?? "",

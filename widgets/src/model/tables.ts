@@ -1,7 +1,7 @@
 /** Rows of the tables of a model, and their order. Pure functions of the store. */
 
-import { groupsAround, nodeLabel, scopeLabel, shortOp } from "./names.ts";
 import { type About, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER } from "../kernel/protocol.ts";
+import { groupsAround, nodeLabel, scopeLabel, shortOp } from "./names.ts";
 import type { NodeRecord, Store, ValueRecord } from "./store.ts";
 
 export type Cell = string | number;
@@ -26,9 +26,21 @@ const TOTAL_UNITS = { 3: "B", 4: "B", 5: "FLOP" };
 
 /** Columns of each table. */
 export const TABLES = {
-  nodes: { columns: ["node", "operator", "group", "inputs", "outputs", "FLOPs"], numbers: [3, 4, 5], units: { 5: "FLOP" } },
-  values: { columns: ["value", "type", "shape", "elements", "bytes", "made by", "read by", "role"], numbers: [3, 4, 6], units: { 4: "B" } },
-  initializers: { columns: ["initializer", "type", "shape", "elements", "bytes", "read by"], numbers: [3, 4, 5], units: { 4: "B" } },
+  nodes: {
+    columns: ["node", "operator", "group", "inputs", "outputs", "FLOPs"],
+    numbers: [3, 4, 5],
+    units: { 5: "FLOP" },
+  },
+  values: {
+    columns: ["value", "type", "shape", "elements", "bytes", "made by", "read by", "role"],
+    numbers: [3, 4, 6],
+    units: { 4: "B" },
+  },
+  initializers: {
+    columns: ["initializer", "type", "shape", "elements", "bytes", "read by"],
+    numbers: [3, 4, 5],
+    units: { 4: "B" },
+  },
   groups: { columns: ["group", ...TOTALS], numbers: [1, 2, 3, 4, 5], units: TOTAL_UNITS },
   operators: { columns: ["operator", ...TOTALS], numbers: [1, 2, 3, 4, 5], units: TOTAL_UNITS },
   functions: { columns: ["function", "nodes"], numbers: [1] },
@@ -38,7 +50,15 @@ export const TABLES = {
 } as const satisfies Record<string, Table> as Record<TableName, Table>;
 
 export type TableName =
-  "nodes" | "values" | "initializers" | "groups" | "operators" | "functions" | "opsets" | "metadata" | "diagnostics";
+  | "nodes"
+  | "values"
+  | "initializers"
+  | "groups"
+  | "operators"
+  | "functions"
+  | "opsets"
+  | "metadata"
+  | "diagnostics";
 
 /** What tables show besides what the store holds, asked of the kernel when a table is opened. */
 export interface Extra {
@@ -53,42 +73,91 @@ export function rowsOf(store: Store, name: TableName, extra = NO_EXTRA): Row[] {
 }
 
 const MAKERS: Record<TableName, (store: Store, extra: Extra) => Row[]> = {
-  nodes: (store, { flops }) => [...store.nodes.values()].map((node) => ({
-    key: `n${node.id}`, kind: "node", id: node.id,
-    cells: [nodeLabel(store, node.id), shortOp(node.op), groupPath(store, node.group), count(node.inputs), count(node.outputs), flops.get(node.id) ?? ""],
-  })),
-  values: (store) => valueRows(store, () => true, (value) => [
-    value.dtype ?? "", value.label, elements(value.label), bytes(value), made(store, value.id), store.uses(value.id).length, role(value.flags),
-  ]),
-  initializers: (store) => valueRows(store, (flags) => (flags & INITIALIZER) !== 0, (value) => [
-    value.dtype ?? "", value.label, elements(value.label), bytes(value), store.uses(value.id).length,
-  ]),
-  groups: (store, { flops }) => totals(store, flops, (node) => groupsAround(store, node.group)).map((total) => ({
-    key: `g${total.key}`, kind: "group", id: Number(total.key), cells: [groupPath(store, Number(total.key)), ...totalCells(total)],
-  })),
-  operators: (store, { flops }) => totals(store, flops, (node) => [node.op]).map((total) => ({
-    key: total.key, kind: "operator", id: 0, cells: [total.key, ...totalCells(total)],
-  })),
-  functions: (store) => [...store.scopes.values()].filter(({ kind }) => kind === "function").map((scope) => ({
-    key: `s${scope.id}`, kind: "scope", id: scope.id,
-    cells: [scopeLabel(store, scope.id), [...store.nodes.values()].filter((node) => node.scope === scope.id).length],
-  })),
-  opsets: (store) => Object.entries(store.opsets).map(([domain, version]) => ({
-    key: domain, kind: "none", id: 0, cells: [domain || "ai.onnx", version],
-  })),
+  nodes: (store, { flops }) =>
+    [...store.nodes.values()].map((node) => ({
+      key: `n${node.id}`,
+      kind: "node",
+      id: node.id,
+      cells: [
+        nodeLabel(store, node.id),
+        shortOp(node.op),
+        groupPath(store, node.group),
+        count(node.inputs),
+        count(node.outputs),
+        flops.get(node.id) ?? "",
+      ],
+    })),
+  values: (store) =>
+    valueRows(
+      store,
+      () => true,
+      (value) => [
+        value.dtype ?? "",
+        value.label,
+        elements(value.label),
+        bytes(value),
+        made(store, value.id),
+        store.uses(value.id).length,
+        role(value.flags),
+      ],
+    ),
+  initializers: (store) =>
+    valueRows(
+      store,
+      (flags) => (flags & INITIALIZER) !== 0,
+      (value) => [value.dtype ?? "", value.label, elements(value.label), bytes(value), store.uses(value.id).length],
+    ),
+  groups: (store, { flops }) =>
+    totals(store, flops, (node) => groupsAround(store, node.group)).map((total) => ({
+      key: `g${total.key}`,
+      kind: "group",
+      id: Number(total.key),
+      cells: [groupPath(store, Number(total.key)), ...totalCells(total)],
+    })),
+  operators: (store, { flops }) =>
+    totals(store, flops, (node) => [node.op]).map((total) => ({
+      key: total.key,
+      kind: "operator",
+      id: 0,
+      cells: [total.key, ...totalCells(total)],
+    })),
+  functions: (store) =>
+    [...store.scopes.values()]
+      .filter(({ kind }) => kind === "function")
+      .map((scope) => ({
+        key: `s${scope.id}`,
+        kind: "scope",
+        id: scope.id,
+        cells: [
+          scopeLabel(store, scope.id),
+          [...store.nodes.values()].filter((node) => node.scope === scope.id).length,
+        ],
+      })),
+  opsets: (store) =>
+    Object.entries(store.opsets).map(([domain, version]) => ({
+      key: domain,
+      kind: "none",
+      id: 0,
+      cells: [domain || "ai.onnx", version],
+    })),
   metadata: (_, { about }) => (about ? noteRows(about) : []),
-  diagnostics: (store) => store.diagnostics.map((each, i) => ({
-    key: String(i), kind: each.node ? "node" : each.value ? "value" : "none", id: each.node || each.value,
-    cells: [each.node ? nodeLabel(store, each.node) : (store.values.get(each.value)?.name ?? "model"), each.severity, each.message],
-  })),
+  diagnostics: (store) =>
+    store.diagnostics.map((each, i) => ({
+      key: String(i),
+      kind: each.node ? "node" : each.value ? "value" : "none",
+      id: each.node || each.value,
+      cells: [
+        each.node ? nodeLabel(store, each.node) : (store.values.get(each.value)?.name ?? "model"),
+        each.severity,
+        each.message,
+      ],
+    })),
 };
 
-function valueRows(
-  store: Store, wanted: (flags: number) => boolean, rest: (value: ValueRecord) => Cell[],
-): Row[] {
-  return [...store.values.values()].filter(({ flags }) => wanted(flags)).map((value) => ({
-    key: `v${value.id}`, kind: "value", id: value.id, cells: [value.name, ...rest(value)],
-  }));
+function valueRows(store: Store, wanted: (flags: number) => boolean, rest: (value: ValueRecord) => Cell[]): Row[] {
+  return [...store.values.values()]
+    .filter(({ flags }) => wanted(flags))
+    .map((value) => ({ key: `v${value.id}`, kind: "value", id: value.id, cells: [value.name, ...rest(value)] }));
 }
 
 interface Total {
@@ -101,16 +170,27 @@ interface Total {
   flops: number;
 }
 
-const totalCells = ({ nodes, parameters, weights, made, flops }: Total): Cell[] => [nodes, parameters, weights, made, flops];
+const totalCells = ({ nodes, parameters, weights, made, flops }: Total): Cell[] => [
+  nodes,
+  parameters,
+  weights,
+  made,
+  flops,
+];
 
 /** Nodes and parameters by key, most nodes first; a node may count for several keys, an initializer once for each. */
-function totals(store: Store, flops: ReadonlyMap<number, number>, keysOf: (node: NodeRecord) => (string | number)[]): Total[] {
+function totals(
+  store: Store,
+  flops: ReadonlyMap<number, number>,
+  keysOf: (node: NodeRecord) => (string | number)[],
+): Total[] {
   const found = new Map<string, Total & { seen: Set<number> }>();
   for (const node of store.nodes.values()) {
     for (const each of keysOf(node)) {
       const key = String(each);
       let total = found.get(key);
-      if (!total) found.set(key, (total = { key, nodes: 0, parameters: 0, weights: 0, made: 0, flops: 0, seen: new Set() }));
+      if (!total)
+        found.set(key, (total = { key, nodes: 0, parameters: 0, weights: 0, made: 0, flops: 0, seen: new Set() }));
       total.nodes++;
       total.flops += flops.get(node.id) ?? 0;
       for (const value of node.outputs) total.made += bytes(store.values.get(value)) || 0;
@@ -127,7 +207,10 @@ function totals(store: Store, flops: ReadonlyMap<number, number>, keysOf: (node:
 }
 
 function groupPath(store: Store, group: number): string {
-  return groupsAround(store, group).reverse().map((id) => store.groups.get(id)?.name ?? "?").join("/");
+  return groupsAround(store, group)
+    .reverse()
+    .map((id) => store.groups.get(id)?.name ?? "?")
+    .join("/");
 }
 
 const count = (ids: readonly number[]): number => ids.filter((id) => id > 0).length;
@@ -138,7 +221,11 @@ function made(store: Store, value: number): string {
 }
 
 function role(flags: number): string {
-  const words = [flags & GRAPH_INPUT && "input", flags & GRAPH_OUTPUT && "output", flags & INITIALIZER && "initializer"];
+  const words = [
+    flags & GRAPH_INPUT && "input",
+    flags & GRAPH_OUTPUT && "output",
+    flags & INITIALIZER && "initializer",
+  ];
   return words.filter(Boolean).join(", ");
 }
 
@@ -158,8 +245,15 @@ export function bytes(value: ValueRecord | undefined): number | "" {
 
 function noteRows({ fields, doc_string, graph_doc_string, metadata }: About): Row[] {
   const notes = { ...fields, "note of the model": doc_string, "note of the graph": graph_doc_string ?? "" };
-  const known = Object.entries(notes).filter(([, text]) => text !== "").map(([key, text]) => [key, String(text)]);
-  return [...known, ...Object.entries(metadata)].map(([key, text], i) => ({ key: String(i), kind: "none", id: 0, cells: [key!, text!] }));
+  const known = Object.entries(notes)
+    .filter(([, text]) => text !== "")
+    .map(([key, text]) => [key, String(text)]);
+  return [...known, ...Object.entries(metadata)].map(([key, text], i) => ({
+    key: String(i),
+    kind: "none",
+    id: 0,
+    cells: [key!, text!],
+  }));
 }
 
 /** Rows by a column (-1: as they came); numbers by size, words by the alphabet with numbers inside them by size. */
@@ -168,7 +262,8 @@ export function sorted(rows: Row[], column: number, down: boolean): Row[] {
   const collator = new Intl.Collator("en", { numeric: true });
   const sign = down ? -1 : 1;
   return [...rows].sort((a, b) => {
-    const left = a.cells[column]!, right = b.cells[column]!;
+    const left = a.cells[column]!,
+      right = b.cells[column]!;
     if (typeof left === "number" && typeof right === "number") return sign * (left - right);
     if (typeof left !== typeof right) return typeof left === "number" ? -1 : 1; // what is unknown comes last
     return sign * collator.compare(String(left), String(right));

@@ -1,6 +1,6 @@
 /**
- * Who makes and who reads each value: of the snapshot as typed arrays by the value's id, which a model of 100,000 nodes has
- * in a few milliseconds, and beside them the readers of those values that edits have touched since.
+ * Who makes and who reads each value: of the snapshot as typed arrays by the value's id, which a model of 100,000
+ * nodes has in a few milliseconds, and beside them the readers of those values that edits have touched since.
  */
 
 /** Nodes in file order and, row by row, the ids of what they read and make; 0 where an input or output is left out. */
@@ -50,7 +50,9 @@ export class Wires {
   readers(value: number): ArrayLike<number> & Iterable<number> {
     const touched = this.#touched.get(value);
     if (touched) return touched;
-    return value + 1 < this.#starts.length ? this.#readers.subarray(this.#starts[value], this.#starts[value + 1]) : NOBODY;
+    return value + 1 < this.#starts.length
+      ? this.#readers.subarray(this.#starts[value], this.#starts[value + 1])
+      : NOBODY;
   }
 
   add({ id, inputs, outputs }: Ends): void {
@@ -60,7 +62,12 @@ export class Wires {
 
   remove({ id, inputs, outputs }: Ends): void {
     for (const value of outputs) if (this.maker(value) === id) this.#setMaker(value, 0);
-    for (const value of new Set(inputs)) if (value) this.#touched.set(value, [...this.readers(value)].filter((reader) => reader !== id));
+    for (const value of new Set(inputs))
+      if (value)
+        this.#touched.set(
+          value,
+          [...this.readers(value)].filter((reader) => reader !== id),
+        );
   }
 
   /** A value is gone. */
@@ -80,9 +87,15 @@ export class Wires {
 }
 
 /** Calls back with each value that a node reads, once for each node. */
-function forEachRead(nodes: Int32Array, starts: Int32Array, inputs: Int32Array, read: (value: number, node: number) => void): void {
+function forEachRead(
+  nodes: Int32Array,
+  starts: Int32Array,
+  inputs: Int32Array,
+  read: (value: number, node: number) => void,
+): void {
   for (let i = 0; i < nodes.length; i++) {
-    const first = starts[i]!, end = starts[i + 1]!;
+    const first = starts[i]!,
+      end = starts[i + 1]!;
     for (let k = first; k < end; k++) {
       const value = inputs[k]!;
       if (value && firstOf(inputs, value, first) === k) read(value, nodes[i]!);

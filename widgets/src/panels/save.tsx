@@ -3,12 +3,12 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../app.ts";
 import { asRequestError } from "../kernel/client.ts";
-import { plural } from "../model/names.ts";
 import type { Unsaved } from "../kernel/protocol.ts";
+import { plural } from "../model/names.ts";
 import { useCell } from "../state.ts";
+import { focusPicture } from "./edit/form.tsx";
 import { useAnswer } from "./parts/ask.ts";
 import { Elided } from "./parts/controls.tsx";
-import { focusPicture } from "./edit/form.tsx";
 
 export function SavePanel({ app }: { app: App }) {
   return useCell(app.edits.savePanel) ? <OpenSave app={app} /> : null;
@@ -44,18 +44,46 @@ function OpenSave({ app }: { app: App }) {
   const name = data ? fileName(data.path) : "";
   const said = refused || error?.sentence;
   return (
-    <div class="ol-popup ol-dialog ol-form" role="dialog" aria-label="Save" tabIndex={-1} ref={panel} data-testid="save-panel" onKeyDown={onKeyDown}>
+    <div
+      class="ol-popup ol-dialog ol-form"
+      role="dialog"
+      aria-label="Save"
+      tabIndex={-1}
+      ref={panel}
+      data-testid="save-panel"
+      onKeyDown={onKeyDown}
+    >
       <p class="ol-palette-title">{data ? `Replace ${name}?` : "Save"}</p>
       {data ? <What data={data} /> : !error && <p class="ol-dim">Comparing with the file…</p>}
-      {said && <p class="ol-field-error" role="alert" data-testid="save-error">{said}</p>}
+      {said && (
+        <p class="ol-field-error" role="alert" data-testid="save-error">
+          {said}
+        </p>
+      )}
       <div class="ol-form-buttons">
-        <button type="button" class="ol-button ol-text-button" onClick={close}>Cancel</button>
+        <button type="button" class="ol-button ol-text-button" onClick={close}>
+          Cancel
+        </button>
         {data && (
           <>
-            <button type="button" class="ol-button ol-text-button" disabled={saving} data-testid="save-copy" title="The model belongs to the copy from then on; the file stays as it is" onClick={() => void save(true)}>
+            <button
+              type="button"
+              class="ol-button ol-text-button"
+              disabled={saving}
+              data-testid="save-copy"
+              title="The model belongs to the copy from then on; the file stays as it is"
+              onClick={() => void save(true)}
+            >
               Save as {data.copy}
             </button>
-            <button type="button" class="ol-button ol-text-button ol-primary" disabled={saving} ref={first} data-testid="save-confirm" onClick={() => void save(false)}>
+            <button
+              type="button"
+              class="ol-button ol-text-button ol-primary"
+              disabled={saving}
+              ref={first}
+              data-testid="save-confirm"
+              onClick={() => void save(false)}
+            >
               {saving ? "Saving…" : "Replace"}
             </button>
           </>
@@ -69,23 +97,50 @@ function What({ data }: { data: Unsaved }) {
   const { edits, fields, more, notes, path } = data;
   return (
     <>
-      <p class="ol-dim ol-mono" title={path}><Elided text={path} middle /></p>
-      {edits.length > 0 ? <List items={edits} more={more[0]} testid="save-edits" label="Edits that are not saved" /> : <p data-testid="save-nothing">Nothing was edited since it was loaded or saved.</p>}
+      <p class="ol-dim ol-mono" title={path}>
+        <Elided text={path} middle />
+      </p>
+      {edits.length > 0 ? (
+        <List items={edits} more={more[0]} testid="save-edits" label="Edits that are not saved" />
+      ) : (
+        <p data-testid="save-nothing">Nothing was edited since it was loaded or saved.</p>
+      )}
       {fields.length > 0 && (
         <details>
-          <summary>{plural(fields.length + more[1], "field")} of the file {fields.length + more[1] === 1 ? "changes" : "change"}</summary>
+          <summary>
+            {plural(fields.length + more[1], "field")} of the file{" "}
+            {fields.length + more[1] === 1 ? "changes" : "change"}
+          </summary>
           <List items={fields} more={more[1]} testid="save-fields" label="Fields that change" mono />
         </details>
       )}
-      {notes.map((note) => <p key={note} class="ol-save-note" data-testid="save-note">{note}</p>)}
+      {notes.map((note) => (
+        <p key={note} class="ol-save-note" data-testid="save-note">
+          {note}
+        </p>
+      ))}
     </>
   );
 }
 
-function List({ items, more, testid, label, mono = false }: { items: string[]; more: number; testid: string; label: string; mono?: boolean }) {
+function List({
+  items,
+  more,
+  testid,
+  label,
+  mono = false,
+}: {
+  items: string[];
+  more: number;
+  testid: string;
+  label: string;
+  mono?: boolean;
+}) {
   return (
     <ul class={`ol-save-list ${mono ? "ol-mono" : ""}`} data-testid={testid} aria-label={label} tabIndex={0}>
-      {items.map((item, i) => <li key={i}>{item}</li>)}
+      {items.map((item, i) => (
+        <li key={i}>{item}</li>
+      ))}
       {more > 0 && <li class="ol-dim">and {more.toLocaleString("en")} more</li>}
     </ul>
   );

@@ -8,7 +8,8 @@ import { Store } from "../../src/model/store.ts";
 
 test("an edit's changed shapes are kept with what they were, and the refusing node's changed input is the culprit", async () => {
   const kernel = new FakeKernel(new FakeModel({ blocks: [1, 1], control: false }));
-  const store = new Store(), app = new App(new Client(kernel.transport, store));
+  const store = new Store(),
+    app = new App(new Client(kernel.transport, store));
   await app.start();
   const conv = [...store.nodes.values()].find(({ op }) => op === "Conv")!;
   await app.edits.setAttribute(conv.id, "strides", [1, 1], "ints");
@@ -16,7 +17,16 @@ test("an edit's changed shapes are kept with what they were, and the refusing no
   assert.deepEqual(radius.value?.changed.get(conv.outputs[0]!), ["1×64×112×112", "1×64×224×224"]);
   assert.ok(app.blast.noticed.value);
   const after = store.uses(conv.outputs[0]!)[0]!.node;
-  const refusal = { severity: "error" as const, code: "", message: "", node: after, value: 0, expected: "", found: "", hint: "" };
+  const refusal = {
+    severity: "error" as const,
+    code: "",
+    message: "",
+    node: after,
+    value: 0,
+    expected: "",
+    found: "",
+    hint: "",
+  };
   assert.equal(app.blast.culprit(refusal), conv.outputs[0]);
   assert.equal(app.blast.culprit({ ...refusal, value: 77 }), 77);
   await app.edits.renameNode(conv.id, "first");

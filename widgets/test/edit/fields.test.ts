@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { splitLabel } from "../../src/edit/commands.ts";
 import { type Field, initialEntry, readEntry, readNumber } from "../../src/edit/fields.ts";
 import { rankValues } from "../../src/find/value_search.ts";
-import { splitLabel } from "../../src/edit/commands.ts";
 
 const field = (kind: string, more = {}): Field => ({ kind, name: "x", label: "X", ...more }) as Field;
 const read = (kind: string, text: string): unknown => {
@@ -11,7 +11,8 @@ const read = (kind: string, text: string): unknown => {
 };
 
 test("dims are numbers, names and question marks, however they are written", () => {
-  for (const text of ["1, n, ?, 3", "[1, n, ?, 3]", "1 n ? 3", "(1,n,?,3,)"]) assert.deepEqual(read("dims", text), [1, "n", "?", 3]);
+  for (const text of ["1, n, ?, 3", "[1, n, ?, 3]", "1 n ? 3", "(1,n,?,3,)"])
+    assert.deepEqual(read("dims", text), [1, "n", "?", 3]);
   assert.deepEqual(read("dims", ""), []);
   assert.equal(read("dims?", ""), null);
   assert.deepEqual(read("dims?", "4"), [4]);
@@ -47,14 +48,41 @@ test("a label is a type and dims", () => {
 
 test("values are found by a few letters, those of other scopes are not", () => {
   const value = (id: number, name: string, scope = 1) => ({ id, name, scope, label: "", flags: 0 });
-  const values = [value(1, "/layer.0/conv_out"), value(2, "inner_conv", 2), value(3, "conv"), value(4, "x"), value(5, "")];
-  assert.deepEqual(rankValues(values, new Set([1]), "conv", 9).map(({ id }) => id), [3, 1]);
+  const values = [
+    value(1, "/layer.0/conv_out"),
+    value(2, "inner_conv", 2),
+    value(3, "conv"),
+    value(4, "x"),
+    value(5, ""),
+  ];
+  assert.deepEqual(
+    rankValues(values, new Set([1]), "conv", 9).map(({ id }) => id),
+    [3, 1],
+  );
   assert.deepEqual(rankValues(values, new Set([1]), "", 2).length, 2);
-  assert.deepEqual(rankValues(values, new Set([1, 2]), "conv inner", 9).map(({ id }) => id), [2]);
+  assert.deepEqual(
+    rankValues(values, new Set([1, 2]), "conv inner", 9).map(({ id }) => id),
+    [2],
+  );
 });
 
 test("a grid gives what was changed", () => {
   const grid = field("grid", { shape: [2, 2], numbers: [1, 2, 3, 4] });
-  assert.deepEqual(readEntry(grid, new Map([[3, "nan"], [0, " 7 "]])), { ok: true, given: [[0, "7"], [3, "nan"]] });
+  assert.deepEqual(
+    readEntry(
+      grid,
+      new Map([
+        [3, "nan"],
+        [0, " 7 "],
+      ]),
+    ),
+    {
+      ok: true,
+      given: [
+        [0, "7"],
+        [3, "nan"],
+      ],
+    },
+  );
   assert.equal(readEntry(grid, initialEntry(grid)).ok, false);
 });

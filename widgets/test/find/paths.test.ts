@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { placing } from "../../src/graph/marks/minimap.ts";
-import { between, cone, valuesBetween } from "../../src/find/paths.ts";
-import { residualChain } from "../fixtures/networks.ts";
-import { FakeModel } from "../../dev/fake_model.ts";
 import { FakeKernel } from "../../dev/fake_kernel.ts";
+import { FakeModel } from "../../dev/fake_model.ts";
+import { App } from "../../src/app.ts";
+import { between, cone, valuesBetween } from "../../src/find/paths.ts";
+import { placing } from "../../src/graph/marks/minimap.ts";
 import { Client } from "../../src/kernel/client.ts";
 import { Store } from "../../src/model/store.ts";
-import { App } from "../../src/app.ts";
+import { residualChain } from "../fixtures/networks.ts";
 
 const store = residualChain(4).store();
 const nodes = [...store.nodes.keys()];
@@ -42,11 +42,14 @@ test("cones hold everything that wires lead to or come from, and ways are what b
 
 test("what a body reads is read by the node that owns it", async () => {
   const kernel = new FakeKernel(new FakeModel({ blocks: [1, 1], control: true }));
-  const model = new Store(), client = new Client(kernel.transport, model);
+  const model = new Store(),
+    client = new Client(kernel.transport, model);
   await client.start();
   const inner = [...model.scopes.values()].find(({ kind }) => kind === "subgraph")!;
-  const outside = [...model.nodes.values()].filter(({ scope }) => scope === inner.id)
-    .flatMap(({ inputs }) => inputs).find((value) => model.producer(value) && model.values.get(value)!.scope !== inner.id);
+  const outside = [...model.nodes.values()]
+    .filter(({ scope }) => scope === inner.id)
+    .flatMap(({ inputs }) => inputs)
+    .find((value) => model.producer(value) && model.values.get(value)!.scope !== inner.id);
   assert.ok(outside, "the body reads an outer value");
   const maker = model.producer(outside)!.node;
   assert.ok(cone(model, [maker], "descendants").has(inner.owner));
@@ -71,7 +74,12 @@ test("bookmarks go on and off, and a removed node loses its own", async () => {
 });
 
 test("the small map has room for graphs of any proportion", () => {
-  for (const [width, height] of [[100, 100], [50, 100_000], [80_000, 60], [1, 1]] as const) {
+  for (const [width, height] of [
+    [100, 100],
+    [50, 100_000],
+    [80_000, 60],
+    [1, 1],
+  ] as const) {
     const place = placing({ width, height }, { width: 900, height: 600 });
     assert.ok(place.width >= 34 && place.width <= 225 && place.height >= 34 && place.height <= 360);
     assert.ok(Math.abs(place.sx * width - place.width) < 1e-6 && Math.abs(place.sy * height - place.height) < 1e-6);

@@ -30,7 +30,14 @@ test("operators are found without their domain, before values of the same name",
   store.values.set(9, { id: 9, name: "gelu_out", label: "1×2", flags: 0, scope: 1 });
   index.invalidate();
   const { hits, total } = index.search("gelu");
-  assert.deepEqual(hits.map((hit) => [hit.kind, hit.id]), [["node", 1], ["node", 2], ["value", 9]]);
+  assert.deepEqual(
+    hits.map((hit) => [hit.kind, hit.id]),
+    [
+      ["node", 1],
+      ["node", 2],
+      ["value", 9],
+    ],
+  );
   assert.equal(hits[0]?.detail, "Gelu");
   assert.equal(total, 3);
 });
@@ -65,7 +72,10 @@ test("a nameless node is called after its output", () => {
 });
 
 test("100,000 nodes are searched without looking at each again and again", () => {
-  const { index } = indexOf(Array.from({ length: 100_000 }, (_, i) => `/encoder/layer.${i % 97}/attention/MatMul_${i}`), "MatMul");
+  const { index } = indexOf(
+    Array.from({ length: 100_000 }, (_, i) => `/encoder/layer.${i % 97}/attention/MatMul_${i}`),
+    "MatMul",
+  );
   const names = Array.from({ length: 100_000 }, (_, i) => `/ENCODER/layer.${i % 97}/attention/MatMul_${i}`);
   const time = (action: () => unknown) => {
     const start = performance.now();

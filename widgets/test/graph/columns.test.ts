@@ -3,17 +3,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Camera } from "../../src/graph/canvas/camera.ts";
-import { MARGIN, home } from "../../src/graph/view/viewpoint.ts";
+import { keyOf, NODE } from "../../src/graph/groups/group_keys.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
-import { NODE, keyOf } from "../../src/graph/groups/group_keys.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
+import { home, MARGIN } from "../../src/graph/view/viewpoint.ts";
 import type { Store } from "../../src/model/store.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { mesh, residualChain } from "../fixtures/networks.ts";
 import { looseEnds, measure, overlaps, solver } from "../fixtures/scenes.ts";
 
-function draw(store: Store, flow: "down" | "right" = "down", columns = true, builder = new SceneBuilder(store, solver, measure)): Scene {
+function draw(
+  store: Store,
+  flow: "down" | "right" = "down",
+  columns = true,
+  builder = new SceneBuilder(store, solver, measure),
+): Scene {
   const scene = builder.build(new Hierarchy(store, 1), new Set(), flow, columns);
   assert.ok(!(scene instanceof Promise));
   return scene;
@@ -28,7 +33,8 @@ function breaks(scene: Scene, store: Store): number[] {
 test("a chain of hundreds of boxes is put into columns of the shape of a screen, lines whole and no box on another", () => {
   const store = residualChain(60).store();
   for (const flow of ["down", "right"] as const) {
-    const tall = draw(store, flow, false), scene = draw(store, flow);
+    const tall = draw(store, flow, false),
+      scene = draw(store, flow);
     const aspect = scene.width / scene.height;
     assert.ok(aspect > 0.8 && aspect < 3.2, `${flow}: ${scene.width} × ${scene.height}`);
     assert.ok(Math.max(tall.width / tall.height, tall.height / tall.width) > 8);
@@ -36,19 +42,31 @@ test("a chain of hundreds of boxes is put into columns of the shape of a screen,
     assert.equal(scene.boxes.length, tall.boxes.length);
     assert.equal(scene.crossings, tall.crossings);
     for (const each of [scene.x, scene.y]) assert.ok(each.every((place) => place >= 0));
-    scene.x.forEach((x, i) => assert.ok(x + scene.w[i]! <= scene.width + 1 && scene.y[i]! + scene.h[i]! <= scene.height + 1));
+    scene.x.forEach((x, i) =>
+      assert.ok(x + scene.w[i]! <= scene.width + 1 && scene.y[i]! + scene.h[i]! <= scene.height + 1),
+    );
     if (flow === "down") assert.deepEqual(looseEnds(scene, store), []);
   }
 });
 
 test("lines between columns do not cross boxes, nor each other", () => {
-  const store = residualChain(60).store(), { segments, segmentValue, x, y, w, h } = draw(store);
-  const pieces = [...segmentValue.keys()].map((s) => [...segments.subarray(4 * s, 4 * s + 4)] as [number, number, number, number]);
-  const across = pieces.map((piece, s) => ({ piece, s })).filter(({ piece: [x1, y1, x2, y2] }) => y1 === y2 && x1 !== x2);
+  const store = residualChain(60).store(),
+    { segments, segmentValue, x, y, w, h } = draw(store);
+  const pieces = [...segmentValue.keys()].map(
+    (s) => [...segments.subarray(4 * s, 4 * s + 4)] as [number, number, number, number],
+  );
+  const across = pieces
+    .map((piece, s) => ({ piece, s }))
+    .filter(({ piece: [x1, y1, x2, y2] }) => y1 === y2 && x1 !== x2);
   assert.ok(across.length >= 4);
-  for (const { piece: [x1, y1, x2], s } of across) {
+  for (const {
+    piece: [x1, y1, x2],
+    s,
+  } of across) {
     const [left, right] = [Math.min(x1, x2), Math.max(x1, x2)];
-    x.forEach((bx, i) => assert.ok(right < bx || left > bx + w[i]! || y1 < y[i]! || y1 > y[i]! + h[i]!, "a box is in the way"));
+    x.forEach((bx, i) =>
+      assert.ok(right < bx || left > bx + w[i]! || y1 < y[i]! || y1 > y[i]! + h[i]!, "a box is in the way"),
+    );
     pieces.forEach(([a, top, b, bottom], other) => {
       if (segmentValue[other] === segmentValue[s] || a !== b) return;
       assert.ok(a <= left + 0.1 || a >= right - 0.1 || y1 <= top + 0.1 || y1 >= bottom - 0.1, "lines cross");
@@ -59,10 +77,14 @@ test("lines between columns do not cross boxes, nor each other", () => {
 test("a first look at columns has no empty half beside the first one, whichever way they run", () => {
   const store = residualChain(60).store();
   for (const flow of ["down", "right"] as const) {
-    const camera = new Camera(), scene = draw(store, flow);
+    const camera = new Camera(),
+      scene = draw(store, flow);
     Object.assign(camera, { width: 900, height: 600 });
     home(camera, scene);
-    assert.ok(camera.x >= -MARGIN / camera.zoom && camera.y >= -MARGIN / camera.zoom && camera.zoom > 0.7, `${flow}: ${camera.x}, ${camera.y}`);
+    assert.ok(
+      camera.x >= -MARGIN / camera.zoom && camera.y >= -MARGIN / camera.zoom && camera.zoom > 0.7,
+      `${flow}: ${camera.x}, ${camera.y}`,
+    );
     const first = scene.indexOf.get(keyOf(NODE, 1))!;
     assert.ok(camera.toScreenX(scene.x[first]!) < 900 && camera.toScreenY(scene.y[first]!) < 600);
   }
@@ -75,20 +97,48 @@ test("what is not tall stays as it is, and so does what too many lines run along
   let side = Array.from({ length: 17 }, (_, i) => model.input(`in${i}`, "8"));
   for (let i = 0; i < 260; i++) side = side.map((value) => model.node("Relu", [value], "8"));
   model.output(model.node("Concat", side, "8"));
-  const narrow = model.store(), drawn = draw(narrow);
+  const narrow = model.store(),
+    drawn = draw(narrow);
   assert.ok(drawn.height > 8 * drawn.width);
 });
 
 test("an edit at the end leaves the columns before it where they are", () => {
-  const model = residualChain(60), store = model.store(), builder = new SceneBuilder(store, solver, measure);
-  const before = draw(store, "down", true, builder), began = breaks(before, store);
+  const model = residualChain(60),
+    store = model.store(),
+    builder = new SceneBuilder(store, solver, measure);
+  const before = draw(store, "down", true, builder),
+    began = breaks(before, store);
   assert.ok(began.length >= 3);
   const last = [...store.nodes.values()].at(-1)!;
   store.apply({
-    event: "commit", seq: 1, version: 2, label: "", kind: "edit", removed_nodes: [], removed_values: [], facts: [[], []], groups: null, scopes: null,
-    nodes: Array.from({ length: 12 }, (_, i) => ({ ...last, id: 90_001 + i, name: `more_${i}`, inputs: [i ? 90_000 + i : last.outputs[0]!], outputs: [90_001 + i] })),
-    values: Array.from({ length: 12 }, (_, i) => ({ id: 90_001 + i, name: `more_${i}`, label: "8", flags: 0, scope: 1 })),
-    diagnostics: [], history: store.history, dirty: true, origin: null,
+    event: "commit",
+    seq: 1,
+    version: 2,
+    label: "",
+    kind: "edit",
+    removed_nodes: [],
+    removed_values: [],
+    facts: [[], []],
+    groups: null,
+    scopes: null,
+    nodes: Array.from({ length: 12 }, (_, i) => ({
+      ...last,
+      id: 90_001 + i,
+      name: `more_${i}`,
+      inputs: [i ? 90_000 + i : last.outputs[0]!],
+      outputs: [90_001 + i],
+    })),
+    values: Array.from({ length: 12 }, (_, i) => ({
+      id: 90_001 + i,
+      name: `more_${i}`,
+      label: "8",
+      flags: 0,
+      scope: 1,
+    })),
+    diagnostics: [],
+    history: store.history,
+    dirty: true,
+    origin: null,
   });
   const after = draw(store, "down", true, builder);
   assert.deepEqual(breaks(after, store).slice(0, began.length), began);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Gestures, type GestureHandler } from "../../src/graph/input/gestures.ts";
+import { type GestureHandler, Gestures } from "../../src/graph/input/gestures.ts";
 import { handleCanvasKey, type KeyboardTarget } from "../../src/graph/input/keyboard.ts";
 
 /** An element that counts its listeners; the page's offset is (10, 20). */
@@ -25,19 +25,45 @@ class FakeElement extends EventTarget {
 
 function setUp(focused = true) {
   const calls: unknown[][] = [];
-  const note = (name: string) => (...rest: unknown[]) => void calls.push([name, ...rest]);
+  const note =
+    (name: string) =>
+    (...rest: unknown[]) =>
+      void calls.push([name, ...rest]);
   const handler: GestureHandler = {
-    hasFocus: () => focused, takeFocus: note("focus"), pan: note("pan"), zoom: note("zoom"), hover: note("hover"),
-    leave: note("leave"), click: note("click"), doubleClick: note("double"), menu: note("menu"), lasso: note("lasso"),
-    panning: note("panning"), grabs: (x) => x > 200, wire: note("wire"),
-    holding: note("holding"), fit: note("fit"),
+    hasFocus: () => focused,
+    takeFocus: note("focus"),
+    pan: note("pan"),
+    zoom: note("zoom"),
+    hover: note("hover"),
+    leave: note("leave"),
+    click: note("click"),
+    doubleClick: note("double"),
+    menu: note("menu"),
+    lasso: note("lasso"),
+    panning: note("panning"),
+    grabs: (x) => x > 200,
+    wire: note("wire"),
+    holding: note("holding"),
+    fit: note("fit"),
   };
   const element = new FakeElement();
   const gestures = new Gestures(element as unknown as HTMLElement, handler);
   const send = (type: string, x: number, y: number, more: object = {}): Event => {
     const event = new Event(type, { cancelable: true });
-    const base = { clientX: x + 10, clientY: y + 20, pointerId: 1, button: 0, deltaX: 0, deltaY: 0, deltaMode: 0, timeStamp: 0,
-      ctrlKey: false, metaKey: false, shiftKey: false, altKey: false };
+    const base = {
+      clientX: x + 10,
+      clientY: y + 20,
+      pointerId: 1,
+      button: 0,
+      deltaX: 0,
+      deltaY: 0,
+      deltaMode: 0,
+      timeStamp: 0,
+      ctrlKey: false,
+      metaKey: false,
+      shiftKey: false,
+      altKey: false,
+    };
     for (const [key, value] of Object.entries({ ...base, ...more })) Object.defineProperty(event, key, { value });
     element.dispatchEvent(event);
     return event;
@@ -52,7 +78,10 @@ test("a press without a move is a click, a second one soon after a double click"
     send("pointerdown", 5, 6, { timeStamp });
     send("pointerup", 7, 6, { timeStamp, ctrlKey: timeStamp === 900, altKey: timeStamp === 200 });
   }
-  assert.deepEqual(named("click"), [["click", 7, 6, false], ["click", 7, 6, true]]);
+  assert.deepEqual(named("click"), [
+    ["click", 7, 6, false],
+    ["click", 7, 6, true],
+  ]);
   assert.deepEqual(named("double"), [["double", 7, 6, true]]);
   assert.equal(named("focus").length, 3);
 });
@@ -62,8 +91,14 @@ test("dragging pans by exactly what the pointer moved, with Shift it draws a rec
   send("pointerdown", 0, 0);
   for (const x of [2, 10, 30]) send("pointermove", x, 0);
   send("pointerup", 30, 0);
-  assert.equal(named("pan").reduce((sum, [, dx]) => sum + (dx as number), 0), 30);
-  assert.deepEqual(named("panning"), [["panning", true], ["panning", false]]);
+  assert.equal(
+    named("pan").reduce((sum, [, dx]) => sum + (dx as number), 0),
+    30,
+  );
+  assert.deepEqual(named("panning"), [
+    ["panning", true],
+    ["panning", false],
+  ]);
   send("pointerdown", 0, 0, { shiftKey: true });
   send("pointermove", 40, 50);
   send("pointerup", 40, 50);
@@ -103,17 +138,27 @@ test("destroying takes every listener away", () => {
 
 test("keys walk, fold and zoom; the rest is left to others", () => {
   const calls: unknown[][] = [];
-  const note = (name: string) => (...rest: unknown[]) => {
-    calls.push([name, ...rest]);
-    return name !== "order";
-  };
+  const note =
+    (name: string) =>
+    (...rest: unknown[]) => {
+      calls.push([name, ...rest]);
+      return name !== "order";
+    };
   const view: KeyboardTarget = {
-    walk: note("walk"), walkOrder: note("order"), enterFocused: note("enter"), zoom: note("zoom"), pan: note("pan"),
+    walk: note("walk"),
+    walkOrder: note("order"),
+    enterFocused: note("enter"),
+    zoom: note("zoom"),
+    pan: note("pan"),
     menuAtFocus: note("menu"),
   };
   const press = (key: string, more = {}): boolean => handleCanvasKey(view, { key, ...more } as KeyboardEvent);
   assert.ok(press("ArrowDown", { shiftKey: true }) && press("Enter", { altKey: true }) && press("-"));
-  assert.deepEqual(calls, [["walk", "down", true], ["enter", true], ["zoom", 0.8]]);
+  assert.deepEqual(calls, [
+    ["walk", "down", true],
+    ["enter", true],
+    ["zoom", 0.8],
+  ]);
   assert.ok(press("F10", { shiftKey: true }) && press("ContextMenu"));
   assert.deepEqual(calls.splice(3), [["menu"], ["menu"]]);
   assert.equal(press("F10"), false);
@@ -127,7 +172,16 @@ test("Space taps to fit and holds to pan, also from where a drag would draw or t
   assert.ok(send("keydown", 0, 0, space).defaultPrevented);
   send("keydown", 0, 0, { ...space, repeat: true });
   send("keyup", 0, 0, space);
-  assert.deepEqual([named("fit").length, named("holding")], [1, [["holding", true], ["holding", false]]]);
+  assert.deepEqual(
+    [named("fit").length, named("holding")],
+    [
+      1,
+      [
+        ["holding", true],
+        ["holding", false],
+      ],
+    ],
+  );
   send("keydown", 0, 0, space);
   send("pointerdown", 210, 50, { shiftKey: true });
   send("pointermove", 230, 60);
@@ -147,7 +201,14 @@ test("a press on a wire that can be taken drags it; anywhere else it pans", () =
   send("pointermove", 230, 60);
   send("pointermove", 240, 90);
   send("pointerup", 250, 100);
-  assert.deepEqual(calls.filter(([name]) => name !== "focus"), [["wire", 230, 60, false], ["wire", 240, 90, false], ["wire", 250, 100, true]]);
+  assert.deepEqual(
+    calls.filter(([name]) => name !== "focus"),
+    [
+      ["wire", 230, 60, false],
+      ["wire", 240, 90, false],
+      ["wire", 250, 100, true],
+    ],
+  );
   calls.length = 0;
   send("pointerdown", 100, 50);
   send("pointermove", 130, 50);

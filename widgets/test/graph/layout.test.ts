@@ -2,20 +2,43 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { layout } from "../../src/graph/layout/layout.ts";
 import {
-  BOTTOM, LABEL_STRIP, LINE, LOOP, PORTAL, REVERSED, TOP, type LayoutInput, type LayoutResult,
+  BOTTOM,
+  LABEL_STRIP,
+  type LayoutInput,
+  type LayoutResult,
+  LINE,
+  LOOP,
+  PORTAL,
+  REVERSED,
+  TOP,
 } from "../../src/graph/layout/problem.ts";
 import { backArcs } from "../../src/graph/layout/ranks.ts";
 
 type Edges = [source: number, targets: number[]][];
 
 function problem(count: number, edges: Edges, width = 100): LayoutInput {
-  const netStart = Int32Array.from([0, ...edges.map(((sum) => ([, targets]) => (sum += targets.length))(0))]);
+  const netStart = Int32Array.from([
+    0,
+    ...edges.map(
+      (
+        (sum) =>
+        ([, targets]) =>
+          (sum += targets.length)
+      )(0),
+    ),
+  ]);
   const links = netStart[edges.length]!;
   return {
-    count, width: new Float32Array(count).fill(width), height: Float32Array.from({ length: count }, (_, i) => 30 + 14 * (i % 3)),
-    pin: new Uint8Array(count), netSource: Int32Array.from(edges, ([source]) => source), netStart,
-    netTarget: Int32Array.from(edges.flatMap(([, targets]) => targets)), sourcePort: new Float32Array(edges.length).fill(NaN),
-    targetPort: new Float32Array(links).fill(NaN), hint: null,
+    count,
+    width: new Float32Array(count).fill(width),
+    height: Float32Array.from({ length: count }, (_, i) => 30 + 14 * (i % 3)),
+    pin: new Uint8Array(count),
+    netSource: Int32Array.from(edges, ([source]) => source),
+    netStart,
+    netTarget: Int32Array.from(edges.flatMap(([, targets]) => targets)),
+    sourcePort: new Float32Array(edges.length).fill(NaN),
+    targetPort: new Float32Array(links).fill(NaN),
+    hint: null,
   };
 }
 
@@ -110,7 +133,13 @@ test("every line leads from its source to each target without a gap", () => {
         const [x1, y1, x2, y2] = segments.subarray(4 * s, 4 * s + 4) as unknown as [number, number, number, number];
         const onLine = own.some((o) => {
           const [a1, b1, a2, b2] = segments.subarray(4 * o, 4 * o + 4) as unknown as [number, number, number, number];
-          return a1 === a2 && Math.abs(a1 - x1) < 0.6 && b1 <= y1 + 0.1 && y1 <= b2 + 0.1 && points.has(`${a2.toFixed(1)} ${b2.toFixed(1)}`);
+          return (
+            a1 === a2 &&
+            Math.abs(a1 - x1) < 0.6 &&
+            b1 <= y1 + 0.1 &&
+            y1 <= b2 + 0.1 &&
+            points.has(`${a2.toFixed(1)} ${b2.toFixed(1)}`)
+          );
         });
         if (points.has(`${x1.toFixed(1)} ${y1.toFixed(1)}`) || onLine) points.add(`${x2.toFixed(1)} ${y2.toFixed(1)}`);
       }
@@ -125,12 +154,18 @@ test("every line leads from its source to each target without a gap", () => {
 
 test("the same problem gives the same layout", () => {
   const input = problem(200, randomDag(200, 7));
-  const first = layout(input), second = layout(structuredClone(input));
+  const first = layout(input),
+    second = layout(structuredClone(input));
   assert.deepEqual(first, second);
 });
 
 test("cycles are drawn with the arcs that close them turned around", () => {
-  const input = problem(4, [[0, [1]], [1, [2]], [2, [1, 3]], [3, [3]]]);
+  const input = problem(4, [
+    [0, [1]],
+    [1, [2]],
+    [2, [1, 3]],
+    [3, [3]],
+  ]);
   const { style, y } = layout(input);
   assert.deepEqual([...style], [LINE, LINE, REVERSED, LINE, LOOP]);
   assert.ok(y[0]! < y[1]! && y[1]! < y[2]! && y[2]! < y[3]!);
@@ -143,18 +178,37 @@ test("back arcs leave no cycle in random graphs", () => {
     const to = Int32Array.from({ length: 60 }, () => Math.floor(next() * 25));
     const back = backArcs(25, from, to);
     const kept = [...from.keys()].filter((a) => !back[a]);
-    assert.equal(backArcs(25, Int32Array.from(kept, (a) => from[a]!), Int32Array.from(kept, (a) => to[a]!)).indexOf(1), -1);
+    assert.equal(
+      backArcs(
+        25,
+        Int32Array.from(kept, (a) => from[a]!),
+        Int32Array.from(kept, (a) => to[a]!),
+      ).indexOf(1),
+      -1,
+    );
     assert.deepEqual(overlaps(problem(25, []), layout(problem(25, []))), []);
   }
 });
 
 test("a shortcut bends, the path beside it stays straight", () => {
-  const { x } = layout(problem(6, [[0, [1, 4]], [1, [2]], [2, [3]], [3, [4]], [4, [5]]]));
+  const { x } = layout(
+    problem(6, [
+      [0, [1, 4]],
+      [1, [2]],
+      [2, [3]],
+      [3, [4]],
+      [4, [5]],
+    ]),
+  );
   assert.equal(new Set(Array.from(x, (left) => Math.round(left))).size, 1);
 });
 
 test("pinned boxes are first and last, ports are where they were given", () => {
-  const input = problem(5, [[0, [1]], [1, [2, 4]], [3, [2]]]);
+  const input = problem(5, [
+    [0, [1]],
+    [1, [2, 4]],
+    [3, [2]],
+  ]);
   input.pin.set([TOP, 0, 0, TOP, BOTTOM]);
   input.targetPort[0] = 20;
   input.sourcePort[1] = 70;
@@ -167,7 +221,10 @@ test("pinned boxes are first and last, ports are where they were given", () => {
 
 test("ports of frames are met without crossings", () => {
   // Two sources feed one frame whose ports are the other way round than their order.
-  const input = problem(3, [[0, [2]], [1, [2]]]);
+  const input = problem(3, [
+    [0, [2]],
+    [1, [2]],
+  ]);
   input.targetPort.set([90, 10]);
   const { x, crossings } = layout(input);
   assert.equal(crossings, 0);
@@ -189,8 +246,21 @@ test("boxes without lines fill rows instead of one", () => {
 });
 
 test("with a hint boxes keep their order, and a new one goes beside its neighbors", () => {
-  const before = layout(problem(5, [[0, [1, 2, 3]], [1, [4]], [2, [4]], [3, [4]]]));
-  const input = problem(6, [[0, [1, 2, 3, 5]], [1, [4]], [2, [4]], [3, [4]], [5, [4]]]);
+  const before = layout(
+    problem(5, [
+      [0, [1, 2, 3]],
+      [1, [4]],
+      [2, [4]],
+      [3, [4]],
+    ]),
+  );
+  const input = problem(6, [
+    [0, [1, 2, 3, 5]],
+    [1, [4]],
+    [2, [4]],
+    [3, [4]],
+    [5, [4]],
+  ]);
   input.hint = Float32Array.from([...before.x, NaN]);
   const after = layout(input);
   const order = (x: Float32Array): number[] => [1, 2, 3].sort((a, b) => x[a]! - x[b]!);

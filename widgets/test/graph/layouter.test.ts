@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { Layouter, Superseded } from "../../src/graph/scene/layouter.ts";
 import { layout } from "../../src/graph/layout/layout.ts";
 import type { LayoutInput } from "../../src/graph/layout/problem.ts";
+import { Layouter, Superseded } from "../../src/graph/scene/layouter.ts";
 
 function chain(count: number): LayoutInput {
   return {
-    count, width: new Float32Array(count).fill(80), height: new Float32Array(count).fill(30), pin: new Uint8Array(count),
-    netSource: Int32Array.from({ length: count - 1 }, (_, i) => i), netStart: Int32Array.from({ length: count }, (_, i) => i),
-    netTarget: Int32Array.from({ length: count - 1 }, (_, i) => i + 1), sourcePort: new Float32Array(count - 1).fill(NaN),
-    targetPort: new Float32Array(count - 1).fill(NaN), hint: null,
+    count,
+    width: new Float32Array(count).fill(80),
+    height: new Float32Array(count).fill(30),
+    pin: new Uint8Array(count),
+    netSource: Int32Array.from({ length: count - 1 }, (_, i) => i),
+    netStart: Int32Array.from({ length: count }, (_, i) => i),
+    netTarget: Int32Array.from({ length: count - 1 }, (_, i) => i + 1),
+    sourcePort: new Float32Array(count - 1).fill(NaN),
+    targetPort: new Float32Array(count - 1).fill(NaN),
+    hint: null,
   };
 }
 
@@ -96,11 +102,13 @@ test("a newer batch makes the one before void, whose late answer is ignored", as
 test("without Workers layouts run on the page: absent, refused, or failing later", async () => {
   const absent = new Layouter();
   assert.ok(Array.isArray(absent.solve([chain(2000)])));
-  withWorker(class {
-    constructor() {
-      throw new Error("blocked by the content security policy");
-    }
-  });
+  withWorker(
+    class {
+      constructor() {
+        throw new Error("blocked by the content security policy");
+      }
+    },
+  );
   const refused = new Layouter();
   assert.ok(Array.isArray(refused.solve([chain(2000)])));
   withWorker(FakeWorker);

@@ -7,12 +7,25 @@ function scene(places: [key: number, x: number, y: number][], scope = 1): Scene 
   const column = (of: (place: [number, number, number]) => number) => Float64Array.from(places, of);
   const boxes = places.map(([key]) => ({ key }));
   return {
-    scope, boxes, x: column(([, x]) => x), y: column(([, , y]) => y), w: column(() => 80), h: column(() => 40), titleX: column(() => 0),
+    scope,
+    boxes,
+    x: column(([, x]) => x),
+    y: column(([, , y]) => y),
+    w: column(() => 80),
+    h: column(() => 40),
+    titleX: column(() => 0),
     indexOf: new Map(boxes.map(({ key }, i) => [key, i])),
   } as unknown as Scene;
 }
 
-const before = scene([[8, 0, 0], [16, 100, 50]]), after = scene([[16, 300, 50], [24, 0, 90]]);
+const before = scene([
+    [8, 0, 0],
+    [16, 100, 50],
+  ]),
+  after = scene([
+    [16, 300, 50],
+    [24, 0, 90],
+  ]);
 const still = { x: 0, y: 0, scale: 1 };
 
 test("boxes go from where they were to where they are, new ones stand where they belong", () => {

@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { hiddenIn, withAll } from "../../src/graph/groups/fold.ts";
+import { keyOf, kindOf, NODE, RUN } from "../../src/graph/groups/group_keys.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
-import { RUN, keyOf, kindOf, NODE } from "../../src/graph/groups/group_keys.ts";
 import { boxOfNode } from "../../src/graph/input/walk.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";
@@ -58,7 +58,9 @@ class Maker {
   }
 
   #run(values: number[]): void {
-    const { model } = this, beside = this.#pick(values), name = `run${this.#scopes++}`;
+    const { model } = this,
+      beside = this.#pick(values),
+      name = `run${this.#scopes++}`;
     let value = this.#pick(values);
     for (let i = 0; i < 3 + this.#random(2); i++) {
       value = model.within(`${name}.${i}`, () => model.node("Mul", [model.node("Relu", [value]), beside]));
@@ -67,7 +69,8 @@ class Maker {
   }
 
   #if(values: number[], depth: number): void {
-    const { model } = this, result = model.node("If", [this.#pick(values)], "", "", 2);
+    const { model } = this,
+      result = model.node("If", [this.#pick(values)], "", "", 2);
     for (const branch of ["then_branch", "else_branch"]) {
       model.body(branch, () => {
         const inner = [...values];
@@ -80,7 +83,8 @@ class Maker {
   }
 
   #loop(values: number[], depth: number): void {
-    const { model } = this, result = model.node("Loop", [0, this.#pick(values), this.#pick(values)], "", "", 2);
+    const { model } = this,
+      result = model.node("Loop", [0, this.#pick(values), this.#pick(values)], "", "", 2);
     model.body("body", () => {
       const formals = ["i", "going", "carried"].map((name) => model.input(name));
       const inner = [...values, ...formals];
@@ -97,14 +101,19 @@ const SEEDS = Number(process.env.SEEDS ?? 40);
 
 test("random models, opened at random", () => {
   for (let seed = 1; seed <= SEEDS; seed++) {
-    const random = seeded(seed), store = new Maker(random).build().store(), hierarchy = new Hierarchy(store, 1);
+    const random = seeded(seed),
+      store = new Maker(random).build().store(),
+      hierarchy = new Hierarchy(store, 1);
     let open: ReadonlySet<number> = new Set([...hierarchy.containers.keys()].filter(() => random(4) > 0));
-    for (const key of hierarchy.containers.keys()) if (kindOf(key) === RUN && random(3) === 0) open = withAll(hierarchy, open, key, true);
-    const scene = sceneOf(store, hierarchy, open), ground = { hierarchy, open, scene };
+    for (const key of hierarchy.containers.keys())
+      if (kindOf(key) === RUN && random(3) === 0) open = withAll(hierarchy, open, key, true);
+    const scene = sceneOf(store, hierarchy, open),
+      ground = { hierarchy, open, scene };
     assert.deepEqual(overlaps(scene), [], `seed ${seed}`);
     assert.deepEqual(looseEnds(scene, store), [], `seed ${seed}`);
     for (const node of hierarchy.nodes) {
-      const box = boxOfNode(ground, node), hidden = hiddenIn(hierarchy, open, node);
+      const box = boxOfNode(ground, node),
+        hidden = hiddenIn(hierarchy, open, node);
       assert.ok(box >= 0, `seed ${seed}: node ${node} is nowhere`);
       assert.equal(scene.boxes[box]!.key, hidden || keyOf(NODE, node), `seed ${seed}`);
     }

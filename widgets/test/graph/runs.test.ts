@@ -2,13 +2,13 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { shownOf, withAll, withAround, withFolded, withOpen, hiddenIn, frameOf } from "../../src/graph/groups/fold.ts";
+import { frameOf, hiddenIn, shownOf, withAll, withAround, withFolded, withOpen } from "../../src/graph/groups/fold.ts";
+import { GROUP, idOf, keyOf, kindOf, NODE, RUN } from "../../src/graph/groups/group_keys.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
-import { GROUP, NODE, RUN, idOf, keyOf, kindOf } from "../../src/graph/groups/group_keys.ts";
-import type { Box } from "../../src/graph/scene/boxes.ts";
 import { type Run, times, turns } from "../../src/graph/groups/repeat_words.ts";
-import { heatOfBoxes } from "../../src/graph/marks/marks.ts";
 import { boxOfNode } from "../../src/graph/input/walk.ts";
+import { heatOfBoxes } from "../../src/graph/marks/marks.ts";
+import type { Box } from "../../src/graph/scene/boxes.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
 import { swin, transformer } from "../fixtures/networks.ts";
 import { looseEnds, overlaps, sceneOf } from "../fixtures/scenes.ts";
@@ -18,7 +18,8 @@ function runsOf(hierarchy: Hierarchy): number[] {
 }
 
 test("twelve layers are one box, that opens to one of them or to all", () => {
-  const store = transformer(12).store(), hierarchy = new Hierarchy(store, 1);
+  const store = transformer(12).store(),
+    hierarchy = new Hierarchy(store, 1);
   const [run = 0, ...others] = runsOf(hierarchy);
   assert.deepEqual(others, []);
   const { name, groups, size } = hierarchy.containers.get(run)!;
@@ -43,17 +44,24 @@ test("twelve layers are one box, that opens to one of them or to all", () => {
 });
 
 test("the one that shows is the one that is asked for; nodes of the others are found at the run's frame", () => {
-  const store = transformer(5).store(), hierarchy = new Hierarchy(store, 1);
-  const run = runsOf(hierarchy)[0]!, { groups } = hierarchy.containers.get(run)!;
+  const store = transformer(5).store(),
+    hierarchy = new Hierarchy(store, 1);
+  const run = runsOf(hierarchy)[0]!,
+    { groups } = hierarchy.containers.get(run)!;
   const member = (k: number): number => hierarchy.membersOf(groups[k]!)[0]!;
   let open = withOpen(hierarchy, new Set(), hierarchy.containerOf(member(3))!);
   assert.equal(shownOf(hierarchy, open, run)[0], groups[3]);
-  const scene = sceneOf(store, hierarchy, open), ground = { hierarchy, open, scene };
+  const scene = sceneOf(store, hierarchy, open),
+    ground = { hierarchy, open, scene };
   assert.equal(scene.boxes[boxOfNode(ground, member(3))]!.key, keyOf(NODE, member(3)));
   assert.equal(scene.boxes[boxOfNode(ground, member(1))]!.key, run);
   assert.equal(frameOf(hierarchy, open, groups[3]!), run);
   const boxes = scene.boxes.length;
-  assert.equal(sceneOf(store, hierarchy, withAround(hierarchy, open, groups[4]!)).boxes.length, boxes, "the next one is as far open");
+  assert.equal(
+    sceneOf(store, hierarchy, withAround(hierarchy, open, groups[4]!)).boxes.length,
+    boxes,
+    "the next one is as far open",
+  );
   open = withOpen(hierarchy, open, hierarchy.containerOf(member(1))!);
   assert.equal(shownOf(hierarchy, open, run)[0], groups[1]);
   assert.equal(hiddenIn(hierarchy, open, member(3)), run);
@@ -61,11 +69,15 @@ test("the one that shows is the one that is asked for; nodes of the others are f
   assert.equal(shownOf(hierarchy, open, run).length, 0);
   assert.equal(hiddenIn(hierarchy, open, member(3)), 0, "what was opened stays so");
   assert.equal(hiddenIn(hierarchy, open, member(2)), groups[2]);
-  assert.ok(!withFolded(hierarchy, withAll(hierarchy, open, run, false), groups[1]!).has(run), "folding the one folds the run");
+  assert.ok(
+    !withFolded(hierarchy, withAll(hierarchy, open, run, false), groups[1]!).has(run),
+    "folding the one folds the run",
+  );
 });
 
 test("a run says how many it has: equal ones once the kernel has compared them", () => {
-  const key = (id: number): number => keyOf(GROUP, id), box = { kind: RUN, id: 1 } as Box;
+  const key = (id: number): number => keyOf(GROUP, id),
+    box = { kind: RUN, id: 1 } as Box;
   const run: Run = { key: keyOf(RUN, 1), groups: [1, 2, 3, 4, 5, 6].map(key), period: 2, all: false };
   const equal = new Map([1, 2, 3, 4, 5, 6].map((id) => [id, id % 2 ? [1, 3, 5] : [2, 4, 6]] as const));
   assert.deepEqual([times(box, run, new Map()), times(box, run, equal)], [" · 3 alike", " ×3"]);
@@ -74,10 +86,21 @@ test("a run says how many it has: equal ones once the kernel has compared them",
 });
 
 test("numbers of what a run hides do not make what shows pale", () => {
-  const store = transformer(5).store(), hierarchy = new Hierarchy(store, 1), [run = 0] = runsOf(hierarchy);
-  const open = withOpen(hierarchy, new Set(), hierarchy.containerOf(hierarchy.membersOf(hierarchy.containers.get(run)!.groups[0]!)[0]!)!);
+  const store = transformer(5).store(),
+    hierarchy = new Hierarchy(store, 1),
+    [run = 0] = runsOf(hierarchy);
+  const open = withOpen(
+    hierarchy,
+    new Set(),
+    hierarchy.containerOf(hierarchy.membersOf(hierarchy.containers.get(run)!.groups[0]!)[0]!)!,
+  );
   const ground = { store, hierarchy, open, scene: sceneOf(store, hierarchy, open) };
-  const marks = heatOfBoxes(ground, { title: "", unit: "", kinds: [], numbers: new Map([...store.nodes.keys()].map((node) => [node, 1])) });
+  const marks = heatOfBoxes(ground, {
+    title: "",
+    unit: "",
+    kinds: [],
+    numbers: new Map([...store.nodes.keys()].map((node) => [node, 1])),
+  });
   assert.ok(!marks.has(ground.scene.indexOf.get(run)!));
   assert.equal(Math.max(...[...marks.values()].map(({ share }) => share)), 1);
 });
@@ -85,9 +108,12 @@ test("numbers of what a run hides do not make what shows pale", () => {
 /** Groups of a Relu and an operator each, one after the other; `skip` leads out of the k-th and into a later one. */
 function chain(ops: readonly string[], skip = -1): ModelBuilder {
   const model = new ModelBuilder();
-  let x = model.input("x", "8"), aside = 0;
+  let x = model.input("x", "8"),
+    aside = 0;
   ops.forEach((op, k) => {
-    x = model.within(`block.${k}`, () => model.node(op, [model.node("Relu", [aside && k === skip + 2 ? aside : x], "8")], "8"));
+    x = model.within(`block.${k}`, () =>
+      model.node(op, [model.node("Relu", [aside && k === skip + 2 ? aside : x], "8")], "8"),
+    );
     aside = k === skip ? model.node("Neg", [x], "8") : aside;
   });
   model.output(x);
@@ -104,13 +130,16 @@ test("other operators, other wires, fewer than three, or a way around: no run", 
   assert.deepEqual(found(chain(["Sin", "Exp", "Exp", "Exp", "Sin"])), ["block.1…3"]);
   assert.deepEqual(found(chain(["Exp", "Exp"])), []);
   const crossed = transformer(3);
-  crossed.nodes.find(({ name }) => name.includes("layer.1") && name.endsWith("Erf_" + name.split("_").at(-1)))!.op = "Tanh";
+  crossed.nodes.find(({ name }) => name.includes("layer.1") && name.endsWith(`Erf_${name.split("_").at(-1)}`))!.op =
+    "Tanh";
   assert.deepEqual(found(crossed), []);
 });
 
 test("kinds of groups that take turns are a run too, that shows one of each", () => {
-  const store = chain(["Sin", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Sin"]).store(), hierarchy = new Hierarchy(store, 1);
-  const [run = 0] = runsOf(hierarchy), { groups, period, name } = hierarchy.containers.get(run)!;
+  const store = chain(["Sin", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Exp", "Cos", "Sin"]).store(),
+    hierarchy = new Hierarchy(store, 1);
+  const [run = 0] = runsOf(hierarchy),
+    { groups, period, name } = hierarchy.containers.get(run)!;
   assert.deepEqual([groups.length, period, name], [8, 2, "block.1…8"]);
   const open = withOpen(hierarchy, new Set(), hierarchy.containerOf(hierarchy.membersOf(groups[3]!)[0]!)!);
   assert.deepEqual(shownOf(hierarchy, open, run), groups.slice(2, 4));
@@ -119,8 +148,15 @@ test("kinds of groups that take turns are a run too, that shows one of each", ()
     assert.equal(scene.boxes.filter(({ key }) => groups.includes(key)).length, all ? 8 : 2);
     assert.deepEqual([...overlaps(scene), ...looseEnds(scene, store)], []);
   }
-  const exported = swin().store(), stages = new Hierarchy(exported, 1);
-  assert.deepEqual(runsOf(stages).map((key) => stages.containers.get(key)!).filter(({ groups: each }) => each.length > 9).map((each) => [each.groups.length, each.period]), [[18, 2]]);
+  const exported = swin().store(),
+    stages = new Hierarchy(exported, 1);
+  assert.deepEqual(
+    runsOf(stages)
+      .map((key) => stages.containers.get(key)!)
+      .filter(({ groups: each }) => each.length > 9)
+      .map((each) => [each.groups.length, each.period]),
+    [[18, 2]],
+  );
 });
 
 test("a way out of a run and back into it splits the run there", () => {

@@ -1,23 +1,26 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Store } from "../../src/model/store.ts";
 import { SceneIndex } from "../../src/graph/canvas/visible.ts";
-import { facts } from "../../src/graph/scene/boxes.ts";
-import { contentOf } from "../../src/graph/scene/content.ts";
 import { firstLook, hiddenIn } from "../../src/graph/groups/fold.ts";
+import { GROUP, INPUT, idOf, keyOf, kindOf, NODE, OUTPUT } from "../../src/graph/groups/group_keys.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
-import { GROUP, INPUT, NODE, OUTPUT, idOf, keyOf, kindOf } from "../../src/graph/groups/group_keys.ts";
+import { boxOfNode, step } from "../../src/graph/input/walk.ts";
 import { ARROW_DOWN } from "../../src/graph/layout/problem.ts";
 import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, trailBoxes } from "../../src/graph/marks/marks.ts";
+import { facts } from "../../src/graph/scene/boxes.ts";
+import { contentOf } from "../../src/graph/scene/content.ts";
 import { pickAt } from "../../src/graph/scene/pick.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
-import { boxOfNode, step } from "../../src/graph/input/walk.ts";
+import type { Store } from "../../src/model/store.ts";
 import { ModelBuilder } from "../fixtures/model.ts";
-import { measure, overlaps, sceneOf, solver } from "../fixtures/scenes.ts";
 import { control, mesh, residualChain, swin, transformer } from "../fixtures/networks.ts";
+import { measure, overlaps, sceneOf, solver } from "../fixtures/scenes.ts";
 
-function firstScene(model: ModelBuilder, scope = 1): { store: Store; hierarchy: Hierarchy; open: Set<number>; scene: Scene } {
+function firstScene(
+  model: ModelBuilder,
+  scope = 1,
+): { store: Store; hierarchy: Hierarchy; open: Set<number>; scene: Scene } {
   const store = model.store();
   const hierarchy = new Hierarchy(store, scope);
   const open = firstLook(store, hierarchy);
@@ -29,9 +32,11 @@ test("parts without names open up to twice as many boxes: folded they say nothin
     const model = new ModelBuilder();
     let x = model.input("x");
     // of different lengths and operators, so that they are no run
-    [50, 51, 52].forEach((count, i) => model.within(`part ${i}`, () => {
-      for (let k = 0; k < count; k++) x = model.node(["Sin", "Cos", "Exp"][i]!, [x], "4");
-    }));
+    [50, 51, 52].forEach((count, i) =>
+      model.within(`part ${i}`, () => {
+        for (let k = 0; k < count; k++) x = model.node(["Sin", "Cos", "Exp"][i]!, [x], "4");
+      }),
+    );
     for (const group of model.groups) group.kind = kind as typeof group.kind;
     model.output(x);
     return firstScene(model).open.size;
@@ -65,9 +70,22 @@ test("folding changes only which boxes show: contents are the same", () => {
   const top = contentOf(store, hierarchy, 0);
   assert.deepEqual(top.items.map(kindOf), [INPUT, INPUT, GROUP, NODE, OUTPUT]);
   const all = new Set(hierarchy.containers.keys());
-  const open = sceneOf(store, hierarchy, all), folded = sceneOf(store, hierarchy, new Set());
+  const open = sceneOf(store, hierarchy, all),
+    folded = sceneOf(store, hierarchy, new Set());
   assert.equal(open.boxes.filter(({ kind }) => kind === NODE).length, store.nodes.size);
-  assert.deepEqual(folded.boxes.map(({ title }) => title), ["input_ids", "attention_mask", "bert", "Gemm", top.items.map(idOf).map((id) => store.values.get(id)?.name).at(-1)]);
+  assert.deepEqual(
+    folded.boxes.map(({ title }) => title),
+    [
+      "input_ids",
+      "attention_mask",
+      "bert",
+      "Gemm",
+      top.items
+        .map(idOf)
+        .map((id) => store.values.get(id)?.name)
+        .at(-1),
+    ],
+  );
 });
 
 test("values cross the border of a group through ports that the outer lines meet", () => {
@@ -78,12 +96,15 @@ test("values cross the border of a group through ports that the outer lines meet
   assert.equal(content.bottom.length, 1);
   const scene = sceneOf(store, hierarchy, new Set([bert.key]));
   const frame = scene.indexOf.get(bert.key)!;
-  const at = (y: number): Set<string> => new Set(
-    [...scene.segmentValue.keys()].flatMap((s) => [
-      `${scene.segmentValue[s]} ${Math.round(scene.segments[4 * s]!)} ${scene.segments[4 * s + 1]!.toFixed(1) === y.toFixed(1)}`,
-      `${scene.segmentValue[s]} ${Math.round(scene.segments[4 * s + 2]!)} ${scene.segments[4 * s + 3]!.toFixed(1) === y.toFixed(1)}`,
-    ]).filter((text) => text.endsWith("true")),
-  );
+  const at = (y: number): Set<string> =>
+    new Set(
+      [...scene.segmentValue.keys()]
+        .flatMap((s) => [
+          `${scene.segmentValue[s]} ${Math.round(scene.segments[4 * s]!)} ${scene.segments[4 * s + 1]!.toFixed(1) === y.toFixed(1)}`,
+          `${scene.segmentValue[s]} ${Math.round(scene.segments[4 * s + 2]!)} ${scene.segments[4 * s + 3]!.toFixed(1) === y.toFixed(1)}`,
+        ])
+        .filter((text) => text.endsWith("true")),
+    );
   // Outside and inside pieces of a line end in the same point of the frame's edge: one entry per value, not two.
   assert.equal(at(scene.y[frame]!).size, content.top.length);
   assert.equal(at(scene.y[frame]! + scene.h[frame]!).size, content.bottom.length);
@@ -96,13 +117,26 @@ test("groups of one thing are dissolved, and name scopes that are not convex dra
   const a = model.within("scope", () => model.node("Neg", [only]));
   const between = model.node("Exp", [a]);
   model.groups.length; // "scope" goes on after a node outside of it: its quotient has a cycle.
-  const again = model.nodes.push({ name: "scope/Abs", op: "Abs", group: model.groups.length, scope: 1, inputs: [between], outputs: [model.value("again")] });
+  const again = model.nodes.push({
+    name: "scope/Abs",
+    op: "Abs",
+    group: model.groups.length,
+    scope: 1,
+    inputs: [between],
+    outputs: [model.value("again")],
+  });
   model.output(model.nodes[again - 1]!.outputs[0]!);
   const { scene, hierarchy } = firstScene(model);
-  assert.deepEqual([...hierarchy.containers.values()].map(({ name }) => name), ["", "scope"]);
+  assert.deepEqual(
+    [...hierarchy.containers.values()].map(({ name }) => name),
+    ["", "scope"],
+  );
   assert.deepEqual(overlaps(scene), []);
   const folded = sceneOf(model.store(), hierarchy, new Set());
-  assert.deepEqual(folded.boxes.map(({ title }) => title), ["x", "Relu", "scope", "Exp", "again"]);
+  assert.deepEqual(
+    folded.boxes.map(({ title }) => title),
+    ["x", "Relu", "scope", "Exp", "again"],
+  );
 });
 
 test("initializers are facts of their consumer, not boxes", () => {
@@ -115,22 +149,42 @@ test("initializers are facts of their consumer, not boxes", () => {
 test("constants are drawn inside what reads them, unless something else than a node does", () => {
   const model = new ModelBuilder();
   const x = model.input("x");
-  const [axes, given] = model.within("scope", () => [model.node("Constant", [], "1"), model.node("Constant", [], "2")]) as [number, number];
+  const [axes, given] = model.within("scope", () => [
+    model.node("Constant", [], "1"),
+    model.node("Constant", [], "2"),
+  ]) as [number, number];
   const y = model.within("scope", () => model.node("Neg", [model.node("Unsqueeze", [x, axes], "1×4")]));
   [y, given].forEach((value) => model.output(value));
   const ground = firstScene(model);
-  assert.deepEqual(ground.scene.boxes.filter(({ kind }) => kind === NODE).map(({ title }) => title).sort(), ["Constant", "Neg", "Unsqueeze"]);
+  assert.deepEqual(
+    ground.scene.boxes
+      .filter(({ kind }) => kind === NODE)
+      .map(({ title }) => title)
+      .sort(),
+    ["Constant", "Neg", "Unsqueeze"],
+  );
   assert.equal(boxOfNode(ground, 1), ground.scene.indexOf.get(keyOf(NODE, 3)));
-  assert.deepEqual([...ground.hierarchy.containers.values()].map(({ size }) => size), [4, 2]);
+  assert.deepEqual(
+    [...ground.hierarchy.containers.values()].map(({ size }) => size),
+    [4, 2],
+  );
 });
 
 test("what is made of weights alone is a parameter of what reads it, unless one asks for boxes", () => {
-  const model = new ModelBuilder(), x = model.input("x"), shape = model.parameter("weight_shape", "4");
-  const filled = model.node("ConstantOfShape", [shape], "64×3×7×7"), weight = model.node("Mul", [filled, model.node("Constant", [], "scalar")], "64×3×7×7");
-  const noise = model.node("RandomNormal", [], "8"), dynamic = model.node("ConstantOfShape", [x], "8");
+  const model = new ModelBuilder(),
+    x = model.input("x"),
+    shape = model.parameter("weight_shape", "4");
+  const filled = model.node("ConstantOfShape", [shape], "64×3×7×7"),
+    weight = model.node("Mul", [filled, model.node("Constant", [], "scalar")], "64×3×7×7");
+  const noise = model.node("RandomNormal", [], "8"),
+    dynamic = model.node("ConstantOfShape", [x], "8");
   model.output(model.node("Conv", [x, weight, noise, dynamic], "1×64×2×2"));
-  const { scene, hierarchy, store, open } = firstScene(model), conv = scene.indexOf.get(keyOf(NODE, 6))!;
-  assert.deepEqual(scene.boxes.filter(({ kind }) => kind === NODE).map(({ title }) => title), ["RandomNormal", "ConstantOfShape", "Conv"]);
+  const { scene, hierarchy, store, open } = firstScene(model),
+    conv = scene.indexOf.get(keyOf(NODE, 6))!;
+  assert.deepEqual(
+    scene.boxes.filter(({ kind }) => kind === NODE).map(({ title }) => title),
+    ["RandomNormal", "ConstantOfShape", "Conv"],
+  );
   assert.deepEqual(facts(store, scene.boxes[conv]!), ["64×3×7×7"]);
   for (const node of [1, 2, 3]) assert.equal(boxOfNode({ hierarchy, open, scene }, node), conv);
   const all = sceneOf(store, new Hierarchy(store, 1, true), open);
@@ -154,9 +208,22 @@ test("after an edit boxes keep their order and rows away from it", () => {
   const before = builder.build(new Hierarchy(store, 1), new Set()) as Scene;
   const last = [...store.nodes.values()].at(-1)!;
   store.apply({
-    event: "commit", seq: 1, version: 2, label: "", kind: "edit", nodes: [{ ...last, inputs: [last.inputs[0]!] }], removed_nodes: [],
-    values: [], removed_values: [], facts: [[], []], groups: null, scopes: null, diagnostics: [],
-    history: store.history, dirty: true, origin: null,
+    event: "commit",
+    seq: 1,
+    version: 2,
+    label: "",
+    kind: "edit",
+    nodes: [{ ...last, inputs: [last.inputs[0]!] }],
+    removed_nodes: [],
+    values: [],
+    removed_values: [],
+    facts: [[], []],
+    groups: null,
+    scopes: null,
+    diagnostics: [],
+    history: store.history,
+    dirty: true,
+    origin: null,
   });
   const after = builder.build(new Hierarchy(store, 1), new Set()) as Scene;
   for (let row = 0; row < 4; row++) {
@@ -171,8 +238,18 @@ test("picking finds boxes before lines, signs, title bars, labels and lines", ()
   const index = new SceneIndex(scene);
   scene.boxes.forEach((box, i) => {
     if (scene.frame[i]) {
-      assert.deepEqual(pickAt(index, scene.x[i]! + 3, scene.y[i]! + 8, 1), { what: "frame", index: i, fold: false, all: false });
-      assert.deepEqual(pickAt(index, scene.x[i]! + scene.w[i]! - 8, scene.y[i]! + 12, 1), { what: "frame", index: i, fold: true, all: false });
+      assert.deepEqual(pickAt(index, scene.x[i]! + 3, scene.y[i]! + 8, 1), {
+        what: "frame",
+        index: i,
+        fold: false,
+        all: false,
+      });
+      assert.deepEqual(pickAt(index, scene.x[i]! + scene.w[i]! - 8, scene.y[i]! + 12, 1), {
+        what: "frame",
+        index: i,
+        fold: true,
+        all: false,
+      });
     } else {
       const [x, y] = center(scene, box.key);
       assert.deepEqual(pickAt(index, x, y, 4), { what: "box", index: i, fold: false, enter: false });
@@ -186,10 +263,16 @@ test("picking finds boxes before lines, signs, title bars, labels and lines", ()
 test("what is drawn is what the camera sees", () => {
   const { scene } = firstScene(mesh(6, 20));
   const index = new SceneIndex(scene);
-  const x = scene.width / 2, y = scene.height / 2;
+  const x = scene.width / 2,
+    y = scene.height / 2;
   const found = index.boxesIn(x - 150, y - 150, x + 150, y + 150);
-  const expected = [...scene.boxes.keys()].filter((i) =>
-    scene.x[i]! <= x + 150 && scene.x[i]! + scene.w[i]! >= x - 150 && scene.y[i]! <= y + 150 && scene.y[i]! + scene.h[i]! >= y - 150);
+  const expected = [...scene.boxes.keys()].filter(
+    (i) =>
+      scene.x[i]! <= x + 150 &&
+      scene.x[i]! + scene.w[i]! >= x - 150 &&
+      scene.y[i]! <= y + 150 &&
+      scene.y[i]! + scene.h[i]! >= y - 150,
+  );
   assert.ok(found.length > 3);
   assert.deepEqual(found, expected);
 });
@@ -221,7 +304,8 @@ test("a picture that reads to the right is one that reads down, turned: nothing 
       assert.ok(x[i]! >= 0 && y[i]! >= 0 && x[i]! + w[i]! <= scene.width + 1 && y[i]! + h[i]! <= scene.height + 1);
       for (let j = 0; j < i; j++) {
         if (frame[i] || frame[j]) continue;
-        const apart = x[i]! >= x[j]! + w[j]! || x[j]! >= x[i]! + w[i]! || y[i]! >= y[j]! + h[j]! || y[j]! >= y[i]! + h[i]!;
+        const apart =
+          x[i]! >= x[j]! + w[j]! || x[j]! >= x[i]! + w[i]! || y[i]! >= y[j]! + h[j]! || y[j]! >= y[i]! + h[i]!;
         assert.ok(apart, "boxes lie beside one another");
       }
     }
@@ -229,7 +313,11 @@ test("a picture that reads to the right is one that reads down, turned: nothing 
     segmentArrow.forEach((arrow, s) => {
       const [x1, , x2, y2] = segments.subarray(4 * s, 4 * s + 4) as unknown as [number, number, number, number];
       assert.ok(x1 <= x2 + 1e-6, "lines run to the right");
-      if (arrow === ARROW_DOWN) assert.ok(index.boxesNear(x2, y2, 1).some((i) => Math.abs(x[i]! - x2) < 1), "an arrow ends at a box's left edge");
+      if (arrow === ARROW_DOWN)
+        assert.ok(
+          index.boxesNear(x2, y2, 1).some((i) => Math.abs(x[i]! - x2) < 1),
+          "an arrow ends at a box's left edge",
+        );
     });
     const first = scene.boxes.findIndex(({ kind }, i) => kind === NODE && !frame[i]);
     if (first < 0) continue;
@@ -246,9 +334,14 @@ test("numbers of a folded group add up, kinds are counted, and what flashes or l
   const bert = scene.indexOf.get([...hierarchy.containers.values()].find(({ name }) => name === "bert")!.key)!;
   const numbers = new Map(inside.map((node, i) => [node, i % 3 ? 1 : 0]));
   const most = inside.filter((_, i) => i % 3).length;
-  assert.deepEqual(heatOfBoxes(ground, { title: "", unit: "", kinds: [], numbers }).get(bert), { share: 1, text: String(most) });
+  assert.deepEqual(heatOfBoxes(ground, { title: "", unit: "", kinds: [], numbers }).get(bert), {
+    share: 1,
+    text: String(most),
+  });
   assert.deepEqual(heatOfBoxes(ground, { title: "", unit: "", kinds: ["cpu", "gpu"], numbers }).get(bert), {
-    share: 1, kind: 1, text: `gpu +${inside.length - most}`,
+    share: 1,
+    kind: 1,
+    text: `gpu +${inside.length - most}`,
   });
   const input = scene.boxes.findIndex(({ kind }) => kind === INPUT);
   const value = store.nodes.get(inside[0]!)!.outputs[0]!;
@@ -268,7 +361,8 @@ test("badges and counts go to the folded group that hides their node", () => {
   assert.deepEqual(countsOf(ground, inside), new Map([[box, inside.length]]));
   const problem = { code: "shape", message: "", value: 0, expected: "", found: "", hint: "" };
   const badges = badgesOf(ground, [
-    { ...problem, severity: "warning", node: inside[0]! }, { ...problem, severity: "error", node: inside[1]! },
+    { ...problem, severity: "warning", node: inside[0]! },
+    { ...problem, severity: "error", node: inside[1]! },
     { ...problem, severity: "info", node: inside[2]! },
   ]);
   assert.deepEqual(badges, new Map([[box, { severity: "error", count: 2 }]]));

@@ -5,15 +5,26 @@ import { FRAME_LOAD, Sheets, type Subject } from "../../src/graph/canvas/sheets.
 import { SceneIndex } from "../../src/graph/canvas/visible.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 
-const SIDE = 200, STEP = 30;
+const SIDE = 200,
+  STEP = 30;
 
 /** A square of SIDE × SIDE small boxes without lines. */
 function many(): SceneIndex {
-  const count = SIDE * SIDE, at = (place: (i: number) => number): Float64Array => Float64Array.from({ length: count }, (_, i) => place(i));
+  const count = SIDE * SIDE,
+    at = (place: (i: number) => number): Float64Array => Float64Array.from({ length: count }, (_, i) => place(i));
   const scene = {
-    flow: "down", width: SIDE * STEP, height: SIDE * STEP, boxes: Array.from({ length: count }, () => ({})),
-    x: at((i) => (i % SIDE) * STEP), y: at((i) => Math.floor(i / SIDE) * STEP), w: at(() => 20), h: at(() => 10),
-    frame: new Uint8Array(count), segments: new Float64Array(), labels: [], portals: [],
+    flow: "down",
+    width: SIDE * STEP,
+    height: SIDE * STEP,
+    boxes: Array.from({ length: count }, () => ({})),
+    x: at((i) => (i % SIDE) * STEP),
+    y: at((i) => Math.floor(i / SIDE) * STEP),
+    w: at(() => 20),
+    h: at(() => 10),
+    frame: new Uint8Array(count),
+    segments: new Float64Array(),
+    labels: [],
+    portals: [],
   };
   return new SceneIndex(scene as unknown as Scene);
 }
@@ -24,19 +35,25 @@ function context(): { ctx: CanvasRenderingContext2D; laid: number[][] } {
   const document = { createElement: () => canvas() };
   const canvas = (): object => {
     const made: Record<string, unknown> = { width: 0, height: 0, ownerDocument: document };
-    const ctx: Record<string, unknown> = { canvas: made, drawImage: (_: unknown, ...place: number[]) => laid.push(place) };
+    const ctx: Record<string, unknown> = {
+      canvas: made,
+      drawImage: (_: unknown, ...place: number[]) => laid.push(place),
+    };
     for (const name of ["save", "restore", "beginPath", "rect", "clip", "setTransform"]) ctx[name] = () => undefined;
-    made["getContext"] = () => ctx;
+    made.getContext = () => ctx;
     return made;
   };
   return { ctx: (canvas() as HTMLCanvasElement).getContext("2d")!, laid };
 }
 
 test("what moves is moved as a bitmap, and made anew in bands when it rests", () => {
-  const index = many(), { ctx, laid } = context(), camera = new Camera();
+  const index = many(),
+    { ctx, laid } = context(),
+    camera = new Camera();
   Object.assign(camera, { width: 600, height: 600 });
   camera.fit({ x: 0, y: 0, width: SIDE * STEP, height: SIDE * STEP }, 20);
-  let drawn = new Set<number>(), most = 0;
+  let drawn = new Set<number>(),
+    most = 0;
   const sheets = new Sheets(() => (_context, list) => {
     for (const i of list.boxes) drawn.add(i);
     most = Math.max(most, list.boxes.length);
@@ -63,7 +80,10 @@ test("what moves is moved as a bitmap, and made anew in bands when it rests", ()
   assert.ok(frames > 1 && most < FRAME_LOAD, `${frames} frames of ${most} boxes`);
   const { view } = camera;
   const seen = index.boxesIn(view.x, view.y, view.x + view.width, view.y + view.height);
-  assert.ok(seen.every((i) => drawn.has(i)), "then it is sharp, all of it");
+  assert.ok(
+    seen.every((i) => drawn.has(i)),
+    "then it is sharp, all of it",
+  );
 
   drawn = new Set();
   paint({ strength: 0.35 });

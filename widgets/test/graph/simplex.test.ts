@@ -18,7 +18,10 @@ function example(seed: number, count: number): { constraints: Constraints; place
   const place = Float64Array.from({ length: count }, (_, v) => 3 * v);
   return {
     constraints: {
-      count, tail: Int32Array.from(column(0)), head: Int32Array.from(column(1)), apart: Float64Array.from(column(2)),
+      count,
+      tail: Int32Array.from(column(0)),
+      head: Int32Array.from(column(1)),
+      apart: Float64Array.from(column(2)),
       weight: Float64Array.from(column(3)),
     },
     place,
@@ -68,7 +71,12 @@ test("larger problems stay feasible and never cost more, with few pivots too", (
 });
 
 test("parts that no arc joins are placed each for itself", () => {
-  const arcs = { tail: Int32Array.of(0, 2), head: Int32Array.of(1, 3), apart: Float64Array.of(1, 2), weight: Float64Array.of(1, 1) };
+  const arcs = {
+    tail: Int32Array.of(0, 2),
+    head: Int32Array.of(1, 3),
+    apart: Float64Array.of(1, 2),
+    weight: Float64Array.of(1, 1),
+  };
   const place = Float64Array.of(0, 9, 0, 9);
   networkSimplex({ count: 4, ...arcs }, place, 100);
   assert.deepEqual([place[1]! - place[0]!, place[3]! - place[2]!], [1, 2]);

@@ -5,10 +5,10 @@ import { TextFitter } from "../../src/graph/canvas/text.ts";
 import { firstLook } from "../../src/graph/groups/fold.ts";
 import { Hierarchy } from "../../src/graph/groups/hierarchy.ts";
 import { layout } from "../../src/graph/layout/layout.ts";
-import { opTitle, nodeSubtitle, parameterName, relativeName } from "../../src/graph/scene/short_names.ts";
 import type { Scene } from "../../src/graph/scene/scene.ts";
 import { SceneBuilder } from "../../src/graph/scene/scene_builder.ts";
-import { MARGIN, Viewpoint, anchorsOf, home } from "../../src/graph/view/viewpoint.ts";
+import { nodeSubtitle, opTitle, parameterName, relativeName } from "../../src/graph/scene/short_names.ts";
+import { anchorsOf, home, MARGIN, Viewpoint } from "../../src/graph/view/viewpoint.ts";
 import type { ModelBuilder } from "../fixtures/model.ts";
 import { residualChain, transformer } from "../fixtures/networks.ts";
 
@@ -25,7 +25,8 @@ function scenes(model: ModelBuilder): { all: Scene; folded: Scene } {
 }
 
 test("a first look shows all of a small graph, else its beginning at a size to read", () => {
-  const small = camera(), large = camera();
+  const small = camera(),
+    large = camera();
   home(small, scenes(residualChain(0)).all);
   assert.ok(small.zoom > 0.75 && small.toScreenY(0) > 0);
   const { all } = scenes(residualChain(60));
@@ -81,9 +82,18 @@ test("text is shortened in the middle or at the end, never wider than its room",
 
 test("names are cut to what a box needs", () => {
   assert.deepEqual(["Conv", "com.microsoft::Gelu"].map(opTitle), ["Conv", "Gelu"]);
-  assert.deepEqual([["/a/b/MatMul", "MatMul"], ["/a/MatMul_1", "MatMul"]].map(([name, op]) => nodeSubtitle(name!, op!)), ["", "MatMul_1"]);
   assert.deepEqual(
-    ["layer1.0.conv1.weight", "onnx::Conv_193", "1045", "resnetv17_conv0_weight"].map(parameterName), ["weight", "", "", "weight"],
+    [
+      ["/a/b/MatMul", "MatMul"],
+      ["/a/MatMul_1", "MatMul"],
+    ].map(([name, op]) => nodeSubtitle(name!, op!)),
+    ["", "MatMul_1"],
   );
+  assert.deepEqual(["layer1.0.conv1.weight", "onnx::Conv_193", "1045", "resnetv17_conv0_weight"].map(parameterName), [
+    "weight",
+    "",
+    "",
+    "weight",
+  ]);
   assert.equal(relativeName("encoder/attention", "encoder"), "attention");
 });

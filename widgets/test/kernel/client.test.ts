@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeKernel, type Weather } from "../../dev/fake_kernel.ts";
 import { FakeModel } from "../../dev/fake_model.ts";
-import { Client, type Connection, RequestError } from "../../src/kernel/client.ts";
-import { Store } from "../../src/model/store.ts";
+import { Client, type Connection, type RequestError } from "../../src/kernel/client.ts";
 import type { Message, Transport } from "../../src/kernel/transport.ts";
+import { Store } from "../../src/model/store.ts";
 
 const QUICK = { slow: 40, ping: 60, silent: 150, doubt: 80, gap: 5 };
 
@@ -59,7 +59,10 @@ test("an error reply rejects with code, message and hint", async () => {
   const { store, client } = connect();
   await client.start();
   const refused = client.edit("set_attribute", { node: firstConv(store), name: "group", value: 0 });
-  await assert.rejects(refused, (error: RequestError) => error.code === "edit" && /group is 0/.test(error.message) && error.hint !== "");
+  await assert.rejects(
+    refused,
+    (error: RequestError) => error.code === "edit" && /group is 0/.test(error.message) && error.hint !== "",
+  );
   assert.equal(store.version, 1);
   client.dispose();
 });
@@ -106,7 +109,7 @@ test("two views of one channel do not take each other's replies", async () => {
 
 test("dropped, repeated and reordered messages: the store converges to the model", async () => {
   let seed = 7;
-  const random = () => ((seed = (seed * 48271) % 2147483647) / 2147483647);
+  const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
   let calm = false;
   const mangle = (message: Message, deliver: (message: Message) => void) => {
     const fate = calm ? 1 : random();
@@ -126,7 +129,11 @@ test("dropped, repeated and reordered messages: the store converges to the model
   }
   calm = true;
   kernel.edit({ label: "from Python", apply: () => ({}), revert: () => ({}) });
-  await until(() => store.version === kernel.version && client.connection === "ready", "the version of the kernel", 5000);
+  await until(
+    () => store.version === kernel.version && client.connection === "ready",
+    "the version of the kernel",
+    5000,
+  );
   assert.deepEqual(...picture(store, kernel));
   client.dispose();
 });
@@ -143,7 +150,10 @@ test("a lost reply to an edit is told as lost, a lost question is asked again", 
   const info = await client.request("inspect", { node: firstConv(store) });
   assert.equal(info.op_type, "Conv");
   lose = true;
-  await assert.rejects(client.edit("rename_node", { node: firstConv(store), name: "x" }), (error: RequestError) => error.code === "lost");
+  await assert.rejects(
+    client.edit("rename_node", { node: firstConv(store), name: "x" }),
+    (error: RequestError) => error.code === "lost",
+  );
   client.dispose();
 });
 
@@ -199,7 +209,11 @@ test("doubt about the channel ends with gone when nobody answers, and with ready
 
 test("a channel that throws on send is gone at once", async () => {
   const transport: Transport = {
-    send: () => { throw new Error("Cannot send"); }, onMessage: () => () => undefined, onState: () => () => undefined,
+    send: () => {
+      throw new Error("Cannot send");
+    },
+    onMessage: () => () => undefined,
+    onState: () => () => undefined,
   };
   const client = new Client(transport, new Store(), QUICK);
   await assert.rejects(client.start(), (error: RequestError) => error.code === "disconnected");
@@ -224,11 +238,12 @@ test("another protocol is refused with what to do", async () => {
   const inner = kernel.transport;
   const transport: Transport = {
     ...inner,
-    onMessage: (listener) => inner.onMessage((message) => {
-      const result = message.content.result as { protocol?: number } | undefined;
-      if (result?.protocol) result.protocol = 99;
-      listener(message);
-    }),
+    onMessage: (listener) =>
+      inner.onMessage((message) => {
+        const result = message.content.result as { protocol?: number } | undefined;
+        if (result?.protocol) result.protocol = 99;
+        listener(message);
+      }),
   };
   const client = new Client(transport, new Store(), QUICK);
   await assert.rejects(client.start(), /protocol 99, this page 1/);
@@ -240,7 +255,11 @@ test("messages that are none of ours are ignored", async () => {
   await client.start();
   const listeners: ((message: Message) => void)[] = [];
   const transport: Transport = {
-    ...kernel.transport, onMessage: (listener) => { listeners.push(listener); return () => undefined; },
+    ...kernel.transport,
+    onMessage: (listener) => {
+      listeners.push(listener);
+      return () => undefined;
+    },
   };
   const other = new Client(transport, store, QUICK);
   for (const content of [{}, { id: "x" }, { id: 5, result: 1 }, { event: 7, seq: 1 }, { event: "commit" }]) {

@@ -24,9 +24,18 @@ test("pixels go where the channels are", () => {
   const rgba = Uint8ClampedArray.of(255, 0, 51, 255, 0, 255, 102, 255); // two pixels
   const first = imageArray(rgba, 1, 2, { last: false, channels: 3, rank: 4 }, "0 to 1");
   assert.deepEqual(first.shape, [1, 3, 1, 2]);
-  assert.deepEqual([...first.data].map((each) => Math.round(each * 10) / 10), [1, 0, 0, 1, 0.2, 0.4]);
+  assert.deepEqual(
+    [...first.data].map((each) => Math.round(each * 10) / 10),
+    [1, 0, 0, 1, 0.2, 0.4],
+  );
   const last = imageArray(rgba, 1, 2, { last: true, channels: 3, rank: 3 }, "0 to 255");
-  assert.deepEqual([last.shape, [...last.data]], [[1, 2, 3], [255, 0, 51, 0, 255, 102]]);
+  assert.deepEqual(
+    [last.shape, [...last.data]],
+    [
+      [1, 2, 3],
+      [255, 0, 51, 0, 255, 102],
+    ],
+  );
   const gray = imageArray(rgba, 1, 2, { last: false, channels: 1, rank: 2 }, "0 to 255");
   assert.deepEqual(gray.shape, [1, 2]);
   assert.ok(Math.abs(gray.data[0]! - 82.059) < 1e-3);

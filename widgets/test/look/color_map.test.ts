@@ -6,7 +6,10 @@ const lightness = ([r, g, b]: readonly number[]) => 0.299 * r! + 0.587 * g! + 0.
 
 test("larger numbers are lighter where all have one sign, and zero is the lightest where they have two", () => {
   const rising = [2, 3, 4, 5, 6].map((number) => lightness(colorOf(number, 2, 6)));
-  assert.deepEqual(rising, [...rising].sort((a, b) => a - b));
+  assert.deepEqual(
+    rising,
+    [...rising].sort((a, b) => a - b),
+  );
   const signed = [-3, -1, 0, 1, 3].map((number) => colorOf(number, -3, 1));
   assert.equal(Math.max(...signed.map(lightness)), lightness(signed[2]!));
   assert.ok(signed[0]![2]! > signed[0]![0]!, "negative is blue");
@@ -14,7 +17,10 @@ test("larger numbers are lighter where all have one sign, and zero is the lighte
 });
 
 test("bytes stand for numbers from low to high, and for what is not finite", () => {
-  assert.deepEqual([0, 1, 2, 3, 255].map((code) => decode(code, -2, 6)), [NaN, Infinity, -Infinity, -2, 6]);
+  assert.deepEqual(
+    [0, 1, 2, 3, 255].map((code) => decode(code, -2, 6)),
+    [NaN, Infinity, -Infinity, -2, 6],
+  );
 });
 
 test("heat maps have colors, images their own, and what is not a number stands out in both", () => {
@@ -23,6 +29,9 @@ test("heat maps have colors, images their own, and what is not a number stands o
   assert.deepEqual([...pixels(picture, Uint8Array.of(255, 3), true)], [255, 255, 255, 255, 0, 0, 0, 255]);
   const colors = pixels({ ...picture, channels: 3 }, Uint8Array.of(255, 3, 3, 0, 0, 0));
   assert.deepEqual([...colors.subarray(0, 4)], [255, 0, 0, 255]);
-  assert.deepEqual([...colors.subarray(4, 7)], [...colorOf(NaN, 0, 1)].map((_, k) => colorOf(NaN, 0, 1)[k]));
+  assert.deepEqual(
+    [...colors.subarray(4, 7)],
+    [...colorOf(NaN, 0, 1)].map((_, k) => colorOf(NaN, 0, 1)[k]),
+  );
   assert.match(gradient(0, 1), /^linear-gradient\(to right, rgb\(/);
 });

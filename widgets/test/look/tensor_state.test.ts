@@ -8,7 +8,13 @@ import { dimNames } from "../../src/look/tensor_state.ts";
 import { Store } from "../../src/model/store.ts";
 
 test("sizes are asked for names that stand alone for a dim, each once", () => {
-  const inputs = ["batch×3×h×w", "batch×seq_len", "scalar", "2*batch×?", ""].map((label, id) => ({ id, name: "", label, flags: 0, scope: 1 }));
+  const inputs = ["batch×3×h×w", "batch×seq_len", "scalar", "2*batch×?", ""].map((label, id) => ({
+    id,
+    name: "",
+    label,
+    flags: 0,
+    scope: 1,
+  }));
   assert.deepEqual(dimNames(inputs), ["batch", "h", "w", "seq_len"]);
 });
 

@@ -9,16 +9,40 @@ const NO_HISTORY = { undo: null, redo: null, length: 0, position: 0 };
 
 function commit(changes: Partial<CommitEvent>): CommitEvent {
   return {
-    event: "commit", seq: 1, version: 2, label: "", kind: "edit", nodes: [], removed_nodes: [], values: [], removed_values: [],
-    facts: [[], []], groups: null, scopes: null, diagnostics: [], history: NO_HISTORY, dirty: true, origin: null, ...changes,
+    event: "commit",
+    seq: 1,
+    version: 2,
+    label: "",
+    kind: "edit",
+    nodes: [],
+    removed_nodes: [],
+    values: [],
+    removed_values: [],
+    facts: [[], []],
+    groups: null,
+    scopes: null,
+    diagnostics: [],
+    history: NO_HISTORY,
+    dirty: true,
+    origin: null,
+    ...changes,
   };
 }
 
 /** A chain of n nodes, each taking the output of the one before and a weight. */
 function chain(n: number): [Snapshot, ArrayBuffer] {
   const columns: Record<Exclude<Section, "value_label">, number[]> = {
-    node_id: [], node_op: [], node_group: [], node_scope: [], in_ptr: [0], in_val: [], out_ptr: [0], out_val: [],
-    value_id: [], value_flags: [], value_scope: [],
+    node_id: [],
+    node_op: [],
+    node_group: [],
+    node_scope: [],
+    in_ptr: [0],
+    in_val: [],
+    out_ptr: [0],
+    out_val: [],
+    value_id: [],
+    value_flags: [],
+    value_scope: [],
   };
   for (let i = 0; i < n; i++) {
     columns.node_id.push(i + 1);
@@ -43,9 +67,23 @@ function chain(n: number): [Snapshot, ArrayBuffer] {
   }
   const m = 3 * n + 1;
   const snapshot: Snapshot = {
-    version: 1, seq: 0, title: "chain", path: null, dirty: false, ops: ["Add", "Mul"], categories: ["math", "math"], n, m,
-    names: Array.from({ length: n }, (_, i) => `node_${i}`), value_names: Array.from({ length: m }, (_, i) => `value_${i}`),
-    labels: Array.from({ length: m }, () => "1×64"), groups: [], scopes: [], diagnostics: [], history: NO_HISTORY, sections,
+    version: 1,
+    seq: 0,
+    title: "chain",
+    path: null,
+    dirty: false,
+    ops: ["Add", "Mul"],
+    categories: ["math", "math"],
+    n,
+    m,
+    names: Array.from({ length: n }, (_, i) => `node_${i}`),
+    value_names: Array.from({ length: m }, (_, i) => `value_${i}`),
+    labels: Array.from({ length: m }, () => "1×64"),
+    groups: [],
+    scopes: [],
+    diagnostics: [],
+    history: NO_HISTORY,
+    sections,
   };
   return [snapshot, Int32Array.from(data).buffer];
 }
@@ -57,7 +95,14 @@ test("a snapshot becomes records with producers and uses", () => {
   const [snapshot, buffer] = chain(3);
   store.reset(snapshot, buffer);
   assert.deepEqual(store.nodes.get(2), {
-    id: 2, name: "node_1", op: "Mul", category: "math", group: 0, scope: 1, inputs: [4, 10], outputs: [5],
+    id: 2,
+    name: "node_1",
+    op: "Mul",
+    category: "math",
+    group: 0,
+    scope: 1,
+    inputs: [4, 10],
+    outputs: [5],
   });
   assert.deepEqual(store.producer(5), { node: 2, slot: 0 });
   assert.equal(store.producer(3), null);
@@ -80,7 +125,10 @@ test("a buffer that is too short is refused and the store keeps what it had", ()
   const store = new Store();
   const [snapshot, buffer] = chain(3);
   store.reset(snapshot, buffer);
-  assert.throws(() => store.reset({ ...snapshot, title: "other" }, buffer.slice(0, 40)), /section .* in a buffer of 10 int32/);
+  assert.throws(
+    () => store.reset({ ...snapshot, title: "other" }, buffer.slice(0, 40)),
+    /section .* in a buffer of 10 int32/,
+  );
   assert.equal(store.title, "chain");
   assert.equal(store.nodes.size, 3);
 });
@@ -113,8 +161,23 @@ test("labels alone are not a change of structure", () => {
   store.reset(...chain(3));
   const changes: CommitChange[] = [];
   store.on("commit", (change) => changes.push(change));
-  store.apply(commit({ facts: [[4, 5, 6, 777], ["2×64", "", "1×64", "?"], ["float32", "float32", "float16", ""]] }));
-  assert.deepEqual([...changes[0]!.labels], [[4, ["1×64", "2×64"]], [5, ["1×64", ""]], [6, ["", "float16"]]]);
+  store.apply(
+    commit({
+      facts: [
+        [4, 5, 6, 777],
+        ["2×64", "", "1×64", "?"],
+        ["float32", "float32", "float16", ""],
+      ],
+    }),
+  );
+  assert.deepEqual(
+    [...changes[0]!.labels],
+    [
+      [4, ["1×64", "2×64"]],
+      [5, ["1×64", ""]],
+      [6, ["", "float16"]],
+    ],
+  );
   assert.equal(changes[0]?.structural, false);
   assert.equal(store.values.get(4)?.label, "2×64");
   assert.equal(store.version, 2);
@@ -129,7 +192,10 @@ test("renaming a node is not a change of structure, rewiring it is", () => {
   store.apply(commit({ nodes: [{ ...node, name: "other" }] }));
   store.apply(commit({ version: 3, nodes: [{ ...node, inputs: [3, 10] }] }));
   assert.deepEqual(structural, [false, true]);
-  assert.deepEqual(store.uses(3), [{ node: 1, slot: 0 }, { node: 2, slot: 0 }]);
+  assert.deepEqual(store.uses(3), [
+    { node: 1, slot: 0 },
+    { node: 2, slot: 0 },
+  ]);
   assert.deepEqual(store.uses(4), []);
 });
 
@@ -140,7 +206,14 @@ test("removing a node takes its ends out of the index, undo puts them back", () 
   store.apply(commit({ removed_nodes: [2], removed_values: [5], nodes: [{ ...third, inputs: [4, 11] }] }));
   assert.equal(store.producer(5), null);
   assert.deepEqual(store.uses(4), [{ node: 3, slot: 0 }]);
-  store.apply(commit({ version: 3, kind: "undo", nodes: [second, third], values: [{ id: 5, name: "v", label: "", flags: 0, scope: 1 }] }));
+  store.apply(
+    commit({
+      version: 3,
+      kind: "undo",
+      nodes: [second, third],
+      values: [{ id: 5, name: "v", label: "", flags: 0, scope: 1 }],
+    }),
+  );
   assert.deepEqual(store.producer(5), { node: 2, slot: 0 });
   assert.deepEqual(store.uses(5), [{ node: 3, slot: 0 }]);
   assert.deepEqual(store.uses(4), [{ node: 2, slot: 0 }]);

@@ -1,12 +1,12 @@
 /** Draws what lies under words and marks: frames, lines, and from afar boxes as blocks of color; on any canvas. */
 
-import type { Box } from "../scene/boxes.ts";
-import { NODE, isTerminal } from "../groups/group_keys.ts";
+import { isTerminal, NODE } from "../groups/group_keys.ts";
 import { ARROW_DOWN, ARROW_NONE } from "../layout/problem.ts";
+import type { Box } from "../scene/boxes.ts";
 import type { Scene } from "../scene/scene.ts";
 import type { Marks } from "./painter.ts";
 import type { BoxColors, Palette } from "./theme.ts";
-import { FAR, type DrawList } from "./visible.ts";
+import { type DrawList, FAR } from "./visible.ts";
 
 /** Below this zoom lines are straight, corners square, and what nobody would see is left out. */
 const STRAIGHT_ZOOM = 0.12;
@@ -47,7 +47,10 @@ export class Backdrop {
       const box = scene.boxes[i]!;
       ctx.strokeStyle = box.kind === NODE ? palette.category(box.category).border : palette.frameBorder;
       ctx.fillStyle = this.frameColor(scene, i);
-      const x = scene.x[i]!, y = scene.y[i]!, w = scene.w[i]!, h = scene.h[i]!;
+      const x = scene.x[i]!,
+        y = scene.y[i]!,
+        w = scene.w[i]!,
+        h = scene.h[i]!;
       if (zoom < STRAIGHT_ZOOM) {
         ctx.fillRect(x, y, w, h);
         ctx.strokeRect(x, y, w, h);
@@ -106,11 +109,16 @@ interface Lines {
 
 /** Segments as paths: curves with ends along the flow, straight where nobody could tell. */
 export function traced(scene: Scene, segments: Iterable<number>, zoom: number): Lines {
-  const points = scene.segments, turned = scene.flow === "right", straight = zoom < STRAIGHT_ZOOM;
+  const points = scene.segments,
+    turned = scene.flow === "right",
+    straight = zoom < STRAIGHT_ZOOM;
   const solid = new Path2D();
   let dashed: Path2D | null = null;
   for (const i of segments) {
-    const x1 = points[4 * i]!, y1 = points[4 * i + 1]!, x2 = points[4 * i + 2]!, y2 = points[4 * i + 3]!;
+    const x1 = points[4 * i]!,
+      y1 = points[4 * i + 1]!,
+      x2 = points[4 * i + 2]!,
+      y2 = points[4 * i + 3]!;
     if (straight && (Math.abs(x2 - x1) + Math.abs(y2 - y1)) * zoom < 0.7) continue;
     const path: Path2D = scene.segmentDashed[i] ? (dashed ??= new Path2D()) : solid;
     path.moveTo(x1, y1);
@@ -124,13 +132,16 @@ export function traced(scene: Scene, segments: Iterable<number>, zoom: number): 
 /** The heads of lines, in the color that is set. */
 export function arrows(ctx: CanvasRenderingContext2D, scene: Scene, segments: readonly number[], size: number): void {
   const points = scene.segments;
-  const half = 3.2 * size, long = 6 * size, turned = scene.flow === "right";
+  const half = 3.2 * size,
+    long = 6 * size,
+    turned = scene.flow === "right";
   ctx.beginPath();
   for (const i of segments) {
     const arrow = scene.segmentArrow[i]!;
     if (arrow === ARROW_NONE) continue;
     const down = arrow === ARROW_DOWN;
-    const x = points[4 * i + (down ? 2 : 0)]!, y = points[4 * i + (down ? 3 : 1)]!;
+    const x = points[4 * i + (down ? 2 : 0)]!,
+      y = points[4 * i + (down ? 3 : 1)]!;
     const back = down ? -long : long;
     ctx.moveTo(x, y);
     ctx.lineTo(turned ? x + back : x - half, turned ? y - half : y + back);

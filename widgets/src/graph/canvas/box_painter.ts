@@ -1,7 +1,7 @@
 /** Draws boxes at three levels of detail: blocks of color, titles, all their words. */
 
-import { MARGIN, PADDING, TEXT_LINE, TITLE_LINE, type Box } from "../scene/boxes.ts";
-import { NODE, OUTSIDE, RUN, isTerminal } from "../groups/group_keys.ts";
+import { isTerminal, NODE, OUTSIDE, RUN } from "../groups/group_keys.ts";
+import { type Box, MARGIN, PADDING, TEXT_LINE, TITLE_LINE } from "../scene/boxes.ts";
 import { SIGN } from "../scene/pick.ts";
 import type { Scene } from "../scene/scene.ts";
 import { colorsOf, heatColor } from "./backdrop.ts";
@@ -9,7 +9,7 @@ import type { Camera } from "./camera.ts";
 import type { Marks, Texts } from "./painter.ts";
 import type { TextFitter } from "./text.ts";
 import type { BoxColors, Palette } from "./theme.ts";
-import { FAR, NEAR, type DrawList } from "./visible.ts";
+import { type DrawList, FAR, NEAR } from "./visible.ts";
 
 /** Of the corners of boxes. */
 export const RADIUS = 6;
@@ -44,15 +44,21 @@ export class BoxPainter {
     ctx.fillStyle = this.#palette.match;
     for (const i of list.boxes) {
       if (!marks.matches.has(i)) continue;
-      const width = Math.max(w[i]!, least), height = Math.max(h[i]!, least);
+      const width = Math.max(w[i]!, least),
+        height = Math.max(h[i]!, least);
       ctx.fillRect(x[i]! + (w[i]! - width) / 2, y[i]! + (h[i]! - height) / 2, width, height);
     }
   }
 
   #box(scene: Scene, i: number, near: boolean, camera: Camera, marks: Marks): void {
-    const ctx = this.#ctx, palette = this.#palette;
-    const box = scene.boxes[i]!, colors = colorsOf(box, palette);
-    const x = scene.x[i]!, y = scene.y[i]!, w = scene.w[i]!, h = scene.h[i]!;
+    const ctx = this.#ctx,
+      palette = this.#palette;
+    const box = scene.boxes[i]!,
+      colors = colorsOf(box, palette);
+    const x = scene.x[i]!,
+      y = scene.y[i]!,
+      w = scene.w[i]!,
+      h = scene.h[i]!;
     const terminal = isTerminal(box.kind);
     const radius = terminal ? h / 2 : RADIUS;
     if (box.kind === RUN) this.#stack(x + 4, y + 4, w - 8, h, colors);
@@ -102,7 +108,9 @@ export class BoxPainter {
 
   /** The number of a box, on its lower right corner. */
   #number(words: string, right: number, bottom: number): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const ctx = this.#ctx,
+      text = this.#text,
+      palette = this.#palette;
     const width = text.measure(words, "small") + 10;
     ctx.fillStyle = palette.text;
     ctx.beginPath();
@@ -128,9 +136,12 @@ export class BoxPainter {
   }
 
   #words(box: Box, colors: BoxColors, x: number, y: number, w: number, h: number): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const ctx = this.#ctx,
+      text = this.#text,
+      palette = this.#palette;
     const terminal = isTerminal(box.kind);
-    const left = x + PADDING + (box.kind === NODE ? 2 : 0), room = w - (left - x) - PADDING + 4;
+    const left = x + PADDING + (box.kind === NODE ? 2 : 0),
+      room = w - (left - x) - PADDING + 4;
     const facts = box.hasFacts ? this.#fitFacts(this.#texts.facts(box), terminal ? w - 22 : room) : "";
     ctx.textBaseline = "middle";
     if (terminal) {
@@ -197,7 +208,8 @@ export class BoxPainter {
 
   /** Only the title, as large as the box and the zoom ask for. */
   #title(box: Box, colors: BoxColors, x: number, y: number, w: number, h: number, zoom: number): void {
-    const ctx = this.#ctx, text = this.#text;
+    const ctx = this.#ctx,
+      text = this.#text;
     const grow = Math.min(10 / (12.5 * zoom), (h - 6) / 15);
     if (12.5 * grow * zoom < 6.5) return;
     const title = text.fit(box.title, "title", (w - 12) / grow, false);

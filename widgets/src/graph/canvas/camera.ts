@@ -1,6 +1,7 @@
 /** The part of the scene that shows, and how large: screen = (scene - origin) × zoom, in CSS pixels. */
 
-export const MIN_ZOOM = 0.004, MAX_ZOOM = 3;
+export const MIN_ZOOM = 0.004,
+  MAX_ZOOM = 3;
 
 export interface Rect {
   x: number;
@@ -46,7 +47,8 @@ export class Camera {
 
   /** Zooms by a factor while the scene point under a screen point stays there. */
   zoomAt(factor: number, screenX: number, screenY: number): void {
-    const x = this.toSceneX(screenX), y = this.toSceneY(screenY);
+    const x = this.toSceneX(screenX),
+      y = this.toSceneY(screenY);
     this.zoom = Math.min(MAX_ZOOM, Math.max(MIN_ZOOM, this.zoom * factor));
     this.x = x - screenX / this.zoom;
     this.y = y - screenY / this.zoom;

@@ -7,7 +7,7 @@ import type { Camera, Rect } from "./camera.ts";
 import type { Marks } from "./painter.ts";
 import type { TextFitter } from "./text.ts";
 import type { Palette } from "./theme.ts";
-import { FAR, NEAR, type DrawList } from "./visible.ts";
+import { type DrawList, FAR, NEAR } from "./visible.ts";
 
 export class MarkPainter {
   readonly #ctx: CanvasRenderingContext2D;
@@ -37,13 +37,15 @@ export class MarkPainter {
     ctx.fillStyle = this.#palette.ground;
     ctx.globalAlpha = 0.68;
     for (const i of list.boxes) {
-      if (marks.dimmed.has(i) || (trail && !trail.has(i))) ctx.fillRect(scene.x[i]! - 1, scene.y[i]! - 1, scene.w[i]! + 2, scene.h[i]! + 2);
+      if (marks.dimmed.has(i) || (trail && !trail.has(i)))
+        ctx.fillRect(scene.x[i]! - 1, scene.y[i]! - 1, scene.w[i]! + 2, scene.h[i]! + 2);
     }
     ctx.globalAlpha = 1;
   }
 
   #wire({ fromX, fromY, x, y }: NonNullable<Marks["wire"]>, camera: Camera): void {
-    const ctx = this.#ctx, middle = (fromY + y) / 2;
+    const ctx = this.#ctx,
+      middle = (fromY + y) / 2;
     ctx.strokeStyle = ctx.fillStyle = this.#palette.accent;
     ctx.lineWidth = Math.max(2, 2 / camera.zoom);
     ctx.setLineDash([6 / camera.zoom, 4 / camera.zoom]);
@@ -64,7 +66,8 @@ export class MarkPainter {
   }
 
   #outlines(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
-    const ctx = this.#ctx, palette = this.#palette;
+    const ctx = this.#ctx,
+      palette = this.#palette;
     const pixel = 1 / camera.zoom;
     const outline = (i: number, color: string, width: number, away: number): void => {
       ctx.strokeStyle = color;
@@ -100,12 +103,14 @@ export class MarkPainter {
     if (list.detail === FAR) return;
     for (const i of [...list.frames, ...list.boxes]) {
       const count = marks.matches.get(i);
-      if (count && scene.boxes[i]!.folds) this.#pill(scene.x[i]! + scene.w[i]!, scene.y[i]!, String(count), palette.match, "#1b1200");
+      if (count && scene.boxes[i]!.folds)
+        this.#pill(scene.x[i]! + scene.w[i]!, scene.y[i]!, String(count), palette.match, "#1b1200");
     }
   }
 
   #pill(right: number, y: number, words: string, fill: string, ink: string): void {
-    const ctx = this.#ctx, text = this.#text;
+    const ctx = this.#ctx,
+      text = this.#text;
     const width = Math.max(16, text.measure(words, "small") + 10);
     ctx.fillStyle = fill;
     ctx.beginPath();
@@ -120,12 +125,14 @@ export class MarkPainter {
 
   #badges(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
     if (!marks.badges.size) return;
-    const ctx = this.#ctx, palette = this.#palette;
+    const ctx = this.#ctx,
+      palette = this.#palette;
     for (const i of [...list.frames, ...list.boxes]) {
       const badge = marks.badges.get(i);
       if (!badge) continue;
       const color = badge.severity === "error" ? palette.error : palette.warning;
-      const left = scene.x[i]!, y = scene.y[i]!;
+      const left = scene.x[i]!,
+        y = scene.y[i]!;
       if (list.detail !== NEAR) {
         ctx.fillStyle = color;
         ctx.beginPath();
@@ -144,11 +151,13 @@ export class MarkPainter {
 
   /** A bookmark's ribbon on the right of a box. */
   #ribbons(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
-    const ctx = this.#ctx, size = Math.max(1, 0.7 / camera.zoom);
+    const ctx = this.#ctx,
+      size = Math.max(1, 0.7 / camera.zoom);
     ctx.fillStyle = this.#palette.accent;
     for (const i of [...list.frames, ...list.boxes]) {
       if (!marks.bookmarks.has(i)) continue;
-      const right = scene.x[i]! + scene.w[i]! - 24 * Math.min(1, size), top = scene.y[i]! - 3;
+      const right = scene.x[i]! + scene.w[i]! - 24 * Math.min(1, size),
+        top = scene.y[i]! - 3;
       ctx.beginPath();
       ctx.moveTo(right, top);
       ctx.lineTo(right - 9 * size, top);
@@ -160,7 +169,8 @@ export class MarkPainter {
   }
 
   #lasso(rect: Rect, camera: Camera): void {
-    const ctx = this.#ctx, palette = this.#palette;
+    const ctx = this.#ctx,
+      palette = this.#palette;
     ctx.fillStyle = palette.accentSoft;
     ctx.strokeStyle = palette.accent;
     ctx.lineWidth = 1 / camera.zoom;
@@ -170,4 +180,3 @@ export class MarkPainter {
     ctx.strokeRect(rect.x, rect.y, rect.width, rect.height);
   }
 }
-

@@ -1,25 +1,27 @@
 /** Draws a draw list on a Canvas 2D. Stateless: what is selected, lit and marked comes in with each frame. */
 
-import { PADDING, type Box } from "../scene/boxes.ts";
-import { ALL_WORDS, SIGN } from "../scene/pick.ts";
 import { NODE } from "../groups/group_keys.ts";
-import { FRAME_HEADER, type Scene } from "../scene/scene.ts";
 import type { Frame } from "../marks/motion.ts";
-import { Backdrop, type Look, arrows, traced } from "./backdrop.ts";
+import { type Box, PADDING } from "../scene/boxes.ts";
+import { ALL_WORDS, SIGN } from "../scene/pick.ts";
+import { FRAME_HEADER, type Scene } from "../scene/scene.ts";
+import { arrows, Backdrop, type Look, traced } from "./backdrop.ts";
 import { BoxPainter } from "./box_painter.ts";
 import type { Camera, Rect } from "./camera.ts";
 import { MarkPainter } from "./mark_painter.ts";
 import { Sheets } from "./sheets.ts";
 import type { TextFitter } from "./text.ts";
 import type { Palette } from "./theme.ts";
-import { FAR, type DrawList, type SceneIndex } from "./visible.ts";
+import { type DrawList, FAR, type SceneIndex } from "./visible.ts";
 
 export interface Badge {
   severity: "error" | "warning";
   count: number;
 }
 
-/** The number that a box is colored by: how large beside the largest, in words; `kind` where it is one of a few kinds. */
+/**
+ * The number that a box is colored by: how large beside the largest, in words; `kind` where it is one of a few kinds.
+ */
 export interface Mark {
   share: number;
   text: string;
@@ -54,7 +56,10 @@ export interface Marks {
   badBoxes: ReadonlySet<number>;
   /** Values that stay what they are in every run. */
   pinned: ReadonlySet<number>;
-  /** Values that the last edit changed, with what they were and are; boxes that hold some of them; how strongly they are marked. */
+  /**
+   * Values that the last edit changed, with what they were and are; boxes that hold some of them; how strongly they
+   * are marked.
+   */
   changed: ReadonlyMap<number, readonly [before: string, now: string]>;
   changedBoxes: ReadonlySet<number>;
   flash: number;
@@ -95,12 +100,19 @@ export class Painter {
     this.#boxes = new BoxPainter(ctx, text, palette, texts);
     this.#marks = new MarkPainter(ctx, text, palette);
     this.#backdrop = new Backdrop(palette);
-    this.#sheets = new Sheets((subject) => (part, list, zoom) => this.#ground(part, subject.index.scene, list, zoom, subject));
+    this.#sheets = new Sheets(
+      (subject) => (part, list, zoom) => this.#ground(part, subject.index.scene, list, zoom, subject),
+    );
   }
 
-  /** `motion`: boxes that are still on their way; lines and words come in as they arrive. False: a sharper picture is to come. */
+  /**
+   * `motion`: boxes that are still on their way; lines and words come in as they arrive. False: a sharper picture is
+   * to come.
+   */
   paint(index: SceneIndex, camera: Camera, marks: Marks, pixelRatio: number, motion: Frame | null = null): boolean {
-    const ctx = this.#ctx, scene = motion?.scene ?? index.scene, list = index.visible(camera.view, camera.zoom);
+    const ctx = this.#ctx,
+      scene = motion?.scene ?? index.scene,
+      list = index.visible(camera.view, camera.zoom);
     const look = { heat: marks.heat, strength: (motion?.share ?? 1) * (marks.trail ? 0.35 : 1) };
     const scale = camera.zoom * pixelRatio;
     const place = (): void => ctx.setTransform(scale, 0, 0, scale, -camera.x * scale, -camera.y * scale);
@@ -140,15 +152,19 @@ export class Painter {
 
   /** Titles keep a readable size while there is room; they lie over lines that pass through the title bar. */
   #frameTitles(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const ctx = this.#ctx,
+      text = this.#text,
+      palette = this.#palette;
     if (list.detail === FAR) return;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.frames) {
       const grow = Math.min(Math.max(1, 10 / (12.5 * camera.zoom)), FRAME_HEADER / 15);
       if (12.5 * grow * camera.zoom < 7) continue;
-      const x = scene.titleX[i]!, right = scene.x[i]! + scene.w[i]!;
-      const times = this.#texts.times(scene.boxes[i]!), turns = camera.zoom > 0.4 ? this.#texts.turns(scene.boxes[i]!) : "";
+      const x = scene.titleX[i]!,
+        right = scene.x[i]! + scene.w[i]!;
+      const times = this.#texts.times(scene.boxes[i]!),
+        turns = camera.zoom > 0.4 ? this.#texts.turns(scene.boxes[i]!) : "";
       const room = right - x - PADDING - SIGN - (turns ? ALL_WORDS : 0);
       const title = text.fit(scene.boxes[i]!.title, "title", room / grow - text.measure(times, "title")) + times;
       if (!title) continue;
@@ -158,7 +174,8 @@ export class Painter {
       ctx.fillRect(x - 3, y - 8 * grow, width + 6, 16 * grow);
       ctx.font = text.css("title", grow);
       const box = scene.boxes[i]!;
-      ctx.fillStyle = box.kind === NODE ? palette.category(box.category).strong : marks.hover === i ? palette.text : palette.dim;
+      ctx.fillStyle =
+        box.kind === NODE ? palette.category(box.category).strong : marks.hover === i ? palette.text : palette.dim;
       ctx.fillText(title, x, y);
       if (turns) {
         ctx.font = text.css("small");
@@ -174,12 +191,16 @@ export class Painter {
   // ----------------------------------------------------------------------------------------------------------- edges
 
   #litEdges(index: SceneIndex, marks: Marks, camera: Camera): void {
-    const ctx = this.#ctx, palette = this.#palette;
+    const ctx = this.#ctx,
+      palette = this.#palette;
     const draw = (values: ReadonlySet<number>, width: number): void => {
       ctx.strokeStyle = ctx.fillStyle = palette.accent;
       ctx.lineWidth = Math.max(width, width / camera.zoom / 1.2);
-      const { y, height } = camera.view, points = index.scene.segments;
-      const inView = (i: number): boolean => Math.max(points[4 * i + 1]!, points[4 * i + 3]!) >= y && Math.min(points[4 * i + 1]!, points[4 * i + 3]!) <= y + height;
+      const { y, height } = camera.view,
+        points = index.scene.segments;
+      const inView = (i: number): boolean =>
+        Math.max(points[4 * i + 1]!, points[4 * i + 3]!) >= y &&
+        Math.min(points[4 * i + 1]!, points[4 * i + 3]!) <= y + height;
       const segments: number[] = [];
       for (const value of values) for (const i of index.segmentsOf(value)) if (inView(i)) segments.push(i);
       const { solid, dashed } = traced(index.scene, segments, camera.zoom);
@@ -195,7 +216,10 @@ export class Painter {
   // ----------------------------------------------------------------------------------------------- labels and portals
 
   #labels(scene: Scene, list: DrawList, marks: Marks): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette, turned = scene.flow === "right";
+    const ctx = this.#ctx,
+      text = this.#text,
+      palette = this.#palette,
+      turned = scene.flow === "right";
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.labels) {
@@ -206,7 +230,8 @@ export class Painter {
       }
       const ran = marks.ran.get(value);
       const pinned = marks.pinned.has(value);
-      if (ran !== undefined || pinned) this.#dot(x - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
+      if (ran !== undefined || pinned)
+        this.#dot(x - (turned ? 4 : 6), y + (turned ? 7 : 0), ran?.bad ? palette.error : palette.accent, pinned);
       const label = this.#texts.label(value);
       if (room < 14) continue;
       ctx.font = text.css("small");
@@ -234,7 +259,9 @@ export class Painter {
 
   /** What a value was and is, over everything else as long as it flashes. */
   #flashed([before, now]: readonly [string, string], x: number, y: number, strength: number): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette;
+    const ctx = this.#ctx,
+      text = this.#text,
+      palette = this.#palette;
     const words = text.fit(`${before || "?"} → ${now || "?"}`, "small", 260, false);
     ctx.font = text.css("small");
     ctx.globalAlpha = strength;
@@ -248,7 +275,10 @@ export class Painter {
   }
 
   #portals(scene: Scene, list: DrawList, camera: Camera, marks: Marks): void {
-    const ctx = this.#ctx, text = this.#text, palette = this.#palette, turned = scene.flow === "right";
+    const ctx = this.#ctx,
+      text = this.#text,
+      palette = this.#palette,
+      turned = scene.flow === "right";
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     for (const i of list.portals) {
@@ -257,7 +287,9 @@ export class Painter {
       const { x, y, room, atSource } = portal;
       ctx.strokeStyle = ctx.fillStyle = lit ? palette.accent : palette.dim;
       ctx.lineWidth = lit ? 1.8 : 1.1;
-      const away = atSource ? 9 : -11, endX = turned ? x + away : x, endY = turned ? y : y + away;
+      const away = atSource ? 9 : -11,
+        endX = turned ? x + away : x,
+        endY = turned ? y : y + away;
       ctx.beginPath();
       ctx.moveTo(x, y);
       ctx.lineTo(endX, endY);

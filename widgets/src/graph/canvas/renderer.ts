@@ -1,12 +1,12 @@
 /** The canvas with its palette, fonts and painter: what draws frames and says how long they took. */
 
+import type { Frame } from "../marks/motion.ts";
 import type { Measure } from "../scene/boxes.ts";
 import { Camera } from "./camera.ts";
-import { Painter, type Marks, type Texts } from "./painter.ts";
+import { type Marks, Painter, type Texts } from "./painter.ts";
 import { Surface } from "./surface.ts";
 import { TextFitter } from "./text.ts";
 import { type Palette, readPalette } from "./theme.ts";
-import type { Frame } from "../marks/motion.ts";
 import type { SceneIndex } from "./visible.ts";
 
 export interface RendererOptions {

@@ -16,7 +16,8 @@ const BAND = 48;
 /** How much of the view a sharp bitmap reaches beyond it at each side, so that panning stays within. */
 const BEYOND = 0.25;
 /** A bitmap is shown scaled at most so much, down and up; beyond, the one of the whole scene serves as well. */
-const LEAST = 0.4, MOST = 2.5;
+const LEAST = 0.4,
+  MOST = 2.5;
 /** Scene units around the scene that lines and shadows may reach into. */
 const RIM = 20;
 
@@ -53,10 +54,16 @@ class Sheet {
 
   /** Draws bands until so many boxes and lines are drawn, one band at least. */
   advance(index: SceneIndex, load: number, draw: DrawPart): void {
-    const context = this.#context, { rect } = this, scale = this.#scale, { width, height } = this.#canvas;
-    for (let left = load; left > 0 && !this.done;) {
+    const context = this.#context,
+      { rect } = this,
+      scale = this.#scale,
+      { width, height } = this.#canvas;
+    for (let left = load; left > 0 && !this.done; ) {
       const rows = Math.min(BAND, height - this.#drawn);
-      const list = index.visible({ x: rect.x, y: rect.y + (this.#drawn - 2) / scale, width: rect.width, height: (rows + 4) / scale }, this.zoom);
+      const list = index.visible(
+        { x: rect.x, y: rect.y + (this.#drawn - 2) / scale, width: rect.width, height: (rows + 4) / scale },
+        this.zoom,
+      );
       context.save();
       context.beginPath();
       context.rect(0, this.#drawn, width, rows);
@@ -71,8 +78,10 @@ class Sheet {
 
   /** Lays it where the camera sees it: on whole pixels if it need not be scaled. */
   show(context: CanvasRenderingContext2D, camera: Camera, pixelRatio: number): void {
-    const scale = camera.zoom * pixelRatio, grow = scale / this.#scale;
-    const x = (this.rect.x - camera.x) * scale, y = (this.rect.y - camera.y) * scale;
+    const scale = camera.zoom * pixelRatio,
+      grow = scale / this.#scale;
+    const x = (this.rect.x - camera.x) * scale,
+      y = (this.rect.y - camera.y) * scale;
     if (grow === 1) context.drawImage(this.#canvas, Math.round(x), Math.round(y));
     else context.drawImage(this.#canvas, x, y, this.#canvas.width * grow, this.#canvas.height * grow);
   }
@@ -102,7 +111,8 @@ export class Sheets {
   /** Draws the backdrop over a ground that is there; false while a sharper one is on its way. */
   paint(context: CanvasRenderingContext2D, subject: Subject, camera: Camera): boolean {
     if (!this.#subject || !same(this.#subject, subject)) this.#clear(subject);
-    const document = context.canvas.ownerDocument, bounds = around(subject.index);
+    const document = context.canvas.ownerDocument,
+      bounds = around(subject.index);
     this.#whole ??= this.#made(document, bounds, wholeZoom(bounds, camera));
     const seen = meet(camera.view, bounds);
     const resting = this.#zoom === camera.zoom;
@@ -140,8 +150,14 @@ export class Sheets {
   #refine(document: Document, camera: Camera, bounds: Rect): void {
     const { view } = camera;
     if (this.#next?.zoom !== camera.zoom || !meets(this.#next.rect, view)) {
-      const across = BEYOND * view.width, along = BEYOND * view.height;
-      const grown = { x: view.x - across, y: view.y - along, width: view.width + 2 * across, height: view.height + 2 * along };
+      const across = BEYOND * view.width,
+        along = BEYOND * view.height;
+      const grown = {
+        x: view.x - across,
+        y: view.y - along,
+        width: view.width + 2 * across,
+        height: view.height + 2 * along,
+      };
       this.#next = new Sheet(document, meet(grown, bounds), camera.zoom, this.#subject!.pixelRatio);
     }
     this.#advance(this.#next, FRAME_LOAD);
@@ -162,9 +178,13 @@ function around({ scene }: SceneIndex): Rect {
 }
 
 function meet(a: Rect, b: Rect): Rect {
-  const x = Math.max(a.x, b.x), y = Math.max(a.y, b.y);
+  const x = Math.max(a.x, b.x),
+    y = Math.max(a.y, b.y);
   return {
-    x, y, width: Math.max(0, Math.min(a.x + a.width, b.x + b.width) - x), height: Math.max(0, Math.min(a.y + a.height, b.y + b.height) - y),
+    x,
+    y,
+    width: Math.max(0, Math.min(a.x + a.width, b.x + b.width) - x),
+    height: Math.max(0, Math.min(a.y + a.height, b.y + b.height) - y),
   };
 }
 
@@ -175,8 +195,12 @@ function meets(a: Rect, b: Rect): boolean {
 
 function holds(outer: Rect, inner: Rect): boolean {
   const slack = 1e-6 * (outer.width + outer.height);
-  return inner.x >= outer.x - slack && inner.y >= outer.y - slack &&
-    inner.x + inner.width <= outer.x + outer.width + slack && inner.y + inner.height <= outer.y + outer.height + slack;
+  return (
+    inner.x >= outer.x - slack &&
+    inner.y >= outer.y - slack &&
+    inner.x + inner.width <= outer.x + outer.width + slack &&
+    inner.y + inner.height <= outer.y + outer.height + slack
+  );
 }
 
 function same(a: Subject, b: Subject): boolean {

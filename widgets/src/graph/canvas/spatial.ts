@@ -27,7 +27,7 @@ export class SpatialGrid {
 
   constructor(bounds: Bounds, width: number, height: number) {
     this.#bounds = bounds;
-    const grow = Math.max(1, Math.sqrt((width / CELL + 1) * (height / CELL + 1) / MAX_CELLS));
+    const grow = Math.max(1, Math.sqrt(((width / CELL + 1) * (height / CELL + 1)) / MAX_CELLS));
     this.#cellWidth = this.#cellHeight = CELL * grow;
     this.#columns = Math.max(1, Math.ceil(width / this.#cellWidth));
     this.#rows = Math.max(1, Math.ceil(height / this.#cellHeight));
@@ -47,7 +47,8 @@ export class SpatialGrid {
 
   /** A number that no query of the rectangle finds more than: O(rows of cells). */
   atMost(left: number, top: number, right: number, bottom: number): number {
-    const c0 = this.#column(left), c1 = this.#column(right);
+    const c0 = this.#column(left),
+      c1 = this.#column(right);
     let found = 0;
     for (let row = this.#row(top) * this.#columns; row <= this.#row(bottom) * this.#columns; row += this.#columns) {
       found += this.#start[row + c1 + 1]! - this.#start[row + c0]!;
@@ -58,11 +59,15 @@ export class SpatialGrid {
   /** Items that touch the rectangle, in rising order. The array is only to be read. */
   query(left: number, top: number, right: number, bottom: number): number[] {
     const bounds = this.#bounds;
-    const width = this.#columns * this.#cellWidth, height = this.#rows * this.#cellHeight;
+    const width = this.#columns * this.#cellWidth,
+      height = this.#rows * this.#cellHeight;
     if (left <= 0 && top <= 0 && right >= width && bottom >= height) return this.#all;
     const found: number[] = [];
     const stamp = ++this.#stamp;
-    const c0 = this.#column(left), c1 = this.#column(right), r0 = this.#row(top), r1 = this.#row(bottom);
+    const c0 = this.#column(left),
+      c1 = this.#column(right),
+      r0 = this.#row(top),
+      r1 = this.#row(bottom);
     for (let r = r0; r <= r1; r++) {
       for (let k = this.#start[r * this.#columns + c0]!; k < this.#start[r * this.#columns + c1 + 1]!; k++) {
         const i = this.#item[k]!;
@@ -79,7 +84,8 @@ export class SpatialGrid {
   /** Many are put in order by going through all, several times faster than by comparing. */
   #rising(found: number[]): number[] {
     if (found.length * 16 < this.#bounds.count) return found.sort((a, b) => a - b);
-    const isFound = this.#found, sorted: number[] = [];
+    const isFound = this.#found,
+      sorted: number[] = [];
     for (const i of found) isFound[i] = 1;
     for (let i = 0; i < isFound.length; i++) {
       if (isFound[i]) sorted.push(i);
@@ -99,7 +105,8 @@ export class SpatialGrid {
   #eachCell(visit: (cell: number, item: number) => void): void {
     const bounds = this.#bounds;
     for (let i = 0; i < bounds.count; i++) {
-      const c1 = this.#column(bounds.right(i)), r1 = this.#row(bounds.bottom(i));
+      const c1 = this.#column(bounds.right(i)),
+        r1 = this.#row(bounds.bottom(i));
       for (let r = this.#row(bounds.top(i)); r <= r1; r++) {
         for (let c = this.#column(bounds.left(i)); c <= c1; c++) visit(r * this.#columns + c, i);
       }

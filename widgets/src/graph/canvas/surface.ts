@@ -28,7 +28,13 @@ export class Surface {
     this.#options = options;
     this.canvas = element.ownerDocument.createElement("canvas");
     this.canvas.setAttribute("aria-hidden", "true");
-    Object.assign(this.canvas.style, { position: "absolute", inset: "0", width: "100%", height: "100%", display: "block" });
+    Object.assign(this.canvas.style, {
+      position: "absolute",
+      inset: "0",
+      width: "100%",
+      height: "100%",
+      display: "block",
+    });
     const context = this.canvas.getContext("2d", { alpha: false });
     if (!context) throw new Error("this browser gives no 2D canvas, which the graph is drawn on");
     this.context = context;
@@ -36,7 +42,9 @@ export class Surface {
     this.#observer = new ResizeObserver(() => this.measure());
     this.#observer.observe(element);
     if (typeof IntersectionObserver !== "undefined") {
-      this.#watcher = new IntersectionObserver((entries) => this.#moved(entries[entries.length - 1]!.isIntersecting), { rootMargin: MARGIN });
+      this.#watcher = new IntersectionObserver((entries) => this.#moved(entries[entries.length - 1]!.isIntersecting), {
+        rootMargin: MARGIN,
+      });
       this.#watcher.observe(element);
     }
     this.measure();

@@ -65,7 +65,8 @@ export class TextFitter {
       const tail = middle ? Math.floor(kept / 2) : 0;
       return `${letters.slice(0, kept - tail).join("")}…${tail ? letters.slice(-tail).join("") : ""}`;
     };
-    let low = 0, high = Math.min(letters.length - 1, 400);
+    let low = 0,
+      high = Math.min(letters.length - 1, 400);
     while (low < high) {
       const middleCount = (low + high + 1) >> 1;
       if (this.#context.measureText(build(middleCount)).width <= width) low = middleCount;

@@ -149,8 +149,8 @@ class PropertyReader {
   }
 
   /**
-   * Up to three properties as colors, null where there is none. They may be var() or color-mix(): the color of a child is
-   * resolved, the property itself is not. Each child makes the browser compute styles anew, so one holds them all.
+   * Up to three properties as colors, null where there is none. They may be var() or color-mix(): the color of a child
+   * is resolved, the property itself is not. Each child makes the browser compute styles anew, so one holds them all.
    */
   colors(names: readonly string[]): (Rgb | null)[] {
     const probe = this.#element.ownerDocument.createElement("span");

@@ -5,16 +5,22 @@ import type { Rect } from "./camera.ts";
 import { SpatialGrid } from "./spatial.ts";
 
 /** How much of each box is drawn. */
-export const FAR = 0, MIDDLE = 1, NEAR = 2;
+export const FAR = 0,
+  MIDDLE = 1,
+  NEAR = 2;
 export type Detail = typeof FAR | typeof MIDDLE | typeof NEAR;
 
-const MIDDLE_ZOOM = 0.26, NEAR_ZOOM = 0.56;
+const MIDDLE_ZOOM = 0.26,
+  NEAR_ZOOM = 0.56;
 
 export function detailAt(zoom: number): Detail {
   return zoom >= NEAR_ZOOM ? NEAR : zoom >= MIDDLE_ZOOM ? MIDDLE : FAR;
 }
 
-/** Indices into the scene of what a rectangle of it shows, rising: frames before what they contain. Each list is made when it is asked for. */
+/**
+ * Indices into the scene of what a rectangle of it shows, rising: frames before what they contain. Each list is made
+ * when it is asked for.
+ */
 export class DrawList {
   readonly detail: Detail;
   readonly #find: (grid: keyof Grids) => number[];
@@ -50,7 +56,8 @@ export class DrawList {
 
   get #both(): { boxes: number[]; frames: number[] } {
     if (this.#split) return this.#split;
-    const boxes: number[] = [], frames: number[] = [];
+    const boxes: number[] = [],
+      frames: number[] = [];
     for (const i of this.#find("boxes")) (this.#isFrame[i] ? frames : boxes).push(i);
     return (this.#split = { boxes, frames });
   }
@@ -72,19 +79,40 @@ export class SceneIndex {
   constructor(scene: Scene) {
     this.scene = scene;
     const { x, y, w, h, segments, labels, portals, width, height } = scene;
-    const grid = (count: number, left: (i: number) => number, top: (i: number) => number, right: (i: number) => number, bottom: (i: number) => number) =>
-      new SpatialGrid({ count, left, top, right, bottom }, width, height);
+    const grid = (
+      count: number,
+      left: (i: number) => number,
+      top: (i: number) => number,
+      right: (i: number) => number,
+      bottom: (i: number) => number,
+    ) => new SpatialGrid({ count, left, top, right, bottom }, width, height);
     this.#grids = {
-      boxes: grid(x.length, (i) => x[i]!, (i) => y[i]!, (i) => x[i]! + w[i]!, (i) => y[i]! + h[i]!),
+      boxes: grid(
+        x.length,
+        (i) => x[i]!,
+        (i) => y[i]!,
+        (i) => x[i]! + w[i]!,
+        (i) => y[i]! + h[i]!,
+      ),
       segments: grid(
-        segments.length / 4, (i) => Math.min(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.min(segments[4 * i + 1]!, segments[4 * i + 3]!),
-        (i) => Math.max(segments[4 * i]!, segments[4 * i + 2]!), (i) => Math.max(segments[4 * i + 1]!, segments[4 * i + 3]!),
+        segments.length / 4,
+        (i) => Math.min(segments[4 * i]!, segments[4 * i + 2]!),
+        (i) => Math.min(segments[4 * i + 1]!, segments[4 * i + 3]!),
+        (i) => Math.max(segments[4 * i]!, segments[4 * i + 2]!),
+        (i) => Math.max(segments[4 * i + 1]!, segments[4 * i + 3]!),
       ),
       labels: grid(
-        labels.length, (i) => labels[i]!.x, (i) => labels[i]!.y - 8, (i) => labels[i]!.x + 160, (i) => labels[i]!.y + 8,
+        labels.length,
+        (i) => labels[i]!.x,
+        (i) => labels[i]!.y - 8,
+        (i) => labels[i]!.x + 160,
+        (i) => labels[i]!.y + 8,
       ),
       portals: grid(
-        portals.length, (i) => portals[i]!.x - (scene.flow === "right" ? 100 : 8), (i) => portals[i]!.y - 20, (i) => portals[i]!.x + 160,
+        portals.length,
+        (i) => portals[i]!.x - (scene.flow === "right" ? 100 : 8),
+        (i) => portals[i]!.y - 20,
+        (i) => portals[i]!.x + 160,
         (i) => portals[i]!.y + 20,
       ),
     };
@@ -92,7 +120,9 @@ export class SceneIndex {
 
   /** What a rectangle of the scene shows at a zoom. */
   visible({ x, y, width, height }: Rect, zoom: number): DrawList {
-    return new DrawList(detailAt(zoom), this.scene.frame, (grid) => this.#grids[grid].query(x, y, x + width, y + height));
+    return new DrawList(detailAt(zoom), this.scene.frame, (grid) =>
+      this.#grids[grid].query(x, y, x + width, y + height),
+    );
   }
 
   /** About how many boxes and lines a rectangle shows, at once. */

@@ -1,22 +1,26 @@
 /**
- * What is open: a set of keys of containers per scope. Pure functions of such sets, and the choice that a first look starts with.
+ * What is open: a set of keys of containers per scope. Pure functions of such sets, and the choice that a first look
+ * starts with.
  *
- * An open run shows one of its groups for all, without a frame around it (or one of each kind, where several alternate): the
- * first, or that with keyOf(SHOWN) in the set; with keyOf(ALL) in the set it shows all of them.
+ * An open run shows one of its groups for all, without a frame around it (or one of each kind, where several
+ * alternate): the first, or that with keyOf(SHOWN) in the set; with keyOf(ALL) in the set it shows all of them.
  */
 
 import type { Store } from "../../model/store.ts";
+import { ALL, BODY, idOf, keyOf, kindOf, RUN, SHOWN } from "./group_keys.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
-import { ALL, BODY, RUN, SHOWN, idOf, keyOf, kindOf } from "./group_keys.ts";
 
-/** Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read it. */
+/**
+ * Boxes that a first look shows at most, where the groups allow it: enough to see the structure, few enough to read
+ * it.
+ */
 export const FIRST_LOOK = 100;
 /** And times as many where a small model without names was cut into parts: folded, those say nothing. */
 const NAMELESS = 2;
 
 /**
- * Opens groups from the top down while no more than `limit` boxes show. Groups that look alike (of one parent or of alike
- * parents, with the same operators) open together or not at all, small ones first; subgraphs with their node.
+ * Opens groups from the top down while no more than `limit` boxes show. Groups that look alike (of one parent or of
+ * alike parents, with the same operators) open together or not at all, small ones first; subgraphs with their node.
  */
 export function firstLook(store: Store, hierarchy: Hierarchy, limit = FIRST_LOOK): Set<number> {
   const open = new Set<number>();
@@ -61,8 +65,13 @@ function alike(store: Store, hierarchy: Hierarchy, level: Map<string, Container[
   for (const [around, containers] of level) {
     for (const container of containers) {
       for (const key of [...container.groups, ...container.hosts]) {
-        const each = hierarchy.containers.get(key)!, parts = partsOf(hierarchy, each);
-        const ops = parts.flatMap(({ nodes }) => nodes).map((node) => store.nodes.get(node)!.op).sort().join(" ");
+        const each = hierarchy.containers.get(key)!,
+          parts = partsOf(hierarchy, each);
+        const ops = parts
+          .flatMap(({ nodes }) => nodes)
+          .map((node) => store.nodes.get(node)!.op)
+          .sort()
+          .join(" ");
         // the parts that a model without names was cut into are one list: all open or all folded
         const looks = each.kind === "cut" ? `${around}/cut` : `${around}/${each.size} ${each.groups.length} ${ops}`;
         let same = classes.get(looks);
@@ -85,16 +94,20 @@ function terminalsOf(store: Store, { kind, scope }: Container): number {
 export function shownOf(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number): readonly number[] {
   const found = hierarchy.containers.get(run);
   if (!found || open.has(keyOf(ALL, idOf(run)))) return [];
-  const { groups, period } = found, at = groups.findIndex((group) => open.has(keyOf(SHOWN, idOf(group))));
+  const { groups, period } = found,
+    at = groups.findIndex((group) => open.has(keyOf(SHOWN, idOf(group))));
   const first = Math.max(0, at - (at % period));
   return groups.slice(first, first + period);
 }
 
 /** Lets a run show the groups around one of them for all, as far open as those that showed before. */
 function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: number): void {
-  const { groups, period } = hierarchy.containers.get(run)!, at = groups.indexOf(group), first = at - (at % period);
+  const { groups, period } = hierarchy.containers.get(run)!,
+    at = groups.indexOf(group),
+    first = at - (at % period);
   shownOf(hierarchy, now, run).forEach((before, i) => {
-    const from = hierarchy.below(before), to = hierarchy.below(groups[first + i]!);
+    const from = hierarchy.below(before),
+      to = hierarchy.below(groups[first + i]!);
     if (from.length === to.length) from.forEach((key, k) => now.has(key) && now.add(to[k]!));
   });
   for (const each of groups) now.delete(keyOf(SHOWN, idOf(each)));
@@ -103,7 +116,8 @@ function choose(hierarchy: Hierarchy, now: Set<number>, run: number, group: numb
 
 /** Opens what is around a container. A group of a run becomes one of those that show for all. */
 export function withAround(hierarchy: Hierarchy, open: ReadonlySet<number>, key: number): Set<number> {
-  const now = new Set(open), path = hierarchy.around(key);
+  const now = new Set(open),
+    path = hierarchy.around(key);
   path.forEach((each, i) => {
     if (i > 0 && each > 0) now.add(each);
     if (i > 0 && kindOf(each) === RUN) choose(hierarchy, now, each, path[i - 1]!);
@@ -133,7 +147,9 @@ export function withFolded(hierarchy: Hierarchy, open: ReadonlySet<number>, key:
 
 /** Lets an open run show all its groups, or one for all: that which shows, or the first that is open. */
 export function withAll(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number, all: boolean): Set<number> {
-  const now = new Set(open).add(run), sign = keyOf(ALL, idOf(run)), { groups, period } = hierarchy.containers.get(run)!;
+  const now = new Set(open).add(run),
+    sign = keyOf(ALL, idOf(run)),
+    { groups, period } = hierarchy.containers.get(run)!;
   if (all) {
     const [shown] = shownOf(hierarchy, open, run);
     if (shown && period === 1) now.add(shown);
@@ -148,7 +164,9 @@ export function withAll(hierarchy: Hierarchy, open: ReadonlySet<number>, run: nu
 
 /** Whether a group is the one that a run shows for all: it has no frame but the run's. */
 function isFrameless(hierarchy: Hierarchy, open: ReadonlySet<number>, run: number, group: number): boolean {
-  return kindOf(run) === RUN && hierarchy.containers.get(run)!.period === 1 && shownOf(hierarchy, open, run)[0] === group;
+  return (
+    kindOf(run) === RUN && hierarchy.containers.get(run)!.period === 1 && shownOf(hierarchy, open, run)[0] === group
+  );
 }
 
 /** Key of the outermost container in whose place a node shows, 0 when its own box does. */
@@ -168,7 +186,8 @@ function hiding(hierarchy: Hierarchy, open: ReadonlySet<number>, path: readonly 
     const key = path[i]!;
     if (key <= 0) continue;
     if (!open.has(key)) return key;
-    const shown = kindOf(key) === RUN ? shownOf(hierarchy, open, key) : [], inner = path[i - 1] ?? 0;
+    const shown = kindOf(key) === RUN ? shownOf(hierarchy, open, key) : [],
+      inner = path[i - 1] ?? 0;
     if (!shown.length) continue;
     if (!shown.includes(inner)) return key;
     if (isFrameless(hierarchy, open, key, inner)) i--;

@@ -23,7 +23,15 @@ export const ALL = 7;
 export const SHOWN = 8;
 
 export type Kind =
-  | typeof NODE | typeof GROUP | typeof INPUT | typeof OUTPUT | typeof OUTSIDE | typeof BODY | typeof RUN | typeof ALL | typeof SHOWN;
+  | typeof NODE
+  | typeof GROUP
+  | typeof INPUT
+  | typeof OUTPUT
+  | typeof OUTSIDE
+  | typeof BODY
+  | typeof RUN
+  | typeof ALL
+  | typeof SHOWN;
 
 /** Inputs and outputs of a scope, and what it takes from elsewhere: round boxes. */
 export function isTerminal(kind: Kind): boolean {

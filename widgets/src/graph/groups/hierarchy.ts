@@ -1,12 +1,13 @@
 /**
- * The tree of what is inside what in one scope: groups, runs of equal groups, nodes with subgraphs, and those subgraphs,
- * without the groups that would frame a single thing; and which nodes only make parameters and are drawn inside what reads them.
+ * The tree of what is inside what in one scope: groups, runs of equal groups, nodes with subgraphs, and those
+ * subgraphs, without the groups that would frame a single thing; and which nodes only make parameters and are drawn
+ * inside what reads them.
  */
 
-import type { GroupRecord, NodeRecord, ScopeRecord, Store } from "../../model/store.ts";
 import { INITIALIZER } from "../../kernel/protocol.ts";
-import { BODY, GROUP, NODE, RUN, idOf, keyOf } from "./group_keys.ts";
+import type { GroupRecord, NodeRecord, ScopeRecord, Store } from "../../model/store.ts";
 import { relativeName } from "../scene/short_names.ts";
+import { BODY, GROUP, idOf, keyOf, NODE, RUN } from "./group_keys.ts";
 import { findRuns } from "./repeats.ts";
 
 /** What can be open: something with boxes inside; or (key 0) the scope itself. */
@@ -125,14 +126,16 @@ export class Hierarchy {
 
   /** The same in file order. */
   membersOf(container: number): number[] {
-    const nodes = this.nodesInside(container), places = nodes.map((node) => this.placeOf(node));
+    const nodes = this.nodesInside(container),
+      places = nodes.map((node) => this.placeOf(node));
     const sorted = places.every((place, i) => i === 0 || places[i - 1]! < place);
     return sorted ? nodes : nodes.sort((a, b) => this.placeOf(a) - this.placeOf(b));
   }
 
   /** Values that subgraphs read from outside of themselves. */
   #captured(): Set<number> {
-    const captured = new Set<number>(), store = this.#store;
+    const captured = new Set<number>(),
+      store = this.#store;
     if (!this.nested) return captured;
     for (const node of store.nodes.values()) {
       if (!this.#homes.has(node.scope)) continue;
@@ -145,19 +148,25 @@ export class Hierarchy {
   #isParameter({ id, op, inputs }: NodeRecord): boolean {
     const { values } = this.#store;
     if (op !== "Constant" && (!inputs.some((value) => value > 0) || this.#hosts.has(id))) return false;
-    return inputs.every((value) => !value || ((values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || this.inlined.has(this.#store.maker(value)));
+    return inputs.every(
+      (value) =>
+        !value || ((values.get(value)?.flags ?? 0) & INITIALIZER) > 0 || this.inlined.has(this.#store.maker(value)),
+    );
   }
 
   /** The node whose box shows a node. */
   #drawn(node: number): number {
     let shown = node;
-    for (let steps = 0; steps <= this.inlined.size && this.inlined.has(shown); steps++) shown = this.inlined.get(shown)!;
+    for (let steps = 0; steps <= this.inlined.size && this.inlined.has(shown); steps++)
+      shown = this.inlined.get(shown)!;
     return shown;
   }
 
   /** The node that one can be drawn inside of; 0 when something else than nodes of its scope reads it. */
   #reader({ scope, outputs }: NodeRecord, captured: ReadonlySet<number>): number {
-    const store = this.#store, given = store.scopes.get(scope)?.outputs, made = outputs.filter((value) => value > 0);
+    const store = this.#store,
+      given = store.scopes.get(scope)?.outputs,
+      made = outputs.filter((value) => value > 0);
     if (made.some((value) => captured.has(value) || given?.includes(value))) return 0;
     for (const value of made) {
       const reader = store.uses(value).find(({ node }) => store.nodes.get(node)?.scope === scope);
@@ -187,9 +196,11 @@ export class Hierarchy {
       }
     };
     const bodies = this.#bodies();
-    for (const scopes of bodies.values()) for (const { id, attribute, name } of scopes) this.#add(keyOf(BODY, id), -1, id, 0, attribute || name, "body");
+    for (const scopes of bodies.values())
+      for (const { id, attribute, name } of scopes) this.#add(keyOf(BODY, id), -1, id, 0, attribute || name, "body");
     records.forEach((node, first) => {
-      const group = store.groups.get(node.group), home = keyOfGroup(group, node.scope);
+      const group = store.groups.get(node.group),
+        home = keyOfGroup(group, node.scope);
       if (home !== this.#homes.get(node.scope)) ensure(group!, first);
       const container = this.containers.get(home)!;
       if (this.inlined.has(node.id)) container.size++;
@@ -198,7 +209,8 @@ export class Hierarchy {
       if (inside) this.#host(node, inside, container, first);
     });
     for (const each of this.containers.values()) {
-      if (each.key && each.kind !== "node" && each.kind !== "body") this.containers.get(each.parent)?.groups.push(each.key);
+      if (each.key && each.kind !== "node" && each.kind !== "body")
+        this.containers.get(each.parent)?.groups.push(each.key);
     }
   }
 
@@ -256,7 +268,8 @@ export class Hierarchy {
 
   #findRuns(container: Container): void {
     for (const { groups, period, name } of findRuns(this.#store, this, container)) {
-      const [first = 0] = groups, members = groups.map((group) => this.containers.get(group)!);
+      const [first = 0] = groups,
+        members = groups.map((group) => this.containers.get(group)!);
       const run = this.#add(keyOf(RUN, idOf(first)), container.key, container.scope, members[0]!.first, name, "run");
       Object.assign(run, { groups, period });
       for (const member of members) {
@@ -276,7 +289,8 @@ function homesOf(store: Store, scope: number): Map<number, number> {
     const owner = steps < 100 ? store.nodes.get(store.scopes.get(id)?.owner ?? 0) : undefined;
     return owner !== undefined && (homes.has(owner.scope) || inside(owner.scope, steps + 1));
   };
-  for (const { id, kind } of store.scopes.values()) if (kind === "subgraph" && id !== scope && inside(id, 0)) homes.set(id, keyOf(BODY, id));
+  for (const { id, kind } of store.scopes.values())
+    if (kind === "subgraph" && id !== scope && inside(id, 0)) homes.set(id, keyOf(BODY, id));
   return homes;
 }
 

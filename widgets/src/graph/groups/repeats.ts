@@ -1,14 +1,15 @@
 /**
  * Runs: groups side by side that look alike and follow one another, such as the twelve layers of a transformer.
  *
- * Two groups look alike when their nodes, in file order, have the same operators and are wired alike; attributes are the
- * kernel's to compare (blocks.ts). A run is convex: no way leads out of it and back into it, so that it can be one box.
+ * Two groups look alike when their nodes, in file order, have the same operators and are wired alike; attributes are
+ * the kernel's to compare (blocks.ts). A run is convex: no way leads out of it and back into it, so that it can be one
+ * box.
  */
 
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
+import { keyOf, NODE } from "./group_keys.ts";
 import type { Container, Hierarchy } from "./hierarchy.ts";
-import { NODE, keyOf } from "./group_keys.ts";
 
 export interface FoundRun {
   /** Keys of the groups, each reading from the one before. */
@@ -32,19 +33,26 @@ export function findRuns(store: Store, hierarchy: Hierarchy, { key, groups, node
   const label = new Map(classes.flatMap((alike, i) => alike.map((group) => [group, i] as const)));
   for (const { groups: found } of runs) for (const group of found) label.delete(group);
   runs.push(...chains(quotient, new Set(label.keys())).flatMap((chain) => alternating(chain, label)));
-  return runs.map((run) => ({ ...run, name: nameOf(run.groups.map((group) => hierarchy.containers.get(group)!.name)) }));
+  return runs.map((run) => ({
+    ...run,
+    name: nameOf(run.groups.map((group) => hierarchy.containers.get(group)!.name)),
+  }));
 }
 
 /** Classes of at least LEAST groups that look alike. */
 function alikeGroups(store: Store, hierarchy: Hierarchy, groups: readonly number[]): number[][] {
-  const bySize = gathered(groups.filter((group) => {
-    const { kind } = hierarchy.containers.get(group)!;
-    return kind !== "run" && kind !== "body";
-  }), (group) => hierarchy.containers.get(group)!.size);
+  const bySize = gathered(
+    groups.filter((group) => {
+      const { kind } = hierarchy.containers.get(group)!;
+      return kind !== "run" && kind !== "body";
+    }),
+    (group) => hierarchy.containers.get(group)!.size,
+  );
   const found: Members[][] = [];
   for (const same of bySize) {
     const members = same.map((group) => ({ group, nodes: hierarchy.membersOf(group) }));
-    for (const likely of gathered(members, ({ nodes }) => operatorsOf(store, nodes))) found.push(...classesOf(store, likely));
+    for (const likely of gathered(members, ({ nodes }) => operatorsOf(store, nodes)))
+      found.push(...classesOf(store, likely));
   }
   return found.filter((each) => each.length >= LEAST).map((each) => each.map(({ group }) => group));
 }
@@ -58,7 +66,8 @@ interface Members {
 function gathered<T>(items: readonly T[], keyOf: (item: T) => number): T[][] {
   const byKey = new Map<number, T[]>();
   for (const item of items) {
-    const key = keyOf(item), same = byKey.get(key);
+    const key = keyOf(item),
+      same = byKey.get(key);
     if (same) same.push(item);
     else byKey.set(key, [item]);
   }
@@ -70,7 +79,13 @@ function operatorsOf(store: Store, nodes: readonly number[]): number {
   let hash = 0;
   for (const id of nodes) {
     const { op, inputs } = store.nodes.get(id)!;
-    hash = Math.imul(hash, 31) + op.length + 64 * inputs.length + 512 * op.charCodeAt(0) + (op.charCodeAt(op.length - 1) << 17) | 0;
+    hash =
+      (Math.imul(hash, 31) +
+        op.length +
+        64 * inputs.length +
+        512 * op.charCodeAt(0) +
+        (op.charCodeAt(op.length - 1) << 17)) |
+      0;
   }
   return hash;
 }
@@ -88,19 +103,22 @@ function classesOf(store: Store, likely: readonly Members[]): Members[][] {
 /** Whether two lists of nodes have the same operators, wired alike, and initializers of the same shapes. */
 export function alike(store: Store, left: readonly number[], right: readonly number[]): boolean {
   if (left.length !== right.length) return false;
-  const pairs = new Map<number, number>(), made = new Set<number>();
+  const pairs = new Map<number, number>(),
+    made = new Set<number>();
   const looksLike = (a: number, b: number): boolean => {
     if (!a || !b) return a === b;
     const known = pairs.get(a);
     if (known !== undefined) return known === b;
     if (made.has(b)) return false;
     pairs.set(a, b);
-    const one = store.values.get(a), other = store.values.get(b);
+    const one = store.values.get(a),
+      other = store.values.get(b);
     const stored = ((one?.flags ?? 0) & INITIALIZER) > 0;
     return stored === ((other?.flags ?? 0) & INITIALIZER) > 0 && (!stored || one?.label === other?.label);
   };
   return left.every((id, i) => {
-    const a = store.nodes.get(id)!, b = store.nodes.get(right[i]!)!;
+    const a = store.nodes.get(id)!,
+      b = store.nodes.get(right[i]!)!;
     if (a.op !== b.op || a.inputs.length !== b.inputs.length || a.outputs.length !== b.outputs.length) return false;
     if (!a.inputs.every((value, slot) => looksLike(value, b.inputs[slot]!))) return false;
     a.outputs.forEach((value, slot) => {
@@ -126,7 +144,8 @@ class Quotient {
       return home === container ? keyOf(NODE, node) : this.#itemOf.get(home ?? -1);
     };
     for (const node of hierarchy.nodesInside(container)) {
-      const to = itemOf(node), home = hierarchy.containerOf(node);
+      const to = itemOf(node),
+        home = hierarchy.containerOf(node);
       if (to === undefined) continue;
       for (const value of store.nodes.get(node)!.inputs) {
         const maker = store.maker(value);
@@ -139,7 +158,8 @@ class Quotient {
 
   /** Each after what it reads from; what lies on a circle is left out. */
   *inOrder(): Iterable<number> {
-    const waits = new Map<number, number>(), readers = new Map<number, number[]>();
+    const waits = new Map<number, number>(),
+      readers = new Map<number, number[]>();
     for (const [item, sources] of this.reads) {
       waits.set(item, sources.size);
       for (const source of sources) {
@@ -160,12 +180,16 @@ class Quotient {
   }
 }
 
-/** The runs among groups that look alike: each reads from the one before, and nothing else leads from one to another. */
+/**
+ * The runs among groups that look alike: each reads from the one before, and nothing else leads from one to another.
+ */
 function chains(quotient: Quotient, alike: ReadonlySet<number>): number[][] {
   const found: number[][] = [];
-  let run: number[] = [], downstream = new Set<number>();
+  let run: number[] = [],
+    downstream = new Set<number>();
   for (const item of quotient.inOrder()) {
-    const sources = [...quotient.reads.get(item)!], behind = sources.some((source) => downstream.has(source));
+    const sources = [...quotient.reads.get(item)!],
+      behind = sources.some((source) => downstream.has(source));
     if (!alike.has(item)) {
       if (behind || sources.some((source) => run.includes(source))) downstream.add(item);
     } else if (!behind && sources.includes(run.at(-1) ?? -1)) run.push(item);
@@ -179,7 +203,10 @@ function chains(quotient: Quotient, alike: ReadonlySet<number>): number[][] {
 }
 
 /** Parts of a chain in which a few kinds of groups take turns. */
-function alternating(chain: readonly number[], kind: ReadonlyMap<number, number>): { groups: number[]; period: number }[] {
+function alternating(
+  chain: readonly number[],
+  kind: ReadonlyMap<number, number>,
+): { groups: number[]; period: number }[] {
   const found: { groups: number[]; period: number }[] = [];
   for (let start = 0; start < chain.length; ) {
     let best = { count: 1, period: 0 };

@@ -121,7 +121,8 @@ export class Gestures {
     const other = [...this.#pointers].find(([pointer]) => pointer !== id)?.[1];
     this.#pointers.set(id, at);
     if (!other) return;
-    const was = Math.hypot(before.x - other.x, before.y - other.y), now = Math.hypot(at.x - other.x, at.y - other.y);
+    const was = Math.hypot(before.x - other.x, before.y - other.y),
+      now = Math.hypot(at.x - other.x, at.y - other.y);
     this.#handler.pan((at.x - before.x) / 2, (at.y - before.y) / 2);
     if (was > 1 && now > 1) this.#handler.zoom(now / was, (at.x + other.x) / 2, (at.y + other.y) / 2);
   }
@@ -179,7 +180,8 @@ export class Gestures {
 
   #wheel(event: WheelEvent): void {
     const unit = event.deltaMode === 1 ? LINE_HEIGHT : event.deltaMode === 2 ? this.#element.clientHeight : 1;
-    const dx = event.deltaX * unit, dy = event.deltaY * unit;
+    const dx = event.deltaX * unit,
+      dy = event.deltaY * unit;
     const at = this.#at(event);
     if (event.ctrlKey || event.metaKey) {
       // A pinch on a touch pad sends small steps, a wheel's notch about 100.

@@ -2,17 +2,17 @@
 
 import type { Store } from "../../model/store.ts";
 import type { PointerTarget } from "../../view_contract.ts";
-import type { Box } from "../scene/boxes.ts";
 import type { Camera } from "../canvas/camera.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
+import { shownOf } from "../groups/fold.ts";
+import { BODY, GROUP, idOf, NODE, RUN } from "../groups/group_keys.ts";
+import type { Overlay } from "../marks/overlay.ts";
+import type { Box } from "../scene/boxes.ts";
+import { type Pick, pickAt } from "../scene/pick.ts";
+import type { Viewpoint } from "../view/viewpoint.ts";
 import type { GestureHandler } from "./gestures.ts";
 import type { KeyboardTarget } from "./keyboard.ts";
-import { shownOf } from "../groups/fold.ts";
-import { BODY, GROUP, NODE, RUN, idOf } from "../groups/group_keys.ts";
-import type { Overlay } from "../marks/overlay.ts";
-import { pickAt, type Pick } from "../scene/pick.ts";
-import type { Viewpoint } from "../view/viewpoint.ts";
-import { step, type Direction, type Ground } from "./walk.ts";
+import { type Direction, type Ground, step } from "./walk.ts";
 
 /** The view, as far as interaction needs it. */
 export interface Stage {
@@ -62,7 +62,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     this.#stage.focus();
   }
 
-  // -------------------------------------------------------------------------------------------------------------- camera
+  // ------------------------------------------------------------------------------------------------------------ camera
 
   fit(): void {
     this.#stage.fit();
@@ -86,7 +86,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     this.#stage.setCursor(active ? "grab" : "");
   }
 
-  // ------------------------------------------------------------------------------------------------------------- pointer
+  // ----------------------------------------------------------------------------------------------------------- pointer
 
   #pick(x: number, y: number): Pick | null {
     const { index, camera } = this.#stage;
@@ -154,7 +154,11 @@ export class Interaction implements GestureHandler, KeyboardTarget {
   #select(box: Box, add: boolean): void {
     const { overlay } = this.#stage;
     overlay.focusKey = box.key;
-    const { node = 0, group = 0, value = 0 } = this.#standsFor(box) as { node?: number; group?: number; value?: number };
+    const {
+      node = 0,
+      group = 0,
+      value = 0,
+    } = this.#standsFor(box) as { node?: number; group?: number; value?: number };
     if (!node) this.#stage.choose([], group, value);
     else if (!add) this.#stage.choose([node]);
     else {
@@ -206,9 +210,12 @@ export class Interaction implements GestureHandler, KeyboardTarget {
       return;
     }
     const { scene } = ground;
-    const x = camera.toScreenX(scene.x[at]! + scene.w[at]! / 2), y = camera.toScreenY(scene.y[at]! + scene.h[at]! / 2);
+    const x = camera.toScreenX(scene.x[at]! + scene.w[at]! / 2),
+      y = camera.toScreenY(scene.y[at]! + scene.h[at]! / 2);
     const something = selected.node || selected.value;
-    this.#stage.menuAsked(something ? { ...selected, x, y } : this.#target({ what: "box", index: at, fold: false, enter: false }, x, y));
+    this.#stage.menuAsked(
+      something ? { ...selected, x, y } : this.#target({ what: "box", index: at, fold: false, enter: false }, x, y),
+    );
   }
 
   grabs(x: number, y: number): boolean {
@@ -228,7 +235,8 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     if (overlay.wire) overlay.wire = done ? null : { ...overlay.wire, x: camera.toSceneX(x), y: camera.toSceneY(y) };
     if (!done) this.#stage.wireOver(node);
     else {
-      const at = pick && "index" in pick ? pick.index : -1, { scene } = index!;
+      const at = pick && "index" in pick ? pick.index : -1,
+        { scene } = index!;
       this.#stage.wireDropped(node, at < 0 ? 0 : (camera.toSceneX(x) - scene.x[at]!) / scene.w[at]!);
     }
     this.#stage.overlayChanged(false);
@@ -236,8 +244,10 @@ export class Interaction implements GestureHandler, KeyboardTarget {
 
   lasso(x1: number, y1: number, x2: number, y2: number, done: boolean): void {
     const { camera, overlay, index } = this.#stage;
-    const left = camera.toSceneX(Math.min(x1, x2)), top = camera.toSceneY(Math.min(y1, y2));
-    const right = camera.toSceneX(Math.max(x1, x2)), bottom = camera.toSceneY(Math.max(y1, y2));
+    const left = camera.toSceneX(Math.min(x1, x2)),
+      top = camera.toSceneY(Math.min(y1, y2));
+    const right = camera.toSceneX(Math.max(x1, x2)),
+      bottom = camera.toSceneY(Math.max(y1, y2));
     overlay.lasso = done ? null : { x: left, y: top, width: right - left, height: bottom - top };
     this.#stage.overlayChanged(false);
     if (!done || !index || x1 === x2) return;
@@ -246,7 +256,7 @@ export class Interaction implements GestureHandler, KeyboardTarget {
     if (nodes.length) this.#stage.choose([...overlay.nodes, ...nodes]);
   }
 
-  // ------------------------------------------------------------------------------------------------------------ keyboard
+  // ---------------------------------------------------------------------------------------------------------- keyboard
 
   walk(direction: Direction, add: boolean): void {
     const { ground, overlay } = this.#stage;

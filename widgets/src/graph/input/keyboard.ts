@@ -14,7 +14,8 @@ export interface KeyboardTarget {
 }
 
 const ARROWS: Record<string, Direction> = { ArrowUp: "up", ArrowDown: "down", ArrowLeft: "left", ArrowRight: "right" };
-const ZOOM_STEP = 1.25, PAGE = 400;
+const ZOOM_STEP = 1.25,
+  PAGE = 400;
 
 /** Handles a key; true when it was one of the picture's. */
 export function handleCanvasKey(view: KeyboardTarget, event: KeyboardEvent): boolean {

@@ -1,14 +1,14 @@
 /** What gestures and keys see of a view and can do to it: the Stage of interaction.ts, over the view's parts. */
 
+import type { Emitter } from "../../emitter.ts";
 import type { Store } from "../../model/store.ts";
 import type { PictureEvents } from "../../view_contract.ts";
 import type { Renderer } from "../canvas/renderer.ts";
-import type { Emitter } from "../../emitter.ts";
-import type { Explorer } from "../view/explorer.ts";
-import type { Stage } from "./interaction.ts";
-import { NODE, idOf } from "../groups/group_keys.ts";
+import { idOf, NODE } from "../groups/group_keys.ts";
 import type { MarkLayer } from "../marks/mark_layer.ts";
 import type { Outline } from "../marks/outline.ts";
+import type { Explorer } from "../view/explorer.ts";
+import type { Stage } from "./interaction.ts";
 
 /** Nodes of which the kernel is asked whether a wire may end there. */
 const WIRED = 2000;
@@ -30,9 +30,15 @@ export function stageOf({ store, explorer, renderer, layer, outline, emitter }: 
     store,
     overlay: layer.overlay,
     camera: renderer.camera,
-    get index() { return explorer.index; },
-    get ground() { return explorer.ground; },
-    get viewpoint() { return explorer.viewpoint; },
+    get index() {
+      return explorer.index;
+    },
+    get ground() {
+      return explorer.ground;
+    },
+    get viewpoint() {
+      return explorer.viewpoint;
+    },
     hasFocus: () => layer.hasFocus,
     toggle: (key, all) => explorer.setOpen(key, !explorer.isOpen(key), all),
     turnRun: (key) => explorer.setAll(key, !explorer.runOf(idOf(key))?.all),
@@ -50,5 +56,9 @@ export function stageOf({ store, explorer, renderer, layer, outline, emitter }: 
 function nodesInView({ index }: Explorer, { camera }: Renderer): number[] {
   if (!index) return [];
   const { boxes } = index.visible(camera.view, camera.zoom);
-  return [...boxes].map((i) => index.scene.boxes[i]!).filter(({ kind }) => kind === NODE).map(({ id }) => id).slice(0, WIRED);
+  return [...boxes]
+    .map((i) => index.scene.boxes[i]!)
+    .filter(({ kind }) => kind === NODE)
+    .map(({ id }) => id)
+    .slice(0, WIRED);
 }

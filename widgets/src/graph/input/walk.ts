@@ -2,9 +2,9 @@
 
 import type { Store } from "../../model/store.ts";
 import { frameOf, hiddenIn } from "../groups/fold.ts";
+import { INPUT, idOf, keyOf, kindOf, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
 import { boundInputs, boundOutputs } from "../scene/bodies.ts";
-import { INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, kindOf } from "../groups/group_keys.ts";
 import type { Scene } from "../scene/scene.ts";
 
 export type Direction = "up" | "down" | "left" | "right";
@@ -48,7 +48,9 @@ export function boxOfContainer({ hierarchy, open, scene }: Omit<Ground, "store">
 /** Boxes that values lead to (or, upwards, come from). */
 function linked(ground: Ground, from: number, upwards: boolean): number[] {
   const { store, hierarchy, scene } = ground;
-  const key = scene.boxes[from]!.key, kind = kindOf(key), id = idOf(key);
+  const key = scene.boxes[from]!.key,
+    kind = kindOf(key),
+    id = idOf(key);
   const found = new Set<number>();
   const add = (box: number): void => {
     if (box >= 0 && box !== from) found.add(box);
@@ -65,36 +67,46 @@ function linked(ground: Ground, from: number, upwards: boolean): number[] {
   const inside = scene.boxes[from]!.folds ? hierarchy.nodesInside(key) : [];
   for (const node of kind === NODE ? [id, ...inside] : inside) {
     const record = store.nodes.get(node);
-    (upwards ? record?.inputs : record?.outputs)?.forEach((value) => value && (upwards ? producers(value) : consumers(value)));
+    (upwards ? record?.inputs : record?.outputs)?.forEach(
+      (value) => value && (upwards ? producers(value) : consumers(value)),
+    );
   }
   if (kind === OUTPUT) (upwards ? [id] : outerValues(ground, id, OUTPUT)).forEach(upwards ? producers : consumers);
-  if (kind === INPUT || kind === OUTSIDE) (upwards ? outerValues(ground, id, INPUT) : [id]).forEach(upwards ? producers : consumers);
+  if (kind === INPUT || kind === OUTSIDE)
+    (upwards ? outerValues(ground, id, INPUT) : [id]).forEach(upwards ? producers : consumers);
   return [...found];
 }
 
 /** The boxes where a value enters or leaves a node: of one that is open the inputs or outputs of its subgraphs. */
 function ends(ground: Ground, node: number, value: number, kind: typeof INPUT | typeof OUTPUT): number[] {
-  const { store, hierarchy, scene } = ground, box = boxOfNode(ground, node), record = store.nodes.get(node)!;
+  const { store, hierarchy, scene } = ground,
+    box = boxOfNode(ground, node),
+    record = store.nodes.get(node)!;
   const host = box >= 0 && scene.frame[box] ? hierarchy.containers.get(keyOf(NODE, node)) : undefined;
   const inside = (host?.groups ?? []).flatMap((key) => {
     const body = store.scopes.get(idOf(key))!;
     const bound = kind === INPUT ? boundInputs(record, body) : boundOutputs(record, body);
-    return bound.filter(({ outer }) => outer === value).flatMap(({ inner }) => scene.indexOf.get(keyOf(kind, inner)) ?? []);
+    return bound
+      .filter(({ outer }) => outer === value)
+      .flatMap(({ inner }) => scene.indexOf.get(keyOf(kind, inner)) ?? []);
   });
   return inside.length ? inside : [box];
 }
 
 /** What an input or output of a subgraph is outside of it. */
 function outerValues({ store, hierarchy }: Ground, value: number, kind: typeof INPUT | typeof OUTPUT): number[] {
-  const body = store.scopes.get(store.values.get(value)?.scope ?? 0), node = store.nodes.get(body?.owner ?? 0);
+  const body = store.scopes.get(store.values.get(value)?.scope ?? 0),
+    node = store.nodes.get(body?.owner ?? 0);
   if (!body || !node || !hierarchy.homeOf(body.id)) return [];
   const bound = kind === INPUT ? boundInputs(node, body) : boundOutputs(node, body);
   return bound.filter(({ inner }) => inner === value).map(({ outer }) => outer);
 }
 
 function nearest(scene: Scene, from: number, boxes: number[]): number {
-  const x = scene.x[from]! + scene.w[from]! / 2, y = scene.y[from]! + scene.h[from]! / 2;
-  let best = -1, least = Infinity;
+  const x = scene.x[from]! + scene.w[from]! / 2,
+    y = scene.y[from]! + scene.h[from]! / 2;
+  let best = -1,
+    least = Infinity;
   for (const i of boxes) {
     const far = Math.abs(scene.x[i]! + scene.w[i]! / 2 - x) + 0.5 * Math.abs(scene.y[i]! + scene.h[i]! / 2 - y);
     if (far < least) [best, least] = [i, far];
@@ -104,8 +116,11 @@ function nearest(scene: Scene, from: number, boxes: number[]): number {
 
 /** The next box to a side whose height range overlaps, frames left out. */
 function alongRow(scene: Scene, from: number, direction: "left" | "right"): number {
-  const top = scene.y[from]!, bottom = top + scene.h[from]!, x = scene.x[from]! + scene.w[from]! / 2;
-  let best = -1, least = Infinity;
+  const top = scene.y[from]!,
+    bottom = top + scene.h[from]!,
+    x = scene.x[from]! + scene.w[from]! / 2;
+  let best = -1,
+    least = Infinity;
   for (let i = 0; i < scene.boxes.length; i++) {
     if (i === from || scene.frame[i] || scene.y[i]! > bottom || scene.y[i]! + scene.h[i]! < top) continue;
     const far = (scene.x[i]! + scene.w[i]! / 2 - x) * (direction === "left" ? -1 : 1);

@@ -1,10 +1,21 @@
 /**
- * Tall layouts in columns, as in a newspaper: a layout that is many times taller than wide is cut between rows where few
- * lines pass, and goes on at the top of the next column. Lines that pass a cut run below the column, up beside it, and into
- * the next one from above, nested so that they do not cross each other.
+ * Tall layouts in columns, as in a newspaper: a layout that is many times taller than wide is cut between rows where
+ * few lines pass, and goes on at the top of the next column. Lines that pass a cut run below the column, up beside it,
+ * and into the next one from above, nested so that they do not cross each other.
  */
 
-import { ARROW_DOWN, ARROW_NONE, ARROW_UP, BOTTOM, FREE, LABEL_WIDTH, LINE, TOP, type LayoutInput, type LayoutResult } from "./problem.ts";
+import {
+  ARROW_DOWN,
+  ARROW_NONE,
+  ARROW_UP,
+  BOTTOM,
+  FREE,
+  LABEL_WIDTH,
+  type LayoutInput,
+  type LayoutResult,
+  LINE,
+  TOP,
+} from "./problem.ts";
 
 /** Layouts that are more than so many times as tall as wide are put into columns. */
 export const TALL = 6;
@@ -13,7 +24,8 @@ const LEAST_ROWS = 24;
 /** Lines that pass the best place to cut: beyond so many columns would be harder to read than one tall picture. */
 const MOST_LINES = 16;
 /** Distance between lines beside and below columns, and of these from the columns. */
-const LANE = 8, MARGIN = 26;
+const LANE = 8,
+  MARGIN = 26;
 /** From where a line turns up beside a column to its arrow. */
 const TURN = 40;
 /** How far a column may be from the height of the mean, as a share of it. */
@@ -31,7 +43,12 @@ export interface Columned {
  * `before`: rows that began columns the last time; they do so again as long as the columns stay of a height, so that an
  * edit does not move everything behind it.
  */
-export function inColumns(input: LayoutInput, result: LayoutResult, aspect: number, before: readonly number[] = []): Columned | null {
+export function inColumns(
+  input: LayoutInput,
+  result: LayoutResult,
+  aspect: number,
+  before: readonly number[] = [],
+): Columned | null {
   const { width, height, rowBottom } = result;
   if (height < TALL * width || rowBottom.length < LEAST_ROWS) return null;
   const wanted = Math.round(Math.sqrt((aspect * height) / (width + 2 * MARGIN)));
@@ -44,10 +61,14 @@ export function inColumns(input: LayoutInput, result: LayoutResult, aspect: numb
 }
 
 /** Number of nets that pass the gap below each row. */
-function liveLines({ netSource, netStart, netTarget }: LayoutInput, { row, rowBottom, style }: LayoutResult): Int32Array {
+function liveLines(
+  { netSource, netStart, netTarget }: LayoutInput,
+  { row, rowBottom, style }: LayoutResult,
+): Int32Array {
   const change = new Int32Array(rowBottom.length + 1);
   for (let net = 0; net < netSource.length; net++) {
-    let first = row[netSource[net]!]!, last = first;
+    let first = row[netSource[net]!]!,
+      last = first;
     for (let k = netStart[net]!; k < netStart[net + 1]!; k++) {
       if (style[k] !== LINE) continue;
       first = Math.min(first, row[netTarget[k]!]!);
@@ -63,17 +84,24 @@ function liveLines({ netSource, netStart, netTarget }: LayoutInput, { row, rowBo
 function stillGood(rowBottom: Float32Array, rows: readonly number[], ideal: number): boolean {
   if (!rows.length || rows.some((row, i) => row <= (rows[i - 1] ?? 0) || row >= rowBottom.length)) return false;
   const ends = [...rows.map((row) => rowBottom[row - 1]!), rowBottom[rowBottom.length - 1]!];
-  return ends.every((end, i) => end - (ends[i - 1] ?? 0) < (1 + 2 * SLACK) * ideal) && (rows.length + 1) * ideal < (1 + SLACK) * ends.at(-1)!;
+  return (
+    ends.every((end, i) => end - (ends[i - 1] ?? 0) < (1 + 2 * SLACK) * ideal) &&
+    (rows.length + 1) * ideal < (1 + SLACK) * ends.at(-1)!
+  );
 }
 
 /** Cuts where the fewest lines pass, near the ideal height of a column. */
 function chooseRows(rowBottom: Float32Array, live: Int32Array, ideal: number): number[] {
-  const rows: number[] = [], last = rowBottom.length - 1;
-  let start = 0, row = 0;
+  const rows: number[] = [],
+    last = rowBottom.length - 1;
+  let start = 0,
+    row = 0;
   while (rowBottom[last]! - start > (1 + SLACK) * ideal) {
-    let best = -1, least = Infinity;
+    let best = -1,
+      least = Infinity;
     for (; row < last && rowBottom[row]! < start + (1 + SLACK) * ideal; row++) {
-      const off = Math.abs(rowBottom[row]! - start - ideal) / ideal, cost = live[row]! + off;
+      const off = Math.abs(rowBottom[row]! - start - ideal) / ideal,
+        cost = live[row]! + off;
       if ((off <= SLACK || best < 0) && cost < least) [best, least] = [row, cost];
     }
     if (best < 0) best = row;
@@ -116,7 +144,15 @@ class Folding {
     this.#tall = tall;
     const { rowBottom } = tall;
     const ends = [...rows.map((row) => rowBottom[row - 1]!), tall.height];
-    this.#columns = ends.map((bottom, i) => ({ top: ends[i - 1] ?? 0, bottom, left: Infinity, right: -Infinity, dx: 0, dy: 0, links: [] }));
+    this.#columns = ends.map((bottom, i) => ({
+      top: ends[i - 1] ?? 0,
+      bottom,
+      left: Infinity,
+      right: -Infinity,
+      dx: 0,
+      dy: 0,
+      links: [],
+    }));
     this.#columnOfRow = new Int32Array(rowBottom.length);
     for (let r = 0, c = 0; r < rowBottom.length; r++) {
       if (r === rows[c]) c++;
@@ -128,36 +164,46 @@ class Folding {
     this.#cutLines();
     this.#measure();
     const height = this.#place();
-    const { x, y, row, sourceX, targetX, labelRoom } = this.#tall, input = this.#input;
+    const { x, y, row, sourceX, targetX, labelRoom } = this.#tall,
+      input = this.#input;
     const columnOf = (box: number): Column => this.#columns[this.#columnOfRow[row[box]!]!]!;
     this.#drawPieces();
     for (let c = 0; c + 1 < this.#columns.length; c++) this.#drawLinks(c);
     const moved = {
-      x: x.map((each, box) => each + columnOf(box).dx), y: y.map((each, box) => each + columnOf(box).dy),
+      x: x.map((each, box) => each + columnOf(box).dx),
+      y: y.map((each, box) => each + columnOf(box).dy),
       sourceX: sourceX.map((each, net) => each + columnOf(input.netSource[net]!).dx),
       targetX: targetX.map((each, k) => each + columnOf(input.netTarget[k]!).dx),
     };
     // Ports at the lower edge of a frame are at the foot of the last column, which may end above the edge.
     input.pin.forEach((pin, box) => {
       if (pin !== BOTTOM) return;
-      const net = input.netSource.findIndex((_, i) => input.netTarget.subarray(input.netStart[i]!, input.netStart[i + 1]!).includes(box));
+      const net = input.netSource.findIndex((_, i) =>
+        input.netTarget.subarray(input.netStart[i]!, input.netStart[i + 1]!).includes(box),
+      );
       if (net >= 0) this.#line(net, moved.x[box]! + 1, moved.y[box]!, moved.x[box]! + 1, height, ARROW_NONE);
       moved.y[box] = height;
     });
     const last = this.#columns.at(-1)!;
     return {
-      ...this.#tall, ...moved, width: last.right + last.dx, height,
+      ...this.#tall,
+      ...moved,
+      width: last.right + last.dx,
+      height,
       labelRoom: labelRoom.map((room, net) => {
         const column = columnOf(input.netSource[net]!);
         return Math.min(room, column.right - sourceX[net]!);
       }),
-      segments: Float32Array.from(this.#points), segmentNet: Int32Array.from(this.#nets), segmentArrow: Uint8Array.from(this.#arrows),
+      segments: Float32Array.from(this.#points),
+      segmentNet: Int32Array.from(this.#nets),
+      segmentArrow: Uint8Array.from(this.#arrows),
     };
   }
 
   /** Splits lines at the cuts, and notes which go on in the next column and where. */
   #cutLines(): void {
-    const { segments, segmentNet, segmentArrow } = this.#tall, columns = this.#columns;
+    const { segments, segmentNet, segmentArrow } = this.#tall,
+      columns = this.#columns;
     const linked = columns.map(() => new Set<string>());
     const link = (c: number, net: number, x: number): void => {
       const key = `${net} ${x.toFixed(1)}`;
@@ -167,14 +213,22 @@ class Folding {
     };
     for (let s = 0; s < segmentNet.length; s++) {
       let y1 = segments[4 * s + 1]!;
-      const x1 = segments[4 * s]!, y2 = segments[4 * s + 3]!, arrow = segmentArrow[s]!;
+      const x1 = segments[4 * s]!,
+        y2 = segments[4 * s + 3]!,
+        arrow = segmentArrow[s]!;
       let c = this.#columnAt(y1);
       // What begins at a cut, a curve to the rows below, goes on from the column before.
       if (c > 0 && Math.abs(y1 - columns[c]!.top) < NEAR) link(c - 1, segmentNet[s]!, x1);
       for (let first = true; ; first = false, c++) {
         const ends = c === columns.length - 1 || y2 <= columns[c]!.bottom + NEAR;
         const end = ends ? y2 : columns[c]!.bottom;
-        this.#pieces.push({ column: c, s, y1, y2: end, arrow: (ends && arrow === ARROW_DOWN) || (first && arrow === ARROW_UP) ? arrow : ARROW_NONE });
+        this.#pieces.push({
+          column: c,
+          s,
+          y1,
+          y2: end,
+          arrow: (ends && arrow === ARROW_DOWN) || (first && arrow === ARROW_UP) ? arrow : ARROW_NONE,
+        });
         if (ends) break;
         link(c, segmentNet[s]!, x1);
         y1 = end;
@@ -185,7 +239,8 @@ class Folding {
 
   /** The column that something beginning at y is in: at a cut the one below. */
   #columnAt(y: number): number {
-    let low = 0, high = this.#columns.length - 1;
+    let low = 0,
+      high = this.#columns.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
       if (this.#columns[middle]!.top <= y + NEAR) low = middle;
@@ -195,7 +250,8 @@ class Folding {
   }
 
   #measure(): void {
-    const { x, row, sourceX, segments } = this.#tall, { width, pin, netSource } = this.#input;
+    const { x, row, sourceX, segments } = this.#tall,
+      { width, pin, netSource } = this.#input;
     const extend = (column: Column, left: number, right: number): void => {
       column.left = Math.min(column.left, left);
       column.right = Math.max(column.right, right);
@@ -217,12 +273,16 @@ class Folding {
     const room = Math.max(...columns.map(({ links }) => links.length)) * LANE + MARGIN;
     // A frame's ports at the top are at its edge; else all columns begin at one height.
     const first = this.#input.pin.includes(TOP) ? 0 : room;
-    let x = 0, height = 0;
+    let x = 0,
+      height = 0;
     columns.forEach((column, c) => {
       column.dx = x - column.left;
       column.dy = (c ? room : first) - column.top;
       x += column.right - column.left + (column.links.length + 1) * LANE + MARGIN;
-      height = Math.max(height, column.bottom + column.dy + (column.links.length ? column.links.length * LANE + MARGIN / 2 : 0));
+      height = Math.max(
+        height,
+        column.bottom + column.dy + (column.links.length ? column.links.length * LANE + MARGIN / 2 : 0),
+      );
     });
     return height;
   }
@@ -243,10 +303,16 @@ class Folding {
 
   /** From the foot of a column to the head of the next. */
   #drawLinks(c: number): void {
-    const column = this.#columns[c]!, next = this.#columns[c + 1]!, count = column.links.length;
-    const foot = column.bottom + column.dy, head = next.top + next.dy, right = column.right + column.dx;
+    const column = this.#columns[c]!,
+      next = this.#columns[c + 1]!,
+      count = column.links.length;
+    const foot = column.bottom + column.dy,
+      head = next.top + next.dy,
+      right = column.right + column.dx;
     column.links.forEach(({ net, x }, i) => {
-      const below = foot + (count - i) * LANE, beside = right + (count - i) * LANE, above = head - MARGIN / 2 - i * LANE;
+      const below = foot + (count - i) * LANE,
+        beside = right + (count - i) * LANE,
+        above = head - MARGIN / 2 - i * LANE;
       this.#line(net, x + column.dx, foot, x + column.dx, below, ARROW_NONE);
       this.#line(net, x + column.dx, below, beside, below, ARROW_NONE);
       // an arrow where it turns up: that is against the way of all other lines

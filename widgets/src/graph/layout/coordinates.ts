@@ -1,9 +1,9 @@
 /**
- * x coordinates: Brandes and Köpf, "Fast and simple horizontal coordinate assignment" (2001), with ports (arcs may attach
- * off center), then sliding straight runs towards their neighbors, which never makes the drawing longer.
+ * x coordinates: Brandes and Köpf, "Fast and simple horizontal coordinate assignment" (2001), with ports (arcs may
+ * attach off center), then sliding straight runs towards their neighbors, which never makes the drawing longer.
  */
 
-import { adjacency, identity, type Adjacency } from "./csr.ts";
+import { type Adjacency, adjacency, identity } from "./csr.ts";
 import { gap, type Layered } from "./layers.ts";
 import { networkSimplex } from "./simplex.ts";
 
@@ -25,20 +25,27 @@ export function xCoordinates(layers: Layered): Float64Array {
 /** Vertices and arcs up to which the sideways length of all lines is made the least that the order allows. */
 const EXACT = 30_000;
 /** What a unit sideways costs: between boxes, so that where a main path and a shortcut meet the shortcut bends; … */
-const BOX_TO_BOX = 2, BOX_TO_WIRE = 1;
+const BOX_TO_BOX = 2,
+  BOX_TO_WIRE = 1;
 /** … and inside a line, which rather bends at its ends. */
 const WIRE_TO_WIRE = 4;
 
 /** Network simplex on x: each arc gets a vertex at the left one of its ends (Gansner et al. 1993, §4.2). */
 function shortest(graph: Layered, x: Float64Array): void {
   const { size, from, to, fromShift, toShift, rows, rowStart, order, half } = graph;
-  const arcs = from.length, all = 2 * arcs + size - rows;
-  const tail = new Int32Array(all), head = new Int32Array(all), apart = new Float64Array(all), weight = new Float64Array(all);
+  const arcs = from.length,
+    all = 2 * arcs + size - rows;
+  const tail = new Int32Array(all),
+    head = new Int32Array(all),
+    apart = new Float64Array(all),
+    weight = new Float64Array(all);
   const place = new Float64Array(size + arcs);
   place.set(x);
   let k = 0;
   for (let a = 0; a < arcs; a++) {
-    const u = from[a]!, v = to[a]!, offset = fromShift[a]! - toShift[a]!;
+    const u = from[a]!,
+      v = to[a]!,
+      offset = fromShift[a]! - toShift[a]!;
     const wires = (isWire(graph, u) ? 1 : 0) + (isWire(graph, v) ? 1 : 0);
     place[size + a] = Math.min(x[u]! + offset, x[v]!);
     tail[k] = tail[k + 1] = size + a;
@@ -50,21 +57,27 @@ function shortest(graph: Layered, x: Float64Array): void {
   }
   for (let r = 0; r < rows; r++) {
     for (let i = rowStart[r]! + 1; i < rowStart[r + 1]!; i++) {
-      const u = order[i - 1]!, v = order[i]!;
+      const u = order[i - 1]!,
+        v = order[i]!;
       tail[k] = u;
       head[k] = v;
       apart[k++] = half[u]! + half[v]! + gap(graph, u, v);
     }
   }
-  networkSimplex({ count: size + arcs, tail: tail.subarray(0, k), head: head.subarray(0, k), apart, weight }, place, PIVOTS);
+  networkSimplex(
+    { count: size + arcs, tail: tail.subarray(0, k), head: head.subarray(0, k), apart, weight },
+    place,
+    PIVOTS,
+  );
   x.set(place.subarray(0, size));
 }
 
 const PIVOTS = 20_000;
 
 /**
- * Boxes with given ports get a spine, the port that their main input enters, and what they feed is aligned with that too:
- * aligned with the port it leaves, a column of equal frames would drift sideways by as much as their ports differ.
+ * Boxes with given ports get a spine, the port that their main input enters, and what they feed is aligned with that
+ * too: aligned with the port it leaves, a column of equal frames would drift sideways by as much as their ports
+ * differ.
  */
 function alongSpines(graph: Layered): Layered {
   const { boxes, up, down, from } = graph;
@@ -84,8 +97,8 @@ function isShifted({ up, down, fromShift, toShift }: Layered, v: number): boolea
 }
 
 /**
- * Shift of a box's main arc on one side: one that comes from a box rather than a wire, and from one that feeds few others;
- * among equals the middle one. Null without arcs.
+ * Shift of a box's main arc on one side: one that comes from a box rather than a wire, and from one that feeds few
+ * others; among equals the middle one. Null without arcs.
  */
 function mainPort(graph: Layered, { start, arc, node }: Adjacency, shift: Float32Array, v: number): number | null {
   const arcs: { shift: number; cost: number }[] = [];
@@ -106,9 +119,12 @@ function innerConflicts(graph: Layered): Uint8Array {
   const { rows, rowStart, order, pos, up } = graph;
   const conflict = new Uint8Array(graph.from.length);
   for (let r = 1; r < rows - 1; r++) {
-    const begin = rowStart[r + 1]!, end = rowStart[r + 2]!, above = begin - rowStart[r]!;
+    const begin = rowStart[r + 1]!,
+      end = rowStart[r + 2]!,
+      above = begin - rowStart[r]!;
     if (above < 2) continue;
-    let low = 0, scanned = begin;
+    let low = 0,
+      scanned = begin;
     for (let i = begin; i < end; i++) {
       const inner = innerNeighbor(graph, order[i]!);
       if (i < end - 1 && inner < 0) continue;
@@ -116,7 +132,8 @@ function innerConflicts(graph: Layered): Uint8Array {
       for (; scanned <= i; scanned++) {
         const w = order[scanned]!;
         for (let k = up.start[w]!; k < up.start[w + 1]!; k++) {
-          const u = up.node[k]!, p = pos[u]!;
+          const u = up.node[k]!,
+            p = pos[u]!;
           if ((p < low || p > high) && !(isWire(graph, u) && isWire(graph, w))) conflict[up.arc[k]!] = 1;
         }
       }
@@ -156,12 +173,15 @@ function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrore
   const { size, rows, rowStart, order, pos, fromShift, toShift } = graph;
   const adjacent = downwards ? graph.up : graph.down;
   const sign = mirrored ? -1 : 1;
-  const root = identity(size), joined = identity(size);
+  const root = identity(size),
+    joined = identity(size);
   const shift = new Float64Array(size);
-  const sorted: number[] = [], medians: number[] = [];
+  const sorted: number[] = [],
+    medians: number[] = [];
   for (let i = 0; i < rows; i++) {
     const row = downwards ? i : rows - 1 - i;
-    const begin = rowStart[row]!, end = rowStart[row + 1]!;
+    const begin = rowStart[row]!,
+      end = rowStart[row + 1]!;
     let last = mirrored ? Infinity : -1;
     for (let j = 0; j < end - begin; j++) {
       const v = mirrored ? order[end - 1 - j]! : order[begin + j]!;
@@ -169,7 +189,8 @@ function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrore
       if (mirrored) medians.reverse();
       for (const k of medians) {
         if (joined[v] !== v) break;
-        const u = adjacent.node[k]!, arc = adjacent.arc[k]!;
+        const u = adjacent.node[k]!,
+          arc = adjacent.arc[k]!;
         const free = mirrored ? pos[u]! < last : pos[u]! > last;
         if (!free || conflict[arc]) continue;
         joined[u] = v;
@@ -187,7 +208,8 @@ function align(graph: Layered, conflict: Uint8Array, downwards: boolean, mirrore
 /** Entries of the one or two middle neighbors, left first. `sorted` is room for the neighbors. */
 function medianEntries(adjacent: Adjacency, pos: Int32Array, v: number, sorted: number[], result: number[]): void {
   result.length = 0;
-  const begin = adjacent.start[v]!, count = adjacent.start[v + 1]! - begin;
+  const begin = adjacent.start[v]!,
+    count = adjacent.start[v + 1]! - begin;
   if (!count) return;
   if (count === 1) {
     result.push(begin);
@@ -198,7 +220,8 @@ function medianEntries(adjacent: Adjacency, pos: Int32Array, v: number, sorted: 
   for (let k = begin; k < begin + count; k++) sorted.push(k);
   if (count > 2) sorted.sort((a, b) => place(a) - place(b) || a - b);
   else if (place(begin) > place(begin + 1)) sorted.reverse();
-  const low = (count - 1) >> 1, high = count >> 1;
+  const low = (count - 1) >> 1,
+    high = count >> 1;
   result.push(sorted[low]!);
   if (high !== low) result.push(sorted[high]!);
 }
@@ -206,10 +229,13 @@ function medianEntries(adjacent: Adjacency, pos: Int32Array, v: number, sorted: 
 /** Packs blocks to the left (in mirrored coordinates too), then pulls those with room towards their right neighbor. */
 function compact(graph: Layered, root: Int32Array, shift: Float64Array, mirrored: boolean): Float64Array {
   const { size, rows, rowStart, order, half } = graph;
-  const left = new Int32Array(size), right = new Int32Array(size), apart = new Float64Array(size);
+  const left = new Int32Array(size),
+    right = new Int32Array(size),
+    apart = new Float64Array(size);
   let count = 0;
   for (let r = 0; r < rows; r++) {
-    const begin = rowStart[r]!, end = rowStart[r + 1]!;
+    const begin = rowStart[r]!,
+      end = rowStart[r + 1]!;
     for (let j = 1; j < end - begin; j++) {
       const u = mirrored ? order[end - j]! : order[begin + j - 1]!;
       const v = mirrored ? order[end - 1 - j]! : order[begin + j]!;
@@ -219,9 +245,11 @@ function compact(graph: Layered, root: Int32Array, shift: Float64Array, mirrored
     }
   }
   const rightOf = adjacency(size, left.subarray(0, count), right.subarray(0, count));
-  const waiting = new Int32Array(size), queue = new Int32Array(size);
+  const waiting = new Int32Array(size),
+    queue = new Int32Array(size);
   for (let i = 0; i < count; i++) waiting[right[i]!]!++;
-  let head = 0, tail = 0;
+  let head = 0,
+    tail = 0;
   for (let v = 0; v < size; v++) if (root[v] === v && !waiting[v]) queue[tail++] = v;
   const x = new Float64Array(size);
   while (head < tail) {
@@ -246,7 +274,8 @@ function compact(graph: Layered, root: Int32Array, shift: Float64Array, mirrored
 /** Lines the candidates up with the narrowest and takes the mean of the two middle ones, which keeps all gaps. */
 function balance(graph: Layered, candidates: Float64Array[]): Float64Array {
   const extents = candidates.map((x) => {
-    let low = Infinity, high = -Infinity;
+    let low = Infinity,
+      high = -Infinity;
     for (let v = 0; v < graph.size; v++) {
       low = Math.min(low, x[v]! - graph.half[v]!);
       high = Math.max(high, x[v]! + graph.half[v]!);
@@ -259,7 +288,10 @@ function balance(graph: Layered, candidates: Float64Array[]): Float64Array {
   const [ma, mb, mc, md] = moves as [number, number, number, number];
   const x = new Float64Array(graph.size);
   for (let v = 0; v < graph.size; v++) {
-    const p = a[v]! + ma, q = b[v]! + mb, r = c[v]! + mc, s = d[v]! + md;
+    const p = a[v]! + ma,
+      q = b[v]! + mb,
+      r = c[v]! + mc,
+      s = d[v]! + md;
     x[v] = (p + q + r + s - Math.min(p, q, r, s) - Math.max(p, q, r, s)) / 2;
   }
   return x;
@@ -279,16 +311,24 @@ function slide(graph: Layered, x: Float64Array, leftFirst: boolean): number {
   let moved = 0;
   for (let i = 0; i < runs; i++) {
     const own = leftFirst ? i : runs - 1 - i;
-    const begin = members.start[own]!, end = members.start[own + 1]!;
+    const begin = members.start[own]!,
+      end = members.start[own + 1]!;
     if (begin === end) continue;
     pulls.length = 0;
-    let roomLeft = Infinity, roomRight = Infinity;
+    let roomLeft = Infinity,
+      roomRight = Infinity;
     for (let k = begin; k < end; k++) {
       const v = members.node[k]!;
       collectPulls(graph, x, run, v, pulls);
-      const before = neighbor(graph, v, -1), after = neighbor(graph, v, 1);
-      if (before >= 0) roomLeft = Math.min(roomLeft, x[v]! - x[before]! - graph.half[v]! - graph.half[before]! - gap(graph, before, v));
-      if (after >= 0) roomRight = Math.min(roomRight, x[after]! - x[v]! - graph.half[v]! - graph.half[after]! - gap(graph, v, after));
+      const before = neighbor(graph, v, -1),
+        after = neighbor(graph, v, 1);
+      if (before >= 0)
+        roomLeft = Math.min(
+          roomLeft,
+          x[v]! - x[before]! - graph.half[v]! - graph.half[before]! - gap(graph, before, v),
+        );
+      if (after >= 0)
+        roomRight = Math.min(roomRight, x[after]! - x[v]! - graph.half[v]! - graph.half[after]! - gap(graph, v, after));
     }
     if (!pulls.length) continue;
     const move = Math.min(Math.max(closestMedian(pulls), -Math.max(0, roomLeft)), Math.max(0, roomRight));
@@ -317,11 +357,13 @@ function collectPulls(graph: Layered, x: Float64Array, run: Int32Array, v: numbe
     if (!isWire(graph, u) && !isWire(graph, v)) pulls.push(by);
   };
   for (let k = up.start[v]!; k < up.start[v + 1]!; k++) {
-    const u = up.node[k]!, arc = up.arc[k]!;
+    const u = up.node[k]!,
+      arc = up.arc[k]!;
     if (run[u] !== run[v]) pull(u, x[u]! + fromShift[arc]! - toShift[arc]! - x[v]!);
   }
   for (let k = down.start[v]!; k < down.start[v + 1]!; k++) {
-    const u = down.node[k]!, arc = down.arc[k]!;
+    const u = down.node[k]!,
+      arc = down.arc[k]!;
     if (run[u] !== run[v]) pull(u, x[u]! + toShift[arc]! - fromShift[arc]! - x[v]!);
   }
 }
@@ -329,8 +371,9 @@ function collectPulls(graph: Layered, x: Float64Array, run: Int32Array, v: numbe
 /** The point of the median interval that is nearest to 0. */
 function closestMedian(pulls: number[]): number {
   pulls.sort((a, b) => a - b);
-  const low = pulls[(pulls.length - 1) >> 1]!, high = pulls[pulls.length >> 1]!;
-  return low > 0 ? low : high < 0 ? high : 0;
+  const low = pulls[(pulls.length - 1) >> 1]!,
+    high = pulls[pulls.length >> 1]!;
+  return low > 0 ? low : Math.min(high, 0);
 }
 
 /** Vertices joined by straight arcs, as runs: numbered by their first vertex, members in CSR form. */
@@ -345,9 +388,11 @@ function straightRuns(graph: Layered, x: Float64Array): { run: Int32Array; membe
     return v;
   };
   for (let a = 0; a < from.length; a++) {
-    const u = from[a]!, v = to[a]!;
+    const u = from[a]!,
+      v = to[a]!;
     if (Math.abs(x[u]! + fromShift[a]! - x[v]! - toShift[a]!) > STRAIGHT) continue;
-    const p = find(u), q = find(v);
+    const p = find(u),
+      q = find(v);
     run[Math.max(p, q)] = Math.min(p, q);
   }
   for (let v = 0; v < size; v++) run[v] = find(v);

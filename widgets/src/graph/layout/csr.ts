@@ -14,7 +14,8 @@ export function adjacency(vertices: number, from: Int32Array, to: Int32Array): A
   for (let a = 0; a < arcs; a++) start[from[a]! + 1]!++;
   for (let v = 0; v < vertices; v++) start[v + 1]! += start[v]!;
   const next = start.slice(0, vertices);
-  const arc = new Int32Array(arcs), node = new Int32Array(arcs);
+  const arc = new Int32Array(arcs),
+    node = new Int32Array(arcs);
   for (let a = 0; a < arcs; a++) {
     const k = next[from[a]!]!++;
     arc[k] = a;

@@ -4,8 +4,8 @@
  * One trunk per value instead of one chain per arc keeps a mask that every layer reads from costing layers² vertices.
  */
 
-import { adjacency, type Adjacency } from "./csr.ts";
-import { BOX_GAP, LINE, LOOP, PORTAL, REVERSED, WIRE_GAP, type LayoutInput } from "./problem.ts";
+import { type Adjacency, adjacency } from "./csr.ts";
+import { BOX_GAP, type LayoutInput, LINE, LOOP, PORTAL, REVERSED, WIRE_GAP } from "./problem.ts";
 
 /** A line down through the rows, from one box to targets below it. */
 export interface Trunk {
@@ -39,7 +39,9 @@ export interface Layered {
   portsAbove: Int32Array;
   down: Adjacency;
   up: Adjacency;
-  /** Vertices of row r, from left to right, are order[rowStart[r] .. rowStart[r + 1]); pos is their place in the row. */
+  /**
+   * Vertices of row r, from left to right, are order[rowStart[r] .. rowStart[r + 1]); pos is their place in the row.
+   */
   rowStart: Int32Array;
   order: Int32Array;
   pos: Int32Array;
@@ -82,7 +84,8 @@ export function branchPoint(trunk: Trunk, sourceRank: number, targetRank: number
 /** Builds the layered graph; rows are filled in vertex order until order.ts sorts them. */
 export function layered(input: LayoutInput, boxRank: Int32Array, trunks: Trunk[]): Layered {
   const boxes = input.count;
-  let size = boxes, arcs = 0;
+  let size = boxes,
+    arcs = 0;
   for (const trunk of trunks) {
     let lowest = 0;
     for (const link of trunk.links) lowest = Math.max(lowest, boxRank[lowerEnd(input, trunk, link)]!);
@@ -91,9 +94,12 @@ export function layered(input: LayoutInput, boxRank: Int32Array, trunks: Trunk[]
     size += trunk.wires;
     arcs += trunk.wires + trunk.links.length;
   }
-  const rank = new Int32Array(size), half = new Float32Array(size);
-  const from = new Int32Array(arcs), to = new Int32Array(arcs);
-  const fromShift = new Float32Array(arcs), toShift = new Float32Array(arcs);
+  const rank = new Int32Array(size),
+    half = new Float32Array(size);
+  const from = new Int32Array(arcs),
+    to = new Int32Array(arcs);
+  const fromShift = new Float32Array(arcs),
+    toShift = new Float32Array(arcs);
   for (let v = 0; v < boxes; v++) {
     rank[v] = boxRank[v]!;
     half[v] = input.width[v]! / 2;
@@ -117,23 +123,47 @@ export function layered(input: LayoutInput, boxRank: Int32Array, trunks: Trunk[]
       toShift[a++] = trunk.reversed ? 0 : portShift(input, target, input.targetPort[link]!);
     }
   }
-  const down = adjacency(size, from, to), up = adjacency(size, to, from);
-  const below = portOrder(size, boxes, down, fromShift), above = portOrder(size, boxes, up, toShift);
+  const down = adjacency(size, from, to),
+    up = adjacency(size, to, from);
+  const below = portOrder(size, boxes, down, fromShift),
+    above = portOrder(size, boxes, up, toShift);
   return {
-    boxes, size, rank, half, from, to, fromShift, toShift, fromPort: below.port, portsBelow: below.ports,
-    toPort: above.port, portsAbove: above.ports, down, up, trunks, ...rowsOf(size, rank),
+    boxes,
+    size,
+    rank,
+    half,
+    from,
+    to,
+    fromShift,
+    toShift,
+    fromPort: below.port,
+    portsBelow: below.ports,
+    toPort: above.port,
+    portsAbove: above.ports,
+    down,
+    up,
+    trunks,
+    ...rowsOf(size, rank),
   };
 }
 
 /** Numbers the ports of each box side from the left; arcs that attach at one place share a port. */
-function portOrder(size: number, boxes: number, adjacent: Adjacency, shift: Float32Array): { port: Int32Array; ports: Int32Array } {
-  const port = new Int32Array(shift.length), ports = new Int32Array(size).fill(1);
+function portOrder(
+  size: number,
+  boxes: number,
+  adjacent: Adjacency,
+  shift: Float32Array,
+): { port: Int32Array; ports: Int32Array } {
+  const port = new Int32Array(shift.length),
+    ports = new Int32Array(size).fill(1);
   const { start, arc } = adjacent;
   for (let v = 0; v < boxes; v++) {
     let fixed = false;
     for (let k = start[v]!; k < start[v + 1]!; k++) fixed ||= shift[arc[k]!] !== 0;
     if (!fixed) continue;
-    const places = [...new Set(Array.from(arc.subarray(start[v]!, start[v + 1]!), (a) => shift[a]!))].sort((a, b) => a - b);
+    const places = [...new Set(Array.from(arc.subarray(start[v]!, start[v + 1]!), (a) => shift[a]!))].sort(
+      (a, b) => a - b,
+    );
     ports[v] = places.length;
     for (let k = start[v]!; k < start[v + 1]!; k++) port[arc[k]!] = places.indexOf(shift[arc[k]!]!);
   }
@@ -151,7 +181,8 @@ function rowsOf(size: number, rank: Int32Array): Pick<Layered, "rows" | "rowStar
   for (let v = 0; v < size; v++) rowStart[rank[v]! + 1]!++;
   for (let r = 0; r < rows; r++) rowStart[r + 1]! += rowStart[r]!;
   const next = rowStart.slice(0, rows);
-  const order = new Int32Array(size), pos = new Int32Array(size);
+  const order = new Int32Array(size),
+    pos = new Int32Array(size);
   for (let v = 0; v < size; v++) {
     const k = next[rank[v]!]!++;
     order[k] = v;
@@ -171,7 +202,8 @@ const NEAREST = 6;
 /** Decides which links are portals, given ranks; leaves back arcs and loops as they are. */
 export function markPortals(input: LayoutInput, rank: Int32Array, style: Uint8Array): void {
   for (let net = 0; net < input.netSource.length; net++) {
-    const begin = input.netStart[net]!, end = input.netStart[net + 1]!;
+    const begin = input.netStart[net]!,
+      end = input.netStart[net + 1]!;
     const top = rank[input.netSource[net]!]!;
     const links: number[] = [];
     for (let k = begin; k < end; k++) if (style[k] === LINE) links.push(k);

@@ -1,14 +1,14 @@
 /**
  * Layered layout of one container (a scope or an open group): pure, deterministic, on typed arrays.
  *
- * Steps: turn cycle-closing arcs around, rank, cut long fan-outs into portals, lay one trunk of wires per net, order the
- * rows, assign x, draw. O((V + W) log V) per sweep, W the wires.
+ * Steps: turn cycle-closing arcs around, rank, cut long fan-outs into portals, lay one trunk of wires per net, order
+ * the rows, assign x, draw. O((V + W) log V) per sweep, W the wires.
  */
 
 import { xCoordinates } from "./coordinates.ts";
 import { initialStyle, layered, markPortals, trunksOf } from "./layers.ts";
 import { orderRows } from "./order.ts";
-import { BOTTOM, FREE, LOOP, REVERSED, TOP, type LayoutInput, type LayoutResult } from "./problem.ts";
+import { BOTTOM, FREE, type LayoutInput, type LayoutResult, LOOP, REVERSED, TOP } from "./problem.ts";
 import { backArcs, ranks } from "./ranks.ts";
 import { draw } from "./routes.ts";
 
@@ -26,13 +26,16 @@ export function layout(input: LayoutInput): LayoutResult {
 
 /** Source box and net per target. */
 function links(input: LayoutInput): { from: Int32Array; netOf: Int32Array } {
-  const from = new Int32Array(input.netTarget.length), netOf = new Int32Array(input.netTarget.length);
+  const from = new Int32Array(input.netTarget.length),
+    netOf = new Int32Array(input.netTarget.length);
   for (let net = 0; net < input.netSource.length; net++) {
     const source = input.netSource[net]!;
-    if (!(source >= 0 && source < input.count)) throw new RangeError(`net ${net} leaves box ${source} of ${input.count}`);
+    if (!(source >= 0 && source < input.count))
+      throw new RangeError(`net ${net} leaves box ${source} of ${input.count}`);
     for (let k = input.netStart[net]!; k < input.netStart[net + 1]!; k++) {
       const target = input.netTarget[k]!;
-      if (!(target >= 0 && target < input.count)) throw new RangeError(`net ${net} enters box ${target} of ${input.count}`);
+      if (!(target >= 0 && target < input.count))
+        throw new RangeError(`net ${net} enters box ${target} of ${input.count}`);
       from[k] = source;
       netOf[k] = net;
     }

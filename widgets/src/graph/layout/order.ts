@@ -3,7 +3,7 @@
  * (Sugiyama et al. 1981; Gansner et al. 1993, §3; crossings counted as in Barth, Mutzel and Jünger 2004).
  */
 
-import { degree, type Adjacency } from "./csr.ts";
+import { type Adjacency, degree } from "./csr.ts";
 import type { Layered } from "./layers.ts";
 
 /** Depth-first orders to start from: from the top or the bottom, children forwards or backwards. */
@@ -33,7 +33,8 @@ export function orderRows(graph: Layered, hint: Float32Array | null): number {
     for (let i = 0; i < 4 && transpose(graph, known) > 0; i++);
     keep();
   } else {
-    const small = graph.size < SMALL, sweeps = small ? 24 : graph.size < 3000 ? 10 : 6;
+    const small = graph.size < SMALL,
+      sweeps = small ? 24 : graph.size < 3000 ? 10 : 6;
     for (let kind = 0; kind < INITIAL_ORDERS && fewest > 0; kind++) {
       depthFirst(graph, kind < 2, kind % 2 === 0);
       keep();
@@ -58,7 +59,8 @@ function setPositions({ rows, rowStart, order, pos }: Layered): void {
 /** Places vertices row by row in the order a depth-first search meets them. */
 function depthFirst(graph: Layered, fromTop: boolean, forwards: boolean): void {
   const { size, rank, rowStart, order, pos } = graph;
-  const ahead = fromTop ? graph.down : graph.up, behind = fromTop ? graph.up : graph.down;
+  const ahead = fromTop ? graph.down : graph.up,
+    behind = fromTop ? graph.up : graph.down;
   const next = rowStart.slice(0, graph.rows);
   const seen = new Uint8Array(size);
   const stack: number[] = [];
@@ -71,7 +73,8 @@ function depthFirst(graph: Layered, fromTop: boolean, forwards: boolean): void {
       const k = next[rank[v]!]!++;
       order[k] = v;
       pos[v] = k - rowStart[rank[v]!]!;
-      const begin = ahead.start[v]!, end = ahead.start[v + 1]!;
+      const begin = ahead.start[v]!,
+        end = ahead.start[v + 1]!;
       for (let i = 0; i < end - begin; i++) {
         const w = ahead.node[forwards ? end - 1 - i : begin + i]!;
         if (!seen[w]) stack.push(w);
@@ -88,7 +91,8 @@ function orderByHint(graph: Layered, hint: Float32Array): void {
   const x = new Float64Array(size).fill(NaN);
   for (let v = 0; v < graph.boxes; v++) x[v] = hint[v]!;
   const guess = (v: number, adjacent: Adjacency): void => {
-    let sum = 0, known = 0;
+    let sum = 0,
+      known = 0;
     for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
       const there = x[adjacent.node[k]!]!;
       if (Number.isNaN(there)) continue;
@@ -128,7 +132,8 @@ class RowSorter {
 
   #sort(row: number, adjacent: Adjacency, upwards: boolean): void {
     const { rowStart, order, pos, fromPort, toPort, portsBelow, portsAbove } = this.#graph;
-    const begin = rowStart[row]!, end = rowStart[row + 1]!;
+    const begin = rowStart[row]!,
+      end = rowStart[row + 1]!;
     if (end - begin < 2) return;
     const key = this.#key;
     for (let i = begin; i < end; i++) {
@@ -140,8 +145,10 @@ class RowSorter {
       }
       let sum = 0;
       for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
-        const w = adjacent.node[k]!, arc = adjacent.arc[k]!;
-        sum += pos[w]! + (upwards ? (fromPort[arc]! + 0.5) / portsBelow[w]! : (toPort[arc]! + 0.5) / portsAbove[w]!) - 0.5;
+        const w = adjacent.node[k]!,
+          arc = adjacent.arc[k]!;
+        sum +=
+          pos[w]! + (upwards ? (fromPort[arc]! + 0.5) / portsBelow[w]! : (toPort[arc]! + 0.5) / portsAbove[w]!) - 0.5;
       }
       key[v] = sum / count;
     }
@@ -172,7 +179,8 @@ function transpose(graph: Layered, fixed: Uint8Array | null = null): number {
   let removed = 0;
   for (let r = 0; r < rows; r++) {
     for (let i = rowStart[r]!; i < rowStart[r + 1]! - 1; i++) {
-      const v = order[i]!, w = order[i + 1]!;
+      const v = order[i]!,
+        w = order[i + 1]!;
       if (fixed && v < graph.boxes && w < graph.boxes && fixed[v] && fixed[w]) continue;
       if (degree(up, v) * degree(up, w) + degree(down, v) * degree(down, w) > TOO_MANY_PAIRS) continue;
       const gain = crossingGain(graph, true, v, w) + crossingGain(graph, false, v, w);
@@ -228,8 +236,10 @@ class Crossings {
     const { rows, rowStart } = this.#graph;
     let count = 0;
     for (let r = 0; r < rows - 1; r++) {
-      const above = rowStart[r + 1]! - rowStart[r]!, ports = this.#numberPorts(r + 1);
-      if (ports > 1 && (above > 1 || this.#graph.portsBelow[this.#graph.order[rowStart[r]!]!]! > 1)) count += this.#between(r, ports);
+      const above = rowStart[r + 1]! - rowStart[r]!,
+        ports = this.#numberPorts(r + 1);
+      if (ports > 1 && (above > 1 || this.#graph.portsBelow[this.#graph.order[rowStart[r]!]!]! > 1))
+        count += this.#between(r, ports);
     }
     return count;
   }
@@ -247,7 +257,8 @@ class Crossings {
   #between(row: number, ports: number): number {
     const { rowStart, order, portsBelow } = this.#graph;
     const tree = this.#tree.fill(0, 0, ports + 2);
-    let count = 0, placed = 0;
+    let count = 0,
+      placed = 0;
     const enter = (ends: Float64Array): void => {
       for (let i = 0; i < ends.length; i++) {
         let before = 0;

@@ -5,7 +5,7 @@
  * shortens lines without network simplex's cost (Gansner et al., "A technique for drawing directed graphs", 1993, §2).
  */
 
-import { adjacency, degree, type Adjacency } from "./csr.ts";
+import { type Adjacency, adjacency, degree } from "./csr.ts";
 import { networkSimplex } from "./simplex.ts";
 
 /** Marks the arcs to turn around so that no cycle is left; self loops are marked too. Depth first, in index order. */
@@ -13,7 +13,8 @@ export function backArcs(count: number, from: Int32Array, to: Int32Array): Uint8
   const back = new Uint8Array(from.length);
   const out = adjacency(count, from, to);
   if (topological(count, out, adjacency(count, to, from)).length === count) return back;
-  const OPEN = 1, DONE = 2;
+  const OPEN = 1,
+    DONE = 2;
   const state = new Uint8Array(count);
   const next = out.start.slice(0, count);
   const path: number[] = [];
@@ -44,15 +45,18 @@ export function backArcs(count: number, from: Int32Array, to: Int32Array): Uint8
 function rootsFirst(count: number, to: Int32Array): number[] {
   const entered = new Uint8Array(count);
   for (const v of to) entered[v] = 1;
-  const roots: number[] = [], others: number[] = [];
+  const roots: number[] = [],
+    others: number[] = [];
   for (let v = 0; v < count; v++) (entered[v] ? others : roots).push(v);
   return roots.concat(others);
 }
 
 /** Vertices in topological order; those on or behind a cycle are left out. */
 export function topological(count: number, out: Adjacency, into: Adjacency): Int32Array {
-  const waiting = new Int32Array(count), order = new Int32Array(count);
-  let head = 0, tail = 0;
+  const waiting = new Int32Array(count),
+    order = new Int32Array(count);
+  let head = 0,
+    tail = 0;
   for (let v = 0; v < count; v++) {
     waiting[v] = degree(into, v);
     if (!waiting[v]) order[tail++] = v;
@@ -73,10 +77,15 @@ export function topological(count: number, out: Adjacency, into: Adjacency): Int
  * With a hint (earlier ranks, -1 for new vertices) vertices stay in their rows as far as the arcs allow.
  */
 export function ranks(
-  count: number, from: Int32Array, to: Int32Array, free: Uint8Array, hint: Int32Array | null = null,
+  count: number,
+  from: Int32Array,
+  to: Int32Array,
+  free: Uint8Array,
+  hint: Int32Array | null = null,
 ): Int32Array {
   let kept = 0;
-  const src = new Int32Array(from.length), dst = new Int32Array(from.length);
+  const src = new Int32Array(from.length),
+    dst = new Int32Array(from.length);
   for (let a = 0; a < from.length; a++) {
     if (!free[from[a]!] || !free[to[a]!]) continue;
     src[kept] = from[a]!;
@@ -102,14 +111,18 @@ export function ranks(
   return rank;
 }
 
-/** Earlier ranks; what is new stands right above what reads it or right below what it reads, and pushes down what is in the way. */
+/**
+ * Earlier ranks; what is new stands right above what reads it or right below what it reads, and pushes down what is in
+ * the way.
+ */
 function keptRanks(hint: Int32Array, order: Int32Array, out: Adjacency, into: Adjacency, free: Uint8Array): Int32Array {
   const rank = hint.slice();
   for (let i = order.length - 1; i >= 0; i--) {
     const v = order[i]!;
     if (hint[v]! >= 0 || degree(into, v)) continue;
     let lowest = Infinity;
-    for (let k = out.start[v]!; k < out.start[v + 1]!; k++) if (rank[out.node[k]!]! >= 0) lowest = Math.min(lowest, rank[out.node[k]!]!);
+    for (let k = out.start[v]!; k < out.start[v + 1]!; k++)
+      if (rank[out.node[k]!]! >= 0) lowest = Math.min(lowest, rank[out.node[k]!]!);
     rank[v] = lowest === Infinity ? 0 : lowest - 1;
   }
   for (const v of order) {
@@ -135,14 +148,16 @@ function shortest(count: number, tail: Int32Array, head: Int32Array, rank: Int32
 function tighten(rank: Int32Array, order: Int32Array, out: Adjacency, into: Adjacency): void {
   for (let i = order.length - 1; i >= 0; i--) {
     const v = order[i]!;
-    const outs = degree(out, v), ins = degree(into, v);
+    const outs = degree(out, v),
+      ins = degree(into, v);
     if (outs === 0 || outs <= ins) continue;
     let lowest = rank[out.node[out.start[v]!]!]!;
     for (let k = out.start[v]!; k < out.start[v + 1]!; k++) lowest = Math.min(lowest, rank[out.node[k]!]!);
     rank[v] = lowest - 1;
   }
   for (const v of order) {
-    const outs = degree(out, v), ins = degree(into, v);
+    const outs = degree(out, v),
+      ins = degree(into, v);
     if (ins === 0 || ins <= outs) continue;
     let highest = -1;
     for (let k = into.start[v]!; k < into.start[v + 1]!; k++) highest = Math.max(highest, rank[into.node[k]!]!);
@@ -153,12 +168,15 @@ function tighten(rank: Int32Array, order: Int32Array, out: Adjacency, into: Adja
 /** Boxes that only touch one other are set in several rows where that has more than this many of them. */
 const LEAVES_PER_ROW = 12;
 
-/** Stacks the many boxes that only feed (step -1; or are only fed by, 1) one box, as one row of them would be too wide. */
+/**
+ * Stacks the many boxes that only feed (step -1; or are only fed by, 1) one box, as one row of them would be too wide.
+ */
 function stackLeaves(rank: Int32Array, ahead: Adjacency, behind: Adjacency, step: -1 | 1): void {
   for (let v = 0; v < rank.length; v++) {
     if (degree(behind, v) <= LEAVES_PER_ROW) continue;
-    const leaves = [...behind.node.subarray(behind.start[v]!, behind.start[v + 1]!)]
-      .filter((u) => degree(ahead, u) === 1 && degree(behind, u) === 0);
+    const leaves = [...behind.node.subarray(behind.start[v]!, behind.start[v + 1]!)].filter(
+      (u) => degree(ahead, u) === 1 && degree(behind, u) === 0,
+    );
     if (leaves.length <= LEAVES_PER_ROW) continue;
     const rows = Math.ceil(leaves.length / Math.max(LEAVES_PER_ROW, Math.ceil(Math.sqrt(3 * leaves.length))));
     // By turns, so that the lines of one row pass between the boxes of the next.
@@ -180,7 +198,8 @@ function spreadLonely(rank: Int32Array, out: Adjacency, into: Adjacency, free: U
 
 /** Renumbers so that used ranks are 0, 1, 2 … ; vertices that are not free get -1. */
 function closeGaps(rank: Int32Array, free: Uint8Array): void {
-  let low = 0, high = -1;
+  let low = 0,
+    high = -1;
   for (let v = 0; v < rank.length; v++) {
     if (!free[v]) continue;
     low = Math.min(low, rank[v]!);

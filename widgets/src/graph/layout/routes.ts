@@ -1,15 +1,26 @@
 /**
  * From coordinates to a drawing: heights of rows, places of ports, and lines.
  *
- * Lines run straight down through rows, in the column of their own box or wire, and curve only in the gaps between rows,
- * where no box is: so no line crosses a box or the label strip under one.
+ * Lines run straight down through rows, in the column of their own box or wire, and curve only in the gaps between
+ * rows, where no box is: so no line crosses a box or the label strip under one.
  */
 
 import { adjacency } from "./csr.ts";
-import { branchPoint, lowerEnd, type Layered, type Trunk } from "./layers.ts";
+import { branchPoint, type Layered, lowerEnd, type Trunk } from "./layers.ts";
 import {
-  ARROW_DOWN, ARROW_NONE, ARROW_UP, FREE, LABEL_STRIP, LABEL_WIDTH, PORTAL, REVERSED, ROW_GAP, ROW_GAP_MAX, WIRE_GAP,
-  type LayoutInput, type LayoutResult,
+  ARROW_DOWN,
+  ARROW_NONE,
+  ARROW_UP,
+  FREE,
+  LABEL_STRIP,
+  LABEL_WIDTH,
+  type LayoutInput,
+  type LayoutResult,
+  PORTAL,
+  REVERSED,
+  ROW_GAP,
+  ROW_GAP_MAX,
+  WIRE_GAP,
 } from "./problem.ts";
 
 /** Distance between ports of one box, and from the box's corners. */
@@ -29,7 +40,11 @@ interface Rows {
 
 /** Turns x centers into the final result; see LayoutResult. */
 export function draw(
-  input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array, crossings: number,
+  input: LayoutInput,
+  graph: Layered,
+  x: Float64Array,
+  style: Uint8Array,
+  crossings: number,
 ): LayoutResult {
   shiftToOrigin(graph, x);
   const rows = stackRows(input, graph, x, style);
@@ -68,16 +83,20 @@ function shiftToOrigin(graph: Layered, x: Float64Array): void {
 /** Stacks rows: as high as their highest box with its strips, further apart where lines go far sideways. */
 function stackRows(input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array): Rows {
   const { above, below } = strips(input, style);
-  const height = new Float64Array(graph.rows), wander = new Float64Array(graph.rows);
+  const height = new Float64Array(graph.rows),
+    wander = new Float64Array(graph.rows);
   for (let v = 0; v < input.count; v++) {
     const r = graph.rank[v]!;
     height[r] = Math.max(height[r]!, above[v]! + input.height[v]! + below[v]!);
   }
   for (let a = 0; a < graph.from.length; a++) {
-    const u = graph.from[a]!, v = graph.to[a]!, r = graph.rank[u]!;
+    const u = graph.from[a]!,
+      v = graph.to[a]!,
+      r = graph.rank[u]!;
     wander[r] = Math.max(wander[r]!, Math.abs(x[u]! - x[v]!));
   }
-  const top = new Float64Array(graph.rows), bottom = new Float64Array(graph.rows);
+  const top = new Float64Array(graph.rows),
+    bottom = new Float64Array(graph.rows);
   let y = 0;
   for (let r = 0; r < graph.rows; r++) {
     top[r] = y;
@@ -97,7 +116,8 @@ function stackRows(input: LayoutInput, graph: Layered, x: Float64Array, style: U
 
 /** Heights kept free above boxes that portals enter and below boxes that values leave. */
 function strips(input: LayoutInput, style: Uint8Array): { above: Float64Array; below: Float64Array } {
-  const above = new Float64Array(input.count), below = new Float64Array(input.count);
+  const above = new Float64Array(input.count),
+    below = new Float64Array(input.count);
   for (let net = 0; net < input.netSource.length; net++) {
     const source = input.netSource[net]!;
     if (input.pin[source] === FREE) below[source] = LABEL_STRIP;
@@ -121,12 +141,13 @@ interface Wish {
 }
 
 /**
- * Places ports on the edges of boxes: given ones where they are, a single one in the middle, several near their lines and
- * in the lines' order.
+ * Places ports on the edges of boxes: given ones where they are, a single one in the middle, several near their lines
+ * and in the lines' order.
  */
 function placePorts(input: LayoutInput, graph: Layered, x: Float64Array, style: Uint8Array): Ports {
   const { sourcePort, targetPort, netSource, netTarget } = input;
-  const source = new Float32Array(netSource.length), target = new Float32Array(netTarget.length);
+  const source = new Float32Array(netSource.length),
+    target = new Float32Array(netTarget.length);
   const left = (box: number): number => x[box]! - graph.half[box]!;
   const below = linesBelow(input, graph, x);
   placeSides(netSource, graph, x, source, (net) => {
@@ -135,7 +156,8 @@ function placePorts(input: LayoutInput, graph: Layered, x: Float64Array, style: 
   });
   const above = linesAbove(input, graph, x, source);
   placeSides(netTarget, graph, x, target, (k) => {
-    const box = netTarget[k]!, port = targetPort[k]!;
+    const box = netTarget[k]!,
+      port = targetPort[k]!;
     if (!Number.isNaN(port)) return { x: left(box) + port, fixed: true };
     if (style[k] === REVERSED) return { x: x[box]!, fixed: true };
     return { x: style[k] === PORTAL ? left(box) + 2 * graph.half[box]! : above[k]!, fixed: false };
@@ -145,7 +167,11 @@ function placePorts(input: LayoutInput, graph: Layered, x: Float64Array, style: 
 
 /** Places the ports on one side of every box; `boxOf` names the box of each port. */
 function placeSides(
-  boxOf: Int32Array, graph: Layered, x: Float64Array, places: Float32Array, wishFor: (port: number) => { x: number; fixed: boolean },
+  boxOf: Int32Array,
+  graph: Layered,
+  x: Float64Array,
+  places: Float32Array,
+  wishFor: (port: number) => { x: number; fixed: boolean },
 ): void {
   const { start, arc } = adjacency(graph.boxes, boxOf, boxOf);
   const wishes: Wish[] = [];
@@ -168,9 +194,11 @@ function linesBelow(input: LayoutInput, graph: Layered, x: Float64Array): Float6
   for (const trunk of graph.trunks) {
     if (trunk.reversed) continue;
     const rank = graph.rank[trunk.source]!;
-    let sum = trunk.wires ? x[trunk.wire]! : 0, count = trunk.wires ? 1 : 0;
+    let sum = trunk.wires ? x[trunk.wire]! : 0,
+      count = trunk.wires ? 1 : 0;
     for (const link of trunk.links) {
-      const end = input.netTarget[link]!, port = input.targetPort[link]!;
+      const end = input.netTarget[link]!,
+        port = input.targetPort[link]!;
       if (branchPoint(trunk, rank, graph.rank[end]!) !== trunk.source) continue;
       sum += Number.isNaN(port) ? x[end]! : x[end]! - graph.half[end]! + port;
       count++;
@@ -194,7 +222,9 @@ function linesAbove(input: LayoutInput, graph: Layered, x: Float64Array, source:
   return above;
 }
 
-/** Gives each wish a place between the corners, in order, PORT_GAP apart (less where it is tight), moving them least. */
+/**
+ * Gives each wish a place between the corners, in order, PORT_GAP apart (less where it is tight), moving them least.
+ */
 function spread(wishes: Wish[], left: number, width: number, places: Float32Array): void {
   const count = wishes.length;
   if (!count) return;
@@ -209,14 +239,16 @@ function spread(wishes: Wish[], left: number, width: number, places: Float32Arra
   wishes.forEach((wish, i) => {
     blocks.push({ sum: wish.x - i * step, count: 1 });
     while (blocks.length > 1) {
-      const last = blocks[blocks.length - 1]!, before = blocks[blocks.length - 2]!;
+      const last = blocks[blocks.length - 1]!,
+        before = blocks[blocks.length - 2]!;
       if (before.sum / before.count <= last.sum / last.count) break;
       before.sum += last.sum;
       before.count += last.count;
       blocks.pop();
     }
   });
-  const low = left + margin, high = left + width - margin - (count - 1) * step;
+  const low = left + margin,
+    high = left + width - margin - (count - 1) * step;
   let i = 0;
   for (const block of blocks) {
     const base = Math.min(Math.max(block.sum / block.count, low), Math.max(low, high));
@@ -261,15 +293,23 @@ class Lines {
 
 /** The line of a trunk: down its wires, with a branch to each target. */
 function drawTrunk(
-  input: LayoutInput, graph: Layered, x: Float64Array, rows: Rows, ports: Ports, trunk: Trunk, lines: Lines,
+  input: LayoutInput,
+  graph: Layered,
+  x: Float64Array,
+  rows: Rows,
+  ports: Ports,
+  trunk: Trunk,
+  lines: Lines,
 ): void {
   const { net, source } = trunk;
   const rank = graph.rank[source]!;
   const startX = trunk.reversed ? x[source]! : ports.source[net]!;
   const startY = rows.boxTop[source]! + input.height[source]!;
-  let columnX = startX, columnY = startY;
+  let columnX = startX,
+    columnY = startY;
   for (let i = 0; i < trunk.wires; i++) {
-    const wireX = x[trunk.wire + i]!, row = rank + 1 + i;
+    const wireX = x[trunk.wire + i]!,
+      row = rank + 1 + i;
     if (Math.abs(wireX - columnX) >= 0.5) {
       if (rows.bottom[row - 1]! > columnY) lines.add(net, columnX, columnY, columnX, rows.bottom[row - 1]!, ARROW_NONE);
       lines.add(net, columnX, rows.bottom[row - 1]!, wireX, rows.top[row]!, ARROW_NONE);
@@ -305,7 +345,11 @@ function stem(lines: Lines, trunk: Trunk, x: Float64Array, startX: number, start
 
 /** Free pixels to the right of stems: to the next port of the box, or to what is next in the row. */
 function labelRooms(
-  input: LayoutInput, graph: Layered, x: Float64Array, ports: Ports, width: number,
+  input: LayoutInput,
+  graph: Layered,
+  x: Float64Array,
+  ports: Ports,
+  width: number,
 ): Pick<LayoutResult, "labelRoom" | "portalRoom"> {
   const limit = new Float64Array(input.count);
   for (let v = 0; v < input.count; v++) {
@@ -324,7 +368,8 @@ function roomsBeside(boxOf: Int32Array, place: Float32Array, limit: Float64Array
   const room = new Float32Array(boxOf.length);
   const { start, arc } = adjacency(limit.length, boxOf, boxOf);
   for (let box = 0; box < limit.length; box++) {
-    const begin = start[box]!, end = start[box + 1]!;
+    const begin = start[box]!,
+      end = start[box + 1]!;
     if (end - begin > 1) arc.subarray(begin, end).sort((a, b) => place[a]! - place[b]! || a - b);
     for (let k = begin; k < end; k++) {
       const next = k + 1 < end ? place[arc[k + 1]!]! : limit[box]!;

@@ -6,7 +6,7 @@
  * the subtree below it, as all arcs inside it cancel; so a pivot only touches the two tree paths that it changes.
  */
 
-import { adjacency, type Adjacency } from "./csr.ts";
+import { type Adjacency, adjacency } from "./csr.ts";
 
 /** Arc a asks that place[head[a]] − place[tail[a]] ≥ apart[a], and costs weight[a] for each unit of that difference. */
 export interface Constraints {
@@ -32,7 +32,9 @@ class Simplex {
   readonly #place: Float64Array;
   readonly #out: Adjacency;
   readonly #into: Adjacency;
-  /** The tree: arc to the parent (-1: a link between components, of no weight), parent, and children as linked lists. */
+  /**
+   * The tree: arc to the parent (-1: a link between components, of no weight), parent, and children as linked lists.
+   */
   readonly #arc: Int32Array;
   readonly #parent: Int32Array;
   readonly #child: Int32Array;
@@ -83,8 +85,10 @@ class Simplex {
   /** Spans all vertices by arcs without slack, moving the tree towards its nearest neighbor; returns them in order. */
   #span(): number[] {
     const { count, tail, head } = this.#given;
-    const order: number[] = [], inside = new Uint8Array(count);
-    const leaving = new Heap(), entering = new Heap();
+    const order: number[] = [],
+      inside = new Uint8Array(count);
+    const leaving = new Heap(),
+      entering = new Heap();
     // Places of the tree are kept as if it had not moved, and so are the slacks in the heaps.
     let moved = 0;
     const enter = (v: number, parent: number, arc: number): void => {
@@ -109,7 +113,8 @@ class Simplex {
         enter(unseen, order[order.length - 1]!, -1);
         continue;
       }
-      const ahead = leaving.size ? leaving.key - moved : Infinity, behind = entering.size ? entering.key + moved : Infinity;
+      const ahead = leaving.size ? leaving.key - moved : Infinity,
+        behind = entering.size ? entering.key + moved : Infinity;
       if (ahead <= behind) {
         moved += ahead;
         const arc = leaving.pop();
@@ -135,7 +140,8 @@ class Simplex {
   }
 
   #unhang(v: number): void {
-    const next = this.#next[v]!, previous = this.#previous[v]!;
+    const next = this.#next[v]!,
+      previous = this.#previous[v]!;
     if (previous >= 0) this.#next[previous] = next;
     else this.#child[this.#parent[v]!] = next;
     if (next >= 0) this.#previous[next] = previous;
@@ -146,9 +152,12 @@ class Simplex {
   /** The lower end of a tree arc that should be longer, the worst of some; -1 when all is best. */
   #leaving(): number {
     const { count, tail } = this.#given;
-    let worst = -1, least = -EPSILON, found = 0;
+    let worst = -1,
+      least = -EPSILON,
+      found = 0;
     for (let i = 0; i < count; i++) {
-      const v = (this.#from + i) % count, arc = this.#arc[v]!;
+      const v = (this.#from + i) % count,
+        arc = this.#arc[v]!;
       if (arc < 0) continue;
       const cut = tail[arc] === v ? this.#surplus[v]! : -this.#surplus[v]!;
       if (cut >= -EPSILON) continue;
@@ -167,11 +176,13 @@ class Simplex {
   /** Moves the subtree below a tree arc away from the rest until another arc is tight, which replaces it. */
   #pivot(top: number): boolean {
     const { tail, head } = this.#given;
-    const arc = this.#arc[top]!, upwards = tail[arc] === top;
+    const arc = this.#arc[top]!,
+      upwards = tail[arc] === top;
     const members = this.#subtree(top);
     // The subtree moves down if it is the tail, until an arc from outside to it is tight; else up.
     const adjacent = upwards ? this.#into : this.#out;
-    let entering = -1, least = Infinity;
+    let entering = -1,
+      least = Infinity;
     for (const v of members) {
       for (let k = adjacent.start[v]!; k < adjacent.start[v + 1]!; k++) {
         if (this.#stamp[adjacent.node[k]!] === this.#now) continue;
@@ -184,7 +195,8 @@ class Simplex {
     }
     if (entering < 0) return false;
     if (least > 0) for (const v of members) this.#place[v]! += upwards ? -least : least;
-    const inner = upwards ? head[entering]! : tail[entering]!, outer = upwards ? tail[entering]! : head[entering]!;
+    const inner = upwards ? head[entering]! : tail[entering]!,
+      outer = upwards ? tail[entering]! : head[entering]!;
     this.#regraft(top, inner, outer, entering);
     return true;
   }
@@ -208,9 +220,14 @@ class Simplex {
     for (let v = this.#parent[top]!; v >= 0; v = this.#parent[v]!) this.#surplus[v]! -= total;
     this.#unhang(top);
     // Turn the path from inner to top around.
-    let v = inner, parent = outer, link = arc, below = 0;
+    let v = inner,
+      parent = outer,
+      link = arc,
+      below = 0;
     for (;;) {
-      const above = this.#parent[v]!, old = this.#arc[v]!, own = this.#surplus[v]!;
+      const above = this.#parent[v]!,
+        old = this.#arc[v]!,
+        own = this.#surplus[v]!;
       if (v !== top) this.#unhang(v);
       this.#surplus[v] = total - below;
       this.#hang(v, parent, link);
@@ -242,7 +259,8 @@ class Heap {
   }
 
   push(key: number, item: number): void {
-    const keys = this.#keys, items = this.#items;
+    const keys = this.#keys,
+      items = this.#items;
     let i = items.length;
     while (i) {
       const up = (i - 1) >> 1;
@@ -256,8 +274,12 @@ class Heap {
   }
 
   pop(): number {
-    const keys = this.#keys, items = this.#items, found = items[0]!;
-    const key = keys.pop()!, item = items.pop()!, size = items.length;
+    const keys = this.#keys,
+      items = this.#items,
+      found = items[0]!;
+    const key = keys.pop()!,
+      item = items.pop()!,
+      size = items.length;
     if (!size) return found;
     let i = 0;
     for (;;) {

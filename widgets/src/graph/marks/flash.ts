@@ -1,6 +1,8 @@
 /** A mark that holds for a while and fades: tells how strong it is now, and asks for frames as long as that changes. */
 
-const HOLD_MS = 2200, FADE_MS = 700, FRAME_MS = 33;
+const HOLD_MS = 2200,
+  FADE_MS = 700,
+  FRAME_MS = 33;
 
 export class Flash {
   #began = -Infinity;
@@ -8,7 +10,10 @@ export class Flash {
   readonly #changed: () => void;
   readonly #calm: () => boolean;
 
-  /** `changed` is called when the strength is another one, `calm` tells whether motion is not wanted: then it ends at once. */
+  /**
+   * `changed` is called when the strength is another one, `calm` tells whether motion is not wanted: then it ends at
+   * once.
+   */
   constructor(changed: () => void, calm: () => boolean) {
     this.#changed = changed;
     this.#calm = calm;

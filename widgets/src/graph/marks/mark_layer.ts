@@ -1,13 +1,15 @@
-/** What lies on the boxes: put together once for each change, drawn, told by the outline, and shown on the small map. */
+/**
+ * What lies on the boxes: put together once for each change, drawn, told by the outline, and shown on the small map.
+ */
 
 import type { Given } from "../../view_contract.ts";
 import type { Marks } from "../canvas/painter.ts";
+import type { Ground } from "../input/walk.ts";
+import type { Words } from "../scene/words.ts";
 import { Flash } from "./flash.ts";
 import type { Minimap } from "./minimap.ts";
 import type { Outline } from "./outline.ts";
 import { Overlay } from "./overlay.ts";
-import type { Ground } from "../input/walk.ts";
-import type { Words } from "../scene/words.ts";
 
 export interface MarkLayerOptions {
   readonly words: Words;
@@ -49,7 +51,8 @@ export class MarkLayer {
     const ground = this.#options.ground();
     if (!spoken || !ground) return;
     this.#mapChanged();
-    const { words, outline } = this.#options, marks = this.of(ground);
+    const { words, outline } = this.#options,
+      marks = this.of(ground);
     outline.update(ground.scene, this.overlay.focusBox(ground), marks.selected, {
       facts: (i) => words.spoken(ground.scene.boxes[i]!),
       problems: (i) => {

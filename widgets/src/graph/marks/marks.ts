@@ -1,11 +1,11 @@
 /** From selection, search, diagnostics and runs to marks on the boxes that show them (canvas/painter.ts). Pure. */
 
+import { type Diagnostic, fromWire, type Statistics, type WireNumber } from "../../kernel/protocol.ts";
 import { type Heat, quantity } from "../../look/node_heat.ts";
 import { count } from "../../model/names.ts";
-import { type Diagnostic, type Statistics, type WireNumber, fromWire } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
 import type { Badge, Mark } from "../canvas/painter.ts";
-import { GROUP, INPUT, NODE, OUTPUT, keyOf } from "../groups/group_keys.ts";
+import { GROUP, INPUT, keyOf, NODE, OUTPUT } from "../groups/group_keys.ts";
 import { boxOfContainer, boxOfNode, type Ground } from "../input/walk.ts";
 
 /** Errors and warnings on the boxes that show their nodes; those of a value are on the node that makes it. */
@@ -36,7 +36,9 @@ export function countsOf(ground: Ground, nodes: Iterable<number>): Map<number, n
   return counts;
 }
 
-/** The box that is colored for a node, -1: none. What a run hides is not added to its frame: what shows stands for it. */
+/**
+ * The box that is colored for a node, -1: none. What a run hides is not added to its frame: what shows stands for it.
+ */
 function coloredBox(ground: Ground, node: number): number {
   const box = ground.store.nodes.has(node) ? boxOfNode(ground, node) : -1;
   return box >= 0 && ground.scene.frame[box] ? -1 : box;
@@ -52,18 +54,26 @@ export function heatOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
   }
   const most = Math.max(0, ...[...sums.values()].filter(Number.isFinite));
   // Times and sizes differ by orders of magnitude: the root keeps the small ones apart from nothing.
-  return new Map([...sums].map(([box, sum]) => [
-    box, { share: Number.isFinite(sum) ? (most > 0 ? Math.sqrt(Math.max(0, sum) / most) : 0) : 1, text: quantity(sum, heat.unit) },
-  ]));
+  return new Map(
+    [...sums].map(([box, sum]) => [
+      box,
+      {
+        share: Number.isFinite(sum) ? (most > 0 ? Math.sqrt(Math.max(0, sum) / most) : 0) : 1,
+        text: quantity(sum, heat.unit),
+      },
+    ]),
+  );
 }
 
 /** Folded groups and inputs and outputs that hold or are one of some values: where no label says so. */
 export function boxesOfValues(ground: Ground, values: Iterable<number>): Set<number> {
-  const { store, scene } = ground, boxes = new Set<number>();
+  const { store, scene } = ground,
+    boxes = new Set<number>();
   for (const value of values) {
     const producer = store.producer(value);
     const inside = producer ? boxOfNode(ground, producer.node) : -1;
-    if (inside >= 0 && scene.boxes[inside]!.folds && store.producer(value)!.node !== nodeOf(ground, inside)) boxes.add(inside);
+    if (inside >= 0 && scene.boxes[inside]!.folds && store.producer(value)!.node !== nodeOf(ground, inside))
+      boxes.add(inside);
     for (const kind of [INPUT, OUTPUT] as const) {
       const terminal = scene.indexOf.get(keyOf(kind, value));
       if (terminal !== undefined) boxes.add(terminal);
@@ -82,16 +92,20 @@ function kindsOfBoxes(ground: Ground, heat: Heat): Map<number, Mark> {
     each[kind] = (each[kind] ?? 0) + 1;
     counts.set(box, each);
   }
-  return new Map([...counts].map(([box, each]) => {
-    const most = Math.max(...each.map((size) => size ?? 0)), kind = each.indexOf(most);
-    const others = each.reduce((sum, size) => sum + (size ?? 0), 0) - most;
-    return [box, { share: 1, kind, text: (heat.kinds[kind] ?? "") + (others ? ` +${others}` : "") }];
-  }));
+  return new Map(
+    [...counts].map(([box, each]) => {
+      const most = Math.max(...each.map((size) => size ?? 0)),
+        kind = each.indexOf(most);
+      const others = each.reduce((sum, size) => sum + (size ?? 0), 0) - most;
+      return [box, { share: 1, kind, text: (heat.kinds[kind] ?? "") + (others ? ` +${others}` : "") }];
+    }),
+  );
 }
 
 /** Boxes of some nodes, with the inputs and outputs of the graph that they read and make. */
 export function trailBoxes(ground: Ground, nodes: ReadonlySet<number>): Set<number> {
-  const { store, scene } = ground, boxes = new Set(countsOf(ground, nodes).keys());
+  const { store, scene } = ground,
+    boxes = new Set(countsOf(ground, nodes).keys());
   for (let i = 0; i < scene.boxes.length; i++) {
     const { kind, id } = scene.boxes[i]!;
     if (kind === INPUT && store.uses(id).some(({ node }) => nodes.has(node))) boxes.add(i);
@@ -112,17 +126,21 @@ export function valuesAround(store: Store, nodes: Iterable<number>): Set<number>
 
 /** Values with numbers from a run: their range in words; `bad` where some are NaN or infinite. */
 export function ranValues(statistics: readonly Statistics[] | null): Map<number, { bad: boolean; text: string }> {
-  return new Map((statistics ?? []).map(({ id, nan, inf, min, max }) => {
-    const found = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} Inf`].filter(Boolean).join(", ");
-    const range = min === null || max === null ? "" : min === max ? short(min) : `${short(min)} … ${short(max)}`;
-    return [id, { bad: found !== "", text: found || range }];
-  }));
+  return new Map(
+    (statistics ?? []).map(({ id, nan, inf, min, max }) => {
+      const found = [nan > 0 && `${count(nan)} NaN`, inf > 0 && `${count(inf)} Inf`].filter(Boolean).join(", ");
+      const range = min === null || max === null ? "" : min === max ? short(min) : `${short(min)} … ${short(max)}`;
+      return [id, { bad: found !== "", text: found || range }];
+    }),
+  );
 }
 
 /** Three digits. */
 function short(number: WireNumber): string {
   const exact = fromWire(number);
-  return (Math.abs(exact) >= 1e5 ? exact.toExponential(1).replace("e+", "e") : String(Number(exact.toPrecision(3)))).replace("-", "−");
+  return (
+    Math.abs(exact) >= 1e5 ? exact.toExponential(1).replace("e+", "e") : String(Number(exact.toPrecision(3)))
+  ).replace("-", "−");
 }
 
 /** Boxes that are selected: those of nodes, or the one of a group. */

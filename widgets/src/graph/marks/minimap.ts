@@ -6,12 +6,16 @@
 
 import type { Camera } from "../canvas/camera.ts";
 import type { Palette } from "../canvas/theme.ts";
-import { NODE, isTerminal } from "../groups/group_keys.ts";
+import { isTerminal, NODE } from "../groups/group_keys.ts";
 import type { Scene } from "../scene/scene.ts";
 
-const WIDEST = 140, TALLEST = 210, LEAST = 34, INSET = 4;
+const WIDEST = 140,
+  TALLEST = 210,
+  LEAST = 34,
+  INSET = 4;
 /** From the edges of the view, as the style sheet has it, and around it. */
-const CORNER = 10, AROUND = 6;
+const CORNER = 10,
+  AROUND = 6;
 /** Boxes beyond so many are drawn as every second one, every third one … */
 const DRAWN = 12_000;
 
@@ -24,11 +28,18 @@ export interface MinimapOptions {
   covers(left: number, top: number, right: number, bottom: number): boolean;
 }
 
-/** How the scene lies in the map: both axes have a scale of their own, as flat graphs are hundreds of times taller than wide. */
-export function placing(scene: { width: number; height: number }, room: { width: number; height: number }): { width: number; height: number; sx: number; sy: number } {
+/**
+ * How the scene lies in the map: both axes have a scale of their own, as flat graphs are hundreds of times taller than
+ * wide.
+ */
+export function placing(
+  scene: { width: number; height: number },
+  room: { width: number; height: number },
+): { width: number; height: number; sx: number; sy: number } {
   const most = { width: Math.min(WIDEST, room.width / 4), height: Math.min(TALLEST, room.height * 0.6) };
   const scale = Math.min(most.width / Math.max(1, scene.width), most.height / Math.max(1, scene.height));
-  const width = Math.max(LEAST, Math.min(most.width, scene.width * scale)), height = Math.max(LEAST, Math.min(most.height, scene.height * scale));
+  const width = Math.max(LEAST, Math.min(most.width, scene.width * scale)),
+    height = Math.max(LEAST, Math.min(most.height, scene.height * scale));
   return { width, height, sx: width / Math.max(1, scene.width), sy: height / Math.max(1, scene.height) };
 }
 
@@ -88,14 +99,17 @@ export class Minimap {
 
   /** Moves the frame to where the camera is; all in view needs no map. */
   follow(): void {
-    const scene = this.#scene, { view } = this.#camera;
+    const scene = this.#scene,
+      { view } = this.#camera;
     const all = !scene || (view.width >= scene.width * 0.98 && view.height >= scene.height * 0.98);
     this.element.hidden = all || !this.#wanted;
     if (!scene || this.element.hidden) return;
     if (this.#camera.width !== this.#room.width || this.#camera.height !== this.#room.height) this.#draw();
     const { width, height, sx, sy } = this.#place;
-    const left = Math.max(0, view.x * sx), top = Math.max(0, view.y * sy);
-    const right = Math.min(width, (view.x + view.width) * sx), bottom = Math.min(height, (view.y + view.height) * sy);
+    const left = Math.max(0, view.x * sx),
+      top = Math.max(0, view.y * sy);
+    const right = Math.min(width, (view.x + view.width) * sx),
+      bottom = Math.min(height, (view.y + view.height) * sy);
     this.#frame.style.transform = `translate(${left + INSET}px, ${top + INSET}px)`;
     this.#frame.style.width = `${Math.max(5, right - left)}px`;
     this.#frame.style.height = `${Math.max(5, bottom - top)}px`;
@@ -104,8 +118,11 @@ export class Minimap {
 
   /** Whether it hides boxes in the left or the right corner. */
   #covers(isLeft: boolean): boolean {
-    const { width, height } = this.#camera, wide = this.#place.width + 2 * INSET + 2 * AROUND, high = this.#place.height + 2 * INSET + 2 * AROUND;
-    const left = isLeft ? CORNER - AROUND : width - CORNER + AROUND - wide, bottom = height - CORNER + AROUND;
+    const { width, height } = this.#camera,
+      wide = this.#place.width + 2 * INSET + 2 * AROUND,
+      high = this.#place.height + 2 * INSET + 2 * AROUND;
+    const left = isLeft ? CORNER - AROUND : width - CORNER + AROUND - wide,
+      bottom = height - CORNER + AROUND;
     return this.#options.covers(left, bottom - high, left + wide, bottom);
   }
 
@@ -116,7 +133,10 @@ export class Minimap {
   #draw(): void {
     const scene = this.#scene;
     if (!scene) return;
-    const place = (this.#place = placing(scene, (this.#room = { width: this.#camera.width, height: this.#camera.height })));
+    const place = (this.#place = placing(
+      scene,
+      (this.#room = { width: this.#camera.width, height: this.#camera.height }),
+    ));
     const ratio = this.element.ownerDocument.defaultView?.devicePixelRatio || 1;
     this.#canvas.width = Math.round(place.width * ratio);
     this.#canvas.height = Math.round(place.height * ratio);
@@ -136,8 +156,10 @@ export class Minimap {
     const least = 1;
     for (let i = 0; i < scene.boxes.length; i += step) {
       const box = scene.boxes[i]!;
-      const w = Math.max(least, scene.w[i]! * sx), h = Math.max(least, scene.h[i]! * sy);
-      const colors = box.kind === NODE ? palette.category(box.category) : isTerminal(box.kind) ? palette.terminal : palette.group;
+      const w = Math.max(least, scene.w[i]! * sx),
+        h = Math.max(least, scene.h[i]! * sy);
+      const colors =
+        box.kind === NODE ? palette.category(box.category) : isTerminal(box.kind) ? palette.terminal : palette.group;
       context.fillStyle = scene.frame[i] ? palette.frames[scene.depth[i]! % 2 ? 1 : 0] : colors.far;
       context.fillRect(scene.x[i]! * sx, scene.y[i]! * sy, w, h);
     }
@@ -146,7 +168,10 @@ export class Minimap {
   #listen(): void {
     const go = (event: PointerEvent) => {
       const place = this.#canvas.getBoundingClientRect();
-      this.#camera.centerOn((event.clientX - place.left) / this.#place.sx, (event.clientY - place.top) / this.#place.sy);
+      this.#camera.centerOn(
+        (event.clientX - place.left) / this.#place.sx,
+        (event.clientY - place.top) / this.#place.sy,
+      );
       this.#options.moved();
     };
     this.element.addEventListener("pointerdown", (event) => {
@@ -163,7 +188,8 @@ export class Minimap {
       event.stopPropagation();
       if (event.buttons & 1) go(event);
     });
-    for (const type of ["pointerup", "wheel", "contextmenu", "click"]) this.element.addEventListener(type, (event) => event.stopPropagation());
+    for (const type of ["pointerup", "wheel", "contextmenu", "click"])
+      this.element.addEventListener(type, (event) => event.stopPropagation());
   }
 }
 

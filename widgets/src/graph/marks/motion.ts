@@ -1,4 +1,6 @@
-/** Boxes on their way from where they were to where they are: what moves is seen to move. Only the drawing knows of it. */
+/**
+ * Boxes on their way from where they were to where they are: what moves is seen to move. Only the drawing knows of it.
+ */
 
 import type { Scene } from "../scene/scene.ts";
 
@@ -69,7 +71,11 @@ export class Motion {
     return {
       share,
       scene: {
-        ...scene, x: between(this.#x, scene.x), y: between(this.#y, scene.y), w: between(this.#w, scene.w), h: between(this.#h, scene.h),
+        ...scene,
+        x: between(this.#x, scene.x),
+        y: between(this.#y, scene.y),
+        w: between(this.#w, scene.w),
+        h: between(this.#h, scene.h),
         titleX: scene.titleX.map((title, i) => title + (this.#x[i]! - scene.x[i]!) * (1 - share)),
       },
     };

@@ -19,7 +19,13 @@ export interface Spoken {
 }
 
 /** What a box is, where its words do not say it. */
-const KINDS: Partial<Record<Kind, string>> = { [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [BODY]: "subgraph", [RUN]: "run of equal groups" };
+const KINDS: Partial<Record<Kind, string>> = {
+  [GROUP]: "group",
+  [INPUT]: "input",
+  [OUTPUT]: "output",
+  [BODY]: "subgraph",
+  [RUN]: "run of equal groups",
+};
 
 let outlines = 0;
 
@@ -47,7 +53,8 @@ export class Outline {
 
   /** Shows the items around `current` (index of a box, -1: the first ones). */
   update(scene: Scene, current: number, selected: ReadonlySet<number>, spoken: Spoken): void {
-    const from = Math.max(0, current - WINDOW), to = Math.min(scene.boxes.length, Math.max(0, current) + WINDOW + 1);
+    const from = Math.max(0, current - WINDOW),
+      to = Math.min(scene.boxes.length, Math.max(0, current) + WINDOW + 1);
     const items: HTMLElement[] = [];
     for (let i = from; i < to; i++) items.push(this.#item(scene, i, selected.has(i), spoken));
     this.#list.replaceChildren(...items);

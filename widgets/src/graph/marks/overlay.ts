@@ -1,13 +1,22 @@
 /** What lies over the plain picture: selection, hover, keyboard focus, search matches, problems, runs. No DOM. */
 
-import type { Heat } from "../../look/node_heat.ts";
 import type { Diagnostic, Statistics } from "../../kernel/protocol.ts";
+import type { Heat } from "../../look/node_heat.ts";
 import type { Given } from "../../view_contract.ts";
 import type { Badge, Marks } from "../canvas/painter.ts";
 import { INPUT, OUTSIDE } from "../groups/group_keys.ts";
-import { badgesOf, boxesOfValues, countsOf, heatOfBoxes, ranValues, selectedBoxes, trailBoxes, valuesAround } from "./marks.ts";
-import type { Pick } from "../scene/pick.ts";
 import { boxOfNode, type Ground } from "../input/walk.ts";
+import type { Pick } from "../scene/pick.ts";
+import {
+  badgesOf,
+  boxesOfValues,
+  countsOf,
+  heatOfBoxes,
+  ranValues,
+  selectedBoxes,
+  trailBoxes,
+  valuesAround,
+} from "./marks.ts";
 
 /** Beyond so many selected nodes their values are not lit: all lit is none lit. */
 const LIT_NODES = 50;
@@ -37,7 +46,16 @@ export class Overlay {
   #diagnostics: readonly Diagnostic[] = [];
   #bookmarks: readonly number[] = [];
   #trail: Given["trail"] = { nodes: new Set(), values: new Set() };
-  #counted: { badBoxes: ReadonlySet<number>; trail: ReadonlySet<number> | null; bookmarks: ReadonlyMap<number, number>; changedBoxes: ReadonlySet<number>; matches: Map<number, number>; heat: Marks["heat"]; dimmed: Map<number, number>; badges: Map<number, Badge> } | null = null;
+  #counted: {
+    badBoxes: ReadonlySet<number>;
+    trail: ReadonlySet<number> | null;
+    bookmarks: ReadonlyMap<number, number>;
+    changedBoxes: ReadonlySet<number>;
+    matches: Map<number, number>;
+    heat: Marks["heat"];
+    dimmed: Map<number, number>;
+    badges: Map<number, Badge>;
+  } | null = null;
 
   /** Scene or folding changed: boxes have other indices now. */
   sceneChanged(): void {
@@ -73,7 +91,12 @@ export class Overlay {
   /** Boxes to be found in the small map: bookmarks, selection, matches, what refuses. */
   landmarks(ground: Ground): number[] {
     const marks = this.marks(ground, false);
-    const boxes = [...marks.bookmarks.keys(), ...marks.selected, ...marks.matches.keys(), ...(marks.refusing >= 0 ? [marks.refusing] : [])];
+    const boxes = [
+      ...marks.bookmarks.keys(),
+      ...marks.selected,
+      ...marks.matches.keys(),
+      ...(marks.refusing >= 0 ? [marks.refusing] : []),
+    ];
     return boxes.slice(0, LANDMARKS);
   }
 
@@ -110,12 +133,22 @@ export class Overlay {
     return selectedBoxes(ground, this.nodes, this.group);
   }
 
-  /** What the painter draws; `keyboard`: whether the focus is shown; `flash`: how strongly changed shapes are marked. */
+  /**
+   * What the painter draws; `keyboard`: whether the focus is shown; `flash`: how strongly changed shapes are marked.
+   */
   marks(ground: Ground, keyboard: boolean, flash = 0): Marks {
     this.#counted ??= {
-      trail: this.#trail.nodes.size ? trailBoxes(ground, this.#trail.nodes) : null, bookmarks: countsOf(ground, this.#bookmarks),
-      badBoxes: boxesOfValues(ground, [...this.#ran].filter(([, { bad }]) => bad).map(([value]) => value)),
-      changedBoxes: boxesOfValues(ground, [...this.#changed.keys()].slice(0, FLASHED)), matches: countsOf(ground, this.#highlights), heat: this.#heat && heatOfBoxes(ground, this.#heat), dimmed: countsOf(ground, this.#dimmed), badges: badgesOf(ground, this.#diagnostics),
+      trail: this.#trail.nodes.size ? trailBoxes(ground, this.#trail.nodes) : null,
+      bookmarks: countsOf(ground, this.#bookmarks),
+      badBoxes: boxesOfValues(
+        ground,
+        [...this.#ran].filter(([, { bad }]) => bad).map(([value]) => value),
+      ),
+      changedBoxes: boxesOfValues(ground, [...this.#changed.keys()].slice(0, FLASHED)),
+      matches: countsOf(ground, this.#highlights),
+      heat: this.#heat && heatOfBoxes(ground, this.#heat),
+      dimmed: countsOf(ground, this.#dimmed),
+      badges: badgesOf(ground, this.#diagnostics),
     };
     const { hover } = this;
     const hoverBox = hover && (hover.what === "box" || hover.what === "frame") ? hover.index : -1;
@@ -129,7 +162,9 @@ export class Overlay {
       focus: keyboard ? this.focusBox(ground) : -1,
       hover: hoverBox,
       strongValues,
-      litValues: this.#trail.values.size ? this.#trail.values : valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
+      litValues: this.#trail.values.size
+        ? this.#trail.values
+        : valuesAround(ground.store, this.nodes.length > LIT_NODES ? [] : this.nodes),
       ...this.#counted,
       ran: this.#ran,
       pinned: this.pinned,

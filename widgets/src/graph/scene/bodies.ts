@@ -2,8 +2,8 @@
  * How the formals of a subgraph belong to the inputs and outputs of the node that runs it.
  *
  * onnx.proto and the operators' documentation fix it by place: the branches of an If take nothing and give what the If
- * gives; a Loop hands its condition and carried values on (its body's first input is the iteration, its first output the
- * condition); Scan and SequenceMap pair them one by one, but for the sequence lengths in front of Scan 8.
+ * gives; a Loop hands its condition and carried values on (its body's first input is the iteration, its first output
+ * the condition); Scan and SequenceMap pair them one by one, but for the sequence lengths in front of Scan 8.
  */
 
 import type { NodeRecord, ScopeRecord } from "../../kernel/protocol.ts";
@@ -39,9 +39,14 @@ export function boundOutputs(node: NodeRecord, body: ScopeRecord): Binding[] {
   return pairs(body.outputs, node.outputs, (place) => places?.output(place) ?? null);
 }
 
-function pairs(inner: readonly number[], outer: readonly number[], placeOf: (place: number) => number | null): Binding[] {
+function pairs(
+  inner: readonly number[],
+  outer: readonly number[],
+  placeOf: (place: number) => number | null,
+): Binding[] {
   return inner.flatMap((value, place) => {
-    const at = placeOf(place), other = at === null ? 0 : outer[at];
+    const at = placeOf(place),
+      other = at === null ? 0 : outer[at];
     return other ? [{ outer: other, inner: value }] : [];
   });
 }

@@ -1,10 +1,10 @@
 /** What each box says, and how large that makes it. Sizes hang on names only, so that new shapes move nothing. */
 
-import { plural } from "../../model/names.ts";
 import { INITIALIZER } from "../../kernel/protocol.ts";
+import { plural } from "../../model/names.ts";
 import type { Store } from "../../model/store.ts";
+import { BODY, GROUP, INPUT, idOf, type Kind, kindOf, NODE, OUTPUT, RUN } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
-import { BODY, GROUP, INPUT, NODE, OUTPUT, RUN, idOf, kindOf, type Kind } from "../groups/group_keys.ts";
 import { nodeSubtitle, opTitle, parameterName } from "./short_names.ts";
 
 export type Font = "title" | "text" | "small";
@@ -33,11 +33,16 @@ export interface Box {
   height: number;
 }
 
-export const MIN_WIDTH = 88, MAX_WIDTH = 184, GROUP_MIN_WIDTH = 128;
-const FACTS_WIDTH = 136, STEP = 8;
+export const MIN_WIDTH = 88,
+  MAX_WIDTH = 184,
+  GROUP_MIN_WIDTH = 128;
+const FACTS_WIDTH = 136,
+  STEP = 8;
 export const PADDING = 12;
 /** Heights of lines of text, and above and below them. */
-export const TITLE_LINE = 16, TEXT_LINE = 14, MARGIN = 8;
+export const TITLE_LINE = 16,
+  TEXT_LINE = 14,
+  MARGIN = 8;
 const TERMINAL_HEIGHT = 26;
 
 /** Functions that can be entered from nodes, by name. */
@@ -51,7 +56,8 @@ export function entrances(store: Store): Entrances {
 
 /** The box of an item; what is open is a frame and gets its size from its content. */
 export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
-  const kind = kindOf(key), id = idOf(key);
+  const kind = kindOf(key),
+    id = idOf(key);
   if (kind === NODE) return nodeBox(store, hierarchy, doors, key, measure);
   if (kind === GROUP || kind === BODY || kind === RUN) return groupBox(hierarchy, key, measure);
   return terminalBox(store, key, kind, id, measure);
@@ -60,29 +66,64 @@ export function boxOf(store: Store, hierarchy: Hierarchy, doors: Entrances, key:
 const NONE: readonly number[] = [];
 
 function nodeBox(store: Store, hierarchy: Hierarchy, doors: Entrances, key: number, measure: Measure): Box {
-  const id = idOf(key), node = store.nodes.get(id)!, folds = hierarchy.nested && hierarchy.containers.has(key);
-  const found = node.inputs.filter((value) => isParameter(store, hierarchy, value)), parameters = found.length ? found : NONE;
-  const title = opTitle(node.op), subtitle = nodeSubtitle(node.name, node.op);
+  const id = idOf(key),
+    node = store.nodes.get(id)!,
+    folds = hierarchy.nested && hierarchy.containers.has(key);
+  const found = node.inputs.filter((value) => isParameter(store, hierarchy, value)),
+    parameters = found.length ? found : NONE;
+  const title = opTitle(node.op),
+    subtitle = nodeSubtitle(node.name, node.op);
   const hasFacts = parameterFacts(store, parameters).length > 0;
   const scope = (node.category === "function" ? doors.get(title) : undefined) ?? 0;
   const text = Math.max(measure(title, "title") + (scope || folds ? 20 : 0), measure(subtitle, "text"));
   const width = Math.max(hasFacts ? FACTS_WIDTH : MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + (subtitle ? TEXT_LINE : 0) + (hasFacts ? TEXT_LINE : 0);
-  return { key, kind: NODE, id, title, subtitle, hasFacts, parameters, category: node.category, folds, scope, width, height };
+  return {
+    key,
+    kind: NODE,
+    id,
+    title,
+    subtitle,
+    hasFacts,
+    parameters,
+    category: node.category,
+    folds,
+    scope,
+    width,
+    height,
+  };
 }
 
 /** Room behind the size of a run for how many there are. */
 const TIMES_WIDTH = 48;
 
 function groupBox(hierarchy: Hierarchy, key: number, measure: Measure): Box {
-  const group = hierarchy.containers.get(key)!, kind = kindOf(key);
+  const group = hierarchy.containers.get(key)!,
+    kind = kindOf(key);
   const repeated = kind === RUN ? group.groups.slice(0, group.period) : [key];
-  const subtitle = plural(repeated.reduce((sum, each) => sum + hierarchy.containers.get(each)!.size, 0), "node");
-  const text = Math.max(measure(group.name, "title") + 18, measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0));
+  const subtitle = plural(
+    repeated.reduce((sum, each) => sum + hierarchy.containers.get(each)!.size, 0),
+    "node",
+  );
+  const text = Math.max(
+    measure(group.name, "title") + 18,
+    measure(subtitle, "text") + (kind === RUN ? TIMES_WIDTH : 0),
+  );
   const width = Math.max(GROUP_MIN_WIDTH, clampWidth(text + 2 * PADDING));
   const height = 2 * MARGIN + TITLE_LINE + TEXT_LINE + 4;
   return {
-    key, kind, id: idOf(key), title: group.name, subtitle, hasFacts: false, parameters: NONE, category: "", folds: true, scope: 0, width, height,
+    key,
+    kind,
+    id: idOf(key),
+    title: group.name,
+    subtitle,
+    hasFacts: false,
+    parameters: NONE,
+    category: "",
+    folds: true,
+    scope: 0,
+    width,
+    height,
   };
 }
 
@@ -91,7 +132,20 @@ function terminalBox(store: Store, key: number, kind: Kind, id: number, measure:
   const hasFacts = kind === INPUT || kind === OUTPUT;
   const width = clampWidth(Math.max(measure(title, "text"), hasFacts ? 72 : 40) + 2 * PADDING + 4);
   const height = TERMINAL_HEIGHT + (hasFacts ? TEXT_LINE - 2 : 0);
-  return { key, kind, id, title, subtitle: "", hasFacts, parameters: NONE, category: "", folds: false, scope: 0, width, height };
+  return {
+    key,
+    kind,
+    id,
+    title,
+    subtitle: "",
+    hasFacts,
+    parameters: NONE,
+    category: "",
+    folds: false,
+    scope: 0,
+    width,
+    height,
+  };
 }
 
 /** Widths in steps, so that columns of boxes line up and equal blocks get equal layouts. */
@@ -107,7 +161,9 @@ function isParameter(store: Store, { inlined }: Hierarchy, value: number): boole
 /** The facts of a box as they are now: a terminal's shape, a node's parameters ("weight 64×3×7×7", "bias 64"). */
 export function facts(store: Store, box: Box): string[] {
   if (!box.hasFacts) return [];
-  return box.kind === NODE ? parameterFacts(store, box.parameters) : [store.values.get(box.id)?.label ?? ""].filter(Boolean);
+  return box.kind === NODE
+    ? parameterFacts(store, box.parameters)
+    : [store.values.get(box.id)?.label ?? ""].filter(Boolean);
 }
 
 /** Names and shapes of parameters; those that have no name worth showing only where they have two axes. */

@@ -1,11 +1,11 @@
 /** Puts containers that are laid out each for itself together to one scene. */
 
+import { isTerminal } from "../groups/group_keys.ts";
+import type { Hierarchy } from "../groups/hierarchy.ts";
+import { ARROW_NONE, FREE, type LayoutInput, type LayoutResult, PORTAL } from "../layout/problem.ts";
 import type { Box, Measure } from "./boxes.ts";
 import type { Content } from "./content.ts";
 import { type Flow, inset, tail } from "./flow.ts";
-import type { Hierarchy } from "../groups/hierarchy.ts";
-import { isTerminal } from "../groups/group_keys.ts";
-import { ARROW_NONE, FREE, PORTAL, type LayoutInput, type LayoutResult } from "../layout/problem.ts";
 import type { Label, Portal, Scene } from "./scene.ts";
 
 const TITLE_MARGIN = 10;
@@ -62,7 +62,8 @@ class Composer {
   /** The leftmost gap between the lines that enter a frame that its title fits in. */
   #titleX(box: Box, { content, result }: Part, left: number): number {
     if (this.#turned) return left + 2 + TITLE_MARGIN;
-    const { across } = inset(this.#flow, box, result!), items = content.items.length;
+    const { across } = inset(this.#flow, box, result!),
+      items = content.items.length;
     const lines = content.top.map((_, i) => left + across + result!.x[items + i]!).sort((a, b) => a - b);
     const width = 1.35 * this.#measure(box.title, "title") + 2 * TITLE_MARGIN;
     const end = left + box.width - 30;
@@ -81,7 +82,8 @@ class Composer {
     this.#crossings += result.crossings;
     const inner: [Part, Box, number, number][] = [];
     boxes.forEach((box, i) => {
-      const x = left + result.x[i]!, y = top + result.y[i]!;
+      const x = left + result.x[i]!,
+        y = top + result.y[i]!;
       const content = open.get(i);
       this.#boxes.push(box);
       this.#rects.push(...(this.#turned ? [y, x] : [x, y]), box.width, box.height);
@@ -110,9 +112,16 @@ class Composer {
   #addLines({ content, result }: Part, left: number, top: number): void {
     const { segments, segmentNet, segmentArrow } = result!;
     for (let s = 0; s < segmentNet.length; s++) {
-      const k = 4 * s, { value, capture } = content.nets[segmentNet[s]!]!;
+      const k = 4 * s,
+        { value, capture } = content.nets[segmentNet[s]!]!;
       this.#line(
-        value, left + segments[k]!, top + segments[k + 1]!, left + segments[k + 2]!, top + segments[k + 3]!, segmentArrow[s]!, capture,
+        value,
+        left + segments[k]!,
+        top + segments[k + 1]!,
+        left + segments[k + 2]!,
+        top + segments[k + 3]!,
+        segmentArrow[s]!,
+        capture,
       );
     }
   }
@@ -143,17 +152,26 @@ class Composer {
         cut++;
         const target = net.targets[k - netStart[i]!]!;
         this.#portals.push({
-          value: net.value, ...this.#at(left + targetX[k]!, top + y[target]!), room: this.#turned ? TURNED_ROOM : portalRoom[k]!,
-          atSource: false, count: 0, box: pin[target] === FREE ? first + target : -1,
+          value: net.value,
+          ...this.#at(left + targetX[k]!, top + y[target]!),
+          room: this.#turned ? TURNED_ROOM : portalRoom[k]!,
+          atSource: false,
+          count: 0,
+          box: pin[target] === FREE ? first + target : -1,
         });
       }
-      const x = left + sourceX[i]!, bottom = top + y[net.source]! + height[net.source]!;
+      const x = left + sourceX[i]!,
+        bottom = top + y[net.source]! + height[net.source]!;
       const isBox = pin[net.source] === FREE;
       const run = isBox ? tail(this.#flow, boxes[net.source]!, open.has(net.source)) : 0;
       if (run) this.#line(net.value, x, bottom - run, x, bottom, ARROW_NONE, net.capture);
       if (cut) {
         this.#portals.push({
-          value: net.value, ...this.#at(x, bottom), room: this.#turned ? TURNED_ROOM : labelRoom[i]!, atSource: true, count: cut,
+          value: net.value,
+          ...this.#at(x, bottom),
+          room: this.#turned ? TURNED_ROOM : labelRoom[i]!,
+          atSource: true,
+          count: cut,
           box: isBox ? first + net.source : -1,
         });
       }
@@ -173,11 +191,26 @@ class Composer {
     const column = (offset: number) => Float64Array.from({ length: count }, (_, i) => this.#rects[4 * i + offset]!);
     const size = this.#turned ? { width: root.height, height: root.width } : { width: root.width, height: root.height };
     return {
-      flow: this.#flow, scope, ...size, boxes: this.#boxes, x: column(0), y: column(1), w: column(2),
-      h: column(3), frame: Uint8Array.from(this.#frame), depth: Uint8Array.from(this.#depth), titleX: Float64Array.from(this.#titles),
-      segments: Float64Array.from(this.#segments), segmentValue: Int32Array.from(this.#values),
-      segmentArrow: Uint8Array.from(this.#arrows), segmentDashed: Uint8Array.from(this.#dashed), labels: this.#labels, portals: this.#portals,
-      indexOf: new Map(this.#boxes.map((box, i) => [box.key, i])), crossings: this.#crossings, isTall: false,
+      flow: this.#flow,
+      scope,
+      ...size,
+      boxes: this.#boxes,
+      x: column(0),
+      y: column(1),
+      w: column(2),
+      h: column(3),
+      frame: Uint8Array.from(this.#frame),
+      depth: Uint8Array.from(this.#depth),
+      titleX: Float64Array.from(this.#titles),
+      segments: Float64Array.from(this.#segments),
+      segmentValue: Int32Array.from(this.#values),
+      segmentArrow: Uint8Array.from(this.#arrows),
+      segmentDashed: Uint8Array.from(this.#dashed),
+      labels: this.#labels,
+      portals: this.#portals,
+      indexOf: new Map(this.#boxes.map((box, i) => [box.key, i])),
+      crossings: this.#crossings,
+      isTall: false,
     };
   }
 }

@@ -1,15 +1,16 @@
 /**
  * What one container shows: its items, the values between them, and the values that cross its border.
  *
- * It is the same whether groups inside are folded or open, so folding computes none of it again. A value that a subgraph
- * reads from outside of itself is a capture: a line of its own, from what makes it through the frames to what reads it.
+ * It is the same whether groups inside are folded or open, so folding computes none of it again. A value that a
+ * subgraph reads from outside of itself is a capture: a line of its own, from what makes it through the frames to what
+ * reads it.
  */
 
 import { INITIALIZER } from "../../kernel/protocol.ts";
 import type { Store } from "../../model/store.ts";
-import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
+import { BODY, INPUT, idOf, keyOf, keyOfPassed, NODE, OUTPUT, OUTSIDE } from "../groups/group_keys.ts";
 import type { Container, Hierarchy } from "../groups/hierarchy.ts";
-import { BODY, INPUT, NODE, OUTPUT, OUTSIDE, idOf, keyOf, keyOfPassed } from "../groups/group_keys.ts";
+import { type Binding, boundInputs, boundOutputs } from "./bodies.ts";
 
 /** A value as a line: from an item or a port to items and ports, by index. */
 export interface Net {
@@ -42,12 +43,15 @@ export function contentOf(store: Store, hierarchy: Hierarchy, container: number)
 
 /** The content of a run that shows some of its groups for all: what comes and goes of the others does so there. */
 export function contentOfSome(store: Store, hierarchy: Hierarchy, run: number, shown: readonly number[]): Content {
-  const top = new Map<number, number>(), bottom = new Map<number, number>();
-  const around = hierarchy.containers.get(run)!, ours = shown.map((group) => hierarchy.membersOf(group));
+  const top = new Map<number, number>(),
+    bottom = new Map<number, number>();
+  const around = hierarchy.containers.get(run)!,
+    ours = shown.map((group) => hierarchy.membersOf(group));
   around.groups.forEach((group, k) => {
     if (shown.includes(group)) return;
     hierarchy.membersOf(group).forEach((id, i) => {
-      const theirs = store.nodes.get(id)!, here = store.nodes.get(ours[k % shown.length]![i]!)!;
+      const theirs = store.nodes.get(id)!,
+        here = store.nodes.get(ours[k % shown.length]![i]!)!;
       theirs.inputs.forEach((value, slot) => top.set(value, here.inputs[slot]!));
       theirs.outputs.forEach((value, slot) => bottom.set(value, here.outputs[slot]!));
     });
@@ -86,7 +90,9 @@ class Collector {
     this.#here = here;
     this.#content = { container: here.key, items: [], top: [], bottom: [], nets: [], like: null };
     this.#outputs = new Set(store.scopes.get(this.#here.scope)?.outputs);
-    this.#bodies = hierarchy.nested ? [here.key, ...this.#below()].filter((key) => hierarchy.containers.get(key)?.kind === "body") : [];
+    this.#bodies = hierarchy.nested
+      ? [here.key, ...this.#below()].filter((key) => hierarchy.containers.get(key)?.kind === "body")
+      : [];
     if (hierarchy.nested) this.#findPassed(new Set(this.#bodies));
   }
 
@@ -103,13 +109,17 @@ class Collector {
   }
 
   collect(): Content {
-    const { key, kind } = this.#here, content = this.#content;
+    const { key, kind } = this.#here,
+      content = this.#content;
     const scope = key === 0 || kind === "body" ? this.#store.scopes.get(this.#here.scope) : undefined;
     for (const value of scope?.inputs ?? []) {
       if (!((this.#store.values.get(value)?.flags ?? 0) & INITIALIZER)) this.#terminal(INPUT, value);
     }
     this.#addItems();
-    const nodes = [this.#here.nodes, ...this.#below().map((inner) => this.#hierarchy.containers.get(inner)!.nodes)].flat();
+    const nodes = [
+      this.#here.nodes,
+      ...this.#below().map((inner) => this.#hierarchy.containers.get(inner)!.nodes),
+    ].flat();
     for (const node of nodes) this.#addReads(node);
     for (const body of this.#bodies) this.#addFormals(body);
     const outputs = scope ? this.#addOutputs(new Set(scope.outputs)) : new Map<number, number>();
@@ -125,7 +135,7 @@ class Collector {
     return content;
   }
 
-  // --------------------------------------------------------------------------------------------------------------- items
+  // ------------------------------------------------------------------------------------------------------------- items
 
   #terminal(kind: typeof INPUT | typeof OUTSIDE, value: number): Net {
     const net = this.#net(value, this.#content.items.length, false);
@@ -159,7 +169,7 @@ class Collector {
     return this.#hierarchy.containerOf(node) !== undefined && this.#itemOf(node) === undefined;
   }
 
-  // --------------------------------------------------------------------------------------------------------------- lines
+  // ------------------------------------------------------------------------------------------------------------- lines
 
   #net(value: number, source: number, capture: boolean): Net {
     const net = { value, source, targets: [], capture, quiet: false };
@@ -168,7 +178,8 @@ class Collector {
   }
 
   #addReads(node: number): void {
-    const { inputs, scope } = this.#store.nodes.get(node)!, target = this.#itemOf(node)!;
+    const { inputs, scope } = this.#store.nodes.get(node)!,
+      target = this.#itemOf(node)!;
     const home = this.#hierarchy.containerOf(node);
     for (const value of inputs) {
       if (!value) continue;
@@ -188,7 +199,10 @@ class Collector {
     net.targets.push(target);
   }
 
-  /** The line of a value in this container; null for initializers, constants drawn inside their consumers, and what is deeper inside. */
+  /**
+   * The line of a value in this container; null for initializers, constants drawn inside their consumers, and what is
+   * deeper inside.
+   */
   #netOf(value: number, capture: boolean): Net | null {
     const known = capture ? this.#captures : this.#plain;
     let net = known.get(value);
@@ -225,14 +239,17 @@ class Collector {
     return items.length + top.length + bottom.push(value) - 1;
   }
 
-  // ---------------------------------------------------------------------------------------------------- scopes and bodies
+  // ------------------------------------------------------------------------------------------------- scopes and bodies
 
   /** What a body inside is handed by its node, and what it gives out of what it captured. */
   #addFormals(key: number): void {
-    const body = this.#store.scopes.get(idOf(key))!, node = this.#store.nodes.get(body.owner)!;
-    const own = key === this.#here.key, target = own ? -1 : this.#containerItem.get(key)!;
+    const body = this.#store.scopes.get(idOf(key))!,
+      node = this.#store.nodes.get(body.owner)!;
+    const own = key === this.#here.key,
+      target = own ? -1 : this.#containerItem.get(key)!;
     if (!own) {
-      for (const value of body.outputs) if (value && this.#store.values.get(value)?.scope !== body.id) this.#connect(value, target, true);
+      for (const value of body.outputs)
+        if (value && this.#store.values.get(value)?.scope !== body.id) this.#connect(value, target, true);
     }
     if (!own && this.#here.key !== keyOf(NODE, node.id)) return;
     for (const { outer, inner } of boundInputs(node, body)) {
@@ -243,7 +260,8 @@ class Collector {
 
   /** Boxes for what the scope gives; the item of each value. */
   #addOutputs(outputs: Iterable<number>): Map<number, number> {
-    const { items } = this.#content, at = new Map<number, number>();
+    const { items } = this.#content,
+      at = new Map<number, number>();
     const ports: number[] = [];
     for (const value of outputs) {
       const capture = this.#here.kind === "body" && this.#store.values.get(value)?.scope !== this.#here.scope;
@@ -278,7 +296,8 @@ class Collector {
 
   /** What a body gives, as far as somebody takes it, each value once. */
   #results(key: number): Binding[] {
-    const body = this.#store.scopes.get(idOf(key))!, node = this.#store.nodes.get(body.owner)!;
+    const body = this.#store.scopes.get(idOf(key))!,
+      node = this.#store.nodes.get(body.owner)!;
     const taken = this.#store.scopes.get(node.scope)?.outputs ?? [];
     const bound = new Map(boundOutputs(node, body).map((each) => [each.outer, each]));
     return [...bound.values()].filter(({ outer }) => this.#store.uses(outer).length > 0 || taken.includes(outer));
@@ -286,7 +305,10 @@ class Collector {
 
   /** Values made inside that something outside reads, or that the scope gives out. */
   #addBottom(nodes: number[]): void {
-    const leaves = (value: number): boolean => this.#outputs.has(value) || this.#passed.has(value) || this.#store.uses(value).some(({ node }) => this.#elsewhere(node));
+    const leaves = (value: number): boolean =>
+      this.#outputs.has(value) ||
+      this.#passed.has(value) ||
+      this.#store.uses(value).some(({ node }) => this.#elsewhere(node));
     for (const node of nodes) {
       const { scope, outputs } = this.#store.nodes.get(node)!;
       if (scope !== this.#here.scope) continue;

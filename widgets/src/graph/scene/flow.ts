@@ -1,11 +1,12 @@
 /**
- * Which way a picture reads. Layouts know only one: rows from top to bottom. A picture that reads to the right is laid out
- * with widths and heights exchanged, and turned when it is put together: "along" is the way of the lines, "across" the other.
+ * Which way a picture reads. Layouts know only one: rows from top to bottom. A picture that reads to the right is laid
+ * out with widths and heights exchanged, and turned when it is put together: "along" is the way of the lines, "across"
+ * the other.
  */
 
-import type { Box } from "./boxes.ts";
 import { isTerminal } from "../groups/group_keys.ts";
 import type { LayoutResult } from "../layout/problem.ts";
+import type { Box } from "./boxes.ts";
 import { FRAME_HEADER, FRAME_PADDING } from "./scene.ts";
 
 export type Flow = "down" | "right";

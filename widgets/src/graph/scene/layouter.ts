@@ -4,9 +4,9 @@
  * Equal inputs (identical blocks, unchanged groups) come from a cache; a later batch makes an unfinished one void.
  */
 
-import source from "./layout.worker.ts?worker";
 import { layout } from "../layout/layout.ts";
 import type { LayoutInput, LayoutResult } from "../layout/problem.ts";
+import source from "./layout.worker.ts?worker";
 
 /** Boxes and lines up to which a layout takes less than a frame here, which is quicker than asking a Worker. */
 const SMALL = 120;
@@ -38,10 +38,12 @@ export class Layouter {
     // Taken out of the cache at once: what is stored below may push it out.
     const signatures = inputs.map(signature);
     const known = inputs.map((input, i) => this.#find(signatures[i]!, input));
-    const missing: LayoutInput[] = [], keys: number[] = [];
+    const missing: LayoutInput[] = [],
+      keys: number[] = [];
     const places = inputs.map((input, i) => {
       if (known[i]) return -1;
-      const key = signatures[i]!, same = missing.findIndex((other, k) => keys[k] === key && equal(other, input));
+      const key = signatures[i]!,
+        same = missing.findIndex((other, k) => keys[k] === key && equal(other, input));
       if (same >= 0) return same;
       keys.push(key);
       return missing.push(input) - 1;
@@ -139,7 +141,13 @@ export class Layouter {
 /** Fields that decide a layout; the hint is left out, so that a group folded back looks as before. */
 function parts(input: LayoutInput): (Float32Array | Int32Array | Uint8Array)[] {
   return [
-    input.width, input.height, input.pin, input.netSource, input.netStart, input.netTarget, input.sourcePort,
+    input.width,
+    input.height,
+    input.pin,
+    input.netSource,
+    input.netStart,
+    input.netTarget,
+    input.sourcePort,
     input.targetPort,
   ];
 }
@@ -157,7 +165,8 @@ function signature(input: LayoutInput): number {
 }
 
 function equal(a: LayoutInput, b: LayoutInput): boolean {
-  const left = parts(a), right = parts(b);
+  const left = parts(a),
+    right = parts(b);
   return a === b || (a.count === b.count && a.portals === b.portals && left.every((part, i) => same(part, right[i]!)));
 }
 

@@ -46,7 +46,10 @@ export interface Scene {
   depth: Uint8Array;
   /** x of a frame's title, where no line passes if there is room; 0 for other boxes. */
   titleX: Float64Array;
-  /** x1, y1, x2, y2 per segment, in lines and curves as in LayoutResult; along the flow the second is never before the first. */
+  /**
+   * x1, y1, x2, y2 per segment, in lines and curves as in LayoutResult; along the flow the second is never before the
+   * first.
+   */
   segments: Float64Array;
   segmentValue: Int32Array;
   segmentArrow: Uint8Array;

@@ -6,15 +6,15 @@
  */
 
 import type { Store } from "../../model/store.ts";
-import { GROUP_MIN_WIDTH, boxOf, entrances, type Box, type Measure } from "./boxes.ts";
-import { compose, type Part } from "./compose.ts";
-import { contentOf, contentOfSome, type Content } from "./content.ts";
 import { shownOf } from "../groups/fold.ts";
-import { type Flow, extent, frameSize, inset } from "./flow.ts";
+import { kindOf, NODE, RUN } from "../groups/group_keys.ts";
 import type { Hierarchy } from "../groups/hierarchy.ts";
-import { NODE, RUN, kindOf } from "../groups/group_keys.ts";
 import { inColumns } from "../layout/columns.ts";
-import { BOTTOM, TOP, type LayoutInput, type LayoutResult } from "../layout/problem.ts";
+import { BOTTOM, type LayoutInput, type LayoutResult, TOP } from "../layout/problem.ts";
+import { type Box, boxOf, entrances, GROUP_MIN_WIDTH, type Measure } from "./boxes.ts";
+import { compose, type Part } from "./compose.ts";
+import { type Content, contentOf, contentOfSome } from "./content.ts";
+import { extent, type Flow, frameSize, inset } from "./flow.ts";
 import type { Scene } from "./scene.ts";
 
 /** Width by height that columns make of what is tall. */
@@ -82,7 +82,10 @@ export class SceneBuilder {
   }
 
   #part(
-    hierarchy: Hierarchy, open: ReadonlySet<number>, container: number, levels: Part[][],
+    hierarchy: Hierarchy,
+    open: ReadonlySet<number>,
+    container: number,
+    levels: Part[][],
     doors: ReturnType<typeof entrances>,
   ): Part {
     const content = this.#content(hierarchy, open, container);
@@ -100,10 +103,13 @@ export class SceneBuilder {
 
   /** Kept by container; of a run by the group that it shows for all. */
   #content(hierarchy: Hierarchy, open: ReadonlySet<number>, container: number): Content {
-    const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : [], kept = shown.length ? -shown[0]! : container;
+    const shown = kindOf(container) === RUN ? shownOf(hierarchy, open, container) : [],
+      kept = shown.length ? -shown[0]! : container;
     let content = this.#contents.get(kept);
     if (!content) {
-      content = shown.length ? contentOfSome(this.#store, hierarchy, container, shown) : contentOf(this.#store, hierarchy, container);
+      content = shown.length
+        ? contentOfSome(this.#store, hierarchy, container, shown)
+        : contentOf(this.#store, hierarchy, container);
       this.#contents.set(kept, content);
     }
     return content;
@@ -130,7 +136,8 @@ export class SceneBuilder {
   /** Takes over a layout, in columns where it is very tall. */
   #take(part: Part, result: LayoutResult): void {
     part.tall = part.result = result;
-    const { items, container } = part.content, began = new Set(this.#starts.get(container));
+    const { items, container } = part.content,
+      began = new Set(this.#starts.get(container));
     const before = items.flatMap((key, i) => (began.has(key) ? [result.row[i]!] : [])).sort((a, b) => a - b);
     const found = inColumns(part.input!, result, this.#flow === "down" ? ASPECT : 1 / ASPECT, [...new Set(before)]);
     if (!found) return;
@@ -141,13 +148,18 @@ export class SceneBuilder {
     items.forEach((key, i) => {
       if (!first.has(result.row[i]!)) first.set(result.row[i]!, key);
     });
-    this.#starts.set(container, found.rows.flatMap((row) => first.get(row) ?? []));
+    this.#starts.set(
+      container,
+      found.rows.flatMap((row) => first.get(row) ?? []),
+    );
   }
 
   #input({ content, boxes, open }: Part): LayoutInput {
-    const items = content.items.length, ports = content.top.length + content.bottom.length;
+    const items = content.items.length,
+      ports = content.top.length + content.bottom.length;
     const count = items + ports;
-    const width = new Float32Array(count).fill(2), height = new Float32Array(count);
+    const width = new Float32Array(count).fill(2),
+      height = new Float32Array(count);
     const pin = new Uint8Array(count);
     const lines = busiestSides(content);
     boxes.forEach((box, i) => {
@@ -166,7 +178,8 @@ export class SceneBuilder {
     const netStart = new Int32Array(content.nets.length + 1);
     content.nets.forEach((net, i) => (netStart[i + 1] = netStart[i]! + net.targets.length));
     const links = netStart[content.nets.length]!;
-    const sourcePort = new Float32Array(content.nets.length).fill(NaN), targetPort = new Float32Array(links).fill(NaN);
+    const sourcePort = new Float32Array(content.nets.length).fill(NaN),
+      targetPort = new Float32Array(links).fill(NaN);
     const netTarget = new Int32Array(links);
     content.nets.forEach((net, i) => {
       const source = open.get(net.source);
@@ -178,14 +191,23 @@ export class SceneBuilder {
       });
     });
     return {
-      count, width, height, pin, netSource: Int32Array.from(content.nets, (net) => net.source), netStart, netTarget,
-      sourcePort, targetPort, ...this.#hint(content, count),
+      count,
+      width,
+      height,
+      pin,
+      netSource: Int32Array.from(content.nets, (net) => net.source),
+      netStart,
+      netTarget,
+      sourcePort,
+      targetPort,
+      ...this.#hint(content, count),
     };
   }
 
   /** Earlier places; null unless most of the boxes have one, as then a fresh start draws better. */
   #hint(content: Content, count: number): { hint: Float32Array; hintRow: Int32Array } | { hint: null } {
-    const hint = new Float32Array(count).fill(NaN), hintRow = new Int32Array(count).fill(-1);
+    const hint = new Float32Array(count).fill(NaN),
+      hintRow = new Int32Array(count).fill(-1);
     let known = 0;
     content.items.forEach((key, i) => {
       const place = this.#places.get(key);
@@ -208,11 +230,13 @@ export class SceneBuilder {
 }
 
 /** Width that a box gets per line on its busier side, and at most for many of them. */
-const PORT_ROOM = 12, MAX_PORTS_WIDTH = 480;
+const PORT_ROOM = 12,
+  MAX_PORTS_WIDTH = 480;
 
 /** Lines that enter or leave each item, whichever are more. */
 function busiestSides({ items, nets }: Content): Int32Array {
-  const entering = new Int32Array(items.length), leaving = new Int32Array(items.length);
+  const entering = new Int32Array(items.length),
+    leaving = new Int32Array(items.length);
   for (const { source, targets } of nets) {
     if (source < items.length) leaving[source]!++;
     for (const target of targets) if (target < items.length) entering[target]!++;
@@ -224,13 +248,17 @@ function busiestSides({ items, nets }: Content): Int32Array {
 function sizeFrame(flow: Flow, box: Box, inner: LayoutResult, measure: Measure): void {
   if (box.kind === NODE && box.subtitle) box.title = `${box.title}  ${box.subtitle}`;
   const most = (box.kind === RUN ? 3 : 2) * GROUP_MIN_WIDTH;
-  Object.assign(box, frameSize(flow, inner, Math.min(measure(box.title, "title") + (box.kind === RUN ? 200 : 96), most)));
+  Object.assign(
+    box,
+    frameSize(flow, inner, Math.min(measure(box.title, "title") + (box.kind === RUN ? 200 : 96), most)),
+  );
 }
 
 /** Where the port of a value is on a frame, across the flow; NaN where the value has none. */
 function portX(flow: Flow, box: Box, inner: Part, value: number, side: typeof TOP | typeof BOTTOM): number {
   const { items, top, bottom, like } = inner.content;
-  const at = (side === TOP ? top : bottom).indexOf(value), other = (side === TOP ? like?.top : like?.bottom)?.get(value);
+  const at = (side === TOP ? top : bottom).indexOf(value),
+    other = (side === TOP ? like?.top : like?.bottom)?.get(value);
   const place = at < 0 && other !== undefined ? (side === TOP ? top : bottom).indexOf(other) : at;
   if (place < 0) return NaN;
   const port = items.length + (side === TOP ? place : top.length + place);

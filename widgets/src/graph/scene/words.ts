@@ -1,11 +1,11 @@
 /** What boxes and lines say: as the model is now, without the scene changing. */
 
 import type { Store } from "../../model/store.ts";
-import { type Box, facts } from "./boxes.ts";
 import type { Texts } from "../canvas/painter.ts";
 import { RUN } from "../groups/group_keys.ts";
-import { opTitle } from "./short_names.ts";
 import { type Run, times, turns } from "../groups/repeat_words.ts";
+import { type Box, facts } from "./boxes.ts";
+import { opTitle } from "./short_names.ts";
 
 /** Names of values that are longer give way to what makes them. */
 const LONG_NAME = 16;

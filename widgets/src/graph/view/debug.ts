@@ -1,7 +1,7 @@
 /** The picture in words and numbers, for tests in a browser. */
 
 import type { Camera } from "../canvas/camera.ts";
-import { ALL, BODY, GROUP, INPUT, NODE, OUTPUT, OUTSIDE, RUN, SHOWN, type Kind } from "../groups/group_keys.ts";
+import { ALL, BODY, GROUP, INPUT, type Kind, NODE, OUTPUT, OUTSIDE, RUN, SHOWN } from "../groups/group_keys.ts";
 import type { Scene } from "../scene/scene.ts";
 
 export interface DebugBox {
@@ -29,7 +29,15 @@ export interface DebugState {
 }
 
 const KINDS: Record<Kind, DebugBox["kind"]> = {
-  [NODE]: "node", [GROUP]: "group", [INPUT]: "input", [OUTPUT]: "output", [OUTSIDE]: "outside", [BODY]: "body", [RUN]: "run", [ALL]: "run", [SHOWN]: "run",
+  [NODE]: "node",
+  [GROUP]: "group",
+  [INPUT]: "input",
+  [OUTPUT]: "output",
+  [OUTSIDE]: "outside",
+  [BODY]: "body",
+  [RUN]: "run",
+  [ALL]: "run",
+  [SHOWN]: "run",
 };
 
 export interface Shown {
@@ -51,11 +59,20 @@ export function describe({ scene, camera, place, scope, frames, layoutMs, label 
     scope,
     zoom: camera.zoom,
     boxes: (scene?.boxes ?? []).map((box, i) => ({
-      id: box.id, depth: scene!.depth[i]!, kind: scene!.frame[i] ? "frame" : KINDS[box.kind], label: box.title, x: x(scene!.x[i]!),
-      y: y(scene!.y[i]!), w: scene!.w[i]! * camera.zoom, h: scene!.h[i]! * camera.zoom,
+      id: box.id,
+      depth: scene!.depth[i]!,
+      kind: scene!.frame[i] ? "frame" : KINDS[box.kind],
+      label: box.title,
+      x: x(scene!.x[i]!),
+      y: y(scene!.y[i]!),
+      w: scene!.w[i]! * camera.zoom,
+      h: scene!.h[i]! * camera.zoom,
     })),
     labels: (scene?.labels ?? []).map((each) => ({
-      value: each.value, text: label(each.value), x: x(each.x), y: y(each.y),
+      value: each.value,
+      text: label(each.value),
+      x: x(each.x),
+      y: y(each.y),
     })),
     portals: scene?.portals.length ?? 0,
     frames,

@@ -6,20 +6,20 @@
  */
 
 import type { Store } from "../../model/store.ts";
-import type { Measure } from "../scene/boxes.ts";
+import type { Place } from "../../view_contract.ts";
 import type { Camera } from "../canvas/camera.ts";
 import { SceneIndex } from "../canvas/visible.ts";
 import { firstLook, shownOf, withAll, withAround, withFolded, withOpen } from "../groups/fold.ts";
-import type { Flow } from "../scene/flow.ts";
+import { GROUP, keyOf, kindOf, NODE, RUN } from "../groups/group_keys.ts";
 import { Hierarchy } from "../groups/hierarchy.ts";
-import { GROUP, NODE, RUN, keyOf, kindOf } from "../groups/group_keys.ts";
-import { Layouter, Superseded } from "../scene/layouter.ts";
-import type { Place } from "../../view_contract.ts";
 import type { Run } from "../groups/repeat_words.ts";
+import { boxOfContainer, type Ground } from "../input/walk.ts";
+import type { Measure } from "../scene/boxes.ts";
+import type { Flow } from "../scene/flow.ts";
+import { Layouter, Superseded } from "../scene/layouter.ts";
 import type { Scene } from "../scene/scene.ts";
 import { SceneBuilder } from "../scene/scene_builder.ts";
-import { Viewpoint, anchorsOf, home, type Anchor } from "./viewpoint.ts";
-import { type Ground, boxOfContainer } from "../input/walk.ts";
+import { type Anchor, anchorsOf, home, Viewpoint } from "./viewpoint.ts";
 
 export interface ExplorerOptions {
   /** Boxes that the camera should keep in place when the picture changes. */
@@ -167,13 +167,15 @@ export class Explorer {
     };
     const built = this.#builder.build(hierarchy, viewpoint.open, this.#flow, this.#columns);
     if (!(built instanceof Promise)) show(built);
-    else built.then(show, (error: unknown) => {
-      if (!(error instanceof Superseded)) throw error;
-    });
+    else
+      built.then(show, (error: unknown) => {
+        if (!(error instanceof Superseded)) throw error;
+      });
   }
 
   #show(scene: Scene, anchors: Anchor[] | null, then?: () => void): void {
-    const before = this.index?.scene, { x, y, zoom } = this.#camera;
+    const before = this.index?.scene,
+      { x, y, zoom } = this.#camera;
     const changedScope = before?.scope !== scene.scope;
     this.index = new SceneIndex(scene);
     if (changedScope || !anchors) this.viewpoint.restore(this.#camera) || home(this.#camera, scene);
@@ -220,9 +222,15 @@ export class Explorer {
 
   /** Whether there are boxes, other than frames, in a rectangle of the screen. */
   isOccupied(left: number, top: number, right: number, bottom: number): boolean {
-    const camera = this.#camera, { index } = this;
+    const camera = this.#camera,
+      { index } = this;
     if (!index) return false;
-    const found = index.boxesIn(camera.toSceneX(left), camera.toSceneY(top), camera.toSceneX(right), camera.toSceneY(bottom));
+    const found = index.boxesIn(
+      camera.toSceneX(left),
+      camera.toSceneY(top),
+      camera.toSceneX(right),
+      camera.toSceneY(bottom),
+    );
     return found.some((i) => !index.scene.frame[i]);
   }
 
@@ -253,7 +261,8 @@ export class Explorer {
 
   /** The run around a group, and whether it shows all its groups; null for other groups. */
   runOf(group: number): Run | null {
-    const hierarchy = this.#hierarchy, key = hierarchy?.containers.get(keyOf(GROUP, group))?.parent ?? 0;
+    const hierarchy = this.#hierarchy,
+      key = hierarchy?.containers.get(keyOf(GROUP, group))?.parent ?? 0;
     if (!hierarchy || kindOf(key) !== RUN) return null;
     const { groups, period } = hierarchy.containers.get(key)!;
     return { key, groups, period, all: this.isOpen(key) && !shownOf(hierarchy, this.viewpoint.open, key).length };
@@ -261,7 +270,8 @@ export class Explorer {
 
   /** Lets a run show all its groups, or one for all. */
   setAll(run: number, all: boolean): void {
-    if (this.#hierarchy?.containers.has(run)) this.#unfold(withAll(this.#hierarchy, this.viewpoint.open, run, all), run);
+    if (this.#hierarchy?.containers.has(run))
+      this.#unfold(withAll(this.#hierarchy, this.viewpoint.open, run, all), run);
   }
 
   /** Shows the scope with other things open; what has a key stays in place. */
@@ -302,7 +312,9 @@ export class Explorer {
     this.#options.scopeChanged(scope);
   }
 
-  /** Brings a node into view: in its scope, with the groups around it open. Returns the key of the box that shows it. */
+  /**
+   * Brings a node into view: in its scope, with the groups around it open. Returns the key of the box that shows it.
+   */
   reveal(node: number): number {
     if (this.#store.nodes.has(node)) this.#options.leaving();
     return this.#reveal(node);
@@ -313,18 +325,32 @@ export class Explorer {
     if (!record) return 0;
     if (this.#look().hierarchy.homeOf(record.scope) === undefined) this.#goTo(this.#outermost(record.scope));
     const { hierarchy } = this.#look();
-    const shown = hierarchy.inlined.get(node) ?? node, key = keyOf(NODE, shown);
+    const shown = hierarchy.inlined.get(node) ?? node,
+      key = keyOf(NODE, shown);
     const container = hierarchy.containerOf(shown) ?? 0;
-    this.#bring(container > 0 ? withOpen(hierarchy, this.viewpoint.open, container) : this.viewpoint.open, () => this.index!.scene.indexOf.get(key));
+    this.#bring(container > 0 ? withOpen(hierarchy, this.viewpoint.open, container) : this.viewpoint.open, () =>
+      this.index!.scene.indexOf.get(key),
+    );
     return key;
   }
 
   /** Brings the first of some boxes into view if none of them is. */
   seek(boxes: readonly number[]): void {
-    const camera = this.#camera, scene = this.index?.scene, [first] = boxes;
+    const camera = this.#camera,
+      scene = this.index?.scene,
+      [first] = boxes;
     if (!scene || first === undefined) return;
     const { x, y, width, height } = camera.view;
-    if (boxes.some((i) => scene.x[i]! < x + width && scene.x[i]! + scene.w[i]! > x && scene.y[i]! < y + height && scene.y[i]! + scene.h[i]! > y)) return;
+    if (
+      boxes.some(
+        (i) =>
+          scene.x[i]! < x + width &&
+          scene.x[i]! + scene.w[i]! > x &&
+          scene.y[i]! < y + height &&
+          scene.y[i]! + scene.h[i]! > y,
+      )
+    )
+      return;
     this.#options.leaving();
     this.viewpoint.bringIntoView(camera, scene, first, 0);
     this.#options.shown();
@@ -332,7 +358,8 @@ export class Explorer {
 
   /** Brings the box or frame of a group into view, with what is around it open; false where it has none. */
   revealGroup(group: number): boolean {
-    const scope = this.#store.groups.get(group)?.scope ?? 0, key = keyOf(GROUP, group);
+    const scope = this.#store.groups.get(group)?.scope ?? 0,
+      key = keyOf(GROUP, group);
     if (!this.#store.scopes.has(scope)) return false;
     this.#options.leaving();
     if (this.#look().hierarchy.homeOf(scope) === undefined) this.#goTo(this.#outermost(scope));
@@ -360,7 +387,11 @@ export class Explorer {
       const at = box() ?? -1;
       if (at >= 0) viewpoint.bringIntoView(this.#camera, this.index!.scene, at, READING_ZOOM);
     };
-    if ([...open].every((key) => viewpoint.open.has(key)) && open.size === viewpoint.open.size && this.index?.scene.scope === this.scope) {
+    if (
+      [...open].every((key) => viewpoint.open.has(key)) &&
+      open.size === viewpoint.open.size &&
+      this.index?.scene.scope === this.scope
+    ) {
       center();
       this.#options.shown();
     } else {

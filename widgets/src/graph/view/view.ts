@@ -5,27 +5,27 @@
  * changes of those and into events. Layout, scene and drawing are modules of their own.
  */
 
-import type { CommitChange, Store } from "../../model/store.ts";
+import { Emitter } from "../../emitter.ts";
 import type { Theme } from "../../look/page_theme.ts";
+import type { CommitChange, Store } from "../../model/store.ts";
 import type { Given, Picture, PictureEvents, Place, PointerTarget } from "../../view_contract.ts";
 import type { Marks } from "../canvas/painter.ts";
 import { Renderer } from "../canvas/renderer.ts";
 import type { SceneIndex } from "../canvas/visible.ts";
-import { type DebugState, describe } from "./debug.ts";
-import { Emitter } from "../../emitter.ts";
-import { Explorer } from "./explorer.ts";
-import type { Flow } from "../scene/flow.ts";
+import { GROUP, idOf, keyOf } from "../groups/group_keys.ts";
 import { Gestures } from "../input/gestures.ts";
 import { Interaction } from "../input/interaction.ts";
 import { handleCanvasKey } from "../input/keyboard.ts";
-import { GROUP, keyOf, idOf } from "../groups/group_keys.ts";
+import { stageOf } from "../input/stage.ts";
 import { MarkLayer } from "../marks/mark_layer.ts";
 import { Minimap } from "../marks/minimap.ts";
 import { type Frame, Motion } from "../marks/motion.ts";
 import { Outline } from "../marks/outline.ts";
-import { stageOf } from "../input/stage.ts";
-import { type FrameTiming, noteFrame } from "./timing.ts";
+import type { Flow } from "../scene/flow.ts";
 import { Words } from "../scene/words.ts";
+import { type DebugState, describe } from "./debug.ts";
+import { Explorer } from "./explorer.ts";
+import { type FrameTiming, noteFrame } from "./timing.ts";
 
 /** Whether the user wants nothing to move. */
 const calm = (): boolean => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -82,17 +82,26 @@ export class GraphView implements Picture {
       moved: (before, after, shift) => this.#motion.start(before, after, shift),
       leaving: () => this.#emitter.emit("leave", undefined),
     });
-    const interaction = (this.#interaction = new Interaction(stageOf(
-      { store, explorer: this.#explorer, renderer: this.#renderer, layer: this.#layer, outline: this.#outline, emitter: this.#emitter },
-      {
-        focus: () => this.focus(),
-        fit: () => this.fit(),
-        choose: (nodes, group, value) => this.#choose(nodes, group, value),
-        openScope: (scope) => this.openScope(scope),
-        reveal: (node) => this.reveal(node),
-        cameraChanged: () => this.#cameraChanged(),
-      },
-    )));
+    const interaction = (this.#interaction = new Interaction(
+      stageOf(
+        {
+          store,
+          explorer: this.#explorer,
+          renderer: this.#renderer,
+          layer: this.#layer,
+          outline: this.#outline,
+          emitter: this.#emitter,
+        },
+        {
+          focus: () => this.focus(),
+          fit: () => this.fit(),
+          choose: (nodes, group, value) => this.#choose(nodes, group, value),
+          openScope: (scope) => this.openScope(scope),
+          reveal: (node) => this.reveal(node),
+          cameraChanged: () => this.#cameraChanged(),
+        },
+      ),
+    ));
     this.#gestures = new Gestures(element, interaction);
     this.#minimap = new Minimap(element, this.#renderer.camera, {
       palette: () => this.#renderer.palette,
@@ -100,13 +109,20 @@ export class GraphView implements Picture {
       covers: (left, top, right, bottom) => this.#explorer.isOccupied(left, top, right, bottom),
     });
     const { signal } = this.#abort;
-    element.addEventListener("keydown", (event) => {
-      if (handleCanvasKey(interaction, event)) event.preventDefault();
-    }, { signal });
+    element.addEventListener(
+      "keydown",
+      (event) => {
+        if (handleCanvasKey(interaction, event)) event.preventDefault();
+      },
+      { signal },
+    );
     for (const type of ["focus", "blur"]) {
       this.#outline.element.addEventListener(type, () => this.#layer.changed(false), { signal });
     }
-    this.#offs.push(store.on("reset", () => this.#explorer.reset()), store.on("commit", (change) => this.#follow(change)));
+    this.#offs.push(
+      store.on("reset", () => this.#explorer.reset()),
+      store.on("commit", (change) => this.#follow(change)),
+    );
     if (store.scopes.size) this.#explorer.reset();
   }
 
@@ -126,7 +142,7 @@ export class GraphView implements Picture {
     this.#emitter.clear();
   }
 
-  // ------------------------------------------------------------------------------------------------------------- drawing
+  // ----------------------------------------------------------------------------------------------------------- drawing
 
   #follow(change: CommitChange): void {
     // A renamed node or value changes what a box says, and perhaps its width; labels only change what is drawn.
@@ -151,7 +167,10 @@ export class GraphView implements Picture {
 
   #shown(paintMs: number): void {
     const timing: FrameTiming = {
-      frames: this.#renderer.frames, boxes: this.#explorer.index!.scene.boxes.length, layoutMs: this.#explorer.layoutMs, paintMs,
+      frames: this.#renderer.frames,
+      boxes: this.#explorer.index!.scene.boxes.length,
+      layoutMs: this.#explorer.layoutMs,
+      paintMs,
     };
     noteFrame(timing);
     this.#emitter.emit("frame", timing);
@@ -178,7 +197,7 @@ export class GraphView implements Picture {
     return inside ? this.#interaction.targetAt(clientX - left, clientY - top) : null;
   }
 
-  // ------------------------------------------------------------------------------------------------- folding and scopes
+  // ------------------------------------------------------------------------------------------------ folding and scopes
 
   get scope(): number {
     return this.#explorer.scope;
@@ -231,14 +250,18 @@ export class GraphView implements Picture {
     this.#layer.overlay.focusKey = this.#explorer.reveal(node) || this.#layer.overlay.focusKey;
   }
 
-  // ------------------------------------------------------------------------------------------------------------ marks in
+  // ---------------------------------------------------------------------------------------------------------- marks in
 
   get selection(): number[] {
     return [...this.#layer.overlay.nodes];
   }
 
   set selection(nodes: number[]) {
-    this.#layer.overlay.select(nodes.filter((id) => this.#store.nodes.has(id)), 0, 0);
+    this.#layer.overlay.select(
+      nodes.filter((id) => this.#store.nodes.has(id)),
+      0,
+      0,
+    );
     this.#layer.changed(true);
   }
 
@@ -318,7 +341,11 @@ export class GraphView implements Picture {
 
   /** Selects on the user's behalf, and tells. */
   #choose(nodes: readonly number[], group = 0, value = 0): void {
-    const before = { nodes: this.#layer.overlay.nodes.length, group: this.#layer.overlay.group, value: this.#layer.overlay.value };
+    const before = {
+      nodes: this.#layer.overlay.nodes.length,
+      group: this.#layer.overlay.group,
+      value: this.#layer.overlay.value,
+    };
     this.#layer.overlay.select(nodes, group, value);
     this.#layer.changed(true);
     if (before.nodes || nodes.length) this.#emitter.emit("select", this.selection);
@@ -326,7 +353,7 @@ export class GraphView implements Picture {
     if (value || (before.value && !nodes.length && !group)) this.#emitter.emit("selectvalue", value);
   }
 
-  // --------------------------------------------------------------------------------------------------------- interaction
+  // ------------------------------------------------------------------------------------------------------- interaction
 
   /** Takes the keyboard's focus without scrolling the page; by pointer, without a ring around the picture. */
   focus(): void {
@@ -334,13 +361,17 @@ export class GraphView implements Picture {
     this.#outline.element.focus(options);
   }
 
-  // --------------------------------------------------------------------------------------------------------------- tests
+  // ------------------------------------------------------------------------------------------------------------- tests
 
   /** What is on the screen, for browser tests: in pixels of the page's viewport. */
   debug(): DebugState {
     return describe({
-      scene: this.#explorer.index?.scene ?? null, camera: this.#renderer.camera, place: this.#renderer.place,
-      scope: this.scope, frames: this.#renderer.frames, layoutMs: this.#explorer.layoutMs,
+      scene: this.#explorer.index?.scene ?? null,
+      camera: this.#renderer.camera,
+      place: this.#renderer.place,
+      scope: this.scope,
+      frames: this.#renderer.frames,
+      layoutMs: this.#explorer.layoutMs,
       label: (value) => this.#words.label(value),
     });
   }

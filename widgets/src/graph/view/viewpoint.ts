@@ -61,14 +61,21 @@ export class Viewpoint {
   /** Brings a box into view: by the least move, or centered where it was too small to read. */
   bringIntoView(camera: Camera, scene: Scene, box: number, leastZoom: number): void {
     this.moved = true;
-    const x = scene.x[box]!, y = scene.y[box]!, w = scene.w[box]!, h = scene.h[box]!;
+    const x = scene.x[box]!,
+      y = scene.y[box]!,
+      w = scene.w[box]!,
+      h = scene.h[box]!;
     const far = isFar(camera, x, y, w, h);
     if (camera.zoom < leastZoom || far) {
       camera.zoom = Math.max(camera.zoom, leastZoom);
-      camera.centerOn(x + w / 2, scene.frame[box] ? y + Math.min(h, camera.height / camera.zoom) / 2 - MARGIN : y + h / 2);
+      camera.centerOn(
+        x + w / 2,
+        scene.frame[box] ? y + Math.min(h, camera.height / camera.zoom) / 2 - MARGIN : y + h / 2,
+      );
       return;
     }
-    const margin = MARGIN / camera.zoom, view = camera.view;
+    const margin = MARGIN / camera.zoom,
+      view = camera.view;
     camera.x = clamp(camera.x, x + w + margin - view.width, x - margin);
     camera.y = clamp(camera.y, y + Math.min(h, view.height / 2) + margin - view.height, y - margin);
   }
@@ -86,7 +93,12 @@ function clamp(value: number, low: number, high: number): number {
 /** More than one view away. */
 function isFar(camera: Camera, x: number, y: number, w: number, h: number): boolean {
   const view = camera.view;
-  return x + w < view.x - view.width || x > view.x + 2 * view.width || y + h < view.y - view.height || y > view.y + 2 * view.height;
+  return (
+    x + w < view.x - view.width ||
+    x > view.x + 2 * view.width ||
+    y + h < view.y - view.height ||
+    y > view.y + 2 * view.height
+  );
 }
 
 /** A first look: all of a small graph, else where its first input begins, large enough to read. */
@@ -105,18 +117,23 @@ export function home(camera: Camera, scene: Scene): void {
   const below = first >= 0 && scene.y[first]! + scene.h[first]! > camera.view.height - 2 * MARGIN;
   camera.y = (below ? scene.y[first]! : 0) - MARGIN / camera.zoom;
   // Beside the first of several columns there is nothing to see.
-  const margin = MARGIN / camera.zoom, { width } = camera.view;
+  const margin = MARGIN / camera.zoom,
+    { width } = camera.view;
   if (scene.width + 2 * margin > width) camera.x = clamp(camera.x, -margin, scene.width + margin - width);
 }
 
 /** The same for a picture that reads to the right. */
 function homeAtLeft(camera: Camera, scene: Scene): void {
-  const high = (camera.height - 2 * MARGIN) / Math.max(1, scene.height), first = beginning(scene);
+  const high = (camera.height - 2 * MARGIN) / Math.max(1, scene.height),
+    first = beginning(scene);
   camera.zoom = Math.min(1, Math.max(READABLE, high));
   const y = high >= camera.zoom || first < 0 ? scene.height / 2 : scene.y[first]! + scene.h[first]! / 2;
   camera.centerOn(0, y);
-  camera.x = (first >= 0 && scene.x[first]! + scene.w[first]! > camera.view.width - 2 * MARGIN ? scene.x[first]! : 0) - MARGIN / camera.zoom;
-  const margin = MARGIN / camera.zoom, { height } = camera.view;
+  camera.x =
+    (first >= 0 && scene.x[first]! + scene.w[first]! > camera.view.width - 2 * MARGIN ? scene.x[first]! : 0) -
+    MARGIN / camera.zoom;
+  const margin = MARGIN / camera.zoom,
+    { height } = camera.view;
   if (scene.height + 2 * margin > height) camera.y = clamp(camera.y, -margin, scene.height + margin - height);
 }
 
@@ -125,27 +142,32 @@ function beginning(scene: Scene): number {
   const input = scene.boxes.findIndex((box, i) => scene.depth[i] === 0 && box.kind === INPUT);
   if (input >= 0) return input;
   let top = -1;
-  for (let i = 0; i < scene.y.length; i++) if (scene.depth[i] === 0 && (top < 0 || scene.y[i]! < scene.y[top]!)) top = i;
+  for (let i = 0; i < scene.y.length; i++)
+    if (scene.depth[i] === 0 && (top < 0 || scene.y[i]! < scene.y[top]!)) top = i;
   return top;
 }
 
 /** Anchors: first the given boxes that are in view, then those around the middle of the view. */
 export function anchorsOf(camera: Camera, scene: Scene, first: number[]): Anchor[] {
   const inView = (i: number): boolean => {
-    const x = camera.toScreenX(scene.x[i]! + scene.w[i]! / 2), y = camera.toScreenY(scene.y[i]!);
+    const x = camera.toScreenX(scene.x[i]! + scene.w[i]! / 2),
+      y = camera.toScreenY(scene.y[i]!);
     const bottom = camera.toScreenY(scene.y[i]! + scene.h[i]!);
     return x > 0 && x < camera.width && bottom > 0 && y < camera.height;
   };
   const boxes = [...first.filter(inView), ...nearestBoxes(camera, scene, MAX_ANCHORS), ...first];
   return boxes.map((i) => ({
-    key: scene.boxes[i]!.key, x: camera.toScreenX(scene.x[i]! + scene.w[i]! / 2), y: camera.toScreenY(scene.y[i]!),
+    key: scene.boxes[i]!.key,
+    x: camera.toScreenX(scene.x[i]! + scene.w[i]! / 2),
+    y: camera.toScreenY(scene.y[i]!),
   }));
 }
 
 /** Boxes (not frames) nearest to the middle of the view, nearest first. */
 function nearestBoxes(camera: Camera, scene: Scene, count: number): number[] {
   const { x, y, width, height } = camera.view;
-  const middleX = x + width / 2, middleY = y + height / 2;
+  const middleX = x + width / 2,
+    middleY = y + height / 2;
   const best: { i: number; far: number }[] = [];
   for (let i = 0; i < scene.x.length; i++) {
     if (scene.frame[i]) continue;

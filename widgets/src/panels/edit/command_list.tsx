@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { type Command, type Target, commandsFor, targetLabel } from "../../edit/commands.ts";
+import { type Command, commandsFor, type Target, targetLabel } from "../../edit/commands.ts";
 import { scoreWord } from "../../find/search.ts";
 import { useCell } from "../../state.ts";
 import { focusPicture } from "./form.tsx";
@@ -15,7 +15,8 @@ export function CommandList({ app }: { app: App }) {
 function OpenList({ app, target }: { app: App; target: Target }) {
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const panel = useRef<HTMLDivElement>(null), input = useRef<HTMLInputElement>(null);
+  const panel = useRef<HTMLDivElement>(null),
+    input = useRef<HTMLInputElement>(null);
   const commands = useMemo(() => commandsFor(app, target), [target]);
   const found = useMemo(() => matching(commands, query), [commands, query]);
   const current = found[Math.min(at, found.length - 1)];
@@ -31,7 +32,10 @@ function OpenList({ app, target }: { app: App; target: Target }) {
   };
   // Before the browser paints: who types on at once must not type into the picture.
   useLayoutEffect(() => input.current?.focus(), []);
-  useEffect(() => panel.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at, query]);
+  useEffect(
+    () => panel.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }),
+    [at, query],
+  );
   useEffect(() => {
     const away = (event: PointerEvent) => {
       if (panel.current && !event.composedPath().includes(panel.current)) app.editing.list.value = null;
@@ -50,11 +54,28 @@ function OpenList({ app, target }: { app: App; target: Target }) {
   };
   const title = `Edit ${targetLabel(app, target)}`;
   return (
-    <div class="ol-popup ol-palette ol-commands" role="dialog" aria-label={title} ref={panel} data-testid="command-list" onKeyDown={onKeyDown}>
+    <div
+      class="ol-popup ol-palette ol-commands"
+      role="dialog"
+      aria-label={title}
+      ref={panel}
+      data-testid="command-list"
+      onKeyDown={onKeyDown}
+    >
       <p class="ol-palette-title">{title}</p>
       <input
-        ref={input} type="text" class="ol-input" placeholder="What shall be done" spellcheck={false} autocomplete="off" value={query}
-        aria-label={title} role="combobox" aria-expanded={true} aria-controls="ol-commands" data-testid="command-input"
+        ref={input}
+        type="text"
+        class="ol-input"
+        placeholder="What shall be done"
+        spellcheck={false}
+        autocomplete="off"
+        value={query}
+        aria-label={title}
+        role="combobox"
+        aria-expanded={true}
+        aria-controls="ol-commands"
+        data-testid="command-input"
         aria-activedescendant={current ? `ol-command-${commands.indexOf(current)}` : undefined}
         onInput={(event) => {
           setQuery(event.currentTarget.value);
@@ -64,14 +85,24 @@ function OpenList({ app, target }: { app: App; target: Target }) {
       <ul class="ol-palette-list" role="listbox" id="ol-commands" aria-label="Edits">
         {found.map((command, i) => (
           <li
-            key={commands.indexOf(command)} id={`ol-command-${commands.indexOf(command)}`} role="option" aria-selected={command === current}
+            key={commands.indexOf(command)}
+            id={`ol-command-${commands.indexOf(command)}`}
+            role="option"
+            aria-selected={command === current}
             class={`ol-hit ol-command ${i > 0 && onModel(found[i - 1]!) !== onModel(command) ? "ol-command-first" : ""}`}
-            data-testid={`command-${command.id}`} onMouseEnter={() => setAt(i)} onClick={() => choose(command)}
+            data-testid={`command-${command.id}`}
+            onMouseEnter={() => setAt(i)}
+            onClick={() => choose(command)}
           >
-            <span>{command.title}</span>{command.keys && <kbd>{command.keys}</kbd>}
+            <span>{command.title}</span>
+            {command.keys && <kbd>{command.keys}</kbd>}
           </li>
         ))}
-        {found.length === 0 && <li class="ol-empty" role="presentation">No edit like this</li>}
+        {found.length === 0 && (
+          <li class="ol-empty" role="presentation">
+            No edit like this
+          </li>
+        )}
       </ul>
     </div>
   );
@@ -82,7 +113,9 @@ const onModel = (command: Command): boolean => command.on === "model";
 /** Commands in whose title every word occurs; the better match first, else in the table's order. */
 function matching(commands: Command[], query: string): Command[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
-  const scores = new Map(commands.map((command) => [command, words.map((word) => scoreWord(command.title.toLowerCase(), word))]));
+  const scores = new Map(
+    commands.map((command) => [command, words.map((word) => scoreWord(command.title.toLowerCase(), word))]),
+  );
   const found = commands.filter((command) => scores.get(command)!.every((score) => score > 0));
   const sum = (command: Command): number => scores.get(command)!.reduce((a, b) => a + b, 0);
   return words.length ? found.sort((a, b) => sum(b) - sum(a)) : found;

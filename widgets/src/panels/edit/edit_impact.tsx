@@ -1,8 +1,8 @@
 /** The blast radius of an edit: a notice over the picture, the list of what changed, and why a shape is what it is. */
 
 import type { App } from "../../app.ts";
-import { count, plural, valueLabel } from "../../model/names.ts";
 import type { ExplanationStep } from "../../kernel/protocol.ts";
+import { count, plural, valueLabel } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import { useAnswer } from "../parts/ask.ts";
 import { Elided, Section, ToolButton } from "../parts/controls.tsx";
@@ -16,7 +16,14 @@ export function RadiusNotice({ app }: { app: App }) {
   return (
     <div class={`ol-radius ${refusal ? "ol-radius-refused" : ""}`} role="status" data-testid="radius">
       {changed.size > 0 && (
-        <button type="button" class="ol-link" data-testid="radius-list" onClick={() => { app.drawer.value = "changes"; }}>
+        <button
+          type="button"
+          class="ol-link"
+          data-testid="radius-list"
+          onClick={() => {
+            app.drawer.value = "changes";
+          }}
+        >
           {plural(changed.size, "shape")} changed
         </button>
       )}
@@ -27,10 +34,22 @@ export function RadiusNotice({ app }: { app: App }) {
             <b>first refusal</b> {refusal.message}
           </span>
           {refusal.node !== 0 && (
-            <button type="button" class="ol-link" data-testid="radius-show" onClick={() => app.picked.reveal(refusal.node)}>show</button>
+            <button
+              type="button"
+              class="ol-link"
+              data-testid="radius-show"
+              onClick={() => app.picked.reveal(refusal.node)}
+            >
+              show
+            </button>
           )}
           {app.client.editable && app.blast.culprit(refusal) !== 0 && (
-            <button type="button" class="ol-link" data-testid="radius-why" onClick={() => app.blast.why(app.blast.culprit(refusal))}>
+            <button
+              type="button"
+              class="ol-link"
+              data-testid="radius-why"
+              onClick={() => app.blast.why(app.blast.culprit(refusal))}
+            >
               why
             </button>
           )}
@@ -51,11 +70,21 @@ export function Changes({ app }: { app: App }) {
   return (
     <div class="ol-table-scroll" tabIndex={0} aria-label="Changed shapes">
       <table class="ol-table">
-        <caption>{plural(changed.size, "shape")} changed by “{label}”</caption>
+        <caption>
+          {plural(changed.size, "shape")} changed by “{label}”
+        </caption>
         <thead>
           <tr>
-            <th scope="col" class="ol-left">value</th><th scope="col" class="ol-left">before</th>
-            <th scope="col" class="ol-left">now</th><th scope="col" />
+            <th scope="col" class="ol-left">
+              value
+            </th>
+            <th scope="col" class="ol-left">
+              before
+            </th>
+            <th scope="col" class="ol-left">
+              now
+            </th>
+            <th scope="col" />
           </tr>
         </thead>
         <tbody>
@@ -66,9 +95,17 @@ export function Changes({ app }: { app: App }) {
                   <Elided text={valueLabel(app.store, value)} middle />
                 </button>
               </th>
-              <td class="ol-left ol-mono ol-dim" title={before}>{before || "?"}</td>
-              <td class="ol-left ol-mono" title={now}>{now || "?"}</td>
-              <td><button type="button" class="ol-link" onClick={() => app.blast.why(value)}>why</button></td>
+              <td class="ol-left ol-mono ol-dim" title={before}>
+                {before || "?"}
+              </td>
+              <td class="ol-left ol-mono" title={now}>
+                {now || "?"}
+              </td>
+              <td>
+                <button type="button" class="ol-link" onClick={() => app.blast.why(value)}>
+                  why
+                </button>
+              </td>
             </tr>
           ))}
         </tbody>
@@ -84,8 +121,17 @@ export function Why({ app, value }: { app: App; value: number }) {
   if (!app.client.editable) return null;
   return (
     <Section title="Why this shape?">
-      {open ? <Steps app={app} value={value} /> : (
-        <button type="button" class="ol-link" data-testid="why" onClick={() => { app.blast.explained.value = value; }}>
+      {open ? (
+        <Steps app={app} value={value} />
+      ) : (
+        <button
+          type="button"
+          class="ol-link"
+          data-testid="why"
+          onClick={() => {
+            app.blast.explained.value = value;
+          }}
+        >
           follow every dim back to where it comes from
         </button>
       )}
@@ -101,8 +147,14 @@ function Steps({ app, value }: { app: App; value: number }) {
   const passed = data.steps.length - steps.length;
   return (
     <ol class="ol-why" data-testid="explanation">
-      {steps.map((step, i) => <Step key={i} app={app} step={step} lost={data.steps[data.lost] === step} />)}
-      {passed > 0 && <li class="ol-dim">{plural(passed, "step")} that only pass a dim on {passed === 1 ? "is" : "are"} left out</li>}
+      {steps.map((step, i) => (
+        <Step key={i} app={app} step={step} lost={data.steps[data.lost] === step} />
+      ))}
+      {passed > 0 && (
+        <li class="ol-dim">
+          {plural(passed, "step")} that only pass a dim on {passed === 1 ? "is" : "are"} left out
+        </li>
+      )}
       {data.steps.length === 0 && <li class="ol-dim">{data.text}</li>}
     </ol>
   );
@@ -113,9 +165,19 @@ function Step({ app, step, lost }: { app: App; step: ExplanationStep; lost: bool
   const show = () => (node ? app.picked.reveal(node) : app.picked.revealValue(value));
   return (
     <li class={lost ? "ol-why-lost" : ""}>
-      <button type="button" class="ol-link ol-mono" disabled={!node && !value} onClick={show}>{name}{what && ` = ${what}`}</button>
-      <p class="ol-dim">{how}{step.lost && <b> – lost here: {step.lost}</b>}</p>
-      {edits.map((edit) => <p key={edit} class="ol-hint">changed by “{edit}”</p>)}
+      <button type="button" class="ol-link ol-mono" disabled={!node && !value} onClick={show}>
+        {name}
+        {what && ` = ${what}`}
+      </button>
+      <p class="ol-dim">
+        {how}
+        {step.lost && <b> – lost here: {step.lost}</b>}
+      </p>
+      {edits.map((edit) => (
+        <p key={edit} class="ol-hint">
+          changed by “{edit}”
+        </p>
+      ))}
     </li>
   );
 }

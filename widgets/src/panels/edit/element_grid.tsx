@@ -3,7 +3,8 @@
 import { useState } from "preact/hooks";
 import type { Entry, Field } from "../../edit/fields.ts";
 
-const ROWS = 16, COLUMNS = 8;
+const ROWS = 16,
+  COLUMNS = 8;
 
 interface Props {
   id: string;
@@ -14,10 +15,12 @@ interface Props {
 
 export function ElementGrid({ id, field, changed, change }: Props) {
   const { shape, numbers } = field;
-  const width = Math.max(1, shape.length ? shape[shape.length - 1]! : 1), height = Math.ceil(numbers.length / width);
+  const width = Math.max(1, shape.length ? shape[shape.length - 1]! : 1),
+    height = Math.ceil(numbers.length / width);
   const [top, setTop] = useState(0);
   const [left, setLeft] = useState(0);
-  const rows = range(top, Math.min(height, top + ROWS)), columns = range(left, Math.min(width, left + COLUMNS));
+  const rows = range(top, Math.min(height, top + ROWS)),
+    columns = range(left, Math.min(width, left + COLUMNS));
   const set = (place: number, text: string) => {
     const now = new Map(changed);
     if (text === String(numbers[place])) now.delete(place);
@@ -35,21 +38,37 @@ export function ElementGrid({ id, field, changed, change }: Props) {
   return (
     <div class="ol-elements" id={id}>
       <table onKeyDown={onKeyDown} aria-label="Elements">
-        <thead><tr><td />{columns.map((column) => <th key={column} scope="col">{column}</th>)}</tr></thead>
+        <thead>
+          <tr>
+            <td />
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {column}
+              </th>
+            ))}
+          </tr>
+        </thead>
         <tbody>
           {rows.map((row) => (
             <tr key={row}>
               <th scope="row">{rowLabel(row, shape)}</th>
               {columns.map((column) => {
                 const place = row * width + column;
-                return place < numbers.length && (
-                  <td key={column}>
-                    <input
-                      type="text" class={`ol-input ol-mono ${changed.has(place) ? "ol-changed" : ""}`} spellcheck={false} autocomplete="off"
-                      value={changed.get(place) ?? String(numbers[place])} aria-label={`Element ${rowLabel(row, shape)} ${column}`}
-                      data-testid={`element-${place}`} onInput={(event) => set(place, event.currentTarget.value)}
-                    />
-                  </td>
+                return (
+                  place < numbers.length && (
+                    <td key={column}>
+                      <input
+                        type="text"
+                        class={`ol-input ol-mono ${changed.has(place) ? "ol-changed" : ""}`}
+                        spellcheck={false}
+                        autocomplete="off"
+                        value={changed.get(place) ?? String(numbers[place])}
+                        aria-label={`Element ${rowLabel(row, shape)} ${column}`}
+                        data-testid={`element-${place}`}
+                        onInput={(event) => set(place, event.currentTarget.value)}
+                      />
+                    </td>
+                  )
                 );
               })}
             </tr>
@@ -64,12 +83,28 @@ export function ElementGrid({ id, field, changed, change }: Props) {
   );
 }
 
-function Pages({ what, at, step, of, go }: { what: string; at: number; step: number; of: number; go: (at: number) => void }) {
+function Pages({
+  what,
+  at,
+  step,
+  of,
+  go,
+}: {
+  what: string;
+  at: number;
+  step: number;
+  of: number;
+  go: (at: number) => void;
+}) {
   return (
     <span>
-      <button type="button" class="ol-link" disabled={at === 0} onClick={() => go(Math.max(0, at - step))}>before</button>
+      <button type="button" class="ol-link" disabled={at === 0} onClick={() => go(Math.max(0, at - step))}>
+        before
+      </button>
       {` ${what} ${at} to ${Math.min(of, at + step) - 1} of ${of} `}
-      <button type="button" class="ol-link" disabled={at + step >= of} onClick={() => go(at + step)}>behind</button>
+      <button type="button" class="ol-link" disabled={at + step >= of} onClick={() => go(at + step)}>
+        behind
+      </button>
     </span>
   );
 }

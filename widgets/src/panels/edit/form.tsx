@@ -1,4 +1,7 @@
-/** A dialog that asks for what an edit needs: fields in a column, the refusal under them, Enter to do it, Escape to leave. */
+/**
+ * A dialog that asks for what an edit needs: fields in a column, the refusal under them, Enter to do it, Escape to
+ * leave.
+ */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
@@ -15,11 +18,16 @@ export function FormPanel({ app }: { app: App }) {
 
 /** Gives the keyboard back to the picture. */
 export function focusPicture(inside: HTMLElement | null): void {
-  inside?.closest<HTMLElement>(".onnxlab")?.querySelector<HTMLElement>('[data-testid="outline"]')?.focus({ preventScroll: true });
+  inside
+    ?.closest<HTMLElement>(".onnxlab")
+    ?.querySelector<HTMLElement>('[data-testid="outline"]')
+    ?.focus({ preventScroll: true });
 }
 
 function OpenForm({ app, form }: { app: App; form: Form }) {
-  const [entries, setEntries] = useState<Record<string, Entry>>(() => Object.fromEntries(form.fields.map((field) => [field.name, initialEntry(field)])));
+  const [entries, setEntries] = useState<Record<string, Entry>>(() =>
+    Object.fromEntries(form.fields.map((field) => [field.name, initialEntry(field)])),
+  );
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
   const panel = useRef<HTMLDivElement>(null);
@@ -56,9 +64,18 @@ function OpenForm({ app, form }: { app: App; form: Form }) {
     event.stopPropagation();
   };
   return (
-    <div class="ol-popup ol-dialog" role="dialog" aria-label={form.title} ref={panel} data-testid="form" onKeyDown={onKeyDown}>
+    <div
+      class="ol-popup ol-dialog"
+      role="dialog"
+      aria-label={form.title}
+      ref={panel}
+      data-testid="form"
+      onKeyDown={onKeyDown}
+    >
       <form
-        class="ol-form" noValidate onSubmit={(event) => {
+        class="ol-form"
+        noValidate
+        onSubmit={(event) => {
           event.preventDefault();
           void submit();
         }}
@@ -66,17 +83,29 @@ function OpenForm({ app, form }: { app: App; form: Form }) {
         <p class="ol-palette-title">{form.title}</p>
         {form.fields.map((field) => (
           <FieldRow
-            key={field.name} app={app} field={field} entry={entries[field.name] ?? null} entries={entries}
+            key={field.name}
+            app={app}
+            field={field}
+            entry={entries[field.name] ?? null}
+            entries={entries}
             change={(entry) => {
               setEntries({ ...entries, [field.name]: entry });
               setError("");
             }}
           />
         ))}
-        {error && <p class="ol-field-error" role="alert" data-testid="form-error">{error}</p>}
+        {error && (
+          <p class="ol-field-error" role="alert" data-testid="form-error">
+            {error}
+          </p>
+        )}
         <div class="ol-form-buttons">
-          <button type="button" class="ol-button ol-text-button" onClick={close}>Cancel</button>
-          <button type="submit" class="ol-button ol-text-button ol-primary" disabled={busy} data-testid="form-submit">{busy ? "Working…" : "Do it"}</button>
+          <button type="button" class="ol-button ol-text-button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" class="ol-button ol-text-button ol-primary" disabled={busy} data-testid="form-submit">
+            {busy ? "Working…" : "Do it"}
+          </button>
         </div>
       </form>
     </div>
@@ -110,31 +139,86 @@ function Control({ app, field, entry, entries, change, id }: RowProps & { id: st
     case "bool":
       return (
         <label class="ol-form-check">
-          <input id={id} type="checkbox" checked={entry === true} data-testid={testid} onChange={(event) => change(event.currentTarget.checked)} />
+          <input
+            id={id}
+            type="checkbox"
+            checked={entry === true}
+            data-testid={testid}
+            onChange={(event) => change(event.currentTarget.checked)}
+          />
           {field.label}
         </label>
       );
     case "choice":
       return (
-        <select id={id} class="ol-input ol-select" value={String(entry)} data-testid={testid} onChange={(event) => change(event.currentTarget.value)}>
-          {field.choices.map(({ value, label }) => <option key={value} value={value}>{label}</option>)}
+        <select
+          id={id}
+          class="ol-input ol-select"
+          value={String(entry)}
+          data-testid={testid}
+          onChange={(event) => change(event.currentTarget.value)}
+        >
+          {field.choices.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
         </select>
       );
     case "file":
-      if (field.initial) return <span id={id} class="ol-mono ol-elided">{field.initial.name}</span>;
-      return <input id={id} type="file" accept={field.accept} data-testid={testid} onChange={(event) => change(event.currentTarget.files?.[0] ?? null)} />;
+      if (field.initial)
+        return (
+          <span id={id} class="ol-mono ol-elided">
+            {field.initial.name}
+          </span>
+        );
+      return (
+        <input
+          id={id}
+          type="file"
+          accept={field.accept}
+          data-testid={testid}
+          onChange={(event) => change(event.currentTarget.files?.[0] ?? null)}
+        />
+      );
     case "grid":
       return <ElementGrid id={id} field={field} changed={entry instanceof Map ? entry : new Map()} change={change} />;
     case "long":
-      return <textarea id={id} class="ol-input ol-area" rows={6} value={String(entry)} data-testid={testid} onInput={(event) => change(event.currentTarget.value)} />;
+      return (
+        <textarea
+          id={id}
+          class="ol-input ol-area"
+          rows={6}
+          value={String(entry)}
+          data-testid={testid}
+          onInput={(event) => change(event.currentTarget.value)}
+        />
+      );
     case "value": {
       const slot = field.slot ? Number(entries[field.slot]) : 0;
-      return <ValuePicker app={app} id={id} testid={testid} value={Number(entry)} scope={field.scope} node={field.node ?? 0} slot={slot} change={change} />;
+      return (
+        <ValuePicker
+          app={app}
+          id={id}
+          testid={testid}
+          value={Number(entry)}
+          scope={field.scope}
+          node={field.node ?? 0}
+          slot={slot}
+          change={change}
+        />
+      );
     }
     default:
       return (
         <input
-          id={id} type="text" class="ol-input ol-mono" value={String(entry)} spellcheck={false} autocomplete="off" data-testid={testid}
+          id={id}
+          type="text"
+          class="ol-input ol-mono"
+          value={String(entry)}
+          spellcheck={false}
+          autocomplete="off"
+          data-testid={testid}
           onInput={(event) => change(event.currentTarget.value)}
         />
       );

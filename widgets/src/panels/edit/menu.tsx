@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { type Command, type Target, commandsFor } from "../../edit/commands.ts";
+import { type Command, commandsFor, type Target } from "../../edit/commands.ts";
 import { calledFunction, plural } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import type { PointerTarget } from "../../view_contract.ts";
@@ -25,14 +25,17 @@ function OpenMenu({ app, target }: { app: App; target: PointerTarget }) {
   const menu = useRef<HTMLDivElement>(null);
   const [place, setPlace] = useState({ x: target.x, y: target.y });
   const groups = itemsFor(app, target);
-  const close = () => { app.menu.value = null; };
+  const close = () => {
+    app.menu.value = null;
+  };
   const leave = () => {
     focusPicture(menu.current);
     close();
   };
 
   useLayoutEffect(() => {
-    const element = menu.current, around = element?.parentElement;
+    const element = menu.current,
+      around = element?.parentElement;
     if (!element || !around) return;
     setPlace({
       x: Math.max(0, Math.min(target.x, around.clientWidth - element.offsetWidth - 4)),
@@ -58,7 +61,11 @@ function OpenMenu({ app, target }: { app: App; target: PointerTarget }) {
   };
   return (
     <div
-      class="ol-popup ol-menu" role="menu" ref={menu} data-testid="context-menu" onKeyDown={onKeyDown}
+      class="ol-popup ol-menu"
+      role="menu"
+      ref={menu}
+      data-testid="context-menu"
+      onKeyDown={onKeyDown}
       style={{ left: `${place.x}px`, top: `${place.y}px` }}
       onContextMenu={(event) => event.preventDefault()}
     >
@@ -66,13 +73,19 @@ function OpenMenu({ app, target }: { app: App; target: PointerTarget }) {
         <div class="ol-menu-group" role="group" key={i}>
           {items.map((item) => (
             <button
-              key={item.testid} type="button" role="menuitem" class="ol-menu-item" disabled={item.disabled} data-testid={item.testid}
+              key={item.testid}
+              type="button"
+              role="menuitem"
+              class="ol-menu-item"
+              disabled={item.disabled}
+              data-testid={item.testid}
               onClick={() => {
                 leave();
                 item.act();
               }}
             >
-              <span>{item.label}</span>{item.keys && <kbd>{item.keys}</kbd>}
+              <span>{item.label}</span>
+              {item.keys && <kbd>{item.keys}</kbd>}
             </button>
           ))}
         </div>
@@ -87,7 +100,8 @@ const STEPS: Record<string, Step> = { ArrowDown: 1, ArrowUp: -1, Home: "first", 
 function moveFocus(menu: HTMLElement | null, step: Step): void {
   const buttons = [...(menu?.querySelectorAll<HTMLElement>("button:not(:disabled)") ?? [])];
   const at = buttons.findIndex((button) => button.matches(":focus"));
-  const to = step === "first" ? 0 : step === "last" ? buttons.length - 1 : (at + step + buttons.length) % buttons.length;
+  const to =
+    step === "first" ? 0 : step === "last" ? buttons.length - 1 : (at + step + buttons.length) % buttons.length;
   buttons[to]?.focus();
 }
 
@@ -96,18 +110,35 @@ function itemsFor(app: App, target: PointerTarget): Item[][] {
   const nodes = target.node ? (app.picked.nodes.includes(target.node) ? app.picked.nodes : [target.node]) : [];
   const about: Target = { nodes, value: target.node ? 0 : target.value };
   const [edits, ofModel] = editItems(app, about);
-  const look = nodes.length ? nodeItems(app, nodes) : about.value ? valueItems(app, about.value) : target.group ? groupItems(app, target.group) : [];
+  const look = nodes.length
+    ? nodeItems(app, nodes)
+    : about.value
+      ? valueItems(app, about.value)
+      : target.group
+        ? groupItems(app, target.group)
+        : [];
   const anything = nodes.length > 0 || about.value > 0;
   const all: Item = {
-    label: "All edits…", keys: "E", testid: "menu-all", disabled: !app.client.editable, act: () => { app.editing.list.value = about; },
+    label: "All edits…",
+    keys: "E",
+    testid: "menu-all",
+    disabled: !app.client.editable,
+    act: () => {
+      app.editing.list.value = about;
+    },
   };
-  return [look, anything ? [...edits, all] : [...ofModel, all], anything ? [] : viewItems(app)].filter((items) => items.length > 0);
+  return [look, anything ? [...edits, all] : [...ofModel, all], anything ? [] : viewItems(app)].filter(
+    (items) => items.length > 0,
+  );
 }
 
 /** Edits of the target, and those of the model. */
 function editItems(app: App, target: Target): [Item[], Item[]] {
   const item = (command: Command): Item => ({
-    label: command.title, keys: command.keys, testid: `menu-${command.id}`, disabled: !app.client.editable,
+    label: command.title,
+    keys: command.keys,
+    testid: `menu-${command.id}`,
+    disabled: !app.client.editable,
     act: () => command.act(app, target),
   });
   const commands = commandsFor(app, target).filter(({ menu }) => menu);
@@ -123,20 +154,47 @@ function nodeItems(app: App, nodes: number[]): Item[] {
   const group = app.store.nodes.get(nodes[0]!)?.group ?? 0;
   return [
     {
-      label: nodes.length > 1 ? `Run ${plural(nodes.length, "node")}` : "Run", testid: "menu-run",
-      disabled: !app.client.editable || app.client.can.run === false, act: () => void app.runs.run(nodes),
+      label: nodes.length > 1 ? `Run ${plural(nodes.length, "node")}` : "Run",
+      testid: "menu-run",
+      disabled: !app.client.editable || app.client.can.run === false,
+      act: () => void app.runs.run(nodes),
     },
     ...bodies.map((scope) => ({
-      label: `Enter ${scope.attribute || scope.name}`, testid: `menu-enter-${scope.attribute}`,
+      label: `Enter ${scope.attribute || scope.name}`,
+      testid: `menu-enter-${scope.attribute}`,
       act: () => app.picture?.openScope(scope.id),
     })),
     { label: "Select producers", testid: "menu-producers", act: () => app.picked.selectNeighbors(nodes, "producers") },
     { label: "Select consumers", testid: "menu-consumers", act: () => app.picked.selectNeighbors(nodes, "consumers") },
-    { label: "Light what it depends on", keys: "[", testid: "menu-ancestors", act: () => app.travel.light(nodes, "ancestors") },
-    { label: "Light what depends on it", keys: "]", testid: "menu-descendants", act: () => app.travel.light(nodes, "descendants") },
-    ...(nodes.length > 1 ? [{ label: "Light the ways between first and last", keys: "P", testid: "menu-paths", act: () => app.travel.lightPaths(nodes) }] : []),
+    {
+      label: "Light what it depends on",
+      keys: "[",
+      testid: "menu-ancestors",
+      act: () => app.travel.light(nodes, "ancestors"),
+    },
+    {
+      label: "Light what depends on it",
+      keys: "]",
+      testid: "menu-descendants",
+      act: () => app.travel.light(nodes, "descendants"),
+    },
+    ...(nodes.length > 1
+      ? [
+          {
+            label: "Light the ways between first and last",
+            keys: "P",
+            testid: "menu-paths",
+            act: () => app.travel.lightPaths(nodes),
+          },
+        ]
+      : []),
     { label: "Bookmark", keys: "B", testid: "menu-bookmark", act: () => app.travel.toggleBookmarks(nodes) },
-    { label: nodes.length > 1 ? "Copy names" : "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: () => void app.picked.copyNames(nodes) },
+    {
+      label: nodes.length > 1 ? "Copy names" : "Copy name",
+      keys: "Ctrl+C",
+      testid: "menu-copy",
+      act: () => void app.picked.copyNames(nodes),
+    },
     ...(group ? [{ label: "Fold its group", testid: "menu-fold", act: () => app.picture?.fold(group) }] : []),
   ];
 }
@@ -149,10 +207,17 @@ function valueItems(app: App, value: number): Item[] {
     void app.picked.copyNames([]);
   };
   return [
-    { label: "Show the producer", testid: "menu-producers", disabled: !producer, act: () => producer && app.picked.reveal(producer.node) },
     {
-      label: uses.length > 1 ? `Select ${uses.length} consumers` : "Show the consumer", testid: "menu-consumers",
-      disabled: uses.length === 0, act: () => (uses.length === 1 ? app.picked.reveal(uses[0]!) : app.picked.select(uses)),
+      label: "Show the producer",
+      testid: "menu-producers",
+      disabled: !producer,
+      act: () => producer && app.picked.reveal(producer.node),
+    },
+    {
+      label: uses.length > 1 ? `Select ${uses.length} consumers` : "Show the consumer",
+      testid: "menu-consumers",
+      disabled: uses.length === 0,
+      act: () => (uses.length === 1 ? app.picked.reveal(uses[0]!) : app.picked.select(uses)),
     },
     { label: "Copy name", keys: "Ctrl+C", testid: "menu-copy", act: copy },
   ];
@@ -160,9 +225,13 @@ function valueItems(app: App, value: number): Item[] {
 
 function groupItems(app: App, group: number): Item[] {
   const run = app.picture?.runOf(group);
-  const turn: Item | null = run ? {
-    label: run.all ? "Show one for all" : `Show all ${run.likes.length}`, testid: "menu-run-all", act: () => app.picture?.showAll(group, !run.all),
-  } : null;
+  const turn: Item | null = run
+    ? {
+        label: run.all ? "Show one for all" : `Show all ${run.likes.length}`,
+        testid: "menu-run-all",
+        act: () => app.picture?.showAll(group, !run.all),
+      }
+    : null;
   return [
     { label: "Unfold", testid: "menu-unfold", act: () => app.picture?.unfold(group) },
     { label: "Fold", testid: "menu-fold", act: () => app.picture?.fold(group) },
@@ -176,10 +245,21 @@ function viewItems(app: App): Item[] {
     { label: "Unfold all groups", testid: "menu-unfold-all", act: () => app.picture?.unfoldAll() },
     { label: "Fold all groups", testid: "menu-fold-all", act: () => app.picture?.foldAll() },
     {
-      label: app.picture?.constants ? "Hide nodes that make constants" : "Show nodes that make constants", keys: "K", testid: "menu-constants",
-      act: () => { if (app.picture) app.picture.constants = !app.picture.constants; },
+      label: app.picture?.constants ? "Hide nodes that make constants" : "Show nodes that make constants",
+      keys: "K",
+      testid: "menu-constants",
+      act: () => {
+        if (app.picture) app.picture.constants = !app.picture.constants;
+      },
     },
     { label: "Show or hide the small map", keys: "M", testid: "menu-map", act: () => app.picture?.toggleMinimap() },
-    { label: "Keys…", keys: "?", testid: "menu-keys", act: () => { app.keysOpen.value = true; } },
+    {
+      label: "Keys…",
+      keys: "?",
+      testid: "menu-keys",
+      act: () => {
+        app.keysOpen.value = true;
+      },
+    },
   ];
 }

@@ -3,10 +3,10 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import type { Palette } from "../../edit/editing.ts";
-import { plural } from "../../model/names.ts";
 import type { Documentation, OperatorInfo } from "../../kernel/protocol.ts";
-import { useCell } from "../../state.ts";
+import { plural } from "../../model/names.ts";
 import { rankOperators } from "../../model/operators.ts";
+import { useCell } from "../../state.ts";
 
 const SHOWN = 80;
 
@@ -19,14 +19,24 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
   const operators = useCell(app.editing.operators);
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const panel = useRef<HTMLDivElement>(null), input = useRef<HTMLInputElement>(null), list = useRef<HTMLUListElement>(null);
+  const panel = useRef<HTMLDivElement>(null),
+    input = useRef<HTMLInputElement>(null),
+    list = useRef<HTMLUListElement>(null);
   const found = useMemo(
-    () => rankOperators(operators.filter(({ inputs }) => inputs[1] >= palette.inputs), query), [operators, query, palette.inputs],
+    () =>
+      rankOperators(
+        operators.filter(({ inputs }) => inputs[1] >= palette.inputs),
+        query,
+      ),
+    [operators, query, palette.inputs],
   );
   const current = found[Math.min(at, found.length - 1)];
   const close = () => {
     app.editing.palette.value = null;
-    panel.current?.closest<HTMLElement>(".onnxlab")?.querySelector<HTMLElement>('[data-testid="outline"]')?.focus({ preventScroll: true });
+    panel.current
+      ?.closest<HTMLElement>(".onnxlab")
+      ?.querySelector<HTMLElement>('[data-testid="outline"]')
+      ?.focus({ preventScroll: true });
   };
   const choose = (operator: OperatorInfo | undefined) => {
     if (!operator) return;
@@ -35,7 +45,10 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
   };
   // Before the browser paints: who types on at once must not type into the picture.
   useLayoutEffect(() => input.current?.focus(), []);
-  useEffect(() => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [at, query]);
+  useEffect(
+    () => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }),
+    [at, query],
+  );
   useEffect(() => {
     const away = (event: PointerEvent) => {
       if (panel.current && !event.composedPath().includes(panel.current)) app.editing.palette.value = null;
@@ -47,7 +60,9 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
   const onDragStart = (event: DragEvent, operator: OperatorInfo) => {
     event.dataTransfer?.setData("text/plain", operator.op);
     // Chromium gives up a drag whose source changes in the same turn.
-    setTimeout(() => { app.editing.carried.value = operator; }, 0);
+    setTimeout(() => {
+      app.editing.carried.value = operator;
+    }, 0);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Escape") close();
@@ -60,13 +75,30 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
   };
   return (
     <div
-      class={`ol-popup ol-palette ${carried ? "ol-carrying" : ""}`} role="dialog" aria-label={palette.title} ref={panel} data-testid="palette"
-      onKeyDown={onKeyDown} onDragEnd={() => { app.editing.carried.value = null; }}
+      class={`ol-popup ol-palette ${carried ? "ol-carrying" : ""}`}
+      role="dialog"
+      aria-label={palette.title}
+      ref={panel}
+      data-testid="palette"
+      onKeyDown={onKeyDown}
+      onDragEnd={() => {
+        app.editing.carried.value = null;
+      }}
     >
       <p class="ol-palette-title">{palette.title}</p>
       <input
-        ref={input} type="text" class="ol-input" placeholder="Operator, or what it does" spellcheck={false} autocomplete="off"
-        value={query} aria-label={palette.title} role="combobox" aria-expanded={true} aria-controls="ol-operators" data-testid="palette-input"
+        ref={input}
+        type="text"
+        class="ol-input"
+        placeholder="Operator, or what it does"
+        spellcheck={false}
+        autocomplete="off"
+        value={query}
+        aria-label={palette.title}
+        role="combobox"
+        aria-expanded={true}
+        aria-controls="ol-operators"
+        data-testid="palette-input"
         aria-activedescendant={current ? `ol-operator-${current.op}` : undefined}
         onInput={(event) => {
           setQuery(event.currentTarget.value);
@@ -77,15 +109,30 @@ function OpenPalette({ app, palette }: { app: App; palette: Palette }) {
         <ul class="ol-palette-list" role="listbox" id="ol-operators" aria-label="Operators" ref={list}>
           {found.slice(0, SHOWN).map((operator, i) => (
             <li
-              key={operator.op} id={`ol-operator-${operator.op}`} role="option" aria-selected={operator === current} class="ol-hit"
-              data-testid={`operator-${operator.op}`} onMouseEnter={() => setAt(i)} onClick={() => choose(operator)}
-              draggable onDragStart={(event) => onDragStart(event, operator)}
+              key={operator.op}
+              id={`ol-operator-${operator.op}`}
+              role="option"
+              aria-selected={operator === current}
+              class="ol-hit"
+              data-testid={`operator-${operator.op}`}
+              onMouseEnter={() => setAt(i)}
+              onClick={() => choose(operator)}
+              draggable
+              onDragStart={(event) => onDragStart(event, operator)}
             >
               <span class="ol-palette-op">{operator.op}</span>
             </li>
           ))}
-          {operators.length > 0 && found.length === 0 && <li class="ol-empty" role="presentation">No operator like this</li>}
-          {found.length > SHOWN && <li class="ol-empty" role="presentation">{plural(found.length - SHOWN, "more operator")}</li>}
+          {operators.length > 0 && found.length === 0 && (
+            <li class="ol-empty" role="presentation">
+              No operator like this
+            </li>
+          )}
+          {found.length > SHOWN && (
+            <li class="ol-empty" role="presentation">
+              {plural(found.length - SHOWN, "more operator")}
+            </li>
+          )}
         </ul>
         {current && <Preview app={app} operator={current} />}
       </div>
@@ -99,7 +146,10 @@ function Preview({ app, operator }: { app: App; operator: OperatorInfo }) {
     setDoc(null);
     let wanted = true;
     const timer = setTimeout(() => {
-      app.client.request("operator_doc", { op: operator.op }).then((found) => wanted && setDoc(found), () => undefined);
+      app.client.request("operator_doc", { op: operator.op }).then(
+        (found) => wanted && setDoc(found),
+        () => undefined,
+      );
     }, 120);
     return () => {
       wanted = false;
@@ -110,7 +160,9 @@ function Preview({ app, operator }: { app: App; operator: OperatorInfo }) {
   const takes = least === most ? plural(least, "input") : `${least} to ${most > 1000 ? "any number of" : most} inputs`;
   return (
     <div class="ol-palette-doc" tabIndex={0} aria-label={`About ${operator.op}`}>
-      <p><strong>{operator.op}</strong> <span class="ol-dim">{takes}</span></p>
+      <p>
+        <strong>{operator.op}</strong> <span class="ol-dim">{takes}</span>
+      </p>
       <p>{operator.summary}</p>
       {doc && <pre>{doc.text}</pre>}
     </div>

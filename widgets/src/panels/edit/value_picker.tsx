@@ -2,9 +2,9 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
+import { rankValues } from "../../find/value_search.ts";
 import { scopePath, valueLabel } from "../../model/names.ts";
 import { useEvents } from "../../state.ts";
-import { rankValues } from "../../find/value_search.ts";
 
 interface Props {
   app: App;
@@ -27,14 +27,24 @@ export function ValuePicker({ app, id, testid, value, scope, node, slot, change 
   const [at, setAt] = useState(0);
   const [reason, setReason] = useState("");
   const visible = useMemo(() => new Set(scopePath(app.store, scope)), [scope]);
-  const found = useMemo(() => rankValues(app.store.values.values(), visible, query, SHOWN), [query, visible, app.store.version]);
+  const found = useMemo(
+    () => rankValues(app.store.values.values(), visible, query, SHOWN),
+    [query, visible, app.store.version],
+  );
   const current = found[Math.min(at, found.length - 1)];
   useEffect(() => {
     setReason("");
     if (!value || !node) return undefined;
     let wanted = true;
-    app.editing.refusal(value, node, slot).then((text) => { if (wanted) setReason(text); }, () => undefined);
-    return () => { wanted = false; };
+    app.editing.refusal(value, node, slot).then(
+      (text) => {
+        if (wanted) setReason(text);
+      },
+      () => undefined,
+    );
+    return () => {
+      wanted = false;
+    };
   }, [value, node, slot]);
   const choose = (chosen: number) => {
     change(chosen);
@@ -53,9 +63,19 @@ export function ValuePicker({ app, id, testid, value, scope, node, slot, change 
   return (
     <div class="ol-picker">
       <input
-        id={id} type="text" class="ol-input ol-mono" role="combobox" aria-expanded={open} aria-controls={`${id}-list`} value={query}
-        aria-activedescendant={open && current ? `${id}-${current.id}` : undefined} spellcheck={false} autocomplete="off" data-testid={testid}
-        placeholder="A few letters of its name" onKeyDown={onKeyDown}
+        id={id}
+        type="text"
+        class="ol-input ol-mono"
+        role="combobox"
+        aria-expanded={open}
+        aria-controls={`${id}-list`}
+        value={query}
+        aria-activedescendant={open && current ? `${id}-${current.id}` : undefined}
+        spellcheck={false}
+        autocomplete="off"
+        data-testid={testid}
+        placeholder="A few letters of its name"
+        onKeyDown={onKeyDown}
         onInput={(event) => {
           setQuery(event.currentTarget.value);
           setAt(0);
@@ -66,16 +86,30 @@ export function ValuePicker({ app, id, testid, value, scope, node, slot, change 
         <ul class="ol-picker-list" role="listbox" id={`${id}-list`} aria-label="Values">
           {found.map((each) => (
             <li
-              key={each.id} id={`${id}-${each.id}`} role="option" aria-selected={each === current} class="ol-hit"
-              data-testid={`value-${each.name}`} onClick={() => choose(each.id)}
+              key={each.id}
+              id={`${id}-${each.id}`}
+              role="option"
+              aria-selected={each === current}
+              class="ol-hit"
+              data-testid={`value-${each.name}`}
+              onClick={() => choose(each.id)}
             >
-              <span class="ol-mono ol-elided">{each.name}</span><span class="ol-shape">{each.label}</span>
+              <span class="ol-mono ol-elided">{each.name}</span>
+              <span class="ol-shape">{each.label}</span>
             </li>
           ))}
-          {found.length === 0 && <li class="ol-empty" role="presentation">No value like this</li>}
+          {found.length === 0 && (
+            <li class="ol-empty" role="presentation">
+              No value like this
+            </li>
+          )}
         </ul>
       )}
-      {reason && <p class="ol-field-error" role="alert" data-testid="picker-reason">{reason}</p>}
+      {reason && (
+        <p class="ol-field-error" role="alert" data-testid="picker-reason">
+          {reason}
+        </p>
+      )}
     </div>
   );
 }

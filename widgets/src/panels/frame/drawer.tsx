@@ -1,22 +1,30 @@
 /** Below the picture: a status line, and above it, when asked for, the problems or the results of the last run. */
 
 import type { App, Drawer as DrawerName } from "../../app.ts";
-import { count, nodeLabel, plural } from "../../model/names.ts";
 import type { Diagnostic, Severity, Statistics } from "../../kernel/protocol.ts";
+import { count, nodeLabel, plural } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
-import { Elided, ToolButton } from "../parts/controls.tsx";
+import { Changes } from "../edit/edit_impact.tsx";
 import { HistoryList } from "../edit/history.tsx";
+import { formatNumber, formatShape, HistogramChart } from "../inspector/statistics.tsx";
+import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { TensorDrawer } from "../values/tensor_view.tsx";
 import { ColorBy } from "./legend.tsx";
 import { ModelTables } from "./tables.tsx";
-import { TensorDrawer } from "../values/tensor_view.tsx";
-import { Changes } from "../edit/edit_impact.tsx";
-import { HistogramChart, formatNumber, formatShape } from "../inspector/statistics.tsx";
 
-const PROBLEMS_SHOWN = 300, RESULTS_SHOWN = 500;
+const PROBLEMS_SHOWN = 300,
+  RESULTS_SHOWN = 500;
 const ORDER: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
-const TITLES = { problems: "Problems", results: "Results", tensor: "Tensor", changes: "Changed shapes", history: "History", table: "Tables" };
+const TITLES = {
+  problems: "Problems",
+  results: "Results",
+  tensor: "Tensor",
+  changes: "Changed shapes",
+  history: "History",
+  table: "Tables",
+};
 
 export function Drawer({ app }: { app: App }) {
   const drawer = useCell(app.drawer);
@@ -29,7 +37,14 @@ export function Drawer({ app }: { app: App }) {
       {drawer === "changes" && <Changes app={app} />}
       {drawer === "history" && <HistoryList app={app} />}
       {drawer === "table" && <ModelTables app={app} />}
-      <ToolButton icon="close" title="Close" testid="drawer-close" onClick={() => { app.drawer.value = null; }} />
+      <ToolButton
+        icon="close"
+        title="Close"
+        testid="drawer-close"
+        onClick={() => {
+          app.drawer.value = null;
+        }}
+      />
     </section>
   );
 }
@@ -41,32 +56,49 @@ export function StatusLine({ app }: { app: App }) {
   const results = useCell(app.runs.results);
   useCell(app.picked.subject);
   const selected = app.picked.nodes.length;
-  const toggle = (name: DrawerName) => { app.drawer.value = drawer === name ? null : name; };
+  const toggle = (name: DrawerName) => {
+    app.drawer.value = drawer === name ? null : name;
+  };
   return (
     <footer class="ol-status">
       <span data-testid="status-size">{app.store.version > 0 && plural(app.store.nodes.size, "node")}</span>
       {selected > 0 && <span class="ol-dim">{count(selected)} selected</span>}
-      <span class="ol-stretch"><LastLine app={app} /></span>
+      <span class="ol-stretch">
+        <LastLine app={app} />
+      </span>
       <ColorBy app={app} />
       <button
-        type="button" class="ol-status-button" aria-pressed={drawer === "table"} data-testid="status-table" onClick={() => toggle("table")}
+        type="button"
+        class="ol-status-button"
+        aria-pressed={drawer === "table"}
+        data-testid="status-table"
+        onClick={() => toggle("table")}
       >
-        <Icon name="table" />Tables
+        <Icon name="table" />
+        Tables
       </button>
       {app.client.can.edit !== false && app.store.version > 0 && (
         <button
-          type="button" class="ol-status-button" aria-pressed={drawer === "history"} data-testid="status-history"
+          type="button"
+          class="ol-status-button"
+          aria-pressed={drawer === "history"}
+          data-testid="status-history"
           onClick={() => toggle("history")}
         >
-          <Icon name="clock" />{plural(app.store.history.position, "edit")}
+          <Icon name="clock" />
+          {plural(app.store.history.position, "edit")}
         </button>
       )}
       {results && (
         <button
-          type="button" class="ol-status-button" aria-pressed={drawer === "results"} data-testid="status-results"
+          type="button"
+          class="ol-status-button"
+          aria-pressed={drawer === "results"}
+          data-testid="status-results"
           onClick={() => toggle("results")}
         >
-          <Icon name="table" />{plural(results.values.length, "result")}
+          <Icon name="table" />
+          {plural(results.values.length, "result")}
         </button>
       )}
       <ProblemCount app={app} pressed={drawer === "problems"} onClick={() => toggle("problems")} />
@@ -80,8 +112,15 @@ function LastLine({ app }: { app: App }) {
   if (!line) return null;
   return (
     <span class="ol-last-line">
-      <code class="ol-mono ol-elided" title={line} data-testid="python-line">{line}</code>
-      <ToolButton icon="copy" title="Copy this line of Python" testid="python-copy" onClick={() => void app.notices.copyText(line)} />
+      <code class="ol-mono ol-elided" title={line} data-testid="python-line">
+        {line}
+      </code>
+      <ToolButton
+        icon="copy"
+        title="Copy this line of Python"
+        testid="python-copy"
+        onClick={() => void app.notices.copyText(line)}
+      />
     </span>
   );
 }
@@ -89,14 +128,21 @@ function LastLine({ app }: { app: App }) {
 function ProblemCount({ app, pressed, onClick }: { app: App; pressed: boolean; onClick: () => void }) {
   const { diagnostics, version } = app.store;
   if (version === 0) return null;
-  const worst = diagnostics.reduce<Severity>((so_far, each) => (ORDER[each.severity] < ORDER[so_far] ? each.severity : so_far), "info");
+  const worst = diagnostics.reduce<Severity>(
+    (so_far, each) => (ORDER[each.severity] < ORDER[so_far] ? each.severity : so_far),
+    "info",
+  );
   const shown = diagnostics.length;
   return (
     <button
-      type="button" class={`ol-status-button ${shown ? `ol-${worst}` : ""}`} aria-pressed={pressed} data-testid="status-problems"
+      type="button"
+      class={`ol-status-button ${shown ? `ol-${worst}` : ""}`}
+      aria-pressed={pressed}
+      data-testid="status-problems"
       onClick={onClick}
     >
-      <Icon name={shown ? worst : "check"} />{shown ? plural(shown, "problem") : "No problems"}
+      <Icon name={shown ? worst : "check"} />
+      {shown ? plural(shown, "problem") : "No problems"}
     </button>
   );
 }
@@ -104,11 +150,16 @@ function ProblemCount({ app, pressed, onClick }: { app: App; pressed: boolean; o
 function Problems({ app }: { app: App }) {
   useEvents(app.store, "diagnostics", "commit", "reset");
   const diagnostics = [...app.store.diagnostics].sort((a, b) => ORDER[a.severity] - ORDER[b.severity]);
-  if (diagnostics.length === 0) return <p class="ol-empty">No problems: every type and shape that can be known agrees.</p>;
+  if (diagnostics.length === 0)
+    return <p class="ol-empty">No problems: every type and shape that can be known agrees.</p>;
   return (
     <ul class="ol-problems" tabIndex={0} aria-label="Problems">
-      {diagnostics.slice(0, PROBLEMS_SHOWN).map((each, i) => <Problem key={i} app={app} diagnostic={each} />)}
-      {diagnostics.length > PROBLEMS_SHOWN && <li class="ol-empty">and {count(diagnostics.length - PROBLEMS_SHOWN)} more</li>}
+      {diagnostics.slice(0, PROBLEMS_SHOWN).map((each, i) => (
+        <Problem key={i} app={app} diagnostic={each} />
+      ))}
+      {diagnostics.length > PROBLEMS_SHOWN && (
+        <li class="ol-empty">and {count(diagnostics.length - PROBLEMS_SHOWN)} more</li>
+      )}
     </ul>
   );
 }
@@ -122,13 +173,19 @@ function Problem({ app, diagnostic }: { app: App; diagnostic: Diagnostic }) {
   return (
     <li>
       <button
-        type="button" class={`ol-problem ol-${severity}`} data-testid="problems-item" data-node={node}
+        type="button"
+        class={`ol-problem ol-${severity}`}
+        data-testid="problems-item"
+        data-node={node}
         title={[message, detail].filter(Boolean).join("\n")}
         onClick={() => (node ? app.picked.reveal(node) : value ? app.picked.revealValue(value) : undefined)}
       >
         <Icon name={severity} />
         <span class="ol-problem-where ol-mono ol-elided">{where}</span>
-        <span class="ol-problem-text ol-elided">{text}{detail && <span class="ol-dim"> – {detail}</span>}</span>
+        <span class="ol-problem-text ol-elided">
+          {text}
+          {detail && <span class="ol-dim"> – {detail}</span>}
+        </span>
       </button>
     </li>
   );
@@ -150,9 +207,21 @@ function ResultsTable({ app }: { app: App }) {
         </caption>
         <thead>
           <tr>
-            <th scope="col" class="ol-left">value</th><th scope="col" class="ol-left">type</th><th scope="col">min</th>
-            <th scope="col">mean</th><th scope="col">max</th><th scope="col">NaN</th><th scope="col">Inf</th>
-            <th scope="col">zeros</th><th scope="col" class="ol-left">histogram</th>
+            <th scope="col" class="ol-left">
+              value
+            </th>
+            <th scope="col" class="ol-left">
+              type
+            </th>
+            <th scope="col">min</th>
+            <th scope="col">mean</th>
+            <th scope="col">max</th>
+            <th scope="col">NaN</th>
+            <th scope="col">Inf</th>
+            <th scope="col">zeros</th>
+            <th scope="col" class="ol-left">
+              histogram
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -161,7 +230,9 @@ function ResultsTable({ app }: { app: App }) {
           ))}
         </tbody>
       </table>
-      {results.values.length > RESULTS_SHOWN && <p class="ol-empty">and {count(results.values.length - RESULTS_SHOWN)} more</p>}
+      {results.values.length > RESULTS_SHOWN && (
+        <p class="ol-empty">and {count(results.values.length - RESULTS_SHOWN)} more</p>
+      )}
     </div>
   );
 }
@@ -172,15 +243,21 @@ function ResultRow({ app, statistics, selected }: { app: App; statistics: Statis
   return (
     <tr class={selected ? "ol-selected" : ""} data-testid={`run-row-${name}`}>
       <th scope="row" class="ol-left">
-        <button type="button" class="ol-link ol-mono" onClick={() => app.picked.revealValue(id)}><Elided text={name} middle /></button>
+        <button type="button" class="ol-link ol-mono" onClick={() => app.picked.revealValue(id)}>
+          <Elided text={name} middle />
+        </button>
       </th>
-      <td class="ol-left ol-dim" title={formatShape(statistics)}>{formatShape(statistics)}</td>
+      <td class="ol-left ol-dim" title={formatShape(statistics)}>
+        {formatShape(statistics)}
+      </td>
       <td>{formatNumber(statistics.min)}</td>
       <td>{formatNumber(statistics.mean)}</td>
       <td>{formatNumber(statistics.max)}</td>
       <td class={nan > 0 ? "ol-bad" : "ol-dim"}>{count(nan)}</td>
       <td class={inf > 0 ? "ol-bad" : "ol-dim"}>{count(inf)}</td>
-      <td class="ol-dim" title={`${count(zeros)} of ${count(size)}`}>{zeros > 0 ? share : "0"}</td>
+      <td class="ol-dim" title={`${count(zeros)} of ${count(size)}`}>
+        {zeros > 0 ? share : "0"}
+      </td>
       <td class="ol-left">{statistics.histogram && <HistogramChart histogram={statistics.histogram} small />}</td>
     </tr>
   );

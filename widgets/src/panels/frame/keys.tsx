@@ -3,32 +3,54 @@
 import type { App } from "../../app.ts";
 import { COMMANDS } from "../../edit/commands.ts";
 import { useCell } from "../../state.ts";
-import { ToolButton } from "../parts/controls.tsx";
 import { focusPicture } from "../edit/form.tsx";
+import { ToolButton } from "../parts/controls.tsx";
 
 /** What no command has: looking around. */
 const LOOKING: [keys: string, what: string][] = [
-  ["Arrows", "walk along values and rows; with Shift add to the selection"], ["Tab", "the next box"],
-  ["Enter", "fold, unfold or enter; with Alt all below"], ["Space", "fit to view; held, drag to pan from anywhere"], ["+ −", "zoom"], ["Ctrl+F", "search"],
-  ["V", "go through the values of a node"], ["[ ]", "light what a node depends on, what depends on it"], ["P", "light the ways between two selected nodes"],
-  ["Alt+← Alt+→", "back and forward"], ["B N", "bookmark, next bookmark"], ["M", "show or hide the small map"],
+  ["Arrows", "walk along values and rows; with Shift add to the selection"],
+  ["Tab", "the next box"],
+  ["Enter", "fold, unfold or enter; with Alt all below"],
+  ["Space", "fit to view; held, drag to pan from anywhere"],
+  ["+ −", "zoom"],
+  ["Ctrl+F", "search"],
+  ["V", "go through the values of a node"],
+  ["[ ]", "light what a node depends on, what depends on it"],
+  ["P", "light the ways between two selected nodes"],
+  ["Alt+← Alt+→", "back and forward"],
+  ["B N", "bookmark, next bookmark"],
+  ["M", "show or hide the small map"],
   ["K", "show or hide the nodes that make constants"],
-  ["Ctrl+Z Ctrl+Y", "undo, redo"], ["Ctrl+S", "save"], ["Ctrl+C", "copy names"], ["F6", "picture, inspector, drawer, bar"], ["?", "this page"],
+  ["Ctrl+Z Ctrl+Y", "undo, redo"],
+  ["Ctrl+S", "save"],
+  ["Ctrl+C", "copy names"],
+  ["F6", "picture, inspector, drawer, bar"],
+  ["?", "this page"],
   ["Esc", "close, unselect, then back to the notebook"],
 ];
 
 export function KeysPanel({ app }: { app: App }) {
   const open = useCell(app.keysOpen);
   if (!open) return null;
-  const editing = COMMANDS.flatMap(({ keys, title }) => (keys ? [[keys, title.replace("…", "").toLowerCase()] as [string, string]] : []));
-  const all = app.client.can.edit === false ? LOOKING : [...LOOKING, ...new Map(editing.map((each) => [each.join(), each])).values()];
+  const editing = COMMANDS.flatMap(({ keys, title }) =>
+    keys ? [[keys, title.replace("…", "").toLowerCase()] as [string, string]] : [],
+  );
+  const all =
+    app.client.can.edit === false
+      ? LOOKING
+      : [...LOOKING, ...new Map(editing.map((each) => [each.join(), each])).values()];
   const close = (event: Event) => {
     app.keysOpen.value = false;
     focusPicture(event.currentTarget as HTMLElement);
   };
   return (
     <div
-      class="ol-popup ol-keys" role="dialog" aria-label="Keys" data-testid="keys" tabIndex={-1} ref={(element) => element?.focus()}
+      class="ol-popup ol-keys"
+      role="dialog"
+      aria-label="Keys"
+      data-testid="keys"
+      tabIndex={-1}
+      ref={(element) => element?.focus()}
       onKeyDown={(event) => {
         if (event.key !== "Escape" && event.key !== "?") return;
         close(event);
@@ -36,9 +58,23 @@ export function KeysPanel({ app }: { app: App }) {
         event.stopPropagation();
       }}
     >
-      <header class="ol-inputs-head"><b>Keys</b><ToolButton icon="close" title="Close" onClick={() => { app.keysOpen.value = false; }} /></header>
+      <header class="ol-inputs-head">
+        <b>Keys</b>
+        <ToolButton
+          icon="close"
+          title="Close"
+          onClick={() => {
+            app.keysOpen.value = false;
+          }}
+        />
+      </header>
       <dl class="ol-keys-list">
-        {all.map(([keys, what]) => [<dt key={keys + what}><kbd>{keys}</kbd></dt>, <dd>{what}</dd>])}
+        {all.map(([keys, what]) => [
+          <dt key={keys + what}>
+            <kbd>{keys}</kbd>
+          </dt>,
+          <dd>{what}</dd>,
+        ])}
       </dl>
     </div>
   );

@@ -6,7 +6,14 @@ import { quantity } from "../../look/node_heat.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { ToolButton } from "../parts/controls.tsx";
 
-const MEASURES = { time: "Time", memory: "Memory", flops: "FLOPs", parameters: "Parameters", range: "Range of values", provider: "Provider" };
+const MEASURES = {
+  time: "Time",
+  memory: "Memory",
+  flops: "FLOPs",
+  parameters: "Parameters",
+  range: "Range of values",
+  provider: "Provider",
+};
 
 export function Legend({ app }: { app: App }) {
   const overlay = useCell(app.runs.overlay);
@@ -16,12 +23,24 @@ export function Legend({ app }: { app: App }) {
     <div class="ol-legend" data-testid="legend">
       <span class="ol-legend-title">{overlay.title}</span>
       {overlay.kinds.map((kind, i) => (
-        <span key={kind} class="ol-legend-kind"><span style={{ background: KINDS[i % KINDS.length] }} aria-hidden="true" />{kind}</span>
+        <span key={kind} class="ol-legend-kind">
+          <span style={{ background: KINDS[i % KINDS.length] }} aria-hidden="true" />
+          {kind}
+        </span>
       ))}
       {overlay.kinds.length === 0 && (
-        <><span class="ol-dim">0</span><span class="ol-legend-bar" aria-hidden="true" /><span class="ol-dim">{quantity(most, overlay.unit)}</span></>
+        <>
+          <span class="ol-dim">0</span>
+          <span class="ol-legend-bar" aria-hidden="true" />
+          <span class="ol-dim">{quantity(most, overlay.unit)}</span>
+        </>
       )}
-      <ToolButton icon="close" title="Color by operator again" testid="legend-close" onClick={() => void app.runs.colorBy(null)} />
+      <ToolButton
+        icon="close"
+        title="Color by operator again"
+        testid="legend-close"
+        onClick={() => void app.runs.colorBy(null)}
+      />
     </div>
   );
 }
@@ -34,7 +53,11 @@ export function ColorBy({ app }: { app: App }) {
   if (app.client.can.edit === false) return null;
   return (
     <select
-      class="ol-input ol-select ol-color-by" aria-label="Color boxes by" title="Color boxes by" data-testid="color-by" value=""
+      class="ol-input ol-select ol-color-by"
+      aria-label="Color boxes by"
+      title="Color boxes by"
+      data-testid="color-by"
+      value=""
       disabled={measuring || !app.client.editable}
       onChange={(event) => {
         const by = event.currentTarget.value;
@@ -43,7 +66,11 @@ export function ColorBy({ app }: { app: App }) {
       }}
     >
       <option value="">{measuring ? "Measuring…" : "Color by"}</option>
-      {Object.entries(MEASURES).map(([by, words]) => <option key={by} value={by}>{words}</option>)}
+      {Object.entries(MEASURES).map(([by, words]) => (
+        <option key={by} value={by}>
+          {words}
+        </option>
+      ))}
       {overlay && <option value="none">Operator</option>}
     </select>
   );

@@ -11,7 +11,8 @@ import { RecoveryNotice } from "./recovery.tsx";
 
 const BANNERS: Partial<Record<Connection, string>> = {
   waiting: "Kernel busy – waiting",
-  silent: "The kernel has not answered for a while. It may be busy with a cell; if it was restarted, run this cell again.",
+  silent:
+    "The kernel has not answered for a while. It may be busy with a cell; if it was restarted, run this cell again.",
   gone: "The kernel is not there any more. The picture stays as it was; run the cell again to edit.",
 };
 
@@ -25,7 +26,11 @@ export function Banner({ app }: { app: App }) {
     <div class="ol-banner-place" role="status" aria-live="polite">
       {text && (
         <div class={`ol-banner ol-banner-${connection}`} data-testid="banner" data-connection={connection}>
-          {connection === "waiting" ? <span class="ol-spinner" /> : <Icon name={connection === "gone" ? "warning" : "info"} />}
+          {connection === "waiting" ? (
+            <span class="ol-spinner" />
+          ) : (
+            <Icon name={connection === "gone" ? "warning" : "info"} />
+          )}
           <span>{text}</span>
         </div>
       )}
@@ -38,7 +43,9 @@ export function Toasts({ app }: { app: App }) {
   const toasts = useCell(app.notices.toasts);
   return (
     <div class="ol-toasts" role="status" aria-live="polite">
-      {toasts.map((toast) => <ToastLine key={toast.id} app={app} toast={toast} />)}
+      {toasts.map((toast) => (
+        <ToastLine key={toast.id} app={app} toast={toast} />
+      ))}
     </div>
   );
 }
@@ -52,12 +59,28 @@ function ToastLine({ app, toast }: { app: App; toast: Toast }) {
     <div class={`ol-toast ol-toast-${kind}`} data-testid="toast" data-kind={kind}>
       <Icon name={TOAST_ICONS[kind]} />
       <div class="ol-toast-body">
-        <p class="ol-toast-text" title={text}>{text}</p>
-        {open && <pre class="ol-toast-details" data-testid="toast-details">{details}</pre>}
+        <p class="ol-toast-text" title={text}>
+          {text}
+        </p>
+        {open && (
+          <pre class="ol-toast-details" data-testid="toast-details">
+            {details}
+          </pre>
+        )}
       </div>
-      {node !== 0 && <button type="button" class="ol-link" onClick={() => app.picked.reveal(node)}>show</button>}
+      {node !== 0 && (
+        <button type="button" class="ol-link" onClick={() => app.picked.reveal(node)}>
+          show
+        </button>
+      )}
       {details && (
-        <button type="button" class="ol-link" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="toast-more">
+        <button
+          type="button"
+          class="ol-link"
+          aria-expanded={open}
+          onClick={() => setOpen(!open)}
+          data-testid="toast-more"
+        >
           {open ? "less" : "details"}
         </button>
       )}
@@ -76,21 +99,25 @@ export function Placeholder({ app }: { app: App }) {
       <div class="ol-placeholder" data-testid="placeholder">
         <p>{failure.message}</p>
         {failure.hint && <p class="ol-dim">{failure.hint}</p>}
-        <button type="button" class="ol-button ol-text-button" onClick={() => void app.start()}>Try again</button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => void app.start()}>
+          Try again
+        </button>
       </div>
     );
   }
   if (app.store.version === 0 && app.client.connection !== "gone") {
     return (
       <div class="ol-placeholder" data-testid="placeholder">
-        <span class="ol-spinner" /><p class="ol-dim">Reading the model…</p>
+        <span class="ol-spinner" />
+        <p class="ol-dim">Reading the model…</p>
       </div>
     );
   }
   if (app.store.version > 0 && app.store.nodes.size === 0) {
     return (
       <div class="ol-placeholder" data-testid="placeholder">
-        <p>This model has no nodes.</p><p class="ol-dim">Its inputs and outputs are listed on the right.</p>
+        <p>This model has no nodes.</p>
+        <p class="ol-dim">Its inputs and outputs are listed on the right.</p>
       </div>
     );
   }

@@ -8,13 +8,18 @@ export function RecoveryNotice({ app }: { app: App }) {
   useEvents(app.store, "history", "reset");
   const found = app.store.history.recoverable;
   if (!found || !app.client.editable) return null;
-  const ask = (method: "recover" | "discard") => void app.client.request(method, {}).catch((error) => app.notices.fail(error));
+  const ask = (method: "recover" | "discard") =>
+    void app.client.request(method, {}).catch((error) => app.notices.fail(error));
   return (
     <div class="ol-banner ol-banner-recovery" data-testid="recovery">
       <Icon name="info" />
       <span>Never saved: {found}</span>
-      <button type="button" class="ol-link" data-testid="recover" onClick={() => ask("recover")}>recover</button>
-      <button type="button" class="ol-link" data-testid="discard-recovery" onClick={() => ask("discard")}>discard</button>
+      <button type="button" class="ol-link" data-testid="recover" onClick={() => ask("recover")}>
+        recover
+      </button>
+      <button type="button" class="ol-link" data-testid="discard-recovery" onClick={() => ask("discard")}>
+        discard
+      </button>
     </div>
   );
 }

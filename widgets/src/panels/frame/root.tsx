@@ -5,17 +5,17 @@ import type { App } from "../../app.ts";
 import { useCell } from "../../state.ts";
 import type { PointerTarget } from "../../view_contract.ts";
 import { CommandList } from "../edit/command_list.tsx";
-import { Drawer, StatusLine } from "./drawer.tsx";
+import { RadiusNotice } from "../edit/edit_impact.tsx";
 import { FormPanel } from "../edit/form.tsx";
+import { Menu } from "../edit/menu.tsx";
+import { PalettePanel } from "../edit/palette.tsx";
 import { Inspector } from "../inspector/inspector.tsx";
+import { SavePanel } from "../save.tsx";
+import { RunInputs } from "../values/run_inputs.tsx";
+import { Drawer, StatusLine } from "./drawer.tsx";
 import { KeysPanel } from "./keys.tsx";
 import { Legend } from "./legend.tsx";
-import { Menu } from "../edit/menu.tsx";
 import { Banner, Placeholder, Toasts } from "./notices.tsx";
-import { PalettePanel } from "../edit/palette.tsx";
-import { RadiusNotice } from "../edit/edit_impact.tsx";
-import { RunInputs } from "../values/run_inputs.tsx";
-import { SavePanel } from "../save.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Tooltip } from "./tooltip.tsx";
 import { TrailNotice } from "./travel_bar.tsx";
@@ -68,7 +68,8 @@ function accept(app: App, event: DragEvent): void {
 }
 
 function drop(app: App, event: DragEvent): void {
-  const operator = app.editing.carried.value, file = event.dataTransfer?.files[0];
+  const operator = app.editing.carried.value,
+    file = event.dataTransfer?.files[0];
   const target = app.picture?.targetAt(event.clientX, event.clientY);
   app.editing.carried.value = null;
   if (!app.client.editable || !(operator || file)) return;
@@ -82,7 +83,11 @@ function WireHint({ app }: { app: App }) {
   const wire = useCell(app.editing.wire);
   if (!wire) return null;
   const refused = wire.over !== 0 && wire.targets?.refused[wire.over] !== undefined;
-  return <p class={`ol-wire-hint ${refused ? "ol-bad" : ""}`} role="status" data-testid="wire-hint">{app.editing.wireHint()}</p>;
+  return (
+    <p class={`ol-wire-hint ${refused ? "ol-bad" : ""}`} role="status" data-testid="wire-hint">
+      {app.editing.wireHint()}
+    </p>
+  );
 }
 
 /** Hovering renders only this, however often it comes. */

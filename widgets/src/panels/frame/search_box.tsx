@@ -2,8 +2,8 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { count } from "../../model/names.ts";
 import type { Hit } from "../../find/search.ts";
+import { count } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import { Elided, ToolButton } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -41,10 +41,20 @@ export function SearchBox({ app }: { app: App }) {
     <div class="ol-search" ref={box} onFocusOut={onFocusOut} role="search">
       <Icon name="search" />
       <input
-        type="text" class="ol-input ol-search-input" placeholder="Search, or op:Conv shape:*,64,*,*" spellcheck={false} autocomplete="off" size={1}
-        value={query} data-testid="search-input" aria-label="Search nodes, operators and values (Ctrl+F)"
-        title="Search nodes, operators and values (Ctrl+F)" role="combobox" aria-expanded={open && query !== ""}
-        aria-controls={`ol-hits-${app.client.session}`} data-clean={query === "" ? "" : undefined}
+        type="text"
+        class="ol-input ol-search-input"
+        placeholder="Search, or op:Conv shape:*,64,*,*"
+        spellcheck={false}
+        autocomplete="off"
+        size={1}
+        value={query}
+        data-testid="search-input"
+        aria-label="Search nodes, operators and values (Ctrl+F)"
+        title="Search nodes, operators and values (Ctrl+F)"
+        role="combobox"
+        aria-expanded={open && query !== ""}
+        aria-controls={`ol-hits-${app.client.session}`}
+        data-clean={query === "" ? "" : undefined}
         onInput={(event) => {
           app.finder.setQuery(event.currentTarget.value);
           setOpen(true);
@@ -67,10 +77,23 @@ export function SearchBox({ app }: { app: App }) {
         </>
       )}
       {query && (
-        <ToolButton icon="close" title="Clear the search" testid="search-clear" onClick={() => app.finder.setQuery("")} />
+        <ToolButton
+          icon="close"
+          title="Clear the search"
+          testid="search-clear"
+          onClick={() => app.finder.setQuery("")}
+        />
       )}
       {open && query && (
-        <Hits app={app} id={`ol-hits-${app.client.session}`} hits={hits} total={total} current={current} problem={search.problem ?? ""} onPick={close} />
+        <Hits
+          app={app}
+          id={`ol-hits-${app.client.session}`}
+          hits={hits}
+          total={total}
+          current={current}
+          problem={search.problem ?? ""}
+          onPick={close}
+        />
       )}
     </div>
   );
@@ -94,12 +117,25 @@ function Hits({ app, id, hits, total, current, problem, onPick }: HitsProps) {
   const first = Math.max(0, Math.min(current - SHOWN / 2, hits.length - SHOWN));
   return (
     <ul class="ol-popup ol-hits" role="listbox" id={id} ref={list} aria-label="Search results">
-      {hits.length === 0 && <li class="ol-empty" role="presentation">{problem || "No node, operator or value like this"}</li>}
-      {hits.length === 0 && <li class="ol-empty" role="presentation">Conditions: op:Conv shape:*,64,*,* dtype:float16 group:layer nan&gt;0 elements&gt;1000 is:output -op:Relu</li>}
+      {hits.length === 0 && (
+        <li class="ol-empty" role="presentation">
+          {problem || "No node, operator or value like this"}
+        </li>
+      )}
+      {hits.length === 0 && (
+        <li class="ol-empty" role="presentation">
+          Conditions: op:Conv shape:*,64,*,* dtype:float16 group:layer nan&gt;0 elements&gt;1000 is:output -op:Relu
+        </li>
+      )}
       {hits.slice(first, first + SHOWN).map((hit, i) => (
         <li
-          key={`${hit.kind}${hit.id}`} role="option" aria-selected={first + i === current} class="ol-hit"
-          data-testid="search-result" data-kind={hit.kind} data-id={hit.id}
+          key={`${hit.kind}${hit.id}`}
+          role="option"
+          aria-selected={first + i === current}
+          class="ol-hit"
+          data-testid="search-result"
+          data-kind={hit.kind}
+          data-id={hit.id}
           onMouseDown={(event) => event.preventDefault()}
           onClick={() => {
             app.finder.showHit(first + i);
@@ -111,7 +147,11 @@ function Hits({ app, id, hits, total, current, problem, onPick }: HitsProps) {
           {hit.kind === "value" && <span class="ol-dim ol-shape">{hit.detail}</span>}
         </li>
       ))}
-      {total > SHOWN && <li class="ol-empty" role="presentation">{count(total)} in all; Enter walks through them</li>}
+      {total > SHOWN && (
+        <li class="ol-empty" role="presentation">
+          {count(total)} in all; Enter walks through them
+        </li>
+      )}
     </ul>
   );
 }

@@ -1,16 +1,29 @@
-/** The model as tables: nodes, values, initializers, functions and operators, sortable, with only the rows in sight made. */
+/**
+ * The model as tables: nodes, values, initializers, functions and operators, sortable, with only the rows in sight
+ * made.
+ */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import type { Subject } from "../../find/selection.ts";
 import { quantity } from "../../look/node_heat.ts";
 import { count, plural } from "../../model/names.ts";
+import {
+  type Cell,
+  type Extra,
+  NO_EXTRA,
+  type Row,
+  rowsOf,
+  sorted,
+  TABLES,
+  type TableName,
+} from "../../model/tables.ts";
 import { useCell, useEvents } from "../../state.ts";
-import { type Cell, type Extra, NO_EXTRA, TABLES, type Row, type TableName, rowsOf, sorted } from "../../model/tables.ts";
 import { Elided } from "../parts/controls.tsx";
 
 /** Pixels. */
-const ROW_HEIGHT = 22, MARGIN_ROWS = 8;
+const ROW_HEIGHT = 22,
+  MARGIN_ROWS = 8;
 
 export function ModelTables({ app }: { app: App }) {
   const [name, setName] = useState<TableName>("nodes");
@@ -19,7 +32,12 @@ export function ModelTables({ app }: { app: App }) {
       <div class="ol-tabs" role="tablist" aria-label="Tables">
         {(Object.keys(TABLES) as TableName[]).map((each) => (
           <button
-            key={each} type="button" role="tab" class="ol-tab" aria-selected={each === name} data-testid={`table-tab-${each}`}
+            key={each}
+            type="button"
+            role="tab"
+            class="ol-tab"
+            aria-selected={each === name}
+            data-testid={`table-tab-${each}`}
             onClick={() => setName(each)}
           >
             {each}
@@ -51,17 +69,22 @@ function Table({ app, name }: { app: App; name: TableName }) {
   }, []);
   useEffect(() => {
     // What is selected elsewhere comes into sight here.
-    const element = scroll.current, at = shown.findIndex((row) => isSelected(subject, row));
+    const element = scroll.current,
+      at = shown.findIndex((row) => isSelected(subject, row));
     if (!element || at < 0) return;
     const y = at * ROW_HEIGHT;
-    if (y < element.scrollTop || y + 2 * ROW_HEIGHT > element.scrollTop + element.clientHeight) element.scrollTop = y - element.clientHeight / 3;
+    if (y < element.scrollTop || y + 2 * ROW_HEIGHT > element.scrollTop + element.clientHeight)
+      element.scrollTop = y - element.clientHeight / 3;
   }, [subject]);
   const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - MARGIN_ROWS);
   const last = Math.min(shown.length, Math.ceil((top + height) / ROW_HEIGHT) + MARGIN_ROWS);
   const { columns } = TABLES[name];
   return (
     <div
-      class="ol-table-scroll" tabIndex={0} aria-label={`${name}: ${plural(rows.length, "row")}`} ref={scroll}
+      class="ol-table-scroll"
+      tabIndex={0}
+      aria-label={`${name}: ${plural(rows.length, "row")}`}
+      ref={scroll}
       onScroll={(event) => setTop(event.currentTarget.scrollTop)}
     >
       <table class="ol-table ol-model-table" aria-rowcount={rows.length + 1} data-testid={`table-${name}`}>
@@ -69,23 +92,44 @@ function Table({ app, name }: { app: App; name: TableName }) {
           <tr>
             {columns.map((title, i) => (
               <th
-                key={title} scope="col" class={TABLES[name].numbers.includes(i) ? "" : "ol-left"}
+                key={title}
+                scope="col"
+                class={TABLES[name].numbers.includes(i) ? "" : "ol-left"}
                 aria-sort={order.column !== i ? "none" : order.down ? "descending" : "ascending"}
               >
-                <button type="button" class="ol-sort" title={title === "FLOPs" ? "By shapes; dims of unknown size count 1" : undefined} onClick={() => setOrder({ column: i, down: order.column === i && !order.down })}>
-                  {title}{order.column === i && (order.down ? " ↓" : " ↑")}
+                <button
+                  type="button"
+                  class="ol-sort"
+                  title={title === "FLOPs" ? "By shapes; dims of unknown size count 1" : undefined}
+                  onClick={() => setOrder({ column: i, down: order.column === i && !order.down })}
+                >
+                  {title}
+                  {order.column === i && (order.down ? " ↓" : " ↑")}
                 </button>
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {first > 0 && <tr aria-hidden="true"><td style={{ height: `${first * ROW_HEIGHT}px`, padding: 0 }} colSpan={columns.length} /></tr>}
+          {first > 0 && (
+            <tr aria-hidden="true">
+              <td style={{ height: `${first * ROW_HEIGHT}px`, padding: 0 }} colSpan={columns.length} />
+            </tr>
+          )}
           {shown.slice(first, last).map((row, i) => (
-            <TableRow key={row.key} app={app} row={row} name={name} index={first + i} selected={isSelected(subject, row)} />
+            <TableRow
+              key={row.key}
+              app={app}
+              row={row}
+              name={name}
+              index={first + i}
+              selected={isSelected(subject, row)}
+            />
           ))}
           {last < shown.length && (
-            <tr aria-hidden="true"><td style={{ height: `${(shown.length - last) * ROW_HEIGHT}px`, padding: 0 }} colSpan={columns.length} /></tr>
+            <tr aria-hidden="true">
+              <td style={{ height: `${(shown.length - last) * ROW_HEIGHT}px`, padding: 0 }} colSpan={columns.length} />
+            </tr>
           )}
         </tbody>
       </table>
@@ -124,11 +168,17 @@ function TableRow({ app, row, name, index, selected }: RowProps) {
         if (i === 0 && row.kind !== "none") {
           return (
             <th key={i} scope="row" class="ol-left">
-              <button type="button" class="ol-link ol-mono" onClick={show} data-testid={`table-row-${text}`}><Elided text={text} middle /></button>
+              <button type="button" class="ol-link ol-mono" onClick={show} data-testid={`table-row-${text}`}>
+                <Elided text={text} middle />
+              </button>
             </th>
           );
         }
-        return <td key={i} class={number ? "" : "ol-left"} title={text}>{text}</td>;
+        return (
+          <td key={i} class={number ? "" : "ol-left"} title={text}>
+            {text}
+          </td>
+        );
       })}
     </tr>
   );
@@ -139,7 +189,10 @@ function cellText(cell: Cell, unit: string | undefined): string {
   return unit ? (cell ? quantity(cell, unit) : "") : count(cell);
 }
 
-/** Milliseconds that a model stays as it is before the kernel counts again: while somebody edits, it has better things to do. */
+/**
+ * Milliseconds that a model stays as it is before the kernel counts again: while somebody edits, it has better things
+ * to do.
+ */
 const QUIET_MS = 500;
 
 /** Operations and notes of the model as it is now; nothing where nobody can tell. */
@@ -148,10 +201,14 @@ function useExtra(app: App): Extra {
   const { version } = app.store;
   useEffect(() => {
     let live = true;
-    const ask = () => Promise.all([app.client.request("costs", {}), app.client.request("about", {})]).then(
-      ([{ nodes, flops }, about]) => { if (live) setExtra({ flops: new Map(nodes.map((node, i) => [node, Number(flops[i])])), about }); },
-      () => undefined, // a page without a kernel that was written by an older version: tables show what the store holds
-    );
+    const ask = () =>
+      Promise.all([app.client.request("costs", {}), app.client.request("about", {})]).then(
+        ([{ nodes, flops }, about]) => {
+          if (live) setExtra({ flops: new Map(nodes.map((node, i) => [node, Number(flops[i])])), about });
+        },
+        // a page without a kernel that was written by an older version: tables show what the store holds
+        () => undefined,
+      );
     const timer = setTimeout(() => void ask(), extra === NO_EXTRA ? 0 : QUIET_MS);
     return () => {
       live = false;

@@ -25,14 +25,22 @@ export function Toolbar({ app }: { app: App }) {
           <FlowButton app={app} />
           <ColumnsButton app={app} />
           <ToolButton
-            icon="fold" title="Fold all groups" testid="toolbar-fold" onClick={() => app.picture?.foldAll()}
+            icon="fold"
+            title="Fold all groups"
+            testid="toolbar-fold"
+            onClick={() => app.picture?.foldAll()}
           />
         </div>
       </div>
       <SearchBox app={app} />
       <ToolButton
-        icon="panel" title={open ? "Hide the inspector" : "Show the inspector"} testid="toolbar-inspector" pressed={open}
-        onClick={() => { app.inspectorOpen.value = !open; }}
+        icon="panel"
+        title={open ? "Hide the inspector" : "Show the inspector"}
+        testid="toolbar-inspector"
+        pressed={open}
+        onClick={() => {
+          app.inspectorOpen.value = !open;
+        }}
       />
     </div>
   );
@@ -43,7 +51,9 @@ function FlowButton({ app }: { app: App }) {
   const other = flow === "down" ? "right" : "down";
   return (
     <ToolButton
-      icon={other === "right" ? "flowRight" : "flowDown"} title={other === "right" ? "Read from left to right" : "Read from top to bottom"} testid="toolbar-flow"
+      icon={other === "right" ? "flowRight" : "flowDown"}
+      title={other === "right" ? "Read from left to right" : "Read from top to bottom"}
+      testid="toolbar-flow"
       onClick={() => {
         app.setFlow(other);
         app.onFlow(other);
@@ -57,7 +67,10 @@ function ColumnsButton({ app }: { app: App }) {
   if (!useCell(app.tall)) return null;
   return (
     <ToolButton
-      icon="columns" title={columns ? "Very tall pictures are drawn in columns" : "Draw very tall pictures in columns"} testid="toolbar-columns" pressed={columns}
+      icon="columns"
+      title={columns ? "Very tall pictures are drawn in columns" : "Draw very tall pictures in columns"}
+      testid="toolbar-columns"
+      pressed={columns}
       onClick={() => {
         app.setColumns(!columns);
         app.onColumns(!columns);
@@ -74,11 +87,17 @@ function HistoryButtons({ app }: { app: App }) {
   return (
     <div class="ol-tool-group">
       <ToolButton
-        icon="undo" testid="toolbar-undo" disabled={!able || undo === null} onClick={() => app.edits.undo()}
+        icon="undo"
+        testid="toolbar-undo"
+        disabled={!able || undo === null}
+        onClick={() => app.edits.undo()}
         title={undo === null ? "Nothing to undo" : `Undo ${undo} (Ctrl+Z)`}
       />
       <ToolButton
-        icon="redo" testid="toolbar-redo" disabled={!able || redo === null} onClick={() => app.edits.redo()}
+        icon="redo"
+        testid="toolbar-redo"
+        disabled={!able || redo === null}
+        onClick={() => app.edits.redo()}
         title={redo === null ? "Nothing to redo" : `Redo ${redo} (Ctrl+Y)`}
       />
     </div>
@@ -98,30 +117,52 @@ function RunButtons({ app }: { app: App }) {
     return (
       <div class="ol-tool-group ol-running">
         <ToolButton
-          icon="stop" testid="toolbar-stop" label={running.stopping ? "Stopping…" : "Stop"} title="Stop the run"
-          disabled={running.stopping} onClick={() => app.runs.stop()}
+          icon="stop"
+          testid="toolbar-stop"
+          label={running.stopping ? "Stopping…" : "Stop"}
+          title="Stop the run"
+          disabled={running.stopping}
+          onClick={() => app.runs.stop()}
         />
         <div
-          class="ol-progress" role="progressbar" aria-label="Run" aria-valuenow={running.done} aria-valuemin={0}
-          aria-valuemax={running.total} title={running.node}
+          class="ol-progress"
+          role="progressbar"
+          aria-label="Run"
+          aria-valuenow={running.done}
+          aria-valuemin={0}
+          aria-valuemax={running.total}
+          title={running.node}
         >
           <div class="ol-progress-bar" style={{ width: `${100 * share}%` }} />
         </div>
-        <span class="ol-dim ol-progress-text" data-testid="toolbar-progress">{running.done} / {running.total}</span>
+        <span class="ol-dim ol-progress-text" data-testid="toolbar-progress">
+          {running.done} / {running.total}
+        </span>
       </div>
     );
   }
-  const title = selected.length ? `Run what is selected (${plural(selected.length, "node")}); select nothing (Esc) to run all` : "Run the whole model";
+  const title = selected.length
+    ? `Run what is selected (${plural(selected.length, "node")}); select nothing (Esc) to run all`
+    : "Run the whole model";
   return (
     <div class="ol-tool-group">
       <ToolButton
-        icon="run" testid="toolbar-run" title={title} disabled={!able}
+        icon="run"
+        testid="toolbar-run"
+        title={title}
+        disabled={!able}
         label={selected.length ? "Run selected" : "Run all"}
         onClick={() => void app.runs.run(selected.length ? selected : null)}
       />
       <ToolButton
-        icon="down" testid="toolbar-inputs" title="Inputs of the run…" disabled={!able} pressed={asking}
-        onClick={() => { app.numbers.asking.value = !asking; }}
+        icon="down"
+        testid="toolbar-inputs"
+        title="Inputs of the run…"
+        disabled={!able}
+        pressed={asking}
+        onClick={() => {
+          app.numbers.asking.value = !asking;
+        }}
       >
         {Object.keys(app.numbers.asked).length > 0 && <span class="ol-dirty" aria-label="inputs are chosen" />}
       </ToolButton>
@@ -138,7 +179,10 @@ function SaveButton({ app }: { app: App }) {
   return (
     <div class="ol-tool-group">
       <ToolButton
-        icon="save" testid="toolbar-save" disabled={saving || !app.client.editable} onClick={() => void app.edits.save()}
+        icon="save"
+        testid="toolbar-save"
+        disabled={saving || !app.client.editable}
+        onClick={() => void app.edits.save()}
         title={dirty ? `Save changes… (Ctrl+S) – ${where}` : `Saved – ${where}`}
       >
         {dirty && <span class="ol-dirty" data-testid="dirty-dot" aria-label="unsaved changes" />}
@@ -153,7 +197,8 @@ function Breadcrumb({ app }: { app: App }) {
   const title = useCell(app.title);
   useCell(app.picked.subject);
   // what is selected may be in a subgraph that is drawn inside its node: the way goes on to it
-  const shown = scope || mainScope(app.store), inner = scopePath(app.store, app.picked.here);
+  const shown = scope || mainScope(app.store),
+    inner = scopePath(app.store, app.picked.here);
   const path = inner.includes(shown) ? inner : scopePath(app.store, shown);
   if (app.store.version === 0 || path.length === 0) return <div class="ol-breadcrumb" />;
   return (
@@ -165,8 +210,12 @@ function Breadcrumb({ app }: { app: App }) {
           <span class="ol-crumb" key={id}>
             {i > 0 && <Icon name="right" />}
             <button
-              type="button" class="ol-crumb-button" data-testid={`breadcrumb-${i}`} disabled={last && i > 0 && id === shown}
-              aria-current={last ? "location" : undefined} title={id === shown ? label : `Show ${label} alone`}
+              type="button"
+              class="ol-crumb-button"
+              data-testid={`breadcrumb-${i}`}
+              disabled={last && i > 0 && id === shown}
+              aria-current={last ? "location" : undefined}
+              title={id === shown ? label : `Show ${label} alone`}
               onClick={() => (id === shown ? app.picked.select([]) : app.picture?.openScope(id))}
             >
               <Elided text={label} middle />
@@ -174,7 +223,11 @@ function Breadcrumb({ app }: { app: App }) {
           </span>
         );
       })}
-      <span class="ol-dim ol-version" data-testid="version" title="Version of the model: every edit, undo and redo counts">
+      <span
+        class="ol-dim ol-version"
+        data-testid="version"
+        title="Version of the model: every edit, undo and redo counts"
+      >
         v{app.store.version}
       </span>
     </nav>

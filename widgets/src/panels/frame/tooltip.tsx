@@ -32,29 +32,40 @@ export function Tooltip({ app, hover }: { app: App; hover: PointerTarget | null 
     return () => clearTimeout(timer);
   }, [what, menu, wire !== null]);
   useLayoutEffect(() => {
-    const element = tip.current, around = element?.parentElement;
+    const element = tip.current,
+      around = element?.parentElement;
     if (!element || !around || !hover) return;
     // A thumbnail comes later, and makes the tip grow away from the pointer.
-    const grows = lines && lines.value !== 0 && app.numbers.known(lines.value) && !element.querySelector("canvas") ? THUMBNAIL : 0;
+    const grows =
+      lines && lines.value !== 0 && app.numbers.known(lines.value) && !element.querySelector("canvas") ? THUMBNAIL : 0;
     const below = hover.y + AWAY + element.offsetHeight + grows < around.clientHeight;
     const x = Math.min(hover.x + AWAY, around.clientWidth - element.offsetWidth - 4);
     element.style.left = `${Math.max(4, x)}px`;
     element.style.top = below ? `${hover.y + AWAY}px` : "auto";
-    element.style.bottom = below ? "auto" : `${Math.min(around.clientHeight - hover.y + AWAY, around.clientHeight - element.offsetHeight - 4)}px`;
+    element.style.bottom = below
+      ? "auto"
+      : `${Math.min(around.clientHeight - hover.y + AWAY, around.clientHeight - element.offsetHeight - 4)}px`;
   });
   if (!lines) return null;
   return (
     <div class="ol-popup ol-tooltip" role="tooltip" ref={tip} data-testid="tooltip">
       <p class="ol-tooltip-title">{lines.title}</p>
-      {lines.rest.map((line, i) => <p key={i} class="ol-dim">{line}</p>)}
-      {lines.value !== 0 && app.numbers.known(lines.value) && <Thumbnail key={lines.value} app={app} value={lines.value} />}
+      {lines.rest.map((line, i) => (
+        <p key={i} class="ol-dim">
+          {line}
+        </p>
+      ))}
+      {lines.value !== 0 && app.numbers.known(lines.value) && (
+        <Thumbnail key={lines.value} app={app} value={lines.value} />
+      )}
     </div>
   );
 }
 
 /** The number that a node is colored by. */
 function heatLine(app: App, node: number): string {
-  const heat = app.runs.overlay.value, number = heat?.numbers.get(node);
+  const heat = app.runs.overlay.value,
+    number = heat?.numbers.get(node);
   return heat && number !== undefined ? `${heat.title}: ${heat.kinds[number] ?? quantity(number, heat.unit)}` : "";
 }
 
@@ -69,9 +80,11 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     const rest = [[value.dtype, value.label].filter(Boolean).join(" ") || "type and shape unknown"];
     if (run && app.runs.results.value?.version !== store.version) rest.push("before the last edit:");
     if (run) rest.push(`min ${formatNumber(run.min)} · mean ${formatNumber(run.mean)} · max ${formatNumber(run.max)}`);
-    if (run && run.nan + run.inf > 0) rest.push(`${count(run.nan)} NaN, ${count(run.inf)} infinite of ${count(run.count)}`);
+    if (run && run.nan + run.inf > 0)
+      rest.push(`${count(run.nan)} NaN, ${count(run.inf)} infinite of ${count(run.count)}`);
     // what the dashes say
-    if (store.uses(value.id).some(({ node: reader }) => store.nodes.get(reader)?.scope !== value.scope)) rest.push("read inside a subgraph");
+    if (store.uses(value.id).some(({ node: reader }) => store.nodes.get(reader)?.scope !== value.scope))
+      rest.push("read inside a subgraph");
     return { title: value.name, rest, value: value.id };
   }
   if (node) {
@@ -79,12 +92,17 @@ function describe(app: App, target: PointerTarget): { title: string; rest: strin
     const problem = store.diagnostics.find((each) => each.node === node.id);
     return {
       title: shortOp(node.op),
-      rest: [nodeName(store, node.id), heatLine(app, node.id), outputs.join(", "), problem?.message ?? ""].filter(Boolean),
+      rest: [nodeName(store, node.id), heatLine(app, node.id), outputs.join(", "), problem?.message ?? ""].filter(
+        Boolean,
+      ),
       value: node.outputs.find((id) => id > 0) ?? 0,
     };
   }
   if (!group) return null;
   const drawn = app.picture?.runOf(group.id);
-  const rest = [plural(groupMembers(store, group.id).length, "node"), drawn && !drawn.all ? `stands for ${drawn.likes.length} alike` : ""];
+  const rest = [
+    plural(groupMembers(store, group.id).length, "node"),
+    drawn && !drawn.all ? `stands for ${drawn.likes.length} alike` : "",
+  ];
   return { title: group.name, rest: rest.filter(Boolean), value: 0 };
 }

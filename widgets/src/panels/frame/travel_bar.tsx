@@ -9,8 +9,20 @@ export function TravelButtons({ app }: { app: App }) {
   const { back, forward } = useCell(app.travel.reach);
   return (
     <div class="ol-tool-group">
-      <ToolButton icon="left" title="Back to where you were (Alt+←)" testid="toolbar-back" disabled={!back} onClick={() => app.travel.go(-1)} />
-      <ToolButton icon="right" title="Forward (Alt+→)" testid="toolbar-forward" disabled={!forward} onClick={() => app.travel.go(1)} />
+      <ToolButton
+        icon="left"
+        title="Back to where you were (Alt+←)"
+        testid="toolbar-back"
+        disabled={!back}
+        onClick={() => app.travel.go(-1)}
+      />
+      <ToolButton
+        icon="right"
+        title="Forward (Alt+→)"
+        testid="toolbar-forward"
+        disabled={!forward}
+        onClick={() => app.travel.go(1)}
+      />
     </div>
   );
 }
@@ -20,16 +32,26 @@ export function TrailNotice({ app }: { app: App }) {
   if (!trail) return null;
   return (
     <div class="ol-trail" role="status" data-testid="trail">
-      <span class="ol-elided" title={trail.title}>{trail.title}</span>
+      <span class="ol-elided" title={trail.title}>
+        {trail.title}
+      </span>
       <button
-        type="button" class="ol-link" data-testid="trail-select" onClick={() => {
+        type="button"
+        class="ol-link"
+        data-testid="trail-select"
+        onClick={() => {
           app.picked.select(trail.nodes);
           app.travel.unlight();
         }}
       >
         select
       </button>
-      <ToolButton icon="close" title="Light everything again (Esc)" testid="trail-close" onClick={() => app.travel.unlight()} />
+      <ToolButton
+        icon="close"
+        title="Light everything again (Esc)"
+        testid="trail-close"
+        onClick={() => app.travel.unlight()}
+      />
     </div>
   );
 }
@@ -42,7 +64,12 @@ export function Bookmarks({ app }: { app: App }) {
     <Section title="Bookmarks" count={marked.length}>
       {marked.map((node) => (
         <div key={node} class="ol-bookmark">
-          <button type="button" class="ol-row ol-row-button" data-testid="bookmark" onClick={() => app.picked.reveal(node)}>
+          <button
+            type="button"
+            class="ol-row ol-row-button"
+            data-testid="bookmark"
+            onClick={() => app.picked.reveal(node)}
+          >
             <span class="ol-row-op">{shortOp(app.store.nodes.get(node)?.op ?? "")}</span>
             <Elided text={nodeName(app.store, node)} middle class="ol-mono" />
           </button>

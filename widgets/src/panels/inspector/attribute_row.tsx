@@ -1,10 +1,12 @@
-/** One attribute as a typed field: text for numbers, strings and lists, a menu for enumerations, previews for the rest. */
+/**
+ * One attribute as a typed field: text for numbers, strings and lists, a menu for enumerations, previews for the rest.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { ELEMENT_TYPE_NAMES, formatAttribute, isTextual, parseAttribute, sameValue } from "../../model/attributes.ts";
 import { asRequestError } from "../../kernel/client.ts";
 import type { AttributeInfo, AttributeValue, TensorPreview } from "../../kernel/protocol.ts";
+import { ELEMENT_TYPE_NAMES, formatAttribute, isTextual, parseAttribute, sameValue } from "../../model/attributes.ts";
 import { TextField } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 
@@ -33,7 +35,12 @@ export function AttributeRow({ app, node, attribute, able }: Props) {
 
 function Value({ app, node, attribute, able }: Props) {
   const { name, type, reference, choices } = attribute;
-  if (reference) return <span class="ol-readonly" title="Taken from the function's attribute">@{reference}</span>;
+  if (reference)
+    return (
+      <span class="ol-readonly" title="Taken from the function's attribute">
+        @{reference}
+      </span>
+    );
   if (!isTextual(type)) return <ReadOnly app={app} node={node} attribute={attribute} able={able} />;
   const set = (value: AttributeValue) => app.edits.setAttribute(node, name, value, type);
   if (choices && type === "string") return <Choice attribute={attribute} able={able} set={set} />;
@@ -48,8 +55,13 @@ function Value({ app, node, attribute, able }: Props) {
   };
   return (
     <TextField
-      value={attribute.set ? shown : ""} label={`${name}, ${type}`} testid={`attr-field-${name}`}
-      errorTestid={`attr-error-${name}`} disabled={!able || !attribute.editable} mono numeric={type === "int" || type === "float"}
+      value={attribute.set ? shown : ""}
+      label={`${name}, ${type}`}
+      testid={`attr-field-${name}`}
+      errorTestid={`attr-error-${name}`}
+      disabled={!able || !attribute.editable}
+      mono
+      numeric={type === "int" || type === "float"}
       placeholder={attribute.set ? "" : attribute.required ? "required" : fallback || "not set"}
       check={(text) => {
         const parsed = parseAttribute(type, text);
@@ -83,14 +95,28 @@ function Choice({ attribute, able, set }: ChoiceProps) {
   return (
     <div class="ol-field">
       <select
-        class="ol-input ol-select" value={current} aria-label={`${name}, one of ${options.length}`} aria-invalid={error !== ""}
-        data-testid={`attr-field-${name}`} disabled={!able || !attribute.editable}
+        class="ol-input ol-select"
+        value={current}
+        aria-label={`${name}, one of ${options.length}`}
+        aria-invalid={error !== ""}
+        data-testid={`attr-field-${name}`}
+        disabled={!able || !attribute.editable}
         onChange={(event) => void change(event.currentTarget.value)}
       >
         {!attribute.set && <option value="">{fallback ? String(fallback) : "not set"}</option>}
-        {options.filter((option) => attribute.set || option !== fallback).map((option) => <option key={option} value={option}>{option}</option>)}
+        {options
+          .filter((option) => attribute.set || option !== fallback)
+          .map((option) => (
+            <option key={option} value={option}>
+              {option}
+            </option>
+          ))}
       </select>
-      {error && <p class="ol-field-error" role="alert" data-testid={`attr-error-${name}`}>{error}</p>}
+      {error && (
+        <p class="ol-field-error" role="alert" data-testid={`attr-error-${name}`}>
+          {error}
+        </p>
+      )}
     </div>
   );
 }
@@ -101,22 +127,41 @@ const ELEMENT_TYPES = new Set(["to", "dtype", "output_dtype"]);
 function ElementType({ attribute, able, set }: ChoiceProps) {
   const { name, value, default: fallback } = attribute;
   const current = attribute.set ? String(value ?? "") : "";
-  const known = ELEMENT_TYPE_NAMES.map((label, number) => ({ label, value: String(number) })).filter(({ label }) => label);
-  const options = known.some((each) => each.value === current) || !current ? known : [...known, { label: `type ${current}`, value: current }];
+  const known = ELEMENT_TYPE_NAMES.map((label, number) => ({ label, value: String(number) })).filter(
+    ({ label }) => label,
+  );
+  const options =
+    known.some((each) => each.value === current) || !current
+      ? known
+      : [...known, { label: `type ${current}`, value: current }];
   const [error, setError] = useState("");
   useEffect(() => setError(""), [current]);
-  const change = (next: string) => set(next === "" ? null : Number(next)).catch((problem) => setError(asRequestError(problem).sentence));
+  const change = (next: string) =>
+    set(next === "" ? null : Number(next)).catch((problem) => setError(asRequestError(problem).sentence));
   const unset = typeof fallback === "number" ? ELEMENT_TYPE_NAMES[fallback] || "not set" : "not set";
   return (
     <div class="ol-field">
       <select
-        class="ol-input ol-select" value={current} aria-label={`${name}, an element type`} aria-invalid={error !== ""}
-        data-testid={`attr-field-${name}`} disabled={!able || !attribute.editable} onChange={(event) => void change(event.currentTarget.value)}
+        class="ol-input ol-select"
+        value={current}
+        aria-label={`${name}, an element type`}
+        aria-invalid={error !== ""}
+        data-testid={`attr-field-${name}`}
+        disabled={!able || !attribute.editable}
+        onChange={(event) => void change(event.currentTarget.value)}
       >
         {!attribute.set && <option value="">{unset}</option>}
-        {options.map((option) => <option key={option.value} value={option.value}>{option.label}</option>)}
+        {options.map((option) => (
+          <option key={option.value} value={option.value}>
+            {option.label}
+          </option>
+        ))}
       </select>
-      {error && <p class="ol-field-error" role="alert" data-testid={`attr-error-${name}`}>{error}</p>}
+      {error && (
+        <p class="ol-field-error" role="alert" data-testid={`attr-error-${name}`}>
+          {error}
+        </p>
+      )}
     </div>
   );
 }
@@ -124,15 +169,32 @@ function ElementType({ attribute, able, set }: ChoiceProps) {
 /** Tensors by their type and first values, to be opened as a grid; graphs are entered under "Bodies". */
 function ReadOnly({ app, node, attribute, able }: Props) {
   const { type, value, set } = attribute;
-  if (!set) return <span class="ol-readonly ol-dim" data-testid={`attr-field-${attribute.name}`}>not set</span>;
+  if (!set)
+    return (
+      <span class="ol-readonly ol-dim" data-testid={`attr-field-${attribute.name}`}>
+        not set
+      </span>
+    );
   const tensor = isTensor(value) ? value : null;
   const text = tensor ? `${formatAttribute(type, tensor)} ${tensor.preview}` : type;
-  const edit = () => void app.editing.editElements(`${attribute.name}: ${formatAttribute(type, tensor)}`, { node, name: attribute.name });
+  const edit = () =>
+    void app.editing.editElements(`${attribute.name}: ${formatAttribute(type, tensor)}`, {
+      node,
+      name: attribute.name,
+    });
   return (
     <>
-      <span class="ol-readonly ol-mono ol-elided" title={text} data-testid={`attr-field-${attribute.name}`}>{text}</span>
+      <span class="ol-readonly ol-mono ol-elided" title={text} data-testid={`attr-field-${attribute.name}`}>
+        {text}
+      </span>
       {tensor && able && type === "tensor" && (
-        <button type="button" class="ol-button ol-small" title="Edit the elements in a grid" data-testid={`attr-edit-${attribute.name}`} onClick={edit}>
+        <button
+          type="button"
+          class="ol-button ol-small"
+          title="Edit the elements in a grid"
+          data-testid={`attr-edit-${attribute.name}`}
+          onClick={edit}
+        >
           edit
         </button>
       )}
@@ -148,13 +210,18 @@ function isTensor(value: AttributeValue): value is TensorPreview {
 function SetOrReset({ app, node, attribute, able }: Props) {
   const { name, type, set, required, reference, editable } = attribute;
   if (!able || !editable || required || reference || !isTextual(type)) return null;
-  const change = (value: AttributeValue) => app.edits.setAttribute(node, name, value, type).catch((error) => app.notices.fail(error));
+  const change = (value: AttributeValue) =>
+    app.edits.setAttribute(node, name, value, type).catch((error) => app.notices.fail(error));
   if (set) {
     const back = attribute.default === null ? "not set" : formatAttribute(type, attribute.default) || "empty";
     return (
       <button
-        type="button" class="ol-button ol-small" title={`Reset to default (${back})`} aria-label={`Reset ${name} to its default`}
-        data-testid={`attr-reset-${name}`} onClick={() => void change(null)}
+        type="button"
+        class="ol-button ol-small"
+        title={`Reset to default (${back})`}
+        aria-label={`Reset ${name} to its default`}
+        data-testid={`attr-reset-${name}`}
+        onClick={() => void change(null)}
       >
         <Icon name="reset" />
       </button>
@@ -163,8 +230,12 @@ function SetOrReset({ app, node, attribute, able }: Props) {
   if (attribute.default === null) return null;
   return (
     <button
-      type="button" class="ol-button ol-small" title="Write the default into the node" aria-label={`Set ${name}`}
-      data-testid={`attr-set-${name}`} onClick={() => void change(attribute.default)}
+      type="button"
+      class="ol-button ol-small"
+      title="Write the default into the node"
+      aria-label={`Set ${name}`}
+      data-testid={`attr-set-${name}`}
+      onClick={() => void change(attribute.default)}
     >
       set
     </button>

@@ -2,9 +2,9 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { valueLabel } from "../../model/names.ts";
 import type { Endpoint, InputInfo, OutputInfo } from "../../kernel/protocol.ts";
 import { FORMAL, GRAPH_INPUT, GRAPH_OUTPUT } from "../../kernel/protocol.ts";
+import { valueLabel } from "../../model/names.ts";
 import { Elided } from "../parts/controls.tsx";
 import { Icon } from "../parts/icons.tsx";
 
@@ -16,7 +16,8 @@ export function InputRow({ app, node, input }: { app: App; node: number; input: 
   if (!value) {
     return (
       <div class="ol-end">
-        <span class="ol-formal">{input.formal || slot}</span><span class="ol-dim">not connected</span>
+        <span class="ol-formal">{input.formal || slot}</span>
+        <span class="ol-dim">not connected</span>
         <Rewire app={app} node={node} slot={slot} word="connect" />
       </div>
     );
@@ -30,7 +31,10 @@ export function InputRow({ app, node, input }: { app: App; node: number; input: 
           <Follow app={app} end={producer} direction="from" testid={`input-link-${slot}`} />
         ) : (
           <button
-            type="button" class="ol-follow" data-testid={`input-link-${slot}`} onClick={() => app.picked.revealValue(value)}
+            type="button"
+            class="ol-follow"
+            data-testid={`input-link-${slot}`}
+            onClick={() => app.picked.revealValue(value)}
             title={valueLabel(app.store, value)}
           >
             <Icon name="from" />
@@ -48,7 +52,10 @@ function Rewire({ app, node, slot, word }: { app: App; node: number; slot: numbe
   if (!app.client.editable) return null;
   return (
     <button
-      type="button" class="ol-link ol-rewire" data-testid={`input-rewire-${slot}`} aria-label={`${word} input ${slot}`}
+      type="button"
+      class="ol-link ol-rewire"
+      data-testid={`input-rewire-${slot}`}
+      aria-label={`${word} input ${slot}`}
       onClick={() => app.editing.connect(node, slot)}
     >
       {word}
@@ -66,25 +73,42 @@ export function OutputRow({ app, output }: { app: App; output: OutputInfo }) {
   const { slot, value, uses } = output;
   if (!value) {
     return (
-      <div class="ol-end"><span class="ol-formal">{output.formal || slot}</span><span class="ol-dim">not made</span></div>
+      <div class="ol-end">
+        <span class="ol-formal">{output.formal || slot}</span>
+        <span class="ol-dim">not made</span>
+      </div>
     );
   }
   const flags = app.store.values.get(value)?.flags ?? 0;
   const shown = all ? uses : uses.slice(0, USES_SHOWN);
   return (
     <div class="ol-end">
-      <ValueLine app={app} formal={output.formal || String(slot)} value={value} name={output.name} label={output.label} />
+      <ValueLine
+        app={app}
+        formal={output.formal || String(slot)}
+        value={value}
+        name={output.name}
+        label={output.label}
+      />
       {shown.map((use, i) => (
         <Follow
-          key={`${use.id}/${use.slot}`} app={app} end={use} direction="to"
+          key={`${use.id}/${use.slot}`}
+          app={app}
+          end={use}
+          direction="to"
           testid={i === 0 ? `output-link-${slot}` : `output-link-${slot}-${i}`}
         />
       ))}
       {uses.length > shown.length && (
-        <button type="button" class="ol-link" onClick={() => setAll(true)}>{uses.length - shown.length} more</button>
+        <button type="button" class="ol-link" onClick={() => setAll(true)}>
+          {uses.length - shown.length} more
+        </button>
       )}
       {(flags & (GRAPH_OUTPUT | FORMAL)) !== 0 && (
-        <span class="ol-follow ol-dim"><Icon name="to" />{flags & GRAPH_OUTPUT ? "output of the graph" : "output of this scope"}</span>
+        <span class="ol-follow ol-dim">
+          <Icon name="to" />
+          {flags & GRAPH_OUTPUT ? "output of the graph" : "output of this scope"}
+        </span>
       )}
       {uses.length === 0 && !(flags & (GRAPH_OUTPUT | FORMAL)) && <span class="ol-follow ol-dim">used by nothing</span>}
     </div>
@@ -104,11 +128,20 @@ function ValueLine({ app, formal, value, name, label }: ValueLineProps) {
   const short = app.store.values.get(value)?.label;
   return (
     <div class="ol-value-line">
-      <span class="ol-formal" title={formal}>{formal}</span>
-      <button type="button" class="ol-value-name" onClick={() => app.picked.selectValue(value)} data-testid="value-link">
+      <span class="ol-formal" title={formal}>
+        {formal}
+      </span>
+      <button
+        type="button"
+        class="ol-value-name"
+        onClick={() => app.picked.selectValue(value)}
+        data-testid="value-link"
+      >
         <Elided text={name} middle />
       </button>
-      <span class="ol-shape" title={label}>{short || "?"}</span>
+      <span class="ol-shape" title={label}>
+        {short || "?"}
+      </span>
     </div>
   );
 }
@@ -124,7 +157,11 @@ interface FollowProps {
 export function Follow({ app, end, direction, testid }: FollowProps) {
   return (
     <button
-      type="button" class="ol-follow" data-testid={testid} title={`${end.op} ${end.label}`} onClick={() => app.picked.reveal(end.id)}
+      type="button"
+      class="ol-follow"
+      data-testid={testid}
+      title={`${end.op} ${end.label}`}
+      onClick={() => app.picked.reveal(end.id)}
     >
       <Icon name={direction} />
       <span class="ol-follow-op">{end.op}</span>

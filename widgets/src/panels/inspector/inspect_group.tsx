@@ -8,7 +8,10 @@ import { Elided, Section } from "../parts/controls.tsx";
 import { OpTable } from "./op_table.tsx";
 
 const KINDS: Record<string, string> = {
-  scope: "name scope", cut: "section between cuts", function: "function", body: "subgraph",
+  scope: "name scope",
+  cut: "section between cuts",
+  function: "function",
+  body: "subgraph",
 };
 
 export function GroupInspector({ app, group }: { app: App; group: number }) {
@@ -20,29 +23,45 @@ export function GroupInspector({ app, group }: { app: App; group: number }) {
   return (
     <div class="ol-panel" data-testid="inspector-group">
       <header class="ol-panel-head">
-        <div class="ol-panel-title"><div class="ol-panel-words">
-          <span class="ol-op">Group</span><span class="ol-dim">{KINDS[record.kind] ?? record.kind}</span>
-        </div></div>
-        <p class="ol-mono"><Elided text={record.name} middle /></p>
+        <div class="ol-panel-title">
+          <div class="ol-panel-words">
+            <span class="ol-op">Group</span>
+            <span class="ol-dim">{KINDS[record.kind] ?? record.kind}</span>
+          </div>
+        </div>
+        <p class="ol-mono">
+          <Elided text={record.name} middle />
+        </p>
       </header>
       <dl class="ol-pairs ol-block">
-        <dt>nodes</dt><dd>{count(members.length)}</dd>
-        <dt>groups inside</dt><dd>{count(inner)}</dd>
+        <dt>nodes</dt>
+        <dd>{count(members.length)}</dd>
+        <dt>groups inside</dt>
+        <dd>{count(inner)}</dd>
       </dl>
       <div class="ol-actions ol-block">
-        <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.unfold(group)}>Unfold</button>
-        <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.fold(group)}>Fold</button>
-        <button type="button" class="ol-button ol-text-button" onClick={() => app.picked.select(members)}>Select its nodes</button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.unfold(group)}>
+          Unfold
+        </button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => app.picture?.fold(group)}>
+          Fold
+        </button>
+        <button type="button" class="ol-button ol-text-button" onClick={() => app.picked.select(members)}>
+          Select its nodes
+        </button>
       </div>
       <Equal app={app} group={group} members={members} />
-      <Section title="Operators"><OpTable app={app} nodes={members} /></Section>
+      <Section title="Operators">
+        <OpTable app={app} nodes={members} />
+      </Section>
     </div>
   );
 }
 
 /** The groups that are equal to this one, to go through them and to edit all. */
 function Equal({ app, group, members }: { app: App; group: number; members: number[] }) {
-  const equal = useCell(app.blocks.equal).get(group), run = app.picture?.runOf(group);
+  const equal = useCell(app.blocks.equal).get(group),
+    run = app.picture?.runOf(group);
   const verified = run?.likes.every((each) => equal?.includes(each)) ?? true;
   const groups = run?.likes ?? equal;
   if (!groups) return null;
@@ -55,16 +74,26 @@ function Equal({ app, group, members }: { app: App; group: number; members: numb
   return (
     <Section title={verified ? "Equal blocks" : "Alike blocks"} count={groups.length}>
       <p class="ol-text">
-        This is number {at + 1} of {groups.length} blocks that {verified ? "are equal node by node and wire by wire" : "look alike: the same operators, wired alike"}.
+        This is number {at + 1} of {groups.length} blocks that{" "}
+        {verified ? "are equal node by node and wire by wire" : "look alike: the same operators, wired alike"}.
         {run && " They follow one another and are drawn as one."}
       </p>
       <div class="ol-actions">
-        <button type="button" class="ol-button ol-text-button" data-testid="block-next" onClick={() => go(1)}>Next one</button>
-        <button type="button" class="ol-button ol-text-button" data-testid="block-one" onClick={() => all(false)}>{run ? "Show one for all" : "Fold all"}</button>
-        <button type="button" class="ol-button ol-text-button" data-testid="block-all" onClick={() => all(true)}>{run ? "Show all" : "Unfold all"}</button>
+        <button type="button" class="ol-button ol-text-button" data-testid="block-next" onClick={() => go(1)}>
+          Next one
+        </button>
+        <button type="button" class="ol-button ol-text-button" data-testid="block-one" onClick={() => all(false)}>
+          {run ? "Show one for all" : "Fold all"}
+        </button>
+        <button type="button" class="ol-button ol-text-button" data-testid="block-all" onClick={() => all(true)}>
+          {run ? "Show all" : "Unfold all"}
+        </button>
         {app.client.editable && (
           <button
-            type="button" class="ol-button ol-text-button" title="An edit of the selection then changes all of them" data-testid="block-select"
+            type="button"
+            class="ol-button ol-text-button"
+            title="An edit of the selection then changes all of them"
+            data-testid="block-select"
             onClick={() => void app.editing.selectCopies(members)}
           >
             Select in all

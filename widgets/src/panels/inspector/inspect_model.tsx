@@ -2,12 +2,12 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { count, mainScope, scopeLabel } from "../../model/names.ts";
 import { INITIALIZER } from "../../kernel/protocol.ts";
+import { count, mainScope, scopeLabel } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
+import { Bookmarks } from "../frame/travel_bar.tsx";
 import { Elided, Section } from "../parts/controls.tsx";
 import { OpTable } from "./op_table.tsx";
-import { Bookmarks } from "../frame/travel_bar.tsx";
 
 export function ModelInspector({ app }: { app: App }) {
   useEvents(app.store, "reset", "commit", "history");
@@ -24,18 +24,41 @@ export function ModelInspector({ app }: { app: App }) {
   return (
     <div class="ol-panel" data-testid="inspector-model">
       <header class="ol-panel-head">
-        <div class="ol-panel-title"><div class="ol-panel-words">
-          <span class="ol-op"><Elided text={scope ? scopeLabel(store, scope.id, title) : store.title} /></span>
-        </div></div>
-        {store.path && <p class="ol-dim"><Elided text={store.path} middle /></p>}
+        <div class="ol-panel-title">
+          <div class="ol-panel-words">
+            <span class="ol-op">
+              <Elided text={scope ? scopeLabel(store, scope.id, title) : store.title} />
+            </span>
+          </div>
+        </div>
+        {store.path && (
+          <p class="ol-dim">
+            <Elided text={store.path} middle />
+          </p>
+        )}
       </header>
       <dl class="ol-pairs ol-block">
-        <dt>nodes</dt><dd>{count(nodes.length)}</dd>
-        {nodes.length !== store.nodes.size && <><dt>with subgraphs</dt><dd>{count(store.nodes.size)}</dd></>}
-        <dt>initializers</dt><dd>{count(initializers)}</dd>
-        {functions.length > 0 && <><dt>functions</dt><dd>{count(functions.length)}</dd></>}
+        <dt>nodes</dt>
+        <dd>{count(nodes.length)}</dd>
+        {nodes.length !== store.nodes.size && (
+          <>
+            <dt>with subgraphs</dt>
+            <dd>{count(store.nodes.size)}</dd>
+          </>
+        )}
+        <dt>initializers</dt>
+        <dd>{count(initializers)}</dd>
+        {functions.length > 0 && (
+          <>
+            <dt>functions</dt>
+            <dd>{count(functions.length)}</dd>
+          </>
+        )}
         {Object.entries(store.opsets).map(([domain, version]) => [
-          <dt key={domain}><Elided text={`opset ${domain || "ai.onnx"}`} /></dt>, <dd>{version}</dd>,
+          <dt key={domain}>
+            <Elided text={`opset ${domain || "ai.onnx"}`} />
+          </dt>,
+          <dd>{version}</dd>,
         ])}
       </dl>
       <Bookmarks app={app} />
@@ -44,13 +67,22 @@ export function ModelInspector({ app }: { app: App }) {
       {functions.length > 0 && scope?.kind === "graph" && (
         <Section title="Functions" count={functions.length}>
           {functions.map((each) => (
-            <button key={each.id} type="button" class="ol-row ol-row-button" onClick={() => app.picture?.openScope(each.id)}>
+            <button
+              key={each.id}
+              type="button"
+              class="ol-row ol-row-button"
+              onClick={() => app.picture?.openScope(each.id)}
+            >
               <Elided text={scopeLabel(store, each.id)} middle class="ol-mono" />
             </button>
           ))}
         </Section>
       )}
-      {nodes.length > 0 && <Section title="Operators"><OpTable app={app} nodes={nodes} /></Section>}
+      {nodes.length > 0 && (
+        <Section title="Operators">
+          <OpTable app={app} nodes={nodes} />
+        </Section>
+      )}
     </div>
   );
 }
@@ -68,15 +100,20 @@ function Values({ app, title, values }: { app: App; title: string; values: numbe
     <Section title={title} count={values.length}>
       {(all ? values : values.slice(0, SHOWN)).map((id) => {
         const value = app.store.values.get(id);
-        return value && (
-          <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.picked.revealValue(id)}>
-            <Elided text={value.name} middle class="ol-mono" /><span class="ol-shape">{value.label || "?"}</span>
-          </button>
+        return (
+          value && (
+            <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.picked.revealValue(id)}>
+              <Elided text={value.name} middle class="ol-mono" />
+              <span class="ol-shape">{value.label || "?"}</span>
+            </button>
+          )
         );
       })}
       {values.length === 0 && <p class="ol-empty">none</p>}
       {!all && values.length > SHOWN && (
-        <button type="button" class="ol-link" onClick={() => setAll(true)}>{count(values.length - SHOWN)} more</button>
+        <button type="button" class="ol-link" onClick={() => setAll(true)}>
+          {count(values.length - SHOWN)} more
+        </button>
       )}
     </Section>
   );

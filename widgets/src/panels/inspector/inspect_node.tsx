@@ -2,14 +2,14 @@
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { calledFunction, nodeLabel, plural, shortOp } from "../../model/names.ts";
 import type { AttributeInfo, Diagnostic, NodeInfo } from "../../kernel/protocol.ts";
+import { calledFunction, nodeLabel, plural, shortOp } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
 import { useAnswer } from "../parts/ask.ts";
-import { AttributeRow } from "./attribute_row.tsx";
 import { Elided, Section, TextField, ToolButton } from "../parts/controls.tsx";
-import { InputRow, OutputRow } from "./endpoints.tsx";
 import { Icon } from "../parts/icons.tsx";
+import { AttributeRow } from "./attribute_row.tsx";
+import { InputRow, OutputRow } from "./endpoints.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
 
 export function NodeInspector({ app, node }: { app: App; node: number }) {
@@ -24,12 +24,17 @@ export function NodeInspector({ app, node }: { app: App; node: number }) {
       <header class="ol-panel-head">
         <div class="ol-panel-title">
           <div class="ol-panel-words">
-            <span class="ol-op" data-testid="node-op">{data?.op_type ?? shortOp(record.op)}</span>
+            <span class="ol-op" data-testid="node-op">
+              {data?.op_type ?? shortOp(record.op)}
+            </span>
             {data && <span class="ol-dim">{originLine(data)}</span>}
           </div>
           <ToolButton
-            icon="trash" title="Delete, joining its input to its output (Delete); Shift: leave the gap"
-            testid="node-delete" disabled={!able} onClick={() => void app.edits.remove([node], true)}
+            icon="trash"
+            title="Delete, joining its input to its output (Delete); Shift: leave the gap"
+            testid="node-delete"
+            disabled={!able}
+            onClick={() => void app.edits.remove([node], true)}
           />
         </div>
         <NameField app={app} node={node} able={able} />
@@ -50,9 +55,17 @@ function NameField({ app, node, able }: { app: App; node: number; able: boolean 
   const grab = useCell(app.edits.renaming);
   return (
     <TextField
-      value={app.store.nodes.get(node)?.name ?? ""} label="Node name" testid="node-name-field" errorTestid="node-name-error"
-      placeholder={`no name (${nodeLabel(app.store, node)})`} disabled={!able} mono
-      grab={grab} onGrabbed={() => { app.edits.renaming.value = false; }}
+      value={app.store.nodes.get(node)?.name ?? ""}
+      label="Node name"
+      testid="node-name-field"
+      errorTestid="node-name-error"
+      placeholder={`no name (${nodeLabel(app.store, node)})`}
+      disabled={!able}
+      mono
+      grab={grab}
+      onGrabbed={() => {
+        app.edits.renaming.value = false;
+      }}
       commit={(text) => app.edits.renameNode(node, text)}
     />
   );
@@ -67,7 +80,11 @@ function Summary({ app, info }: { app: App; info: NodeInfo }) {
         {plainSentence(info.summary) || "No documentation for this operator."}{" "}
         {info.summary && (
           <button
-            type="button" class="ol-link" aria-expanded={open} data-testid="doc-toggle" onClick={() => setOpen(!open)}
+            type="button"
+            class="ol-link"
+            aria-expanded={open}
+            data-testid="doc-toggle"
+            onClick={() => setOpen(!open)}
           >
             {open ? "hide documentation" : "documentation"}
           </button>
@@ -80,7 +97,10 @@ function Summary({ app, info }: { app: App; info: NodeInfo }) {
 
 /** Markdown's links and code marks taken out: the sentence is shown as text. */
 function plainSentence(text: string): string {
-  return text.replace(/\[([^\]]+)\]\([^)\s]*\)/g, "$1").replace(/`+/g, "").replace(/\*\*/g, "");
+  return text
+    .replace(/\[([^\]]+)\]\([^)\s]*\)/g, "$1")
+    .replace(/`+/g, "")
+    .replace(/\*\*/g, "");
 }
 
 function Documentation({ app, node }: { app: App; node: number }) {
@@ -117,8 +137,18 @@ export function Diagnostics({ diagnostics }: { diagnostics: Diagnostic[] }) {
             <p>{each.message}</p>
             {(each.expected || each.found) && (
               <dl class="ol-pairs">
-                {each.expected && <><dt>expected</dt><dd>{each.expected}</dd></>}
-                {each.found && <><dt>found</dt><dd>{each.found}</dd></>}
+                {each.expected && (
+                  <>
+                    <dt>expected</dt>
+                    <dd>{each.expected}</dd>
+                  </>
+                )}
+                {each.found && (
+                  <>
+                    <dt>found</dt>
+                    <dd>{each.found}</dd>
+                  </>
+                )}
               </dl>
             )}
             {each.hint && <p class="ol-hint">{each.hint}</p>}
@@ -139,40 +169,64 @@ function Body({ app, info, able }: { app: App; info: NodeInfo; able: boolean }) 
     <>
       {info.attributes.length > 0 && (
         <Section title="Attributes">
-          {inOrder(info.attributes).map((each) => <AttributeRow key={each.name} app={app} node={info.id} attribute={each} able={able} />)}
+          {inOrder(info.attributes).map((each) => (
+            <AttributeRow key={each.name} app={app} node={info.id} attribute={each} able={able} />
+          ))}
         </Section>
       )}
       {doors.length > 0 && (
         <Section title={called ? "Function" : "Bodies"}>
           {doors.map(({ attribute, scope }, i) => (
             <button
-              key={scope} type="button" class="ol-row ol-row-button" data-testid={`body-link-${i}`}
+              key={scope}
+              type="button"
+              class="ol-row ol-row-button"
+              data-testid={`body-link-${i}`}
               onClick={() => app.picture?.openScope(scope)}
             >
-              <Icon name="enter" /><span class="ol-grow">{attribute}</span>
+              <Icon name="enter" />
+              <span class="ol-grow">{attribute}</span>
               <span class="ol-dim">{plural(nodesIn(app, scope), "node")}</span>
             </button>
           ))}
         </Section>
       )}
       <Section title="Inputs" count={info.inputs.length}>
-        {info.inputs.map((input) => <InputRow key={input.slot} app={app} node={info.id} input={input} />)}
+        {info.inputs.map((input) => (
+          <InputRow key={input.slot} app={app} node={info.id} input={input} />
+        ))}
       </Section>
       <Section title="Outputs" count={info.outputs.length}>
-        {info.outputs.map((output) => <OutputRow key={output.slot} app={app} output={output} />)}
+        {info.outputs.map((output) => (
+          <OutputRow key={output.slot} app={app} output={output} />
+        ))}
       </Section>
       {statistics.length > 0 && results && (
         <Section title="Last run">
           {statistics.map((each) => (
-            <StatisticsBlock key={each.id} statistics={each} named={statistics.length > 1} stale={results.version !== app.store.version} />
+            <StatisticsBlock
+              key={each.id}
+              statistics={each}
+              named={statistics.length > 1}
+              stale={results.version !== app.store.version}
+            />
           ))}
         </Section>
       )}
-      {info.doc_string && <Section title="Note in the file"><p class="ol-text">{info.doc_string}</p></Section>}
+      {info.doc_string && (
+        <Section title="Note in the file">
+          <p class="ol-text">{info.doc_string}</p>
+        </Section>
+      )}
       {metadata.length > 0 && (
         <Section title="Metadata">
           <dl class="ol-stacked">
-            {metadata.map(([key, text]) => [<dt key={key}><Elided text={key} middle /></dt>, <dd title={text}>{text}</dd>])}
+            {metadata.map(([key, text]) => [
+              <dt key={key}>
+                <Elided text={key} middle />
+              </dt>,
+              <dd title={text}>{text}</dd>,
+            ])}
           </dl>
         </Section>
       )}

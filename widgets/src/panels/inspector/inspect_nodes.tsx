@@ -14,18 +14,30 @@ export function NodesInspector({ app, nodes }: { app: App; nodes: number[] }) {
   return (
     <div class="ol-panel" data-testid="inspector-nodes">
       <header class="ol-panel-head">
-        <div class="ol-panel-title"><div class="ol-panel-words"><span class="ol-op">{plural(nodes.length, "node")}</span></div></div>
+        <div class="ol-panel-title">
+          <div class="ol-panel-words">
+            <span class="ol-op">{plural(nodes.length, "node")}</span>
+          </div>
+        </div>
         <div class="ol-actions">
           <button
-            type="button" class="ol-button ol-text-button" disabled={!able || app.client.can.run === false}
+            type="button"
+            class="ol-button ol-text-button"
+            disabled={!able || app.client.can.run === false}
             onClick={() => void app.runs.run(nodes)}
           >
             Run
           </button>
-          <button type="button" class="ol-button ol-text-button" onClick={() => void app.picked.copyNames(nodes)}>Copy names</button>
+          <button type="button" class="ol-button ol-text-button" onClick={() => void app.picked.copyNames(nodes)}>
+            Copy names
+          </button>
           <button
-            type="button" class="ol-button ol-text-button" disabled={!able} data-testid="nodes-delete"
-            title="Delete, joining inputs to outputs (Delete)" onClick={() => void app.edits.remove(nodes, true)}
+            type="button"
+            class="ol-button ol-text-button"
+            disabled={!able}
+            data-testid="nodes-delete"
+            title="Delete, joining inputs to outputs (Delete)"
+            onClick={() => void app.edits.remove(nodes, true)}
           >
             Delete
           </button>
@@ -33,7 +45,13 @@ export function NodesInspector({ app, nodes }: { app: App; nodes: number[] }) {
       </header>
       <Section title="Selected">
         {nodes.slice(0, SHOWN).map((id) => (
-          <button key={id} type="button" class="ol-row ol-row-button" onClick={() => app.picked.reveal(id)} data-testid="selected-node">
+          <button
+            key={id}
+            type="button"
+            class="ol-row ol-row-button"
+            onClick={() => app.picked.reveal(id)}
+            data-testid="selected-node"
+          >
             <span class="ol-row-op">{shortOp(app.store.nodes.get(id)?.op ?? "")}</span>
             <Elided text={nodeName(app.store, id)} middle class="ol-mono" />
           </button>

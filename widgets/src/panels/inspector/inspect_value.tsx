@@ -1,15 +1,15 @@
 /** The inspector of one value: a clicked edge, an input, an output or an initializer. */
 
 import type { App } from "../../app.ts";
-import { plural } from "../../model/names.ts";
 import { FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER } from "../../kernel/protocol.ts";
+import { plural } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
+import { Why } from "../edit/edit_impact.tsx";
 import { useAnswer } from "../parts/ask.ts";
 import { Section, TextField } from "../parts/controls.tsx";
+import { Thumbnail } from "../values/thumbnail.tsx";
 import { Follow } from "./endpoints.tsx";
 import { Diagnostics } from "./inspect_node.tsx";
-import { Why } from "../edit/edit_impact.tsx";
-import { Thumbnail } from "../values/thumbnail.tsx";
 import { StatisticsBlock } from "./statistics.tsx";
 
 export function ValueInspector({ app, value }: { app: App; value: number }) {
@@ -25,22 +25,38 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
   return (
     <div class="ol-panel" data-testid="inspector-value" data-value={value}>
       <header class="ol-panel-head">
-        <div class="ol-panel-title"><div class="ol-panel-words">
-          <span class="ol-op">Value</span>
-          <span class="ol-dim">{kinds(record.flags)}</span>
-        </div></div>
+        <div class="ol-panel-title">
+          <div class="ol-panel-words">
+            <span class="ol-op">Value</span>
+            <span class="ol-dim">{kinds(record.flags)}</span>
+          </div>
+        </div>
         <TextField
-          value={record.name} label="Value name" testid="value-name-field" errorTestid="value-name-error" mono
-          disabled={!app.client.editable} grab={renaming} onGrabbed={() => { app.edits.renaming.value = false; }}
+          value={record.name}
+          label="Value name"
+          testid="value-name-field"
+          errorTestid="value-name-error"
+          mono
+          disabled={!app.client.editable}
+          grab={renaming}
+          onGrabbed={() => {
+            app.edits.renaming.value = false;
+          }}
           commit={(text) => app.edits.renameValue(value, text)}
         />
-        <p class="ol-value-type" data-testid="value-label">{data?.label || record.label || "type unknown"}</p>
-        {(record.flags & (GRAPH_INPUT | GRAPH_OUTPUT)) !== 0 && data && <Declared app={app} value={value} label={data.label} />}
+        <p class="ol-value-type" data-testid="value-label">
+          {data?.label || record.label || "type unknown"}
+        </p>
+        {(record.flags & (GRAPH_INPUT | GRAPH_OUTPUT)) !== 0 && data && (
+          <Declared app={app} value={value} label={data.label} />
+        )}
       </header>
       <Diagnostics diagnostics={app.store.diagnostics.filter((each) => each.value === value && !each.node)} />
       {error && !data && <p class="ol-empty">{error.message}</p>}
       {data?.producer && (
-        <Section title="Made by"><Follow app={app} end={data.producer} direction="from" testid="value-producer" /></Section>
+        <Section title="Made by">
+          <Follow app={app} end={data.producer} direction="from" testid="value-producer" />
+        </Section>
       )}
       {data && (
         <Section title="Used by" count={data.uses.length}>
@@ -50,7 +66,9 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
           {data.uses.length === 0 && <p class="ol-empty">No node takes this value.</p>}
           {data.uses.length > 1 && (
             <button
-              type="button" class="ol-link" onClick={() => app.picked.select([...new Set(data.uses.map((use) => use.id))])}
+              type="button"
+              class="ol-link"
+              onClick={() => app.picked.select([...new Set(data.uses.map((use) => use.id))])}
             >
               select {plural(new Set(data.uses.map((use) => use.id)).size, "node")}
             </button>
@@ -61,13 +79,17 @@ export function ValueInspector({ app, value }: { app: App; value: number }) {
       <Look app={app} value={value} />
       {data?.initializer && (
         <Section title="Stored values">
-          <pre class="ol-preview" data-testid="value-preview">{data.initializer.preview}</pre>
+          <pre class="ol-preview" data-testid="value-preview">
+            {data.initializer.preview}
+          </pre>
         </Section>
       )}
       {statistics && (
         <Section title={ran ? "Last run" : "Statistics"}>
           <StatisticsBlock
-            statistics={statistics} named={false} stale={ran !== undefined && results?.version !== app.store.version}
+            statistics={statistics}
+            named={false}
+            stale={ran !== undefined && results?.version !== app.store.version}
           />
         </Section>
       )}
@@ -85,11 +107,22 @@ function Look({ app, value }: { app: App; value: number }) {
     <Section title="Numbers">
       <Thumbnail app={app} value={value} />
       <div class="ol-actions">
-        <button type="button" class="ol-button ol-text-button" data-testid="value-look" onClick={() => app.numbers.look(value)}>Look into it</button>
+        <button
+          type="button"
+          class="ol-button ol-text-button"
+          data-testid="value-look"
+          onClick={() => app.numbers.look(value)}
+        >
+          Look into it
+        </button>
         {!stored && (
           <button
-            type="button" class="ol-button ol-text-button" aria-pressed={pinned} data-testid="value-pin"
-            title="A pinned value stays what it is now in every run, whatever makes it" onClick={() => void app.numbers.pin(value, !pinned)}
+            type="button"
+            class="ol-button ol-text-button"
+            aria-pressed={pinned}
+            data-testid="value-pin"
+            title="A pinned value stays what it is now in every run, whatever makes it"
+            onClick={() => void app.numbers.pin(value, !pinned)}
           >
             {pinned ? "Pinned: let go" : "Pin"}
           </button>
@@ -99,21 +132,37 @@ function Look({ app, value }: { app: App; value: number }) {
   );
 }
 
-/** Shape and type that an input or output declares, to be changed: numbers, names for dynamic dims, ? for unknown ones. */
+/**
+ * Shape and type that an input or output declares, to be changed: numbers, names for dynamic dims, ? for unknown ones.
+ */
 function Declared({ app, value, label }: { app: App; value: number; label: string }) {
   const [, dtype = "", dims = ""] = /^(\w+)\[(.*)\]$/.exec(label) ?? [];
   if (!dtype) return null;
-  const parse = (text: string): (number | string)[] => text.split(",").map((part) => part.trim()).filter(Boolean)
-    .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
+  const parse = (text: string): (number | string)[] =>
+    text
+      .split(",")
+      .map((part) => part.trim())
+      .filter(Boolean)
+      .map((part) => (/^\d+$/.test(part) ? Number(part) : part));
   return (
     <div class="ol-declared">
       <TextField
-        value={dims.replaceAll(",", ", ")} label="Declared shape" testid="value-shape-field" errorTestid="value-shape-error" mono
-        disabled={!app.client.editable} commit={(text) => app.editing.set("set_shape", [value], { shape: parse(text) })}
+        value={dims.replaceAll(",", ", ")}
+        label="Declared shape"
+        testid="value-shape-field"
+        errorTestid="value-shape-error"
+        mono
+        disabled={!app.client.editable}
+        commit={(text) => app.editing.set("set_shape", [value], { shape: parse(text) })}
       />
       <TextField
-        value={dtype} label="Declared type" testid="value-dtype-field" errorTestid="value-dtype-error" mono
-        disabled={!app.client.editable} commit={(text) => app.editing.set("set_dtype", [value], { dtype: text.trim() })}
+        value={dtype}
+        label="Declared type"
+        testid="value-dtype-field"
+        errorTestid="value-dtype-error"
+        mono
+        disabled={!app.client.editable}
+        commit={(text) => app.editing.set("set_dtype", [value], { dtype: text.trim() })}
       />
     </div>
   );

@@ -11,7 +11,9 @@ import { NodeInspector } from "./inspect_node.tsx";
 import { NodesInspector } from "./inspect_nodes.tsx";
 import { ValueInspector } from "./inspect_value.tsx";
 
-const MIN_WIDTH = 220, MAX_WIDTH = 720, STEP = 24;
+const MIN_WIDTH = 220,
+  MAX_WIDTH = 720,
+  STEP = 24;
 
 export function Inspector({ app }: { app: App }) {
   const open = useCell(app.inspectorOpen);
@@ -22,7 +24,9 @@ export function Inspector({ app }: { app: App }) {
     <>
       <Splitter width={width} resize={resize} />
       <aside class="ol-inspector" style={{ width: `${width}px` }} data-testid="inspector" aria-label="Inspector">
-        <div class="ol-inspector-body"><Content app={app} /></div>
+        <div class="ol-inspector-body">
+          <Content app={app} />
+        </div>
         <AllEdits app={app} />
       </aside>
     </>
@@ -35,10 +39,22 @@ function AllEdits({ app }: { app: App }) {
   useEvents(app.store, "reset");
   const subject = useCell(app.picked.subject);
   if (!app.client.editable) return null;
-  const target = { nodes: subject.kind === "nodes" ? subject.nodes : [], value: subject.kind === "value" ? subject.value : 0 };
+  const target = {
+    nodes: subject.kind === "nodes" ? subject.nodes : [],
+    value: subject.kind === "value" ? subject.value : 0,
+  };
   return (
-    <button type="button" class="ol-all-edits" data-testid="all-edits" onClick={() => { app.editing.list.value = target; }}>
-      <Icon name="plus" /><span class="ol-grow">{`Edit ${targetLabel(app, target)}…`}</span><kbd>E</kbd>
+    <button
+      type="button"
+      class="ol-all-edits"
+      data-testid="all-edits"
+      onClick={() => {
+        app.editing.list.value = target;
+      }}
+    >
+      <Icon name="plus" />
+      <span class="ol-grow">{`Edit ${targetLabel(app, target)}…`}</span>
+      <kbd>E</kbd>
     </button>
   );
 }
@@ -49,12 +65,17 @@ function Content({ app }: { app: App }) {
   if (app.store.version === 0) return null;
   switch (subject.kind) {
     case "nodes":
-      return subject.nodes.length === 1
-        ? <NodeInspector app={app} node={subject.nodes[0]!} key={subject.nodes[0]} />
-        : <NodesInspector app={app} nodes={subject.nodes} />;
-    case "value": return <ValueInspector app={app} value={subject.value} key={subject.value} />;
-    case "group": return <GroupInspector app={app} group={subject.group} />;
-    default: return <ModelInspector app={app} />;
+      return subject.nodes.length === 1 ? (
+        <NodeInspector app={app} node={subject.nodes[0]!} key={subject.nodes[0]} />
+      ) : (
+        <NodesInspector app={app} nodes={subject.nodes} />
+      );
+    case "value":
+      return <ValueInspector app={app} value={subject.value} key={subject.value} />;
+    case "group":
+      return <GroupInspector app={app} group={subject.group} />;
+    default:
+      return <ModelInspector app={app} />;
   }
 }
 
@@ -63,8 +84,15 @@ function Splitter({ width, resize }: { width: number; resize: (to: number) => vo
   const drag = useRef<{ x: number; width: number } | null>(null);
   return (
     <div
-      class="ol-splitter" role="separator" aria-orientation="vertical" aria-label="Width of the inspector" tabIndex={0}
-      aria-valuenow={width} aria-valuemin={MIN_WIDTH} aria-valuemax={MAX_WIDTH} data-testid="inspector-splitter"
+      class="ol-splitter"
+      role="separator"
+      aria-orientation="vertical"
+      aria-label="Width of the inspector"
+      tabIndex={0}
+      aria-valuenow={width}
+      aria-valuemin={MIN_WIDTH}
+      aria-valuemax={MAX_WIDTH}
+      data-testid="inspector-splitter"
       onPointerDown={(event) => {
         drag.current = { x: event.clientX, width };
         event.currentTarget.setPointerCapture(event.pointerId);
@@ -72,8 +100,12 @@ function Splitter({ width, resize }: { width: number; resize: (to: number) => vo
       onPointerMove={(event) => {
         if (drag.current) resize(drag.current.width + drag.current.x - event.clientX);
       }}
-      onPointerUp={() => { drag.current = null; }}
-      onLostPointerCapture={() => { drag.current = null; }}
+      onPointerUp={() => {
+        drag.current = null;
+      }}
+      onLostPointerCapture={() => {
+        drag.current = null;
+      }}
       onKeyDown={(event) => {
         if (event.key === "ArrowLeft") resize(width + STEP);
         else if (event.key === "ArrowRight") resize(width - STEP);

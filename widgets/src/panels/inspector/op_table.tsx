@@ -16,16 +16,25 @@ export function OpTable({ app, nodes }: { app: App; nodes: Iterable<number> }) {
       <ul class="ol-ops">
         {shown.map(([op, number]) => (
           <li key={op}>
-            <button type="button" class="ol-op-row" title={`Search for ${op}`} onClick={() => app.finder.setQuery(shortOp(op))}>
+            <button
+              type="button"
+              class="ol-op-row"
+              title={`Search for ${op}`}
+              onClick={() => app.finder.setQuery(shortOp(op))}
+            >
               <span class="ol-elided">{shortOp(op)}</span>
-              <span class="ol-bar"><span style={{ width: `${(100 * number) / most}%` }} /></span>
+              <span class="ol-bar">
+                <span style={{ width: `${(100 * number) / most}%` }} />
+              </span>
               <span class="ol-number">{count(number)}</span>
             </button>
           </li>
         ))}
       </ul>
       {counts.length > shown.length && (
-        <button type="button" class="ol-link" onClick={() => setAll(true)}>{counts.length - shown.length} more</button>
+        <button type="button" class="ol-link" onClick={() => setAll(true)}>
+          {counts.length - shown.length} more
+        </button>
       )}
     </>
   );

@@ -1,8 +1,8 @@
 /** Statistics of one value after a run, with its histogram. */
 
+import { fromWire, type Histogram, type Statistics, type WireNumber } from "../../kernel/protocol.ts";
 import { formatFloat32 } from "../../model/attributes.ts";
 import { count } from "../../model/names.ts";
-import { type Histogram, type Statistics, type WireNumber, fromWire } from "../../kernel/protocol.ts";
 import { Elided } from "../parts/controls.tsx";
 
 /** Six significant digits are enough to see what a value is like. */
@@ -40,7 +40,10 @@ export function StatisticsBlock({ statistics, named, stale }: BlockProps) {
   return (
     <div class="ol-statistics" data-testid={`run-stat-${statistics.name}`}>
       {named && <Elided text={statistics.name} middle class="ol-mono" />}
-      <p class="ol-dim">{formatShape(statistics)}{stale && <span class="ol-stale"> · before the last edit</span>}</p>
+      <p class="ol-dim">
+        {formatShape(statistics)}
+        {stale && <span class="ol-stale"> · before the last edit</span>}
+      </p>
       {statistics.histogram && <HistogramChart histogram={statistics.histogram} />}
       <dl class="ol-stat-grid">
         <Figure name="min" text={formatNumber(statistics.min)} />
@@ -56,10 +59,16 @@ export function StatisticsBlock({ statistics, named, stale }: BlockProps) {
 }
 
 function Figure({ name, text, bad = false }: { name: string; text: string; bad?: boolean }) {
-  return <div class={bad ? "ol-bad" : ""}><dt>{name}</dt><dd>{text}</dd></div>;
+  return (
+    <div class={bad ? "ol-bad" : ""}>
+      <dt>{name}</dt>
+      <dd>{text}</dd>
+    </div>
+  );
 }
 
-const WIDTH = 128, HEIGHT = 32;
+const WIDTH = 128,
+  HEIGHT = 32;
 
 /** Counts as bars over [low, high]; roots of the counts, so that rare values stay visible beside common ones. */
 export function HistogramChart({ histogram, small = false }: { histogram: Histogram; small?: boolean }) {
@@ -70,17 +79,25 @@ export function HistogramChart({ histogram, small = false }: { histogram: Histog
     const height = each > 0 ? Math.max(1, (HEIGHT * Math.sqrt(each)) / peak) : 0;
     return height ? `M${round(i * step + 0.5)} ${HEIGHT}v${round(-height)}h${round(step - 1)}v${round(height)}z` : "";
   });
-  const low = formatNumber(histogram.low), high = formatNumber(histogram.high);
+  const low = formatNumber(histogram.low),
+    high = formatNumber(histogram.high);
   const total = counts.reduce((sum, each) => sum + each, 0);
   return (
     <div class={small ? "ol-histogram ol-histogram-small" : "ol-histogram"}>
       <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        preserveAspectRatio="none"
+        role="img"
         aria-label={`Histogram of ${total} values from ${low} to ${high}`}
       >
         <path d={bars.join("")} />
       </svg>
-      {!small && <div class="ol-histogram-ends"><span>{low}</span><span>{high}</span></div>}
+      {!small && (
+        <div class="ol-histogram-ends">
+          <span>{low}</span>
+          <span>{high}</span>
+        </div>
+      )}
     </div>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { type RequestError, asRequestError } from "../../kernel/client.ts";
+import { asRequestError, type RequestError } from "../../kernel/client.ts";
 import type { Method, Params, Result } from "../../kernel/protocol.ts";
 
 export interface Answer<T> {
@@ -28,7 +28,8 @@ export function useAnswer<M extends Method>(app: App, method: M, params: Params<
         },
         (error) => {
           // A kernel that is gone leaves the last answer standing: better than an empty panel.
-          if (live && turn === latest) setAnswer((old) => ({ data: old.key === key ? old.data : null, error: asRequestError(error), key }));
+          if (live && turn === latest)
+            setAnswer((old) => ({ data: old.key === key ? old.data : null, error: asRequestError(error), key }));
         },
       );
     };

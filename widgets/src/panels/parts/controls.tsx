@@ -20,8 +20,14 @@ interface ToolButtonProps {
 export function ToolButton({ icon, title, testid, label, disabled, pressed, onClick, children }: ToolButtonProps) {
   return (
     <button
-      type="button" class="ol-button" title={title} aria-label={label ? undefined : title} data-testid={testid}
-      disabled={disabled} aria-pressed={pressed} onClick={onClick}
+      type="button"
+      class="ol-button"
+      title={title}
+      aria-label={label ? undefined : title}
+      data-testid={testid}
+      disabled={disabled}
+      aria-pressed={pressed}
+      onClick={onClick}
     >
       <Icon name={icon} />
       {label && <span>{label}</span>}
@@ -32,7 +38,12 @@ export function ToolButton({ icon, title, testid, label, disabled, pressed, onCl
 
 /** Text of the model, cut with an ellipsis where it is too long and whole in the tooltip. */
 export function Elided({ text, class: name = "", middle = false }: { text: string; class?: string; middle?: boolean }) {
-  if (!middle || text.length < 24) return <span class={`ol-elided ${name}`} title={text}>{text}</span>;
+  if (!middle || text.length < 24)
+    return (
+      <span class={`ol-elided ${name}`} title={text}>
+        {text}
+      </span>
+    );
   // Names differ at their ends: the beginning gives way, the last part stays.
   const cut = text.length - tailLength(text);
   return (
@@ -123,18 +134,34 @@ export function TextField(props: TextFieldProps) {
   return (
     <div class="ol-field">
       <input
-        ref={input} type="text" class={`ol-input ${props.mono ? "ol-mono" : ""}`} value={text} size={1}
-        inputMode={props.numeric ? "decimal" : undefined} spellcheck={false} autocomplete="off"
-        placeholder={props.placeholder} disabled={props.disabled} title={text}
-        aria-label={props.label} aria-invalid={error !== ""} aria-busy={busy}
-        data-testid={props.testid} data-clean={clean ? "" : undefined}
+        ref={input}
+        type="text"
+        class={`ol-input ${props.mono ? "ol-mono" : ""}`}
+        value={text}
+        size={1}
+        inputMode={props.numeric ? "decimal" : undefined}
+        spellcheck={false}
+        autocomplete="off"
+        placeholder={props.placeholder}
+        disabled={props.disabled}
+        title={text}
+        aria-label={props.label}
+        aria-invalid={error !== ""}
+        aria-busy={busy}
+        data-testid={props.testid}
+        data-clean={clean ? "" : undefined}
         onInput={(event) => {
           setDraft(event.currentTarget.value);
           setRefusal("");
         }}
-        onKeyDown={onKeyDown} onBlur={() => void finish()}
+        onKeyDown={onKeyDown}
+        onBlur={() => void finish()}
       />
-      {error && <p class="ol-field-error" role="alert" data-testid={props.errorTestid}>{error}</p>}
+      {error && (
+        <p class="ol-field-error" role="alert" data-testid={props.errorTestid}>
+          {error}
+        </p>
+      )}
     </div>
   );
 }
@@ -143,7 +170,10 @@ export function TextField(props: TextFieldProps) {
 export function Section({ title, count, children }: { title: string; count?: number; children: ComponentChildren }) {
   return (
     <section class="ol-section">
-      <h3>{title}{count !== undefined && <span class="ol-count">{count}</span>}</h3>
+      <h3>
+        {title}
+        {count !== undefined && <span class="ol-count">{count}</span>}
+      </h3>
       {children}
     </section>
   );

@@ -16,7 +16,8 @@ export function TensorCanvas({ drawn, label, gray, class: name = "", onPick }: P
   const canvas = useRef<HTMLCanvasElement>(null);
   const { picture, bytes } = drawn;
   useEffect(() => {
-    const element = canvas.current, context = element?.getContext("2d");
+    const element = canvas.current,
+      context = element?.getContext("2d");
     if (!element || !context) return;
     element.width = picture.width;
     element.height = picture.height;
@@ -28,8 +29,13 @@ export function TensorCanvas({ drawn, label, gray, class: name = "", onPick }: P
   };
   return (
     <canvas
-      ref={canvas} class={`ol-tensor-canvas ${name}`} role="img" aria-label={label} onClick={onPick && pick}
-      style={{ aspectRatio: `${picture.width} / ${picture.height}` }} data-testid="tensor-canvas"
+      ref={canvas}
+      class={`ol-tensor-canvas ${name}`}
+      role="img"
+      aria-label={label}
+      onClick={onPick && pick}
+      style={{ aspectRatio: `${picture.width} / ${picture.height}` }}
+      data-testid="tensor-canvas"
     />
   );
 }

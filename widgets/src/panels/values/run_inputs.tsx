@@ -1,18 +1,26 @@
-/** What a run is fed: for each input how it is made, sizes for names of dims, the seed of what is random; how long it may take. */
+/**
+ * What a run is fed: for each input how it is made, sizes for names of dims, the seed of what is random; how long it
+ * may take.
+ */
 
 import { useState } from "preact/hooks";
 import type { App } from "../../app.ts";
 import { asRequestError } from "../../kernel/client.ts";
-import { mainScope } from "../../model/names.ts";
-import { SCALES, type Scale, imageFile, imagePlace } from "../../kernel/npy.ts";
-import { type Choice, dimNames } from "../../look/tensor_state.ts";
+import { imageFile, imagePlace, SCALES, type Scale } from "../../kernel/npy.ts";
 import { type GivenInput, INITIALIZER, type ValueRecord } from "../../kernel/protocol.ts";
+import { type Choice, dimNames } from "../../look/tensor_state.ts";
+import { mainScope } from "../../model/names.ts";
 import { useCell, useEvents } from "../../state.ts";
-import { Elided, ToolButton } from "../parts/controls.tsx";
 import { focusPicture } from "../edit/form.tsx";
+import { Elided, ToolButton } from "../parts/controls.tsx";
 
 const WAYS: Record<GivenInput["how"], string> = {
-  random: "random", zeros: "zeros", ones: "ones", last: "as in the last run", text: "typed…", file: "from a file…",
+  random: "random",
+  zeros: "zeros",
+  ones: "ones",
+  last: "as in the last run",
+  text: "typed…",
+  file: "from a file…",
 };
 
 export function RunInputs({ app }: { app: App }) {
@@ -36,30 +44,62 @@ function OpenInputs({ app }: { app: App }) {
     event.stopPropagation();
   };
   return (
-    <div class="ol-popup ol-inputs" role="dialog" aria-label="Inputs of the run" data-testid="run-inputs" onKeyDown={onKeyDown}>
+    <div
+      class="ol-popup ol-inputs"
+      role="dialog"
+      aria-label="Inputs of the run"
+      data-testid="run-inputs"
+      onKeyDown={onKeyDown}
+    >
       <header class="ol-inputs-head">
         <b>Inputs of the run</b>
-        <ToolButton icon="close" title="Close" testid="run-inputs-close" onClick={() => { app.numbers.asking.value = false; }} />
+        <ToolButton
+          icon="close"
+          title="Close"
+          testid="run-inputs-close"
+          onClick={() => {
+            app.numbers.asking.value = false;
+          }}
+        />
       </header>
       <div class="ol-inputs-list">
-        {inputs.map((value) => <InputChoice key={value.id} app={app} value={value} />)}
+        {inputs.map((value) => (
+          <InputChoice key={value.id} app={app} value={value} />
+        ))}
         {inputs.length === 0 && <p class="ol-empty">This model takes no inputs.</p>}
       </div>
       <div class="ol-inputs-sizes">
         {dimNames(inputs).map((name) => (
-          <NumberField key={name} label={name} value={sizes[name] ?? null} testid={`run-size-${name}`} change={(size) => app.numbers.size(name, size)} />
+          <NumberField
+            key={name}
+            label={name}
+            value={sizes[name] ?? null}
+            testid={`run-size-${name}`}
+            change={(size) => app.numbers.size(name, size)}
+          />
         ))}
         <NumberField
-          label="seed" value={seed || null} testid="run-seed"
-          change={(next) => { app.numbers.inputs.value = { ...app.numbers.inputs.value, seed: next ?? 0 }; }}
+          label="seed"
+          value={seed || null}
+          testid="run-seed"
+          change={(next) => {
+            app.numbers.inputs.value = { ...app.numbers.inputs.value, seed: next ?? 0 };
+          }}
         />
         <NumberField
-          label="seconds" value={deadline} testid="run-deadline"
-          change={(next) => { app.numbers.inputs.value = { ...app.numbers.inputs.value, deadline: next }; }}
+          label="seconds"
+          value={deadline}
+          testid="run-deadline"
+          change={(next) => {
+            app.numbers.inputs.value = { ...app.numbers.inputs.value, deadline: next };
+          }}
         />
       </div>
       <button
-        type="button" class="ol-button ol-text-button" disabled={running !== null || !app.client.editable} data-testid="run-inputs-run"
+        type="button"
+        class="ol-button ol-text-button"
+        disabled={running !== null || !app.client.editable}
+        data-testid="run-inputs-run"
         onClick={() => void app.runs.run(null)}
       >
         Run all
@@ -74,15 +114,35 @@ function graphInputs(app: App): ValueRecord[] {
   return ids.flatMap((id) => store.values.get(id) ?? []).filter(({ flags }) => !(flags & INITIALIZER));
 }
 
-function NumberField({ label, value, testid, change }: { label: string; value: number | null; testid: string; change: (number: number | null) => void }) {
+function NumberField({
+  label,
+  value,
+  testid,
+  change,
+}: {
+  label: string;
+  value: number | null;
+  testid: string;
+  change: (number: number | null) => void;
+}) {
   return (
-    <label class="ol-inputs-size"><span class="ol-elided ol-mono" title={label}>{label}</span> <input
-      type="number" class="ol-input" min={0} placeholder="auto" value={value ?? ""} data-testid={testid}
-      onInput={(event) => {
-        const next = event.currentTarget.valueAsNumber;
-        change(Number.isInteger(next) && next >= 0 ? next : null);
-      }}
-    /></label>
+    <label class="ol-inputs-size">
+      <span class="ol-elided ol-mono" title={label}>
+        {label}
+      </span>{" "}
+      <input
+        type="number"
+        class="ol-input"
+        min={0}
+        placeholder="auto"
+        value={value ?? ""}
+        data-testid={testid}
+        onInput={(event) => {
+          const next = event.currentTarget.valueAsNumber;
+          change(Number.isInteger(next) && next >= 0 ? next : null);
+        }}
+      />
+    </label>
   );
 }
 
@@ -94,19 +154,35 @@ function InputChoice({ app, value }: { app: App; value: ValueRecord }) {
   const change = (how: string) => set(how === "" ? null : { how: how as GivenInput["how"] });
   return (
     <div class="ol-inputs-row">
-      <span class="ol-mono ol-inputs-name"><Elided text={name} middle /></span>
-      <span class="ol-dim ol-elided" title={`${dtype} ${label}`}>{dtype} {label || "?"}</span>
+      <span class="ol-mono ol-inputs-name">
+        <Elided text={name} middle />
+      </span>
+      <span class="ol-dim ol-elided" title={`${dtype} ${label}`}>
+        {dtype} {label || "?"}
+      </span>
       <select
-        class="ol-input ol-select" value={choice?.how ?? ""} aria-label={`How ${name} is made`} data-testid={`run-how-${name}`}
+        class="ol-input ol-select"
+        value={choice?.how ?? ""}
+        aria-label={`How ${name} is made`}
+        data-testid={`run-how-${name}`}
         onChange={(event) => change(event.currentTarget.value)}
       >
         <option value="">as last time, or random</option>
-        {Object.entries(WAYS).map(([how, words]) => <option key={how} value={how}>{words}</option>)}
+        {Object.entries(WAYS).map(([how, words]) => (
+          <option key={how} value={how}>
+            {words}
+          </option>
+        ))}
       </select>
       {choice?.how === "text" && (
         <input
-          type="text" class="ol-input ol-mono ol-inputs-wide" placeholder="one number for all, one for each, or [[1, 2], [3, 4]]" value={choice.text ?? ""}
-          aria-label={`Numbers of ${name}`} data-testid={`run-text-${name}`} onInput={(event) => set({ how: "text", text: event.currentTarget.value })}
+          type="text"
+          class="ol-input ol-mono ol-inputs-wide"
+          placeholder="one number for all, one for each, or [[1, 2], [3, 4]]"
+          value={choice.text ?? ""}
+          aria-label={`Numbers of ${name}`}
+          data-testid={`run-text-${name}`}
+          onInput={(event) => set({ how: "text", text: event.currentTarget.value })}
         />
       )}
       {choice?.how === "file" && <FileChoice app={app} value={value} choice={choice} set={set} />}
@@ -114,7 +190,17 @@ function InputChoice({ app, value }: { app: App; value: ValueRecord }) {
   );
 }
 
-function FileChoice({ app, value, choice, set }: { app: App; value: ValueRecord; choice: Choice; set: (choice: Choice) => void }) {
+function FileChoice({
+  app,
+  value,
+  choice,
+  set,
+}: {
+  app: App;
+  value: ValueRecord;
+  choice: Choice;
+  set: (choice: Choice) => void;
+}) {
   const [scale, setScale] = useState<Scale>("0 to 1");
   const [problem, setProblem] = useState("");
   const [chosen, setChosen] = useState<File | null>(null);
@@ -132,7 +218,10 @@ function FileChoice({ app, value, choice, set }: { app: App; value: ValueRecord;
   return (
     <div class="ol-inputs-wide ol-inputs-file">
       <input
-        type="file" accept={`.npy,.npz,.pb${takesImages ? ",image/*" : ""}`} aria-label={`File of ${value.name}`} data-testid={`run-file-${value.name}`}
+        type="file"
+        accept={`.npy,.npz,.pb${takesImages ? ",image/*" : ""}`}
+        aria-label={`File of ${value.name}`}
+        data-testid={`run-file-${value.name}`}
         onChange={(event) => {
           const file = event.currentTarget.files?.[0];
           if (!file) return;
@@ -141,19 +230,32 @@ function FileChoice({ app, value, choice, set }: { app: App; value: ValueRecord;
         }}
       />
       {chosen?.type.startsWith("image/") && (
-        <label class="ol-dim">bytes as <select
-          class="ol-input ol-select" value={scale} aria-label="How bytes become numbers"
-          onChange={(event) => {
-            const next = event.currentTarget.value as Scale;
-            setScale(next);
-            void send(chosen, next);
-          }}
-        >
-          {Object.keys(SCALES).map((each) => <option key={each} value={each}>{each}</option>)}
-        </select></label>
+        <label class="ol-dim">
+          bytes as{" "}
+          <select
+            class="ol-input ol-select"
+            value={scale}
+            aria-label="How bytes become numbers"
+            onChange={(event) => {
+              const next = event.currentTarget.value as Scale;
+              setScale(next);
+              void send(chosen, next);
+            }}
+          >
+            {Object.keys(SCALES).map((each) => (
+              <option key={each} value={each}>
+                {each}
+              </option>
+            ))}
+          </select>
+        </label>
       )}
       {choice.fileName && !chosen && <span class="ol-dim">{choice.fileName}</span>}
-      {problem && <p class="ol-field-error" role="alert">{problem}</p>}
+      {problem && (
+        <p class="ol-field-error" role="alert">
+          {problem}
+        </p>
+      )}
     </div>
   );
 }

@@ -2,8 +2,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { App } from "../../app.ts";
-import { valueLabel } from "../../model/names.ts";
 import type { Drawn } from "../../look/tensor_state.ts";
+import { valueLabel } from "../../model/names.ts";
 import { useCell } from "../../state.ts";
 import { TensorCanvas } from "./canvas.tsx";
 
@@ -12,14 +12,22 @@ export function Thumbnail({ app, value }: { app: App; value: number }) {
   const results = useCell(app.runs.results);
   useEffect(() => {
     let live = true;
-    void app.numbers.thumbnail(value).then((found) => { if (live) setDrawn(found); });
-    return () => { live = false; };
+    void app.numbers.thumbnail(value).then((found) => {
+      if (live) setDrawn(found);
+    });
+    return () => {
+      live = false;
+    };
   }, [value, results, app.store.version]);
   if (!drawn) return null;
   const stale = drawn.part.source === "stale";
   return (
     <>
-      <TensorCanvas drawn={drawn} label={`heat map of ${valueLabel(app.store, value)}${stale ? ", of before the last edits" : ""}`} class="ol-thumbnail" />
+      <TensorCanvas
+        drawn={drawn}
+        label={`heat map of ${valueLabel(app.store, value)}${stale ? ", of before the last edits" : ""}`}
+        class="ol-thumbnail"
+      />
       {stale && <span class="ol-stale">of before the last edits</span>}
     </>
   );
