@@ -274,7 +274,7 @@ def corpus_values() -> Line:
 def backend_cases() -> Iterator[Line]:
     """onnx's own cases through onnxlab.backend."""
     passed, failed = 0, []
-    for name, (case_class, test) in cases().items():  # type: ignore[no-untyped-call]
+    for name, (case_class, test) in cases().items():
         try:
             test(case_class(name))
         except Exception:  # whatever a case raises, it did not pass

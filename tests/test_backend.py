@@ -1,6 +1,7 @@
 """ONNX's own node and model cases through `onnxlab.backend`, all of those that the wheel carries."""
 
 import zlib
+from typing import Any
 
 import numpy as np
 import onnx
@@ -31,7 +32,7 @@ NOT_HERE = (
 )
 
 
-def cases():
+def cases() -> dict[str, Any]:
     """{name: test} of every case that counts here."""
     suite = onnx.backend.test.BackendTest(Backend, __name__)
     suite.exclude(NOT_HERE)
@@ -46,7 +47,7 @@ def cases():
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_cases_of_the_onnx_wheel(chunk):
+def test_cases_of_the_onnx_wheel(chunk: int) -> None:
     passed, failed = [], {}
     for name, (case_class, test) in cases().items():
         if zlib.crc32(name.encode()) % CHUNKS != chunk:
@@ -63,13 +64,13 @@ def test_cases_of_the_onnx_wheel(chunk):
     assert len(passed) > 200
 
 
-def test_one_node():
+def test_one_node() -> None:
     node = onnx.helper.make_node("Sub", ["a", "b"], ["c"])
     (found,) = run_node(node, [np.array([3.0]), np.array([1.0])])
     assert found.tolist() == [2.0]
 
 
-def test_inputs_by_position_by_name_and_alone():
+def test_inputs_by_position_by_name_and_alone() -> None:
     model = onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 21]> g (float[1] x, float[1] w) => (float[1] y)'
         " <float[1] w = {2}> { y = Mul (x, w) }"
@@ -82,7 +83,7 @@ def test_inputs_by_position_by_name_and_alone():
         ready.run([one, one, one])
 
 
-def test_only_the_cpu_is_supported():
+def test_only_the_cpu_is_supported() -> None:
     assert Backend.supports_device("CPU:0")
     assert not Backend.supports_device("CUDA")
     with pytest.raises(ValueError, match="use 'CPU'"):

@@ -87,8 +87,8 @@ def imported_layers(source: str, package: list[str]) -> Iterator[tuple[int, str]
             base = base + (node.module.split(".") if node.module else [])
             # `from onnxlab import graph` names the row last
             targets = [[*base, alias.name] for alias in node.names]
-        elif is_import_call(node):
-            targets = [node.args[0].value.split(".")]
+        elif isinstance(node, ast.Call) and (imported := dynamic_import(node)):
+            targets = [imported.split(".")]
         else:
             continue
         for parts in targets:
@@ -96,13 +96,12 @@ def imported_layers(source: str, package: list[str]) -> Iterator[tuple[int, str]
                 yield node.lineno, parts[1] if len(parts) > 1 and parts[1] in LAYERS else "__init__"
 
 
-def is_import_call(node: ast.AST) -> bool:
-    """Tell whether `node` is import_module("…") or __import__("…") with a literal name."""
-    if not isinstance(node, ast.Call) or not node.args:
-        return False
-    name = getattr(node.func, "attr", getattr(node.func, "id", ""))
-    literal = isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str)
-    return name in ("import_module", "__import__") and literal
+def dynamic_import(call: ast.Call) -> str | None:
+    """The module that import_module("…") or __import__("…") imports, None where the call is another or takes a name."""
+    function = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    first = call.args[0] if call.args else None
+    literal = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    return first.value if literal and function in ("import_module", "__import__") else None  # type: ignore[attr-defined]
 
 
 def violations(path: Path, source: str) -> list[str]:
@@ -162,8 +161,8 @@ def imported_modules(path: Path) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
-        elif is_import_call(node):
-            yield node.lineno, node.args[0].value
+        elif isinstance(node, ast.Call) and (imported := dynamic_import(node)):
+            yield node.lineno, imported
 
 
 def test_sublayers_name_folders() -> None:

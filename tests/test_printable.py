@@ -132,7 +132,7 @@ def test_reports_and_representations(file: Path) -> None:
 def test_text_formats_carry_what_they_escape(tmp_path: Path) -> None:
     for suffix in (".textproto", ".json"):
         text = textual.text_of(nasty(), suffix)
-        assert textual.decode(text.encode(), textual.by_suffix(Path(f"m{suffix}"))) == nasty()  # type: ignore[arg-type]
+        assert textual.decode(text.encode(), textual.by_suffix(Path(f"m{suffix}"))) == nasty()
         path = onnxlab.load(nasty()).save(tmp_path / f"m{suffix}")
         assert path.read_text(encoding="utf-8") == text
 
@@ -195,7 +195,7 @@ def test_warnings_on_the_command_line_are_lines(file: Path, tmp_path: Path) -> N
 def test_the_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("tqdm")
     drawn = io.StringIO()
-    drawn.isatty = lambda: True  # type: ignore[method-assign]
+    drawn.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", drawn)
     monkeypatch.setattr(progress_bar, "DELAY", 0)
     with progress_bar.bar() as tell:

@@ -8,7 +8,7 @@ from onnxlab import schemas
 from onnxlab.schemas import AttributeSchema, FormalParameter, Schema
 
 
-def test_find_follows_the_versions():
+def test_find_follows_the_versions() -> None:
     assert schemas.find("", "Softmax", 11).since_version == 11
     assert schemas.find("ai.onnx", "Softmax", 12) is schemas.find("", "Softmax", 11)
     assert schemas.find("", "Softmax", 99).since_version == 13
@@ -17,7 +17,7 @@ def test_find_follows_the_versions():
     assert schemas.find("", "Upsample", 10).deprecated
 
 
-def test_every_schema_of_onnx_converts():
+def test_every_schema_of_onnx_converts() -> None:
     for raw in onnx.defs.get_all_schemas_with_history():
         schema = schemas.find(raw.domain, raw.name, raw.since_version)
         assert (schema.since_version, schema.min_input, schema.onnx.name) == (
@@ -33,7 +33,7 @@ def test_every_schema_of_onnx_converts():
                 assert attribute.default in attribute.choices, (raw.name, attribute)
 
 
-def test_formal_parameters_and_defaults():
+def test_formal_parameters_and_defaults() -> None:
     conv = schemas.find("", "Conv", 22)
     assert [formal.option for formal in conv.inputs] == ["single", "single", "optional"]
     assert conv.attributes["auto_pad"].default == "NOTSET"
@@ -46,7 +46,7 @@ def test_formal_parameters_and_defaults():
     assert "tensor(float)" in concat.type_constraints["T"]
 
 
-def test_choices_depend_on_the_version():
+def test_choices_depend_on_the_version() -> None:
     assert "wrap" not in schemas.find("", "Pad", 18).attributes["mode"].choices
     assert "wrap" in schemas.find("", "Pad", 19).attributes["mode"].choices
     assert schemas.find("", "BitShift", 11).attributes["direction"].choices == ("LEFT", "RIGHT")
@@ -54,7 +54,7 @@ def test_choices_depend_on_the_version():
     assert schemas.find("", "Einsum", 12).attributes["equation"].choices is None
 
 
-def test_lists():
+def test_lists() -> None:
     assert schemas.latest_opset("") == onnx.defs.onnx_opset_version()
     assert schemas.latest_opset("ai.onnx.ml") == 5
     assert schemas.latest_opset("nowhere") == 0
@@ -64,8 +64,8 @@ def test_lists():
     assert schemas.domains()[0] == ""
 
 
-def test_custom_operators_come_and_go():
-    def declare(since):
+def test_custom_operators_come_and_go() -> None:
+    def declare(since: int) -> Schema:
         by = AttributeSchema("by", "float", default=2.0)
         return Schema("my.ops", "Scale", since, (FormalParameter("X"),), (FormalParameter("Y"),), {"by": by})
 
@@ -87,6 +87,6 @@ def test_custom_operators_come_and_go():
         schemas.unregister("my.ops", "Scale")
 
 
-def test_importing_is_cheap():
+def test_importing_is_cheap() -> None:
     code = "import sys, onnxlab.schemas; assert 'onnx' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

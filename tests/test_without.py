@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 JOB = """
 import sys
 for name in {blocked!r}:
@@ -37,7 +39,7 @@ def test_without_numba_and_llvmlite() -> None:
     run(["numba", "llvmlite"])
 
 
-def test_without_the_dot_program(tmp_path_factory) -> None:
+def test_without_the_dot_program(tmp_path_factory: pytest.TempPathFactory) -> None:
     run([], path=str(tmp_path_factory.mktemp("empty")))
 
 

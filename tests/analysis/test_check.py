@@ -336,8 +336,8 @@ def test_many_nodes_take_linear_time_and_an_edit_little() -> None:
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("v0", "v2000"))
     model = onnxlab.load(helper.make_model(helper.make_graph(nodes, "g", [x], [y])))
     calls_made = []
-    real = checks.check_node
-    checks.check_node = lambda *args: (calls_made.append(1), real(*args))[1]  # type: ignore[assignment]
+    real = checks.check_node  # type: ignore[attr-defined]
+    checks.check_node = lambda *args: (calls_made.append(1), real(*args))[1]  # type: ignore[attr-defined]
     try:
         model.check()
         assert len(calls_made) == 2000
@@ -345,10 +345,10 @@ def test_many_nodes_take_linear_time_and_an_edit_little() -> None:
         model.check()
         assert len(calls_made) == 2001
     finally:
-        checks.check_node = real  # type: ignore[assignment]
+        checks.check_node = real  # type: ignore[attr-defined]
 
 
-def test_what_onnx_alone_refuses_is_a_warning():
+def test_what_onnx_alone_refuses_is_a_warning() -> None:
     reshape = helper.make_node("Reshape", ["x", "s"], ["y"])
     infos = [helper.make_tensor_value_info("x", 1, [2, 3]), helper.make_tensor_value_info("s", 7, [4, "k"])]
     graph = helper.make_graph([reshape], "g", infos, [helper.make_tensor_value_info("y", 1, [3, 2])])
@@ -361,7 +361,7 @@ def test_what_onnx_alone_refuses_is_a_warning():
 
 
 @pytest.mark.parametrize("elem_type", [0, 99, -1, 2**31 - 1])
-def test_element_types_that_do_not_exist(elem_type):
+def test_element_types_that_do_not_exist(elem_type: int) -> None:
     for where in ("input", "output"):
         graph = helper.make_graph(
             [helper.make_node("Relu", ["x"], ["y"])], "g",
@@ -373,7 +373,7 @@ def test_element_types_that_do_not_exist(elem_type):
         assert "value-type-unknown" in [item.code for item in onnxlab.check(proto)]
 
 
-def test_element_types_inside_of_others():
+def test_element_types_inside_of_others() -> None:
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [], [onnx.ValueInfoProto(name="y")])
     graph.input.add(name="x").type.sequence_type.elem_type.map_type.key_type = 7
     graph.input[0].type.sequence_type.elem_type.map_type.value_type.tensor_type.elem_type = 99

@@ -1,5 +1,6 @@
 import sys
 import types
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from onnxlab.execution.run import progress_bar
 from tests.execution.support.models import runner
 
 
-def test_every_node_has_an_entry_with_what_it_read_wrote_and_computed():
+def test_every_node_has_an_entry_with_what_it_read_wrote_and_computed() -> None:
     run = runner(
         "g (float[2,3] x) => (y) <float[3,4] w = {1,1,1,1,1,1,1,1,1,1,1,1}> { a = MatMul (x, w) y = Relu (a) }"
     )
@@ -27,7 +28,7 @@ def test_every_node_has_an_entry_with_what_it_read_wrote_and_computed():
     assert len(run.store) == 0
 
 
-def test_missing_inputs_are_made_up_and_the_last_ones_used():
+def test_missing_inputs_are_made_up_and_the_last_ones_used() -> None:
     model = onnxlab.load()
     assert len(model.profile(runs=1).entries) == len(model.nodes)
     model.run({"image": np.zeros((5, 1, 8, 8), np.float32)})
@@ -46,11 +47,11 @@ def test_missing_inputs_are_made_up_and_the_last_ones_used():
         ("ReduceSum", [(2, 3)], (1,), 6),
     ],
 )
-def test_operations(op, shapes, out, expected):
+def test_operations(op: str, shapes: list[Any], out: Any, expected: Any) -> None:
     assert flops(op, [np.zeros(shape) for shape in shapes], [np.zeros(out)]) == expected
 
 
-def test_a_profile_counts_all_of_its_runs(monkeypatch):
+def test_a_profile_counts_all_of_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     told = []
     profile(runner("g (float[2] x) => (y) { y = Neg (x) }"), runs=2, progress=lambda *now: told.append(now))
     assert told[-1][:2] == (2, 2)
@@ -58,25 +59,25 @@ def test_a_profile_counts_all_of_its_runs(monkeypatch):
         profile(None, runs=0)
 
 
-def test_the_bar_of_the_terminal(monkeypatch):
+def test_the_bar_of_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
     class Bar:
         n = 0
 
-        def __init__(self, **options):
+        def __init__(self, **options: Any) -> None:
             seen.append(options["delay"])
 
-        def __enter__(self):
+        def __enter__(self) -> object:
             return self
 
-        def __exit__(self, *error):
+        def __exit__(self, *error: object) -> None:
             seen.append("closed")
 
-        def set_postfix_str(self, text, refresh):
+        def set_postfix_str(self, text: str, refresh: bool) -> None:
             seen.append(text)
 
-        def update(self, count):
+        def update(self, count: int) -> None:
             self.n += count
             seen.append(self.n)
 

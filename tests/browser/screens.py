@@ -179,7 +179,7 @@ def export(browser: Browser, folder: Path) -> None:
 
     page_file = onnxlab.load().to_html(folder / "model.html")
     for theme in THEMES:
-        context = browser.new_context(viewport={"width": VIEWPORT["width"], "height": HEIGHT}, color_scheme=theme)  # type: ignore[arg-type]
+        context = browser.new_context(viewport={"width": VIEWPORT["width"], "height": HEIGHT}, color_scheme=theme)
         page = context.new_page()
         page.goto(page_file.as_uri())
         page.get_by_test_id("onnxlab-root").wait_for()

@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,25 +12,25 @@ from onnxlab.formats.arrays import read_arrays
 from onnxlab.notebook.protocol.uploads import Upload
 
 
-def saved(array, save=np.save, **keywords):
+def saved(array: Any, save: Any = np.save, **keywords: Any) -> bytes:
     file = io.BytesIO()
     save(file, array, **keywords)
     return file.getvalue()
 
 
-def header(shape, dtype="<f4"):
+def header(shape: Any, dtype: Any = "<f4") -> bytes:
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
 
 
-def bomb():
+def bomb() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("a.npy", header((1 << 21,)) + bytes(1 << 23))
     return file.getvalue()
 
 
-def test_arrays_and_archives_come_back():
+def test_arrays_and_archives_come_back() -> None:
     array = np.arange(6, dtype=np.int16).reshape(2, 3)
     assert np.array_equal(read_arrays(io.BytesIO(saved(array)), "a.npy"), array)
     assert np.array_equal(read_arrays(io.BytesIO(saved(array.T)), "a.npy"), array.T)
@@ -54,7 +55,7 @@ def test_arrays_and_archives_come_back():
         (bomb(), "unpacks to 8.4 MB"),
     ],
 )
-def test_hostile_files_are_refused_before_anything_is_made(data, says):
+def test_hostile_files_are_refused_before_anything_is_made(data: bytes, says: str) -> None:
     if says is None:
         assert read_arrays(io.BytesIO(data), "f") == {}
         return

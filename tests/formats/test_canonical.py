@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 
+import numpy as np
 import onnx
 import pytest
 from onnx import helper, numpy_helper
@@ -63,7 +64,7 @@ def test_models_with_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_weights_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    weights = numpy_helper.from_array(onnx.numpy_helper.np.zeros(1 << 20, "uint8"), "w")
+    weights = numpy_helper.from_array(np.zeros(1 << 20, "uint8"), "w")
     graph = helper.make_graph([], "g", [], [], [weights])
     data = helper.make_model(graph).SerializeToString()
     monkeypatch.setattr(canonical, "SMALL", 0)

@@ -37,7 +37,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def crash(model: onnxlab.Model) -> None:
     """What the death of the process does: the lock goes, and nothing is tidied up."""
-    holder = model.graph.journal._holder
+    holder = model.graph.journal._holder  # type: ignore[attr-defined]
     if holder.file:
         os.close(holder.file._descriptor)
         holder.file._descriptor, holder.file = -1, None
@@ -133,7 +133,7 @@ def test_kill_after_each_edit_loses_none(file: Path) -> None:
         model = reopened(file)
         assert model.recover() == count
         assert model.nodes[0].name == f"name {count - 1}"
-        model.graph.journal.begin(None)
+        model.graph.journal.begin(None)  # type: ignore[attr-defined]
 
 
 def test_a_journal_cut_or_damaged_anywhere_gives_its_longest_valid_part(file: Path, folder: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_journal_cut_or_damaged_anywhere_gives_its_longest_valid_part(file: Pa
         if again.recoverable:
             again.recover()
             assert again.to_bytes() == states[number]
-            again.graph.journal.begin(None)
+            again.graph.journal.begin(None)  # type: ignore[attr-defined]
 
 
 # -- when there is a journal, and when not --------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_a_journal_of_other_content_waits(file: Path, folder: Path) -> None:
 def test_a_crash_right_after_the_file_was_replaced_offers_nothing(file: Path, folder: Path) -> None:
     model = onnxlab.load(file)
     model.nodes[0].name = "a"
-    model.graph.journal.announce(model.to_bytes())
+    model.graph.journal.announce(model.to_bytes())  # type: ignore[attr-defined]
     file.write_bytes(model.to_bytes())
     crash(model)
     assert reopened(file).recoverable == ()
@@ -274,7 +274,7 @@ def test_a_fork_leaves_its_parents_journal_alone(file: Path, folder: Path) -> No
     child = os.fork()
     if child == 0:
         model.nodes[0].name = "child"
-        model.graph.journal._holder.at_end()
+        model.graph.journal._holder.at_end()  # type: ignore[attr-defined]
         os._exit(0)
     os.waitpid(child, 0)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before

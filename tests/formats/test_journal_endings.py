@@ -47,7 +47,7 @@ def session(file: Path, *lines: str, interactive: bool = True) -> None:
             pass
         except BaseException as error:
             sys.last_value = error
-        model.graph.journal._holder.at_end()
+        model.graph.journal._holder.at_end()  # type: ignore[attr-defined]
     finally:
         os._exit(0)
 
@@ -148,9 +148,9 @@ def test_what_is_offered_without_a_word_goes_after_a_week(
     session(file, RENAME)
     session(file, "by_hand()")
     now = time.time()
-    monkeypatch.setattr(recovery.time, "time", lambda: now + 6 * 86400)
+    monkeypatch.setattr(recovery.time, "time", lambda: now + 6 * 86400)  # type: ignore[attr-defined]
     assert len(warned(file).recoverable) == 2
-    monkeypatch.setattr(recovery.time, "time", lambda: now + 8 * 86400)
+    monkeypatch.setattr(recovery.time, "time", lambda: now + 8 * 86400)  # type: ignore[attr-defined]
     assert [found.urgent for found in warned(file).recoverable] == [True]
     assert len(list(folder.iterdir())) == 1
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import onnx
 import pytest
@@ -19,13 +20,13 @@ TEXTS = {
 }
 
 
-def typed(kind, levels):
+def typed(kind: str, levels: int) -> str:
     return f"g ({kind * levels}float[2]{')' * levels} x) => (float[2] y) {{ y = Relu(x) }}"
 
 
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("levels", [150, 300_000])
-def test_deep_texts_are_refused_before_the_parser_runs_out_of_stack(tmp_path, name, levels):
+def test_deep_texts_are_refused_before_the_parser_runs_out_of_stack(tmp_path: Path, name: str, levels: int) -> None:
     path = tmp_path / "m.onnxtxt"
     path.write_text(HEAD + TEXTS[name](levels))
     code = "import onnxlab, sys\ntry: onnxlab.load(sys.argv[1])\nexcept onnxlab.OnnxlabError as error: print(error)"
@@ -33,13 +34,13 @@ def test_deep_texts_are_refused_before_the_parser_runs_out_of_stack(tmp_path, na
     assert "cannot load" in done.stdout
 
 
-def test_brackets_in_strings_do_not_count(tmp_path):
+def test_brackets_in_strings_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "m.onnxtxt"
     path.write_text(HEAD + f'g (float[2] x) => (float[2] y) {{ y = Foo <a = "{"(" * 500} \\" {"{" * 500}"> (x) }}')
     assert onnxlab.load(path).nodes[0].attributes["a"].count("(") == 500
 
 
-def nested(levels):
+def nested(levels: int) -> onnx.ModelProto:
     model = helper.make_model(helper.make_graph([], "g", [], []), opset_imports=[helper.make_opsetid("", 17)])
     graph = model.graph
     for level in range(levels):
@@ -50,7 +51,7 @@ def nested(levels):
     return model
 
 
-def test_deep_models_in_memory_are_refused():
+def test_deep_models_in_memory_are_refused() -> None:
     onnxlab.load(nested(30)).check()
     for levels in (60, 2000):
         with pytest.raises(LoadError, match="100 levels"):

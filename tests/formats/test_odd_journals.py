@@ -76,7 +76,7 @@ def test_steps_before_an_odd_record_are_offered_and_the_journal_is_named(file: P
         assert len(entry.labels) == 1
         assert model.recover() == 1
         assert model.nodes[0].name == "precious"
-        model.graph.journal.begin(None)
+        model.graph.journal.begin(None)  # type: ignore[attr-defined]
         assert not left.exists()
 
 
@@ -195,4 +195,4 @@ def test_mutants_with_right_checksums_open_and_are_made_or_refused(seed: int, fi
                 pass
             assert model.to_bytes() == original
             break
-        model.graph.journal.begin(None)
+        model.graph.journal.begin(None)  # type: ignore[attr-defined]

@@ -37,7 +37,7 @@ def test_reads_paths_bytes_and_protos(file: Path, monkeypatch: pytest.MonkeyPatc
     assert (source.path, source.base_dir, source.original()) == (file, file.parent, file.read_bytes())
     model, source = onnx_format.read(file.read_bytes())
     assert (source.path, source.base_dir, source.original()) == (None, None, file.read_bytes())
-    assert onnx_format.read(model) == (model, onnx_format.Source())
+    assert onnx_format.read(model) == (model, onnx_format.Source())  # type: ignore[attr-defined]
     assert onnx_format.read(model)[0] is model
     monkeypatch.chdir(file.parent)
     assert onnx_format.read("model.onnx")[1].path == file
@@ -176,7 +176,7 @@ def test_an_unreadable_file_says_so(file: Path, monkeypatch: pytest.MonkeyPatch)
     def refuse(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(onnx_format.os, "open", refuse)  # root may read everything
+    monkeypatch.setattr(onnx_format.os, "open", refuse)  # type: ignore[attr-defined]  # root may read everything
     with pytest.raises(LoadError, match="no permission to read it"):
         onnx_format.read(file)
 

@@ -18,7 +18,7 @@ from onnxlab.formats import atomic, kinds, output, textual
 from tests.graph.support.models import chain
 
 Write = Callable[[onnxlab.Model, Any], Any]
-MADE = {".svg": onnxlab.Model.to_svg, ".html": onnxlab.Model.to_html, ".png": onnxlab.Model.to_png}
+MADE: dict[str, Write] = {".svg": onnxlab.Model.to_svg, ".html": onnxlab.Model.to_html, ".png": onnxlab.Model.to_png}
 
 
 @pytest.fixture
@@ -268,10 +268,10 @@ def test_paths_that_are_none(file: Path, tmp_path: Path, monkeypatch: pytest.Mon
                 write(path)
     for nothing in (5, 1.5, object()):
         with pytest.raises(LoadError):
-            onnxlab.load(nothing)  # type: ignore[arg-type]
+            onnxlab.load(nothing)
         for write in (model.save, model.to_svg, model.to_html):
             with pytest.raises(SaveError, match=r"a path is a str or a pathlib\.Path, not"):
-                write(nothing)  # type: ignore[operator]
+                write(nothing)
     assert loop.is_symlink()
     gone = tmp_path / "gone"
     gone.mkdir()

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -15,14 +17,16 @@ WAYS = [copy.copy, copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)
 
 
 @pytest.fixture
-def model(tmp_path):
+def model(tmp_path: Path) -> onnxlab.Model:
     path = tmp_path / "m.onnx"
     onnxlab.load().save(path)
     return onnxlab.load(path)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_copy_is_the_same_model_of_the_same_file(model, way):
+def test_a_copy_is_the_same_model_of_the_same_file(
+    model: onnxlab.Model, way: Callable[[onnxlab.Model], onnxlab.Model]
+) -> None:
     made = way(model)
     assert (made.to_bytes(), made.path, made.dirty) == (model.path.read_bytes(), model.path, False)
     made.nodes[0].name = "renamed"
@@ -31,7 +35,9 @@ def test_a_copy_is_the_same_model_of_the_same_file(model, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_unsaved_edits_go_along_and_stay_unsaved(model, way, tmp_path):
+def test_unsaved_edits_go_along_and_stay_unsaved(
+    model: onnxlab.Model, way: Callable[[onnxlab.Model], onnxlab.Model], tmp_path: Path
+) -> None:
     feeds = model.sample_inputs()
     model.run(feeds)
     model.nodes[0].name = "renamed"
@@ -46,7 +52,7 @@ def test_unsaved_edits_go_along_and_stay_unsaved(model, way, tmp_path):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_external_data_is_found_from_a_copy(tmp_path, way):
+def test_external_data_is_found_from_a_copy(tmp_path: Path, way: Callable[[onnxlab.Model], onnxlab.Model]) -> None:
     weight = helper.make_tensor("w", TensorProto.FLOAT, [512], np.ones(512, np.float32))
     info = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [512]) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Add", ["x", "w"], ["y"])], "g", info[:1], info[1:], [weight])
@@ -56,7 +62,7 @@ def test_external_data_is_found_from_a_copy(tmp_path, way):
     assert np.array_equal(made.run({"x": np.ones(512, np.float32)})["y"], np.full(512, 2, np.float32))
 
 
-def test_handles_are_places_in_their_model(model):
+def test_handles_are_places_in_their_model(model: onnxlab.Model) -> None:
     node = model.nodes[0]
     assert copy.copy(node) == copy.deepcopy(node) == node
     with pytest.raises(OnnxlabError, match="pickle the Model"):

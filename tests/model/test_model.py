@@ -71,7 +71,7 @@ def test_a_model_with_one_input_takes_its_array_alone() -> None:
     found = model.run(image, "probabilities", providers=["numpy"])["probabilities"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
     with pytest.raises(FeedError, match=r"as \{name: array\}; given float32\[1,1,8,8\]"):
-        model.subgraph(["/block1/Add"]).run(image)  # type: ignore[arg-type]
+        model.subgraph(["/block1/Add"]).run(image)
     two = onnxlab.Model(onnx.parser.parse_model(
         '<ir_version: 10, opset_import: ["" : 21]> g (float[2] a, float[2] b) => (float[2] y) { y = Add (a, b) }'
     ))  # fmt: skip

@@ -202,7 +202,7 @@ def test_a_run_replies_with_statistics(page: Page, model: onnxlab.Model) -> None
 
 
 def test_a_run_can_be_stopped(page: Page, model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    def slowly(nodes, feeds, *, limits, progress, seed):  # type: ignore[no-untyped-def]
+    def slowly(nodes: Any, feeds: Any, *, limits: Any, progress: Any, seed: int) -> None:
         while True:
             limits.check()
             time.sleep(0.005)
@@ -246,7 +246,7 @@ def test_saving_without_a_path_says_what_to_do(page: Page) -> None:
     assert "model.save(" in error["hint"]
 
 
-def test_saving_writes_where_python_said(page: Page, model: onnxlab.Model, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_saving_writes_where_python_said(page: Page, model: onnxlab.Model, tmp_path: Path) -> None:
     path = model.save(tmp_path / "m.onnx")
     model.nodes[0].name = "renamed"
     assert page.ask("save") == {"path": str(path), "bytes": path.stat().st_size}
@@ -356,7 +356,7 @@ def test_edits_from_threads_arrive_in_order(page: Page, model: onnxlab.Model) ->
     assert [event["seq"] for event in page.events] == list(range(1, 41))
 
 
-def test_a_save_from_python_is_told_too(page: Page, model: onnxlab.Model, tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_save_from_python_is_told_too(page: Page, model: onnxlab.Model, tmp_path: Path) -> None:
     model.nodes[0].name = "renamed"
     assert page.events[-1]["dirty"]
     model.save(tmp_path / "m.onnx")
@@ -384,7 +384,7 @@ def test_edits_that_were_never_saved_are_offered_once(tmp_path: Path, monkeypatc
             lost = onnxlab.load(path)
             lost.graph.apply(SetField(("model", 0), "producer_name", "me"), label="name it", origin=origin)
             vars(builtins)["__IPYTHON__"] = True
-            lost.graph.journal._holder.at_end()
+            lost.graph.journal._holder.at_end()  # type: ignore[attr-defined]
             os._exit(0)
         os.waitpid(child, 0)
 
@@ -404,7 +404,7 @@ def test_edits_that_were_never_saved_are_offered_once(tmp_path: Path, monkeypatc
     assert (model.proto.producer_name, page.events[-1]["history"]["recoverable"]) == ("me", None)
     page.ask("undo", version=page.events[-2]["version"])
     assert page.events[-1]["history"]["recoverable"] is None
-    model.graph.journal.begin(None)
+    model.graph.journal.begin(None)  # type: ignore[attr-defined]
     left_behind("a view")
     model, page = opened()
     page.ask("discard")

@@ -22,7 +22,7 @@ def test_cells_are_the_elements_that_numpy_has_there(data: st.DataObject) -> Non
     array = data.draw(arrays.arrays(np.int32, SHAPES))
     axes = data.draw(st.permutations(range(array.ndim)))[:2]
     at = [data.draw(st.integers(0, dim - 1)) for dim in array.shape]
-    plane = tensor_planes.plane(array.shape, *(axes if len(axes) == 2 else (None, None)), at)
+    plane = tensor_planes.plane(array.shape, *(axes if len(axes) == 2 else (None, None)), at)  # type: ignore[call-arg]
     top, left = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
     for row, cells in enumerate(tensor_planes.cells(array, plane, top, left, 3, 3), top):
         for column, cell in enumerate(cells, left):

@@ -153,7 +153,7 @@ def _both(tree: object, bindings: dict[str, int]) -> tuple[object, int]:
         operation, left, right = tree
         (a, x), (b, y) = _both(left, bindings), _both(right, bindings)
         symbolic, plain = _OPERATIONS[operation]
-        number = plain(x, y)  # first: it may refuse what the symbols would
+        number = plain(x, y)  # type: ignore[operator]  # first: it may refuse what the symbols would
         return symbolic(a, b), number
     return tree, evaluate(tree, bindings)
 
@@ -164,7 +164,7 @@ def test_every_expression_evaluates_to_the_number(tree: object, numbers: tuple[i
     bindings = dict(zip("nhw", numbers, strict=True))
     symbolic, plain = _both(tree, bindings)
     assert evaluate(symbolic, bindings) == plain
-    assert isinstance(symbolic, int) or symbolic.minimum is None or symbolic.minimum <= plain
+    assert isinstance(symbolic, int) or symbolic.minimum is None or symbolic.minimum <= plain  # type: ignore[attr-defined]
     assert evaluate(parse(text(symbolic)), bindings) == plain if isinstance(symbolic, Expr) else True
 
 

@@ -51,7 +51,7 @@ def test_texts(fact: TensorFact, written: str, label: str) -> None:
 
 def test_a_fact_cannot_be_changed() -> None:
     with pytest.raises(AttributeError, match="immutable"):
-        TensorFact(1, ()).elem_type = 7  # type: ignore[misc]
+        TensorFact(1, ()).elem_type = 7
 
 
 def test_value_has_the_dtype_of_the_fact() -> None:

@@ -4,9 +4,13 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
+
+if TYPE_CHECKING:
+    import onnxruntime
 
 Feeds = Mapping[str, np.ndarray]
 
@@ -50,7 +54,7 @@ def with_outputs(data: bytes, outputs: Sequence[str] | None) -> onnx.ModelProto:
     return model
 
 
-def new_session(data: bytes, folder: Path | None) -> "onnxruntime.InferenceSession":  # noqa: F821
+def new_session(data: bytes, folder: Path | None) -> "onnxruntime.InferenceSession":
     """A session on the CPU, optimizations off, one thread; external data is looked for in `folder`."""
     import onnxruntime
 

@@ -7,7 +7,7 @@ import pytest
 from onnxlab import garbage_collection
 from onnxlab.errors import FeedError, NameLookupError, NotComputedError
 from onnxlab.execution.base.store import State, same
-from onnxlab.execution.run import incremental_runs as kept_module
+from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField
 from tests.execution.support.models import CHAIN, node, runner, value
@@ -20,7 +20,7 @@ class Calls:
 
     def __init__(self, run, monkeypatch):
         self.made = []
-        original = kept_module.Recorder.execute
+        original = Recorder.execute
 
         def execute(recorder, frame, run, steps):
             original(recorder, frame, run, steps)
@@ -28,7 +28,7 @@ class Calls:
             made = zip(steps.instructions, outputs, strict=True)
             self.made += [each.step.op for each, value in made if value in recorder.seconds]
 
-        monkeypatch.setattr(kept_module.Recorder, "execute", execute)
+        monkeypatch.setattr(Recorder, "execute", execute)
 
     def take(self):
         made, self.made = self.made, []

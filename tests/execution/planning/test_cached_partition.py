@@ -39,7 +39,7 @@ class Edited:
         self.graph = self.model.graph
         self.runner = self.fresh()
         self.made = 0
-        before = cached_partition.partition
+        before = cached_partition.partition  # type: ignore[attr-defined]
 
         def counted(view, providers):
             self.made += any(node.op_type == "MatMul" for node in view.nodes)

@@ -37,7 +37,7 @@ def images(opset=13, height=12):
     rng = np.random.default_rng(0)
     model = parser.parse_model(IMAGES.format(opset, height))
     for name, shape in SHAPES.items():
-        array = (rng.standard_normal(shape) / max(1, np.prod(shape[1:])) ** 0.5).astype(np.float32)
+        array = (rng.standard_normal(shape) / max(1, np.prod(shape[1:])) ** 0.5).astype(np.float32)  # type: ignore[operator]
         model.graph.initializer.append(numpy_helper.from_array(array, name))
     return model
 

@@ -32,7 +32,7 @@ class Taker:
             values = dict(zip(part.inputs, arrays, strict=True))
             for node in part.nodes:
                 inputs = [values[name] if name in values else view.constant(name) for name in node.inputs]
-                values[node.outputs[0]] = functions[node.op_type](*inputs)
+                values[node.outputs[0]] = functions[node.op_type](*inputs)  # type: ignore[operator]
             self.ran.append([node.op_type for node in part.nodes])
             return [values[name] for name in part.outputs]
 

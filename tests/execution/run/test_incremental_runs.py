@@ -89,7 +89,7 @@ def test_a_selection_is_made_again_where_what_it_read_was_let_go():
         if factor == 5:  # the border of the last selection, gone
             state = run.store.settled()
             for name in ("f", "e"):
-                del state.arrays[run.graph.main.names[name]]
+                del state.arrays[run.graph.main.names[name]]  # type: ignore[attr-defined]
         np.testing.assert_array_equal(run.run()["y"], expected)
 
 

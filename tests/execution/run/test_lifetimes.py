@@ -59,7 +59,7 @@ def test_a_compiled_region_and_its_weights(uncollected):
     runner.run({"x": np.ones(4, np.float32)}, keep=False)
     (program,) = runner._programs.compiled[1].values()
     (region,) = [each.call for each in program.instructions if type(each.call).__name__ == "Region"]
-    seen = [*parts(model), *map(weakref.ref, (runner, region, region._packed, region._packed.shared))]
+    seen = [*parts(model), *map(weakref.ref, (runner, region, region._packed, region._packed.shared))]  # type: ignore[attr-defined]
     del model, runner, program, region
     assert [part() for part in seen] == [None] * 8
 

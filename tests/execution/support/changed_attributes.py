@@ -54,7 +54,7 @@ def _of_case(model, arrays, constant):
     version = next((entry.version for entry in model.opset_import if entry.domain == node.domain), 1)
     before = list(node.attribute)
     for name, kind in onnx.defs.get_schema(node.op_type, version, node.domain).attributes.items():
-        for value in _values(name, kind.type.value, before):
+        for value in _values(name, kind.type.value, before):  # type: ignore[attr-defined]
             changed = onnx.ModelProto.FromString(made.SerializeToString())
             del changed.graph.node[0].attribute[:]
             changed.graph.node[0].attribute.extend(each for each in before if each.name != name)

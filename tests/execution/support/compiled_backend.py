@@ -27,7 +27,7 @@ class EagerRep(BackendRep):
             for instruction in program.instructions:
                 if type(instruction.call).__name__ == "Region":
                     REACHED["regions"] += 1
-                    REACHED["whole"] += not instruction.call.reason
+                    REACHED["whole"] += not instruction.call.reason  # type: ignore[attr-defined]
         return found
 
 

@@ -93,12 +93,12 @@ class Guards:
 
     def install(self):
         plan.aligned, plan.empty, plan._lay_out = self.memory, self.empty, self.lay_out
-        region.plain = lambda arrays: [self.copied(array) for array in arrays]
+        region.plain = lambda arrays: [self.copied(array) for array in arrays]  # type: ignore[attr-defined]
         keep, constant_view = plan.PlanBuilder.keep, views.constant_view
         plan.PlanBuilder.keep = lambda builder, array: keep(builder, self.copied(array))
         for module in list(sys.modules.values()):
             if getattr(module, "constant_view", None) is constant_view:
-                module.constant_view = lambda array: constant_view(self.copied(array))
+                module.constant_view = lambda array: constant_view(self.copied(array))  # type: ignore[attr-defined]
 
 
 def run_drawings(first, last):

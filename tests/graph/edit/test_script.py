@@ -292,7 +292,7 @@ def test_the_history_holds_data_once_and_replays_what_was_renamed_since() -> Non
     array[0] = np.inf  # no expression says it
     model.value("w").array = array
     (done,) = model.graph.history._done[-1].deeds
-    assert done.change.tensor is model.graph.values[model.value("w").id].initializer
+    assert done.change.tensor is model.graph.values[model.value("w").id].initializer  # type: ignore[attr-defined]
     model.value("w").name = "weights"
     model.value("weights").array = array * 2
     assert replayed(model, before) == model.to_bytes()

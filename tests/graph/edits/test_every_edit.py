@@ -53,7 +53,7 @@ def test_it_happens_and_is_undone_and_replayed(name: str) -> None:
     draw, happened = Random(name), 0
     for number in range(300):
         model, numbers = MODELS[number % len(MODELS)], tuple(draw.randrange(10_000) for _ in range(3))
-        happened += made(name, model(), numbers)  # type: ignore[arg-type]
+        happened += made(name, model(), numbers)
         if happened == 2 or (name in ASKS and number > 20):
             return
     assert happened, "no draw of this edit changed anything"
@@ -73,7 +73,7 @@ def test_no_edit_is_left_out() -> None:
     wanted = set(EDITS) | {"convert_opset"}
     patches = {name: noting(name, getattr(edits, name)) for name in wanted}
     inner = {name: patches[name] for name in ("set_metadata", "set_opset")}
-    with mock.patch.multiple(edits, **patches), mock.patch.multiple(metadata, **inner):
+    with mock.patch.multiple(edits, **patches), mock.patch.multiple(metadata, **inner):  # type: ignore[call-overload]
         for number in range(15):
             for edit in COMPOSITE.values():
                 model = Model(MODELS[number % 5]())

@@ -33,7 +33,7 @@ def test_what_iterations_make_is_collected(corpus: Corpus, value: str, made: str
     found = oracle()(model.to_bytes(), feeds)
     np.testing.assert_allclose(model.run(feeds)[made], found[made], rtol=1e-5, atol=1e-6)
     if "::" not in value:
-        watched = np.stack(model.run(feeds, outputs=[value])[value])
+        watched = np.stack(model.run(feeds, outputs=[value])[value])  # type: ignore[call-overload]
         np.testing.assert_allclose(watched, found[made], rtol=1e-5, atol=1e-6)
     assert replayed(model, before) == model.to_bytes()
     check_undo(model.graph, before, index)

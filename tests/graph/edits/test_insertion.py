@@ -91,7 +91,7 @@ def test_what_does_not_fit_is_refused(given: dict[str, object], says: str) -> No
     model = onnxlab.load()
     before = model.to_bytes()
     with pytest.raises(EditError, match=says):
-        model.insert(PIXELS, **given)  # type: ignore[arg-type]
+        model.insert(PIXELS, **given)
     assert model.to_bytes() == before
 
 

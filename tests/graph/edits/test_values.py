@@ -80,7 +80,7 @@ def test_numbers_take_the_type_of_the_initializer(model: Model) -> None:
     model = Model(model.proto)
     model.value("w").array = [[[[1]], [[2]], [[3]]]] * 4
     assert model.value("w").array.dtype == np.float32
-    assert model.value("w").initializer.doc_string == "weights"
+    assert model.value("w").initializer.doc_string == "weights"  # type: ignore[union-attr]
     count = model.add_initializer("count", np.int64(3))
     with pytest.raises(EditError, match=r"holds int64, which cannot say 1.5"):
         count.array = 1.5
@@ -136,7 +136,7 @@ def test_texts_of_everything() -> None:
     model.graph_metadata["c"] = "4"
     model.set_field("producer_name", "me")
     assert model.proto.graph.metadata_props[0].value == "4"
-    for wrong in (lambda: model.metadata.update(a=1), lambda: model.set_field("ir_version", "x")):
+    for wrong in (lambda: model.metadata.update(a=1), lambda: model.set_field("ir_version", "x")):  # type: ignore[call-overload]
         with pytest.raises(EditError):
             wrong()
     onnx.checker.check_model(model.proto)

@@ -185,7 +185,7 @@ def test_nodes_are_added_with_handles_and_fresh_outputs() -> None:
     with pytest.raises(EditError, match="values are given as names or handles, got 3"):
         model.add_node("Relu", [3])  # type: ignore[list-item]
     with pytest.raises(NameLookupError, match="is a node, not a value"):
-        model.connect(made, twice, 0)  # type: ignore[arg-type]
+        model.connect(made, twice, 0)
     with pytest.raises(NameLookupError, match="belongs to another model"):
         model.connect(Model(chain()).value("x"), twice, 0)
     twice.remove()

@@ -25,7 +25,7 @@ from tests.graph.support.models import nameless, tensor
 
 
 def model(nodes: list[onnx.NodeProto], output: str = "y", **fields: object) -> onnx.ModelProto:
-    graph = helper.make_graph(nodes, "faulty", [tensor("x", [2])], [tensor(output, [2])], **fields)  # type: ignore[arg-type]
+    graph = helper.make_graph(nodes, "faulty", [tensor("x", [2])], [tensor(output, [2])], **fields)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
 
 

@@ -48,7 +48,7 @@ def test_a_first_rename_and_attribute_make_no_table_and_note_no_readers(tmp_path
     graph = model.graph
     edits.rename_node(graph, graph.nodes[graph.resolve_node("n7")], "other")
     assert not has_table(model)
-    assert graph.index._uses is None
+    assert graph.index._uses is None  # type: ignore[attr-defined]
     with pytest.raises(EditError, match="called 'n8' already"):
         edits.rename_node(graph, graph.nodes[graph.resolve_node("other")], "n8")
     edits.rename_node(graph, graph.nodes[graph.resolve_node("n8")], "n7")  # free by now

@@ -130,7 +130,7 @@ def test_a_file_cut_off_while_it_is_read(folder: Path, monkeypatch: pytest.Monke
     class Stat:
         st_size, st_mode, st_nlink = 10**6, 0o100644, 1
 
-    monkeypatch.setattr(external_data.os, "fstat", lambda descriptor: Stat)
+    monkeypatch.setattr(external_data.os, "fstat", lambda descriptor: Stat)  # type: ignore[attr-defined]
     with pytest.raises(LoadError, match="has only 36"):
         tensors.to_array(external("w.bin", offset=8), folder)
 

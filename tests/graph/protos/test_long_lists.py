@@ -250,10 +250,10 @@ def test_the_history_holds_a_list_once_and_its_script_makes_the_same_bytes() -> 
     node = model.nodes[0]
     node.attributes["a"] = attribute("floats", items("floats", LONG + 5, 1))
     (step,) = model.history._done
-    assert step.deeds[0].change.proto.message() is model.proto.graph.node[0].attribute[0]
+    assert step.deeds[0].change.proto.message() is model.proto.graph.node[0].attribute[0]  # type: ignore[attr-defined]
     assert replayed(model, before) == model.to_bytes()
     node.attributes["a"] = attribute("floats", items("floats", LONG + 2, 2))
-    assert step.deeds[0].change.proto is model.history._done[1].changes[0].proto
+    assert step.deeds[0].change.proto is model.history._done[1].changes[0].proto  # type: ignore[attr-defined]
     assert replayed(model, before) == model.to_bytes()
 
 
@@ -328,7 +328,7 @@ def test_edits_and_undo_take_no_memory_of_the_model() -> None:
     while model.history.labels:
         model.undo()
     assert model.proto.graph.node[0].attribute[0] is stands
-    kept = model.history._undone[0].changes[0].proto
+    kept = model.history._undone[0].changes[0].proto  # type: ignore[attr-defined]
     assert kept.attribute is None
     assert kept._stored.dtype == np.uint16
     assert len({id(each) for step in model.history._undone for each in held(step)}) == 4, "each list once"
@@ -376,7 +376,7 @@ def test_onnx_says_the_same_of_what_is_cut_off(kind: str) -> None:
     found = Inference(graph, policy=Policy(cross_check=True))
     (operator,) = found._walker.catalogue.by_node.values()
     assert not found.diagnostics
-    assert sum(len(each.ints) for each in operator.proto.attribute) < 20
+    assert sum(len(each.ints) for each in operator.proto.attribute) < 20  # type: ignore[union-attr]
 
 
 def test_a_wrong_type_of_a_long_list_is_told_in_short() -> None:

@@ -25,7 +25,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("what", EDITS)
-def test_half_a_character_is_refused(what):
+def test_half_a_character_is_refused(what: str) -> None:
     model = onnxlab.load()
     before = model.to_bytes()
     with pytest.raises(EditError):
@@ -33,7 +33,7 @@ def test_half_a_character_is_refused(what):
     assert (model.to_bytes(), len(model.history)) == (before, 0)
 
 
-def test_missing_keys_are_key_errors_and_ours():
+def test_missing_keys_are_key_errors_and_ours() -> None:
     model = onnxlab.load()
     for mapping in (model.metadata, model.opsets, model.nodes[0].attributes):
         with pytest.raises(MissingKeyError, match="nope"):

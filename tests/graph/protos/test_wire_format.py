@@ -87,7 +87,7 @@ def test_bodies_are_found_where_they_stand() -> None:
     assert len(found) == 6
 
 
-def test_a_field_of_an_unknown_wire_type_is_no_output():
+def test_a_field_of_an_unknown_wire_type_is_no_output() -> None:
     """A node with a varint where its output belongs: protobuf keeps that as an unknown field behind the known ones."""
     node = onnx.NodeProto.FromString(b"\x0a\x01x\x10\x01")
     model = onnx.ModelProto(ir_version=8)

@@ -43,5 +43,5 @@ def _of_values(left: Any, right: Any, where: str) -> Iterator[str]:
 def _unknown(message: Any) -> list[tuple[int, int, Any]]:
     return [
         (field.field_number, field.wire_type, field.data if isinstance(field.data, int | bytes) else repr(field.data))
-        for field in UnknownFieldSet(message)
+        for field in UnknownFieldSet(message)  # type: ignore[attr-defined]
     ]

@@ -125,7 +125,7 @@ def nameless(graph: ModelGraph) -> Any:
 
     def name(value: int) -> tuple[str, str] | None:
         record = graph.values.get(value)
-        return record and (graph.scope_path(graph.scopes[record.scope]), record.name)
+        return record and (graph.scope_path(graph.scopes[record.scope]), record.name)  # type: ignore[return-value]
 
     nodes = {
         place(key): ([name(vid) for vid in node.inputs], [name(vid) for vid in node.outputs], sorted(node.bodies))

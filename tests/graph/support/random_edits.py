@@ -157,14 +157,14 @@ def insert_formal(draw: Draw) -> None:
     scope, kind = draw.scope, ("input", "output")[draw.numbers[0] % 2]
     name = draw.name if kind == "input" else draw.value.name
     position = draw.position(len(scope.inputs if kind == "input" else scope.outputs) + 1)
-    draw.graph.apply(InsertFormal(scope.id, kind, position, name if scope.is_function else draw.info(name)))  # type: ignore[arg-type]
+    draw.graph.apply(InsertFormal(scope.id, kind, position, name if scope.is_function else draw.info(name)))
 
 
 def remove_formal(draw: Draw) -> None:
     scope, kind = draw.scope, ("input", "output")[draw.numbers[0] % 2]
     count = len(scope.inputs if kind == "input" else scope.outputs)
     if count:
-        draw.graph.apply(RemoveFormal(scope.id, kind, draw.position(count)))  # type: ignore[arg-type]
+        draw.graph.apply(RemoveFormal(scope.id, kind, draw.position(count)))
 
 
 def set_formal(draw: Draw) -> None:
@@ -172,7 +172,7 @@ def set_formal(draw: Draw) -> None:
     infos = getattr(scope.proto, kind)
     if len(infos):
         position = draw.position(len(infos))
-        draw.graph.apply(SetFormal(scope.id, kind, position, draw.info(infos[position].name)))  # type: ignore[arg-type]
+        draw.graph.apply(SetFormal(scope.id, kind, position, draw.info(infos[position].name)))
 
 
 ENTRIES = ("initializer", "sparse_initializer", "value_info", "quantization_annotation")
@@ -196,7 +196,7 @@ def insert_entry(draw: Draw) -> None:
     scope, field = draw.plain_scope, ENTRIES[draw.numbers[0] % 4]
     position = draw.position(len(getattr(scope.proto, field)) + 1)
     name = draw.value.name if field in ENTRIES[2:] else draw.name
-    draw.graph.apply(InsertEntry(scope.id, field, position, entry(draw, field, name)))  # type: ignore[arg-type]
+    draw.graph.apply(InsertEntry(scope.id, field, position, entry(draw, field, name)))
 
 
 def set_types(draw: Draw) -> None:
@@ -205,13 +205,13 @@ def set_types(draw: Draw) -> None:
     if len(infos):
         place = draw.position(len(infos))
         encoded = None if draw.numbers[1] % 3 == 0 else draw.info("any").type.SerializeToString()
-        draw.graph.apply(SetTypes(scope.id, kind, (place,), (encoded,)))  # type: ignore[arg-type]
+        draw.graph.apply(SetTypes(scope.id, kind, (place,), (encoded,)))
 
 
 def remove_entry(draw: Draw) -> None:
     scope, field = draw.plain_scope, ENTRIES[draw.numbers[0] % 4]
     if count := len(getattr(scope.proto, field)):
-        draw.graph.apply(RemoveEntry(scope.id, field, draw.position(count)))  # type: ignore[arg-type]
+        draw.graph.apply(RemoveEntry(scope.id, field, draw.position(count)))
 
 
 def replace_entry(draw: Draw) -> None:
@@ -221,7 +221,7 @@ def replace_entry(draw: Draw) -> None:
         position = draw.position(len(messages))
         old = messages[position]
         name = old.values.name if field == "sparse_initializer" else getattr(old, "name", "") or draw.name
-        draw.graph.apply(ReplaceEntry(scope.id, field, position, entry(draw, field, name)))  # type: ignore[arg-type]
+        draw.graph.apply(ReplaceEntry(scope.id, field, position, entry(draw, field, name)))
 
 
 def set_initializer(draw: Draw) -> None:

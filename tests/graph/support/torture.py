@@ -26,7 +26,7 @@ def tensors() -> Iterator[onnx.TensorProto]:
     for number in ELEMENT_TYPES:
         name = TensorProto.DataType.Name(number).lower()
         typed = TensorProto(name=f"{name}_typed", data_type=number, dims=[2])
-        field = TYPED_FIELDS.get(number, "int32_data")
+        field = TYPED_FIELDS.get(number, "int32_data")  # type: ignore[call-overload]
         value: Any = b"\xff\xfe text" if field == "string_data" else 1
         getattr(typed, field).extend([value] * (4 if "COMPLEX" in name.upper() else 2))
         yield typed

@@ -71,7 +71,7 @@ def test_data_prop_decides_whether_computed_sizes_are_followed() -> None:
 @pytest.mark.parametrize("argument", ["model.onnx", Path("model.onnx"), None, 3])
 def test_other_arguments_are_refused(argument: object) -> None:
     with pytest.raises(TypeError, match="ModelProto or bytes"):
-        infer_shapes(argument)  # type: ignore[arg-type]
+        infer_shapes(argument)
 
 
 def wrong() -> onnx.ModelProto:

@@ -67,7 +67,7 @@ def test_what_is_no_policy_is_refused_and_changes_nothing() -> None:
     graph = ModelGraph(parser.parse_model(MODEL))
     inference = Inference(graph)
     with pytest.raises(ValueError, match="'inferred', 'refine', 'declared'"):
-        Policy(prefer="both")  # type: ignore[arg-type]
+        Policy(prefer="both")
     with pytest.raises(TypeError, match="given 'declared'"):
-        inference.policy = "declared"  # type: ignore[assignment]
+        inference.policy = "declared"
     assert shapes(inference, graph) == FOUND["inferred"]

@@ -37,9 +37,9 @@ def declared() -> onnx.ModelProto:
     ]
     stored = [numpy_helper.from_array(np.ones((8, 16), np.float32), "w")]
     ends = [info("x", [4, 8]), info("yes", [], TensorProto.BOOL)]
-    inner = [info("a", [4, 8]), info("b", [4, 16]), info("c", [4, 16])]
-    inner[0].doc_string = "after relu"
-    graph = helper.make_graph(nodes, "g", ends, [info("y", [4, 16])], stored, value_info=inner)
+    values = [info("a", [4, 8]), info("b", [4, 16]), info("c", [4, 16])]
+    values[0].doc_string = "after relu"
+    graph = helper.make_graph(nodes, "g", ends, [info("y", [4, 16])], stored, value_info=values)
     imports = [helper.make_opsetid("", 21), helper.make_opsetid("local", 1)]
     body = [helper.make_node("Neg", ["v"], ["u"]), helper.make_node("Add", ["u", "u"], ["w"])]
     function = helper.make_function("local", "Twice", ["v"], ["w"], body, imports[:1], value_info=[info("u", [4, 16])])
@@ -109,7 +109,7 @@ def test_script_and_journal_have_it(edit: Any, tmp_path: Path, monkeypatch: pyte
     scope["replay"](copy)
     assert copy.to_bytes() == model.to_bytes()
     assert copy.history.labels == model.history.labels
-    after, path = model.to_bytes(), model.graph.journal.path  # type: ignore[union-attr]
+    after, path = model.to_bytes(), model.graph.journal.path  # type: ignore[attr-defined]
     assert path is not None
     journal = path.read_bytes()
     model.undo(to=0)
@@ -270,7 +270,7 @@ def test_refresh_store_and_drop() -> None:
     model.undo(to=0)
     assert model.to_bytes() == before
     with pytest.raises(EditError, match="'refresh', 'store', 'drop'"):
-        model.declarations("forget")  # type: ignore[arg-type]
+        model.declarations("forget")
 
 
 def _is_function_output(model: Model, vid: int) -> bool:

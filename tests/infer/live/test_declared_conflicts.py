@@ -1,9 +1,12 @@
 """Declared types that contradict what inference finds: those of body inputs too."""
 
+from typing import Any
+
 import onnx
 import pytest
 
 import onnxlab
+from onnxlab.errors import Diagnostic
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer import Inference
@@ -33,7 +36,7 @@ g (int64 n, bool c, float[2] s) => (e)
 """
 
 
-def conflicts(text, declared):
+def conflicts(text: str, declared: str) -> tuple[ModelGraph, list[Diagnostic]]:
     graph = ModelGraph(onnx.parser.parse_model(text.replace("DECLARED", declared)))
     return graph, [problem for problem in Inference(graph).diagnostics if problem.code.startswith("declared-")]
 
@@ -48,7 +51,7 @@ def conflicts(text, declared):
         ("float[3]", "declared-dim"),
     ],
 )
-def test_a_body_input_is_declared_as_it_is_given(text, declared, code):
+def test_a_body_input_is_declared_as_it_is_given(text: str, declared: str, code: str) -> None:
     """onnx and onnxruntime refuse these."""
     graph, found = conflicts(text, declared)
     (problem,) = [problem for problem in found if "body input 'a'" in problem.message]
@@ -58,12 +61,12 @@ def test_a_body_input_is_declared_as_it_is_given(text, declared, code):
 
 @pytest.mark.parametrize("text", [SCAN, SEQUENCE, LOOP, GROWING])
 @pytest.mark.parametrize("declared", ["float[2]", "float[n]", "float[]"])
-def test_what_fits_is_no_conflict(text, declared):
+def test_what_fits_is_no_conflict(text: str, declared: str) -> None:
     if (text, declared) != (GROWING, "float[2]"):
         assert not conflicts(text, declared)[1]
 
 
-def test_an_edit_corrects_the_declaration_of_a_body_input():
+def test_an_edit_corrects_the_declaration_of_a_body_input() -> None:
     model = onnxlab.load(onnx.parser.parse_model(LOOP.replace("DECLARED", "float[2]")))
     graph = model.graph
     edits.set_shape(graph, graph.values[graph.resolve_value("s")], [7])
@@ -71,7 +74,7 @@ def test_an_edit_corrects_the_declaration_of_a_body_input():
 
 
 @pytest.mark.parametrize(("declared", "found"), [("int64", []), ("string", ["declared-type"])])
-def test_keys_of_maps_are_compared(declared, found):
+def test_keys_of_maps_are_compared(declared: str, found: str) -> None:
     text = f"""
     <ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 3]>
     g (float[2, 3] x) => (seq(map({declared}, float)) z)
@@ -81,7 +84,7 @@ def test_keys_of_maps_are_compared(declared, found):
 
 
 @pytest.mark.parametrize("place", ["input", "output", "value_info"])
-def test_a_declared_dim_below_zero_is_told(place):
+def test_a_declared_dim_below_zero_is_told(place: Any) -> None:
     """It is taken as unknown, so that nothing contradicts it; onnx compares it as a size."""
     imports = '<ir_version: 8, opset_import: ["" : 17]>'
     text = f"{imports} g (float[3] x) => (float[3] y) <float[3] t> {{ t = Neg (x) y = Neg (t) }}"
@@ -92,7 +95,7 @@ def test_a_declared_dim_below_zero_is_told(place):
     assert (problem.code, problem.found) == ("dim-negative", str(-(2**31)))
 
 
-def test_odd_types_in_bodies_are_told():
+def test_odd_types_in_bodies_are_told() -> None:
     """Inference knows nothing of them that another type could contradict."""
     model = onnx.parser.parse_model(LOOP.replace("DECLARED", "float[2]"))
     assert not onnxlab.check(model)
@@ -105,7 +108,7 @@ def test_odd_types_in_bodies_are_told():
     assert not onnxlab.check(model)
 
 
-def test_an_opaque_type_of_a_known_value_is_told():
+def test_an_opaque_type_of_a_known_value_is_told() -> None:
     imports = '<ir_version: 8, opset_import: ["" : 17]>'
     text = f"{imports} g (float[3] x) => (float[3] y) <float[3] t> {{ t = Neg (x) y = Neg (t) }}"
     model = onnx.parser.parse_model(text)

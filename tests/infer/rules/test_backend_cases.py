@@ -35,7 +35,7 @@ def give_symbols(model: onnx.ModelProto, given: dict[str, Any], binding: Binding
         if isinstance(array, np.ndarray) and info.type.HasField("tensor_type"):
             for axis, (dim, size) in enumerate(zip(info.type.tensor_type.shape.dim, array.shape, strict=False)):
                 dim.dim_param = f"{info.name}_{axis}"
-                (monomial,) = symbol(dim.dim_param).terms  # type: ignore[union-attr]
+                (monomial,) = symbol(dim.dim_param).terms
                 binding.values[monomial[0]] = size
 
 

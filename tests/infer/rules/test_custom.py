@@ -41,7 +41,7 @@ def inferred(text: str, version: int = 1) -> tuple[str, list[Any]]:
 
 
 def doubled(ctx: Any, attributes: Any, x: Fact) -> Fact:
-    return TensorFact(x.elem_type, (x.shape[0] * attributes["by"], *x.shape[1:]))  # type: ignore[attr-defined,index]
+    return TensorFact(x.elem_type, (x.shape[0] * attributes["by"], *x.shape[1:]))  # type: ignore[attr-defined]
 
 
 def declare(since: int = 1, **more: Any) -> Schema:
@@ -158,7 +158,7 @@ def test_a_custom_operator_sees_elements_and_refuses() -> None:
         assert isinstance(shape, TensorFact)
         if shape.known is None or len(shape.known.items) != 2:
             raise FactError("it wants two sizes", expected="2", found=str(shape))
-        return TensorFact(1, shape.known.items)  # type: ignore[arg-type]
+        return TensorFact(1, shape.known.items)
 
     ops.register(Schema("", "Relu", 20, (FormalParameter("s", type_str="tensor(int64)"),), (Y,), {}, FLOATS),
                  infer=only_two)  # fmt: skip

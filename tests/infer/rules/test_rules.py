@@ -219,7 +219,7 @@ def test_a_loop_whose_condition_compares_a_counter_runs_as_often_as_it_counts(
     assert str(inference.fact(graph.resolve_value("counted"))) == "int32[]"
     assert inference.diagnostics == []
     body = next(scope for scope in graph.scopes.values() if scope.kind == "subgraph")
-    assert str(inference.fact(body.names["u"]).known) == "u", "what stays is true of any iteration"
+    assert str(inference.fact(body.names["u"]).known) == "u", "what stays is true of any iteration"  # type: ignore[attr-defined]
 
 
 def test_a_known_condition_takes_its_branch() -> None:

@@ -117,4 +117,4 @@ class Open:
 )  # fmt: skip
 def test_a_law_reads_what_it_can_and_leaves_the_rest_open(inputs: list[Fact | None], expected: list[str]) -> None:
     law = parsed("B, ..., C | =N -> 0: N + 1, ..., C//2 | int32: B, D | int64: D, 1 | 0")
-    assert [str(fact) for fact in law(Open(), {}, *inputs)] == expected  # type: ignore[arg-type]
+    assert [str(fact) for fact in law(Open(), {}, *inputs)] == expected

@@ -1,6 +1,7 @@
 """Random nodes of every operator of ai.onnx.ml and every post_transform agree with ONNX Runtime, labels included."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import helper, numpy_helper
 
@@ -245,7 +246,7 @@ def test_label_encoders(version, twice):
     for key, (keys, x) in kinds.items():
         for value, (values, _) in kinds.items():
             extra = 1 if twice else 0  # a key that is listed twice stands for its first value
-            found = {f"keys_{key}": keys + keys[:extra], f"values_{value}": values + values[1 : 1 + extra]}
+            found = {f"keys_{key}": keys + keys[:extra], f"values_{value}": values + values[1 : 1 + extra]}  # type: ignore[index]
             check_node("LabelEncoder", x, found, version=version)
             check_node("LabelEncoder", x, found | {"default_string": "D", "default_int64": 7, "default_float": 7.5},
                        version=version)  # fmt: skip
@@ -261,7 +262,7 @@ def test_categories():
 def map_model(op_type, key, value, attributes):
     kind = helper.make_map_type_proto(key, helper.make_tensor_type_proto(value, []))
     node = helper.make_node(op_type, ["x"], ["y"], domain="ai.onnx.ml", **attributes)
-    graph = helper.make_graph([node], "g", [helper.make_value_info("x", kind)], [helper.ValueInfoProto(name="y")])
+    graph = helper.make_graph([node], "g", [helper.make_value_info("x", kind)], [onnx.ValueInfoProto(name="y")])
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=9).SerializeToString()
 

@@ -52,7 +52,7 @@ def test_integer_products_with_zero_points(rows):
     a_zero = ints(4, low=0, high=9, dtype=U8).reshape(4) if rows else U8(7)
     b_zero = ints(6, low=-9, high=9, dtype=I8) if rows else I8(-3)
     (y,) = run("MatMulInteger", a, b, a_zero, b_zero, opset=10)
-    left = a.astype(int) - (a_zero[:, None].astype(int) if rows else 7)
+    left = a.astype(int) - (a_zero[:, None].astype(int) if rows else 7)  # type: ignore[index]
     right = b.astype(int) - (b_zero.astype(int) if rows else -3)
     np.testing.assert_array_equal(y, left @ right)
 

@@ -157,7 +157,7 @@ def close(expected, actual, rtol=1e-4, kind_check=True):
         if not isinstance(actual, type(expected)) or len(expected) != len(actual):
             return f"{type(actual).__name__} of {len(actual) if hasattr(actual, '__len__') else '?'}"
         if isinstance(expected, dict):
-            if expected.keys() != actual.keys():
+            if expected.keys() != actual.keys():  # type: ignore[union-attr]
                 return f"keys {list(actual)[:5]}"
             pairs = [(expected[key], actual[key]) for key in expected]
         else:

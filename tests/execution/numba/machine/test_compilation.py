@@ -62,8 +62,8 @@ def test_the_background_thread_rests_longer_than_it_works_where_others_work(monk
             rests.append(seconds)
 
     monkeypatch.setattr(background, "_SEES", True)
-    monkeypatch.setattr(background.time, "process_time", lambda: clock[0])
-    monkeypatch.setattr(background.time, "sleep", sleep)
+    monkeypatch.setattr(background.time, "process_time", lambda: clock[0])  # type: ignore[attr-defined]
+    monkeypatch.setattr(background.time, "sleep", sleep)  # type: ignore[attr-defined]
 
     def job():
         for _ in range(5):
@@ -90,8 +90,8 @@ def test_the_background_thread_rests_before_each_module(tmp_path, monkeypatch):
     seen = []
     known = lambda _: seen.append(sum(name in sys.modules for name in names))  # noqa: E731
     monkeypatch.setattr(background, "_SEES", True)
-    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)
-    monkeypatch.setattr(background.time, "sleep", known)
+    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)  # type: ignore[attr-defined]
+    monkeypatch.setattr(background.time, "sleep", known)  # type: ignore[attr-defined]
     background.do(lambda: importlib.import_module("rests_outer"))
     assert background.wait(60)
     assert seen[-2:] == [1, 2]  # the outer one, then the first in it
@@ -111,8 +111,8 @@ def test_the_background_thread_rests_within_loops_and_during_runs_and_makes_no_g
             pass
 
     monkeypatch.setattr(background, "_SEES", True)
-    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)  # nobody else gets a processor
-    monkeypatch.setattr(background.time, "sleep", rests.append)
+    monkeypatch.setattr(background.time, "process_time", lambda: 0.0)  # type: ignore[attr-defined]  # nobody else gets a processor
+    monkeypatch.setattr(background.time, "sleep", rests.append)  # type: ignore[attr-defined]
     monkeypatch.setattr(background, "count_as_old", lambda: ages.append(0))
     loop = lambda: [spin(2e-4) for _ in background.paced(range(64))]  # noqa: E731
     background.do(loop)
@@ -202,7 +202,7 @@ def test_one_that_ended_is_started_anew(monkeypatch):
 
 
 def test_sources_that_changed_meanwhile_are_not_loaded(process, monkeypatch):
-    monkeypatch.setattr(compiler_process.object_cache, "version", lambda name: "another")
+    monkeypatch.setattr(compiler_process.object_cache, "version", lambda name: "another")  # type: ignore[attr-defined]
     with pytest.raises(RuntimeError, match="start it again"):
         process.compile(INTERPRETER)
 

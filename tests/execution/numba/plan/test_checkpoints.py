@@ -242,7 +242,7 @@ def test_threads_that_run_after_an_edit_do_not_disturb_each_other(edited):
         fresh = edited.fresh()
         for number, outputs in enumerate(found):
             for key, array in fresh.run(feeds[number % 3], keep=False).items():
-                np.testing.assert_array_equal(outputs[key], array)
+                np.testing.assert_array_equal(outputs[key], array)  # type: ignore[index]
 
 
 def test_a_budget_without_room_for_notes_is_no_reason_to_fail(edited, monkeypatch):

@@ -133,7 +133,7 @@ def names_of(step):
 @pytest.fixture
 def lowered(monkeypatch):
     """The nodes of steps that are lowered, not taken over."""
-    seen, before = [], regions.Binder.perform
+    seen, before = [], regions.Binder.perform  # type: ignore[attr-defined]
 
     def perform(binder, name, step, lower):
         def noted():
@@ -142,7 +142,7 @@ def lowered(monkeypatch):
 
         before(binder, name, step, noted)
 
-    monkeypatch.setattr(regions.Binder, "perform", perform)
+    monkeypatch.setattr(regions.Binder, "perform", perform)  # type: ignore[attr-defined]
     return seen
 
 

@@ -360,7 +360,8 @@ def test_a_tile_of_pairs_adds_by_one_instruction(narrow_weights, monkeypatch):
 
     from onnxlab.execution.numba.kernels import dot
     from onnxlab.execution.numba.kernels.simd import narrow_integers
-    from onnxlab.execution.numba.kernels.simd.microkernel import ROWS, VECTORS, WIDTH
+    from onnxlab.execution.numba.kernels.simd.lanes import WIDTH
+    from onnxlab.execution.numba.kernels.simd.microkernel import ROWS, VECTORS
 
     names = {4: "llvm.x86.sse2.pmadd.wd", 8: "llvm.x86.avx2.pmadd.wd", 16: "llvm.x86.avx512.pmaddw.d.512"}
     monkeypatch.setattr(narrow_integers, "_PAIRS", ((WIDTH, names[WIDTH]),))
