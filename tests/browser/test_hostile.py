@@ -97,7 +97,7 @@ def test_names_show_as_themselves(fresh_lab: Lab, path: Path) -> None:
 
     # an error message that repeats a hostile name, as a notice
     widget.evaluate(
-        "(handle, [node, name]) => handle.app.edits.renameNode(node, name).catch((error) => handle.app.notices.fail(error))",
+        "({app}, [node, name]) => app.edits.renameNode(node, name).catch((error) => app.notices.fail(error))",
         [widget.node(HOSTILE[1]), HOSTILE[0]],
     )
     widget.wait("handle => handle.app.notices.toasts.value.length > 0")

@@ -334,7 +334,7 @@ class Widget:
         self.evaluate("handle => { handle.app.runs.results.value = null; }")
         self.get("toolbar-run").click()
         self.wait(
-            "handle => handle.app.runs.results.value !== null || handle.app.notices.toasts.value.some((t) => t.kind === 'error')"
+            "({app}) => app.runs.results.value !== null || app.notices.toasts.value.some(({kind}) => kind === 'error')"
         )
         values = self.evaluate("handle => handle.app.runs.results.value?.values ?? null")
         assert values is not None, self.toasts()
