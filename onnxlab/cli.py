@@ -1,4 +1,4 @@
-"""The command line: `onnxlab show|info|check|svg|run model.onnx`, and `onnxlab warm`.
+"""The command line: `onnxlab show|info|check|svg|run|convert model.onnx`, and `onnxlab warm`.
 
 Exit codes:
 
@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError
+from onnxlab.errors import EditError, LoadError, NameLookupError, OnnxlabError, RunError, SaveError, SaveWarning
 from onnxlab.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -99,6 +99,13 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=0, help="of the random inputs (0)")
     run.add_argument("--save", metavar="FILE.npz", help="write the arrays")
     run.add_argument("--json", action="store_true", help="answer in JSON")
+
+    convert = _verb(verbs, "convert", _convert, "write the model in another format")
+    convert.add_argument(
+        "output", nargs="?", help="file to write, in the format of its suffix; none: only say what is lost"
+    )
+    convert.add_argument("--format", help="name of the format to write, whatever the suffix of the file")
+    convert.add_argument("--json", action="store_true", help="answer in JSON")
 
     words = "compile the kernels of the numba provider, once per machine, so that no run waits for them"
     warm = verbs.add_parser("warm", help=words, description=words.capitalize() + ".")
@@ -192,6 +199,28 @@ def _check(options: argparse.Namespace) -> int:
 
 def _label(model: "Model", node: int) -> str:
     return model.graph.label(model.graph.nodes[node]) if node in model.graph.nodes else ""
+
+
+# -- convert -------------------------------------------------------------------------------------------------
+
+
+def _convert(options: argparse.Namespace) -> int:
+    from onnxlab.formats import registry
+
+    wanted = options.format or os.path.splitext(options.output or "")[1]
+    try:
+        form = registry.by_name(wanted)
+    except LookupError as error:
+        raise SaveError(f"cannot convert {options.model}: {error.args[0]}; name one with --format") from None
+    model = _load(options)
+    report = model.loss_report(form.name)
+    if options.output and not report.refused:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SaveWarning)  # which says in one line what the report lists
+            model.save(options.output, format=form.name)
+    losses = [{name: getattr(loss, name) for name in ("what", "where", "why", "refused")} for loss in report]
+    _answer(options, lambda: {"format": form.name, "losses": losses}, lambda: str(report))
+    return UNWRITABLE if report.refused else 0
 
 
 # -- svg -----------------------------------------------------------------------------------------------------

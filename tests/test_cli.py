@@ -159,3 +159,19 @@ def test_info_and_svg_work_on_every_kind_of_model(corpus: Corpus, capsys: pytest
         assert cli.main(["info", str(corpus[name])]) == 0
         assert cli.main(["svg", str(corpus[name])]) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_convert_says_what_is_lost_and_writes(model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    proto = onnx.load(model)
+    proto.graph.node[0].doc_string = "kept nowhere"
+    onnx.save(proto, model)
+    written = tmp_path / "add.onnxtxt"
+    assert cli.main(["convert", model, str(written)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("ONNX text does not hold:\n  field graph.node[…].doc_string: lost or changed\n")
+    assert printed.err == ""
+    assert written.read_text().startswith("<")
+    assert cli.main(["convert", model, "--format", "onnxtxt", "--json"]) == 0
+    assert [loss["what"] for loss in json.loads(capsys.readouterr().out)["losses"]][:1] == ["field"]
+    assert cli.main(["convert", model, str(tmp_path / "add.xyz")]) == 5
+    assert "'.xyz' is no format; there are" in capsys.readouterr().err

@@ -22,18 +22,21 @@ Files:
                    the content.
     kinds          Kinds of files, by their names and by how they begin: what is written under a name, and what it may
                    replace.
-    onnx           Reading model files, binary or text, to a ModelProto, without the external data beside them.
+    onnx           Reading model files of any format to a ModelProto, without the external data beside them.
                    `saving.py` writes.
     output         Files that are made of models, such as pictures and pages: written as a whole, over nothing but
                    their own kind.
     paths          Paths as users give them, made absolute; what is no path of this machine is refused in plain words.
     recovery       Finding the journals of a file that nobody writes any more, and making their edits again.
+    registry       The formats that files of models have: found by content, by suffix or by name. Each is a module of
+                   `known/`.
     report         What differs between two messages, field by field: what a save is about to change in a file.
     saving         Writing model files with the external data beside them: all of it or nothing, and only what
                    changed.
     source         Where a model came from and where it goes: its file, the state that the file was in, the bytes as
                    loaded.
     storage        Where the weights of a model go when it is saved: into the file, or into data files beside it.
-    textual        Models as text: protobuf's text format, its JSON, and the language of onnx.parser; told apart by
-                   what they contain.
+    textual        Models as text for people: what `Model.to_text` returns.
+    base/          What a format is, and what several of them share.
+    known/         Formats of files, one module each; `registry.py` finds them here.
 """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onnxlab.errors import SaveError
+from onnxlab.formats.base.format import Format
 
 HEAD = 1 << 16
 """Bytes from which a kind is told."""
@@ -53,9 +54,11 @@ _OTHERS = frozenset((
 """Suffixes of formats that no model is written in."""
 
 
-def refuse_for_a_model(path: Path) -> None:
-    """Raise SaveError where the name of a file promises something other than a model."""
+def refuse_for_a_model(path: Path, form: Format) -> None:
+    """Raise SaveError where the name of a file promises something other than what is written."""
     suffix = path.suffix.lower()
+    if suffix in form.suffixes:
+        return
     if suffix in _MADE_OTHERWISE or suffix in _OTHERS:
         hint = _MADE_OTHERWISE.get(suffix, "give a name that ends in .onnx, or in .textproto, .json, .onnxtxt for text")
         raise SaveError(f"cannot save to {path}: {suffix} is the suffix of another format than ONNX; {hint}")

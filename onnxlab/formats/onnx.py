@@ -1,4 +1,4 @@
-"""Reading model files, binary or text, to a ModelProto, without the external data beside them. `saving.py` writes.
+"""Reading model files of any format to a ModelProto, without the external data beside them. `saving.py` writes.
 
 Nothing is checked here but that the bytes are a model: a file with faults, or of an IR or opset newer than the onnx
 package knows, opens, so that it can be looked at and mended.
@@ -9,16 +9,17 @@ import difflib
 import hashlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
-from google.protobuf.message import DecodeError
 
 from onnxlab.errors import LoadError
-from onnxlab.formats import foreign, identify, textual
+from onnxlab.formats import foreign, identify, registry
+from onnxlab.formats.base.format import HEAD, Content, Format, Opened
 from onnxlab.formats.paths import PathProblem, absolute
 from onnxlab.formats.source import LARGEST, Source, Stamp
-from onnxlab.garbage_collection import about_to_hold
 
 _LEAN = 128
 """Bytes of a file for each of its nodes up to which hashing it is next to nothing beside opening it."""
@@ -39,74 +40,51 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         return source, Source(strings=foreign.replace(source))
     if isinstance(source, bytes | bytearray | memoryview):
         data = bytes(source)
-        model = decode(data, None)
-        return model, Source(kept=data, origin_format=format_of(data), strings=_stand_ins(model, data))
+        content = Content.of(data)
+        form, opened = _opened(content)
+        strings = _stand_ins(opened.model, content, form)
+        return opened.model, Source(
+            kept=data, origin_format=form.name, form=form.name, strings=strings, extra=opened.extra
+        )
     if not isinstance(source, str | os.PathLike):
         raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
     try:
         path = absolute(source)
     except PathProblem as problem:
         raise LoadError(f"cannot load {str(source)!r:.1000}: {problem}") from None
-    data, stamp = _contents(path)
-    model = decode(data, path)
-    form, strings = format_of(data), _stand_ins(model, data)
-    lean = len(data) <= _LEAN * len(model.graph.node)
-    digest = hashlib.sha256(data).hexdigest() if lean else None
+    with _contents(path) as (content, stamp):
+        form, opened = _opened(content)
+        model, strings = opened.model, _stand_ins(opened.model, content, form)
+        lean = content.size <= _LEAN * len(model.graph.node)
+        digest = hashlib.sha256(content.data).hexdigest() if lean else None
     return model, Source(
-        path, path.parent, path, stamp, disk=stamp, origin_format=form, form=form, strings=strings, digest=digest
-    )
+        path, path.parent, path, stamp, disk=stamp, origin_format=form.name, form=form.name, strings=strings,
+        digest=digest, extra=opened.extra,
+    )  # fmt: skip
 
 
-def _stand_ins(model: onnx.ModelProto, data: bytes) -> dict[str, bytes]:
-    return foreign.replace(model, data if format_of(data) == "onnx" else None)
-
-
-def parse(data: bytes, label: str) -> onnx.ModelProto:
-    """The ModelProto that `data` is; `label` stands for it in the message of a LoadError."""
-    about_to_hold(len(data))
-    model = onnx.ModelProto()
-    try:
-        model.ParseFromString(data)
-    except DecodeError:
-        raise LoadError(f"cannot load {label}: {identify.describe(data)}") from None
-    if not _is_model(model):
-        raise LoadError(f"cannot load {label}: {identify.describe(data)}")
-    return model
+def _stand_ins(model: onnx.ModelProto, content: Content, form: Format) -> dict[str, bytes]:
+    return foreign.replace(model, content.data if form.name == "onnx" else None)
 
 
 def decode(data: bytes, path: Path | None) -> onnx.ModelProto:
     """The ModelProto in the bytes of a file: its content says in which format, else its name; raises LoadError."""
-    label = str(path or f"these {len(data)} bytes")
-    form = textual.by_content(data) or (textual.by_suffix(path) if identify.is_text(data) else None)
-    if form is None:
-        return parse(data, label)
+    return _opened(Content.of(data, path))[1].model
+
+
+def _opened(content: Content) -> tuple[Format, Opened]:
+    form = registry.by_content(content) or registry.by_suffix(content.path)
+    if form is None or form.read is None:
+        raise LoadError(f"cannot load {content.label}: {identify.describe(content.head)}")
     try:
-        model = textual.decode(data, form)
+        return form, form.read(content)
     except LoadError as error:
-        raise LoadError(f"cannot load {label}: {error}") from error
-    if not _is_model(model):
-        raise LoadError(f"cannot load {label}: it is {form.name} without a graph")
-    return model
+        raise LoadError(f"cannot load {content.label}: {error}") from error
 
 
-def format_of(data: bytes) -> str:
-    """The name of the format that the bytes of a model are in."""
-    form = textual.by_content(data)
-    return form.name if form else "onnx"
-
-
-def _is_model(model: onnx.ModelProto) -> bool:
-    """Tell a model from other bytes that happen to parse: nearly any short string is some protobuf message."""
-    if not model.HasField("graph"):
-        return False
-    graph = model.graph
-    return bool(
-        model.ir_version > 0 or model.opset_import or graph.node or graph.input or graph.output or graph.initializer
-    )
-
-
-def _contents(path: Path) -> tuple[bytes, Stamp]:
-    """Bytes and state of a regular file below 2 GiB; raises LoadError for everything else."""
+@contextlib.contextmanager
+def _contents(path: Path) -> Iterator[tuple[Content, Stamp]]:
+    """Content and state of a regular file; raises LoadError for everything else."""
     try:
         # O_NONBLOCK: opening a FIFO must not wait for its writer
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -114,12 +92,8 @@ def _contents(path: Path) -> tuple[bytes, Stamp]:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise LoadError(f"cannot load {path}: it is no regular file")
-            if status.st_size > LARGEST:
-                raise LoadError(
-                    f"cannot load {path}: it has {status.st_size:,} bytes, and protobuf cannot read a message of "
-                    "2 GiB or more; a model of that size has its weights in external data"
-                )
-            return file.read(), Stamp.of(status)
+            head = file.read(HEAD)
+            yield Content(head, status.st_size, path, lambda: _all(file, status.st_size)), Stamp.of(status)
     except LoadError:
         raise
     except (FileNotFoundError, NotADirectoryError):
@@ -130,6 +104,16 @@ def _contents(path: Path) -> tuple[bytes, Stamp]:
         raise LoadError(f"cannot load {path}: no permission to read it") from None
     except OSError as error:
         raise LoadError(f"cannot load {path}: {error.strerror or error}") from error
+
+
+def _all(file: BinaryIO, size: int) -> bytes:
+    if size > LARGEST:
+        raise LoadError(
+            f"it has {size:,} bytes, and protobuf cannot read a message of 2 GiB or more; a model of that size has its "
+            "weights in external data"
+        )
+    file.seek(0)
+    return file.read()
 
 
 def _missing(path: Path) -> str:

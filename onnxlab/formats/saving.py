@@ -6,14 +6,16 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 from google.protobuf.message import EncodeError
 
 from onnxlab.errors import LoadError, SaveError, SaveWarning
-from onnxlab.formats import carrying, foreign, kinds, storage, textual
+from onnxlab.formats import carrying, foreign, kinds, registry, storage
 from onnxlab.formats import source as sources
 from onnxlab.formats.atomic import Replacement, left_behind, other_names, real_target
+from onnxlab.formats.base.format import Format, Loss, LossReport
 from onnxlab.formats.carrying import Carried, Moved, is_same
 from onnxlab.formats.onnx import decode
 from onnxlab.formats.paths import PathProblem, absolute
@@ -30,11 +32,13 @@ class Options:
         external_data: True or a file name puts large initializers into a data file, False takes all external data into
             the model's file; None leaves everything where it is, unless the file would be too large for protobuf.
         shard_bytes: the most bytes of one data file.
+        format: the name of the format to write; None leaves it to the file's name and to where it came from.
     """
 
     overwrite: bool = False
     external_data: bool | str | None = None
     shard_bytes: int | None = None
+    format: str | None = None
 
     @property
     def as_it_is(self) -> bool:
@@ -72,21 +76,22 @@ def write(
     """
     source, options = source or Source(), options or Options()
     path = where(path)
-    inline = _is_inline(source, options)
+    form = file_format(path, source, options)
+    inline = _is_inline(source, options, form)
     plan = storage.Plan()
     try:
         target = real_target(path)
         if not is_same(source.path, target):
-            kinds.refuse_for_a_model(path)
+            kinds.refuse_for_a_model(path, form)
             _refuse_over_data(model, source.base_dir, target)
         links = other_names(target)
         with Replacement() as files:
             _refuse_conflict(source, path, target, options)
-            carried = _carried(model, path, source, options, original is not None)
+            carried = _carried(model, path, source, options, form, original is not None)
             data = original
             if data is None:
                 plan, data = prepared(model, path, source, options, carried)
-                data = _with_foreign_strings(data, path, source)
+                data = _with_foreign_strings(data, path, source, form)
                 storage.write_files(plan, path.parent, files)
                 if is_same(source.origin, target):
                     source = _without_origin(source)
@@ -102,13 +107,15 @@ def write(
         raise SaveError(f"cannot save to {path}: {error.strerror or error}; nothing was changed") from error
     if links:
         warnings.warn(left_behind(path.name, links), SaveWarning, stacklevel=3)
-    state, form = Stamp.of(target.stat()), file_format(path, source)
+    state, name = Stamp.of(target.stat()), form.name
     if original is not None:
-        strings = source.strings
-        return Source(path, path.parent, path, state, disk=state, origin_format=form, form=form, strings=strings)
+        return Source(
+            path, path.parent, path, state, disk=state, origin_format=name, form=name, strings=source.strings,
+            extra=source.extra,
+        )  # fmt: skip
     # what lies elsewhere in the file than in the live model is read where it was
     folder = source.base_dir if inline or carried.moved else path.parent
-    source = replace(source, path=path, base_dir=folder, disk=state, form=form, digest=None)
+    source = replace(source, path=path, base_dir=folder, disk=state, form=name, digest=None)
     return replace(source, layout=plan.layout, moved=carried.moved, inline=inline)
 
 
@@ -120,14 +127,16 @@ def where(path: str | os.PathLike[str]) -> Path:
         raise SaveError(f"cannot save to {str(path)!r:.1000}: {problem}") from None
 
 
-def _is_inline(source: Source, options: Options) -> bool:
+def _is_inline(source: Source, options: Options, form: Format) -> bool:
     """Whether all external data is taken into the model's file."""
-    return options.external_data is False or (options.as_it_is and source.inline)
+    return not form.holds_external_data or options.external_data is False or (options.as_it_is and source.inline)
 
 
-def _carried(model: onnx.ModelProto, path: Path, source: Source, options: Options, as_loaded: bool) -> Carried:
+def _carried(
+    model: onnx.ModelProto, path: Path, source: Source, options: Options, form: Format, as_loaded: bool
+) -> Carried:
     """What is to be written of the external data that the model has already; raises as `carrying.decide`."""
-    if not as_loaded and _is_inline(source, options):
+    if not as_loaded and _is_inline(source, options, form):
         return Carried()
     known = source.moved if is_same(source.path, path) else {}
     compact = not options.as_it_is
@@ -143,12 +152,14 @@ def prepared(
         SaveError: it does not fit into one file.
         LoadError: external data that is to be taken in cannot be read.
     """
-    whole = _is_inline(source, options)
+    form = file_format(path, source, options)
+    whole = _is_inline(source, options, form)
     if whole:
         model = storage.embedded(model, source.base_dir)
-    if form := textual.by_name(file_format(path, source)):
+    if form.name != "onnx":
         placed = model if whole else _placed(model, {}, carried.moved)
-        return storage.Plan(), _as_text(placed, path, form, whole or options.as_it_is)
+        stays = options.as_it_is or options.external_data is False
+        return storage.Plan(), _encoded(placed, path, form, source.extra, stays)
     if whole:
         return storage.Plan(), _checked(_serialized(model), path)
     in_place = is_same(source.path, path)
@@ -200,9 +211,9 @@ def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[Field
     return list(differences(before, now))
 
 
-def _with_foreign_strings(data: bytes, path: Path, source: Source) -> bytes:
-    """What is written, with strings that are no UTF-8 as they were; a text keeps their stand-ins."""
-    if textual.by_name(file_format(path, source)) is None:
+def _with_foreign_strings(data: bytes, path: Path, source: Source, form: Format) -> bytes:
+    """What is written, with strings that are no UTF-8 as they were; other formats keep their stand-ins."""
+    if form.name == "onnx":
         return foreign.restored(data, source.strings)
     if source.strings:
         shown = ", ".join(map(repr, source.strings))[:200]
@@ -222,29 +233,44 @@ def _last_bytes(source: Source) -> bytes | None:
     return None
 
 
-def file_format(path: Path, source: Source) -> str:
-    """The name of the format that a file is written in.
+def file_format(path: Path, source: Source, options: Options | None = None) -> Format:
+    """The format that a file is written in.
 
-    That of the file that the model came from, for it and for others of its suffix, whatever that stands for elsewhere;
-    else the one that the suffix means.
+    The one that is asked for. Else that of the file that the model came from, for it and for others of its suffix,
+    whatever that stands for elsewhere; else the one that the suffix means, and ONNX where it means none.
+
+    Raises:
+        SaveError: no format is called as asked for, or that format is only read.
     """
     origin = source.path
-    if origin is not None and (origin.suffix.lower() == path.suffix.lower() or is_same(origin, path)):
-        return source.form
-    form = textual.by_suffix(path)
-    return form.name if form else "onnx"
+    if options is not None and options.format is not None:
+        try:
+            form = registry.by_name(options.format)
+        except LookupError as error:
+            raise SaveError(f"cannot save to {path}: {error.args[0]}") from None
+    elif origin is not None and (origin.suffix.lower() == path.suffix.lower() or is_same(origin, path)):
+        form = registry.by_name(source.form)
+    else:
+        form = registry.by_suffix(path) or registry.by_name("onnx")
+    if form.write is None:
+        raise SaveError(f"cannot save to {path}: {form.title} is only read; save it as .onnx")
+    return form
 
 
-def _as_text(model: onnx.ModelProto, path: Path, form: textual.Format, stays: bool) -> bytes:
+def _encoded(model: onnx.ModelProto, path: Path, form: Format, extra: Any, stays: bool) -> bytes:
+    """The bytes of a file of a format other than ONNX."""
     if not stays:
         raise SaveError(f"cannot save to {path}: weights go to data files beside .onnx files only")
+    assert form.write is not None, "file_format refuses what cannot be written"
     try:
-        data, lost = textual.encode(model, form)
+        written = form.write(model, extra)
+    except SaveError as error:
+        raise SaveError(f"cannot save to {path}: {error}") from error
     except (ValueError, EncodeError) as error:
-        raise SaveError(f"cannot save to {path}: {form.name} cannot hold this model: {error}") from error
-    if lost:
-        warnings.warn(f"{path.name}: {lost}", SaveWarning, stacklevel=5)
-    return data
+        raise SaveError(f"cannot save to {path}: {form.title} cannot hold this model: {error}") from error
+    if written.lost:
+        warnings.warn(f"{path.name}: {written.lost}", SaveWarning, stacklevel=5)
+    return written.data
 
 
 def _refuse_conflict(source: Source, path: Path, target: Path, options: Options) -> None:
@@ -288,3 +314,11 @@ def _checked(data: bytes | None, path: Path) -> bytes:
 def _without_origin(source: Source) -> Source:
     """The source when its file is about to be overwritten: the bytes are kept, unless protobuf gives them again."""
     return replace(source, origin=None, stamp=None, kept=None if source.is_canonical() else source.original())
+
+
+def loss_report(model: onnx.ModelProto, source: Source, name: str) -> LossReport:
+    """What a format would not hold of a model; raises LookupError where there is no such format."""
+    form = registry.by_name(name)
+    if form.write is None:
+        return LossReport(form.title, (Loss("model", "", f"{form.title} is only read, not written", refused=True),))
+    return LossReport(form.title, tuple(form.losses(model, source.extra)))

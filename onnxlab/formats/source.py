@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from onnxlab.formats import canonical
 from onnxlab.formats.carrying import Moved
@@ -53,6 +53,7 @@ class Source:
         form: the format of the file at `path` when it was last read or written here.
         inline: whether the last save took all external data into the model's file.
         strings: what stands in the live model for strings that are no UTF-8.
+        extra: what the format of the file holds besides the model.
         digest: SHA-256 of the file in the state `disk`, where it was worth making while its bytes were at hand.
     """
 
@@ -69,6 +70,7 @@ class Source:
     inline: bool = False
     strings: Mapping[str, bytes] = field(default_factory=dict)
     digest: str | None = None
+    extra: Any = None
 
     def original(self) -> bytes | None:
         """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.

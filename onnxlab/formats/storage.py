@@ -211,7 +211,9 @@ def detached(model: onnx.ModelProto, layout: Layout) -> onnx.ModelProto:
 
 
 def embedded(model: onnx.ModelProto, base_dir: Path | None) -> onnx.ModelProto:
-    """A copy of a model with the bytes of all its external data in it; raises LoadError."""
+    """A copy of a model with the bytes of all its external data in it, itself where it has none; raises LoadError."""
+    if not any(map(external_data.is_external, external_data.all_tensors(model))):
+        return model
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in external_data.all_tensors(copy):

@@ -8,6 +8,7 @@ from typing import Any
 
 from onnxlab.errors import EditError, SaveError
 from onnxlab.formats import foreign, recovery, saving, textual
+from onnxlab.formats.base.format import LossReport
 from onnxlab.formats.journal import Journal
 from onnxlab.formats.recovery import Recovery
 from onnxlab.formats.report import FieldChange
@@ -58,6 +59,7 @@ class Saving:
         overwrite: bool = False,
         external_data: bool | str | None = None,
         shard_bytes: int | None = None,
+        format: str | None = None,  # noqa: A002  as in the command line
     ) -> Path:
         """Write the model, by default to where it came from; returns the path.
 
@@ -68,14 +70,15 @@ class Saving:
         Args:
             path: where to. The file that was loaded, and others of its suffix, keep the format that was read. Else the
                 suffix decides: .textproto, .pbtxt and .txtpb are protobuf's text, .json its JSON, .onnxtxt the language
-                of onnx.parser; those of other formats are refused, all others are .onnx. A SaveWarning says what a text
-                does not carry, and that a hard link keeps the old content.
+                of onnx.parser; those of other formats are refused, all others are .onnx. A SaveWarning says what a
+                format does not carry (`loss_report` says it before), and that a hard link keeps the old content.
             overwrite: also where somebody else changed the file since it was loaded.
             external_data: True or a file name puts initializers of 1 KiB or more into a data file, and leaves what data
                 files hold that the model does not use any more; False takes all external data into the model's file.
                 None: everything stays where it is, unless the file would have 2 GiB or more; then its initializers go
                 to a data file, with a SaveWarning.
             shard_bytes: the most bytes of one data file; more go into several.
+            format: the format to write, whatever the name of the file: "onnx", "textproto", "json", "onnxtxt", …
 
         Raises:
             SaveError: there is no path, or it cannot be written; the old file is untouched.
@@ -83,9 +86,10 @@ class Saving:
         target = saving.where(path) if path is not None else self.path
         if target is None:
             raise SaveError("this model was not loaded from a file: say where to save it, model.save('model.onnx')")
-        options = saving.Options(overwrite, external_data, shard_bytes)
+        options = saving.Options(overwrite, external_data, shard_bytes, format)
         with self.graph.lock:
-            original = self._original(saving.file_format(target, self.source)) if options.as_it_is else None
+            form = saving.file_format(target, self.source, options)
+            original = self._original(form.name) if options.as_it_is else None
             announce = self._journal.announce
             self.source = saving.write(self.graph.proto, target, self.source, original, options, announce)
             self._journal.begin(self.source)
@@ -103,6 +107,22 @@ class Saving:
         """
         with self.graph.lock:
             return saving.pending_changes(self.graph.proto, self.source)
+
+    def loss_report(self, format: str) -> LossReport:  # noqa: A002  as in `save`
+        """What a format would not hold of the model, found out without writing: functions, names, metadata, types.
+
+        Example:
+            >>> print(onnxlab.load().loss_report("json"))
+            JSON holds all of this model
+
+        Args:
+            format: its name or a suffix of its files.
+
+        Raises:
+            LookupError: there is no such format.
+        """
+        with self.graph.lock:
+            return saving.loss_report(self.graph.proto, self.source, format)
 
     def recover(self, which: Recovery | None = None) -> int:
         """Make the edits again that were never saved, each as an undoable step; returns how many steps were made.

@@ -1,0 +1,164 @@
+"""What a format is: how its files are told, what reads and writes them, and what they cannot hold of a model."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import onnx
+
+from onnxlab.printable import printable, printable_lines
+
+HEAD: Final = 1 << 16
+"""Bytes by which formats are told."""
+
+
+class Content:
+    """What a file holds, or bytes that came without one; all of it is read only when a format asks for it.
+
+    Attributes:
+        path: of the file, None where there is none.
+        size: in bytes.
+        head: the first 64 KiB.
+    """
+
+    def __init__(self, head: bytes, size: int, path: Path | None, read: Callable[[], bytes]) -> None:
+        self.head, self.size, self.path = head, size, path
+        self._read = read
+
+    @classmethod
+    def of(cls, data: bytes, path: Path | None = None) -> "Content":
+        """Bytes that are in memory."""
+        return cls(data[:HEAD], len(data), path, lambda: data)
+
+    @cached_property
+    def data(self) -> bytes:
+        """All of it. Raises LoadError for 2 GiB or more, which no message of protobuf or FlatBuffers can have."""
+        return self._read()
+
+    @property
+    def label(self) -> str:
+        """What stands for it in messages."""
+        return str(self.path or f"these {self.size} bytes")
+
+    @property
+    def suffix(self) -> str:
+        """The end of the file's name, in lower case."""
+        return self.path.suffix.lower() if self.path is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something of a model that a format cannot hold.
+
+    Attributes:
+        what: the kind of thing, such as "function", "name", "metadata", "type".
+        where: its name or its path in the model.
+        why: what becomes of it.
+        refused: whether the model cannot be written because of it.
+    """
+
+    what: str
+    where: str
+    why: str
+    refused: bool = False
+
+    def __str__(self) -> str:
+        return printable(f"{'refused: ' if self.refused else ''}{self.what} {self.where}: {self.why}")
+
+
+@dataclass(frozen=True, slots=True)
+class LossReport(Sequence[Loss]):
+    """What a format would not hold of a model, before anything is written; empty where it holds everything.
+
+    Attributes:
+        format: the name of the format.
+        losses: what is lost.
+    """
+
+    format: str
+    losses: tuple[Loss, ...] = ()
+
+    @property
+    def refused(self) -> tuple[Loss, ...]:
+        """What keeps the model from being written at all."""
+        return tuple(loss for loss in self.losses if loss.refused)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.losses[index]
+
+    def __iter__(self) -> Iterator[Loss]:
+        return iter(self.losses)
+
+    def __len__(self) -> int:
+        return len(self.losses)
+
+    def __str__(self) -> str:
+        if not self.losses:
+            return f"{self.format} holds all of this model"
+        head = f"{self.format} cannot hold this model" if self.refused else f"{self.format} does not hold"
+        return printable_lines([f"{head}:", *(f"  {loss}" for loss in self.losses)])
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What was read: a model, and what its format holds besides."""
+
+    model: onnx.ModelProto
+    extra: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The bytes of a file, and a sentence on what they do not carry, "" where they carry everything."""
+
+    data: bytes
+    lost: str = ""
+
+
+Losses = Callable[[onnx.ModelProto, Any], Sequence[Loss]]
+
+
+def _no_losses(model: onnx.ModelProto, extra: Any) -> Sequence[Loss]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format of files.
+
+    Attributes:
+        name: by which users ask for it: "onnx", "json".
+        title: how messages call it.
+        suffixes: of its files; none for one that is written on request only.
+        recognizes: whether a file is of this format, by its content; it must not raise.
+        read: makes a model of a file; raises LoadError with a sentence that begins with "it". None where it cannot.
+        write: makes bytes of a model and of what `read` found besides it; raises SaveError, or ValueError with the
+            reason. None where it cannot.
+        losses: what the format does not hold of a model.
+        rank: formats of a lower rank are asked first; a dialect has a lower one than what it is written in.
+        text: of a format of text: the text of a model, without finding out what it does not carry.
+        holds_external_data: whether its files may refer to data files; else all data is taken into the file.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    recognizes: Callable[[Content], bool]
+    read: Callable[[Content], Opened] | None = None
+    write: Callable[[onnx.ModelProto, Any], Written] | None = None
+    losses: Losses = field(default=_no_losses)
+    rank: int = 50
+    text: Callable[[onnx.ModelProto], str] | None = None
+    holds_external_data: bool = True
+
+
+def is_model(model: onnx.ModelProto) -> bool:
+    """Tell a model from other bytes that happen to parse: nearly any short string is some protobuf message."""
+    if not model.HasField("graph"):
+        return False
+    graph = model.graph
+    return bool(
+        model.ir_version > 0 or model.opset_import or graph.node or graph.input or graph.output or graph.initializer
+    )

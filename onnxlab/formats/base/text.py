@@ -1,0 +1,104 @@
+"""What formats of text share: telling them by how they begin, decoding, and finding what a text does not carry."""
+
+import re
+from collections.abc import Callable
+
+import onnx
+from google.protobuf.message import EncodeError
+
+from onnxlab.errors import LoadError, SaveError
+from onnxlab.formats.base.format import Content, Format, Loss, Opened, Written, is_model
+from onnxlab.formats.report import differences
+
+Encode = Callable[[onnx.ModelProto], str]
+Decode = Callable[[str], onnx.ModelProto]
+
+FIELDS = (
+    "ir_version|opset_import|producer_name|producer_version|domain|model_version|doc_string|graph|metadata_props|"
+    "training_info|functions|configuration"
+)
+
+
+def text_format(
+    name: str, title: str, suffixes: tuple[str, ...], begins: re.Pattern[str], encode: Encode, decode: Decode, rank: int
+) -> Format:
+    """A format of text that is told by how it begins, comments apart."""
+
+    def recognizes(content: Content) -> bool:
+        head = beginning(content)
+        return head is not None and begins.match(head) is not None
+
+    return Format(
+        name,
+        title,
+        suffixes,
+        recognizes,
+        lambda content: _opened(content, title, decode),
+        lambda model, extra: _written(model, title, encode, decode),
+        lambda model, extra: _losses(model, title, encode, decode),
+        rank,
+        encode,
+    )
+
+
+def beginning(content: Content) -> str | None:
+    """How a text begins, behind blanks and comments; None for what is none."""
+    head = content.head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    while head.startswith((b"#", b"//")):  # comments
+        head = head.partition(b"\n")[2].lstrip()
+    if not head[:1].isascii() or b"\0" in head:
+        return None
+    return head.decode("utf-8", "replace")
+
+
+def text_of(content: Content, title: str) -> str:
+    """A whole file as text; raises LoadError where it is none."""
+    try:
+        return content.data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LoadError(f"it is no {title}: {error}") from error
+
+
+def _opened(content: Content, title: str, decode: Decode) -> Opened:
+    model = decode(text_of(content, title))
+    if not is_model(model):
+        raise LoadError(f"it is {title} without a graph")
+    return Opened(model)
+
+
+def _written(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) -> Written:
+    text = encode(model)
+    lost, unreadable = _lost(model, text, decode)
+    if unreadable:
+        return Written(text.encode(), f"{title} of this model cannot be read back: {unreadable}")
+    if not lost:
+        return Written(text.encode())
+    names = [f"{path} ({count})" if count > 1 else path for path, count in lost.items()]
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    told = f"{title} does not carry all of this model; lost or changed: {', '.join(names[:8])}{more}"
+    return Written(text.encode(), told)
+
+
+def _losses(model: onnx.ModelProto, title: str, encode: Encode, decode: Decode) -> list[Loss]:
+    try:
+        text = encode(model)
+    except (ValueError, EncodeError, SaveError) as error:
+        return [Loss("model", "", f"{title} cannot hold it: {error}", refused=True)]
+    lost, unreadable = _lost(model, text, decode)
+    if unreadable:
+        return [Loss("model", "", f"its {title} cannot be read back: {unreadable}")]
+    return [Loss("field", path, f"lost or changed {count} times" if count > 1 else "lost or changed")
+            for path, count in lost.items()]  # fmt: skip
+
+
+def _lost(model: onnx.ModelProto, text: str, decode: Decode) -> tuple[dict[str, int], str]:
+    """{path of a field: how often reading a text gives another one}, and why it cannot be read at all."""
+    try:
+        again = decode(text)
+    except LoadError as error:
+        return {}, str(error)
+    lost: dict[str, int] = {}
+    for change in differences(model, again):
+        path = re.sub(r"\[\d+\]", "[…]", change.path)
+        lost[path] = lost.get(path, 0) + 1
+    return lost, ""

@@ -1,0 +1,41 @@
+"""The formats that files of models have: found by content, by suffix or by name. Each is a module of `known/`."""
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+
+from onnxlab.formats import known
+from onnxlab.formats.base.format import Content, Format
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Every format, in the order in which they are asked whether a file is of theirs."""
+    modules = [import_module(f"{known.__name__}.{entry.name}") for entry in pkgutil.iter_modules(known.__path__)]
+    found: list[Format] = [module.FORMAT for module in modules]
+    return tuple(sorted(found, key=lambda form: (form.rank, form.name)))
+
+
+def by_content(content: Content) -> Format | None:
+    """The format that a file is in, whatever its name; None for text of no format."""
+    return next((form for form in formats() if form.recognizes(content)), None)
+
+
+def by_suffix(path: Path | None) -> Format | None:
+    """The format that a file name asks for, None where it asks for none."""
+    suffix = path.suffix.lower() if path is not None else ""
+    return next((form for form in formats() if suffix in form.suffixes), None)
+
+
+def by_name(name: str) -> Format:
+    """The format that users call so, or by one of its suffixes.
+
+    Raises:
+        LookupError: there is none; the message lists them.
+    """
+    wanted = name.lower()
+    for form in formats():
+        if wanted == form.name or f".{wanted.removeprefix('.')}" in form.suffixes:
+            return form
+    raise LookupError(f"{name!r:.80} is no format; there are {', '.join(form.name for form in formats())}")
