@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from onnxlab.analysis.check import check as check
     from onnxlab.errors import Diagnostic as Diagnostic
     from onnxlab.errors import OnnxlabError as OnnxlabError
+    from onnxlab.formats.weights.files import read_weights as read_weights
     from onnxlab.infer import infer_function_output_types as infer_function_output_types
     from onnxlab.infer import infer_node_outputs as infer_node_outputs
     from onnxlab.infer import infer_shapes as infer_shapes
@@ -37,6 +38,7 @@ _EXPORTS = {
     "check": "onnxlab.analysis.check",
     "infer_shapes": "onnxlab.infer",
     "load": "onnxlab.model",
+    "read_weights": "onnxlab.formats.weights.files",
     "run": "onnxlab.model",
     "save": "onnxlab.model",
     "show": "onnxlab.notebook",

@@ -147,6 +147,11 @@ def to_numpy(elem_type: int) -> np.dtype[Any]:
     return np.dtype(scalar)
 
 
+def is_extension(dtype: np.dtype[Any]) -> bool:
+    """True for the narrow types of ml_dtypes, which NumPy's own files have no name for."""
+    return type(dtype).__module__ != "numpy.dtypes"
+
+
 def from_numpy(dtype: np.dtype[Any] | type | str) -> int:
     """Return the element type of arrays of `dtype`; object, str and bytes arrays hold strings.
 

@@ -39,4 +39,5 @@ Files:
     textual        Models as text for people: what `Model.to_text` returns.
     base/          What a format is, and what several of them share.
     known/         Formats of files, one module each; `registry.py` finds them here.
+    weights/       Weights in files without a graph.
 """

@@ -193,9 +193,7 @@ def _point(tensor: onnx.TensorProto, place: ExternalData, size: int) -> None:
     """Say where a tensor's data is; a checksum, which is one of the whole file, goes."""
     others = [entry for entry in tensor.external_data if entry.key not in ("location", "offset", "length", "checksum")]
     del tensor.external_data[:]
-    length = size if place.length is None else place.length
-    for key, value in (("location", place.location), ("offset", place.offset), ("length", length)):
-        tensor.external_data.add(key=key, value=str(value))
+    ExternalData(place.location, place.offset, size if place.length is None else place.length).note(tensor)
     tensor.external_data.extend(others)
 
 

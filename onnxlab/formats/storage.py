@@ -177,19 +177,10 @@ def write_files(decided: Plan, folder: Path, files: Replacement) -> None:
         with files.open(folder / location) as descriptor:
             end = 0
             for item in placed:
-                data = tensor_bytes(item.tensor)
+                data = tensors.to_bytes(item.tensor)
                 write_all(descriptor, bytes(item.where.offset - end))
                 write_all(descriptor, data)
                 end = item.where.offset + len(data)
-
-
-def tensor_bytes(tensor: onnx.TensorProto) -> bytes:
-    """The bytes of a tensor as a data file holds them, checked against its type and shape; raises LoadError."""
-    if tensor.HasField("raw_data"):
-        raw: bytes = tensor.raw_data
-        if len(raw) == _size(tensor):
-            return raw
-    return tensors.from_array(tensors.to_array(tensor)).raw_data
 
 
 def detached(model: onnx.ModelProto, layout: Layout) -> onnx.ModelProto:
@@ -203,10 +194,7 @@ def detached(model: onnx.ModelProto, layout: Layout) -> onnx.ModelProto:
             continue
         target = copy.graph.initializer.add()
         target.CopyFrom(without(tensor, *VALUE_FIELDS))
-        target.data_location = onnx.TensorProto.EXTERNAL
-        where = placed.where
-        for key, value in (("location", where.location), ("offset", where.offset), ("length", where.length)):
-            target.external_data.add(key=key, value=str(value))
+        placed.where.note(target)
     return copy
 
 

@@ -9,6 +9,7 @@ Files:
     saving   How a Model is saved, and what was not saved comes back.
     showing  How a Model is shown: by the layers above it that draw, which are asked for by name at that moment.
     source   What a model can be made of.
+    weights  How the weights of a Model are taken from files, and written to them.
 """
 
 from onnxlab.model.commit import Commit

@@ -41,10 +41,11 @@ from onnxlab.model.commit import Commit
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
 from onnxlab.model.source import ModelSource
+from onnxlab.model.weights import WeightFiles
 from onnxlab.shapes import Fact
 
 
-class Model(Querying, Running, Showing):
+class Model(Querying, Running, Showing, WeightFiles):
     """A model that can be looked at, edited, run, undone and saved.
 
     Made by `onnxlab.load`; `Model(proto)` wraps a ModelProto, which it keeps and mutates.

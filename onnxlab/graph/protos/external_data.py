@@ -55,6 +55,13 @@ class ExternalData:
             raise LoadError(f"tensor {tensor.name!r} is said to have external data, but not in which file")
         return cls(entries["location"], numbers["offset"] or 0, numbers["length"])
 
+    def note(self, tensor: onnx.TensorProto) -> None:
+        """Say in a tensor that its data is here, after other entries of it were taken away."""
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", self.location), ("offset", self.offset), ("length", self.length)):
+            if value is not None:
+                tensor.external_data.add(key=key, value=str(value))
+
 
 def is_external(tensor: onnx.TensorProto) -> bool:
     """Whether the tensor's data lies in another file."""

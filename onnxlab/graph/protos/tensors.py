@@ -87,6 +87,25 @@ def with_array(array: Array, name: str = "") -> tuple[onnx.TensorProto, Array | 
     return tensor, np.frombuffer(data, array.dtype).reshape(array.shape) if plain else None
 
 
+def to_bytes(tensor: onnx.TensorProto, base_dir: Path | None = None) -> bytes:
+    """The data of a tensor as a data file holds it: little-endian, packed, row-major; checked against type and shape.
+
+    Args:
+        tensor: a message of any type but strings.
+        base_dir: folder that external data must be in; None refuses to read any.
+
+    Raises:
+        LoadError: as `to_array`.
+    """
+    if external_data.is_external(tensor):
+        return external_data.read(tensor, base_dir, nbytes(tensor)).tobytes()
+    if tensor.HasField("raw_data"):
+        raw: bytes = tensor.raw_data
+        if len(raw) == nbytes(tensor):
+            return raw
+    return from_array(to_array(tensor)).raw_data
+
+
 def nbytes(tensor: onnx.TensorProto) -> int:
     """Bytes that the data takes in a file, by type and shape; for strings, of the strings themselves.
 

@@ -1,0 +1,163 @@
+"""NumPy's .npz archives as weights: arrays by name, read in place where the archive holds them as they are.
+
+An array that is not compressed, in row-major order and little-endian comes back as external data of the archive itself;
+all others are read. NumPy writes the narrow types of ml_dtypes without a name: those come back as bit patterns, whose
+type is only known from the tensor that they replace.
+"""
+
+import zipfile
+from collections.abc import Sequence
+from math import prod
+from pathlib import Path
+from typing import IO, Any, Final, NamedTuple
+
+import numpy as np
+import onnx
+from numpy.lib import format as npy
+
+from onnxlab import dtypes
+from onnxlab.errors import LoadError, SaveError
+from onnxlab.graph.protos import external_data, tensors
+from onnxlab.graph.protos.external_data import ExternalData
+from onnxlab.limits import claim
+
+_LOCAL_HEADER: Final = 30
+_BITS: Final = {1: dtypes.UINT8, 2: dtypes.UINT16}
+_ENCRYPTED: Final = 1
+
+
+class Archive(NamedTuple):
+    """What is in a file.
+
+    Attributes:
+        tensors: by name, in file order.
+        untyped: names of those that are bit patterns of a type the file does not tell.
+    """
+
+    tensors: dict[str, onnx.TensorProto]
+    untyped: frozenset[str]
+
+
+class _Header(NamedTuple):
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: "np.dtype[Any]"
+    length: int  # bytes in front of the elements
+
+
+def read(path: Path) -> Archive:
+    """The arrays of a file as tensors.
+
+    Raises:
+        LoadError: it is no such file, is damaged, holds Python objects or types that ONNX does not have, or does not
+            fit into memory.
+    """
+    descriptor = external_data.open_confined(path.parent, path.name, path.name)
+    with open(descriptor, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+                names = [entry.filename.removesuffix(".npy") for entry in entries]
+                if len(set(names)) < len(names):
+                    raise ValueError("a name stands in it twice")
+                read_one = [_tensor(archive, file, entry, path.name) for entry in entries]
+        except LoadError:
+            raise
+        except MemoryError:
+            raise LoadError(f"{path} holds arrays that do not fit into memory") from None
+        except Exception as error:  # zipfile, zlib, ast and NumPy have a dozen kinds for what is no such file
+            raise LoadError(f"{path} is no .npz file that can be read: {error or type(error).__name__}") from None
+    untyped = frozenset(tensor.name for tensor, bits in read_one if bits)
+    return Archive({tensor.name: tensor for tensor, _ in read_one}, untyped)
+
+
+def _tensor(
+    archive: zipfile.ZipFile, file: IO[bytes], entry: zipfile.ZipInfo, location: str
+) -> tuple[onnx.TensorProto, bool]:
+    """One array, and whether it is a bit pattern; raises what NumPy, zipfile and this module have for bad ones."""
+    name = entry.filename.removesuffix(".npy")
+    if not entry.filename.endswith(".npy"):
+        raise ValueError(f"{entry.filename!r:.200} in it is no array")
+    if entry.flag_bits & _ENCRYPTED:
+        raise ValueError(f"{name!r:.200} in it is encrypted")
+    with archive.open(entry) as packed:
+        header = _header(packed, entry, name)
+        bits = header.dtype.kind == "V"
+        elem_type = _elem_type(header.dtype, name)
+        if _lies_as_it_is(entry, header) and elem_type != dtypes.STRING:
+            tensor = onnx.TensorProto(name=name, data_type=elem_type, dims=header.shape)
+            start = _data_start(file, entry) + header.length
+            ExternalData(location, start, tensors.nbytes(tensor)).note(tensor)
+            return tensor, bits
+        claim(entry.file_size, f"the array {name!r:.200}")
+        packed.seek(0)
+        array = npy.read_array(packed, allow_pickle=False)
+    if bits:
+        array = np.ascontiguousarray(array).view(dtypes.to_numpy(elem_type))
+    return tensors.from_array(array, name), bits
+
+
+def _header(packed: IO[bytes], entry: zipfile.ZipInfo, name: str) -> _Header:
+    """The header of an array, held against the bytes that are there."""
+    version = npy.read_magic(packed)
+    shape, fortran, dtype = (npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0)(packed)
+    length, told = packed.tell(), prod(shape) * dtype.itemsize
+    if dtype.hasobject:
+        raise ValueError(f"{name!r:.200} in it holds Python objects, which are not loaded")
+    if len(shape) > 64 or min(shape, default=0) < 0 or told > entry.file_size - length:
+        raise ValueError(f"{name!r:.200} should have {told:,} bytes, {entry.file_size - length:,} are there")
+    return _Header(shape, fortran, dtype, length)
+
+
+def _elem_type(dtype: "np.dtype[Any]", name: str) -> int:
+    if dtype.kind == "V" and dtype.names is None and dtype.itemsize in _BITS:
+        return _BITS[dtype.itemsize]
+    try:
+        return dtypes.from_numpy(dtype)
+    except ValueError as error:
+        raise ValueError(f"{name!r:.200} in it: {error}") from None
+
+
+def _lies_as_it_is(entry: zipfile.ZipInfo, header: _Header) -> bool:
+    """Whether the elements stand in the archive as ONNX would store them."""
+    row_major = not header.fortran or len(header.shape) <= 1
+    little = header.dtype.itemsize == 1 or header.dtype.str[0] in "<|"
+    return entry.compress_type == zipfile.ZIP_STORED and row_major and little and header.dtype.kind != "b"
+
+
+def _data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
+    """Where the bytes of an entry begin in the archive, behind its local header."""
+    before = file.tell()
+    file.seek(entry.header_offset)
+    local = file.read(_LOCAL_HEADER)
+    file.seek(before)
+    if len(local) < _LOCAL_HEADER or not local.startswith(b"PK\x03\x04"):
+        raise ValueError("an entry does not begin where the archive says")
+    names = int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+    return entry.header_offset + _LOCAL_HEADER + names
+
+
+def check(stored: Sequence[onnx.TensorProto]) -> None:
+    """Raise SaveError where an archive has no place for a tensor; the message names it."""
+    for tensor in stored:
+        if "\0" in tensor.name or not tensor.name:
+            raise SaveError(f"an .npz archive has no place for the name {tensor.name!r:.200}; rename the initializer")
+
+
+def write(file: IO[bytes], stored: Sequence[onnx.TensorProto], base_dir: Path | None) -> None:
+    """Write tensors in the order given, as `numpy.savez` does, but so that only one is in memory.
+
+    Raises:
+        SaveError: an archive has no place for one of them.
+        LoadError: the data of one cannot be read.
+    """
+    check(stored)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for tensor in stored:
+            array = tensors.to_array(tensor, base_dir)
+            if tensor.data_type == dtypes.STRING:
+                array = array.astype(str)  # an array of objects would be a pickle
+            elif dtypes.is_extension(array.dtype):
+                array = array.view(f"V{array.itemsize}")  # NumPy would write float8_e5m2 as "<f1", which it cannot read
+            with archive.open(f"{tensor.name}.npy", "w", force_zip64=True) as entry:
+                npy.write_array(entry, array, allow_pickle=False)
