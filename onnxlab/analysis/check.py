@@ -21,10 +21,10 @@ from onnxlab.errors import Diagnostic
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.run.provider_names import named
 from onnxlab.formats import onnx as onnx_format
-from onnxlab.graph.edit.commits import Touched
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.protos.nesting import nesting_refused
+from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer import Inference
 from onnxlab.infer.facts.policy import Policy
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from onnxlab.errors import Diagnostic
-from onnxlab.graph.edit.commits import CommitKind, Touched
+from onnxlab.graph.edit.commits import CommitKind
+from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.live.impact import blast_radius
 from onnxlab.shapes import Fact
 

@@ -9,12 +9,11 @@ of a run, the inverse) keeps its content.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.edit.change import Change
 from onnxlab.graph.edit.graph_changes import (
     FormalKind,
     InsertEntry,
@@ -32,13 +31,9 @@ from onnxlab.graph.edit.name_references import Mention, mentions_by_name, readin
 from onnxlab.graph.edit.node_changes import InsertNode, MoveNode, RemoveNode, SetAttribute, SetInputs, SetOutputs
 from onnxlab.graph.index.records import GRAPH_KINDS
 from onnxlab.graph.protos.name_bytes import set_string
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-
-Target = tuple[Literal["model", "scope", "node", "training", "tensor"], int]
-"""Whose field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
-("tensor", value id): the tensor of an initializer."""
+from onnxlab.graph.state.change import Change
+from onnxlab.graph.state.change_tracker import Target
+from onnxlab.graph.state.graph_state import GraphState
 
 _INDEXED = {
     "model": {"graph", "functions", "training_info"},
@@ -60,7 +55,7 @@ class SetField:
     field: str
     value: Any
 
-    def apply(self, graph: "ModelGraph") -> "SetField":
+    def apply(self, graph: GraphState) -> "SetField":
         if self.field in _INDEXED[self.target[0]]:
             raise ValueError(f"{self.field!r} of a {self.target[0]} has changes of its own; SetField sets others")
         proto = graph.target(self.target)
@@ -80,7 +75,7 @@ class SetField:
         return inverse
 
 
-def keeps_wires(graph: "ModelGraph", change: Change) -> bool:
+def keeps_wires(graph: GraphState, change: Change) -> bool:
     """Whether a change leaves alone what each node reads and makes: a plain field of one, or an attribute, no body."""
     if isinstance(change, SetField):
         return change.target[0] == "node"
@@ -111,7 +106,7 @@ class RenameValue:
     name: str
     mentions: tuple[Mention, ...] | None = None
 
-    def apply(self, graph: "ModelGraph") -> "RenameValue":
+    def apply(self, graph: GraphState) -> "RenameValue":
         value = graph.values[self.value]
         old = value.name
         set_string(onnx.ValueInfoProto(), "name", self.name)  # refuses what is no name, before anything is changed
@@ -130,7 +125,7 @@ class RenameValue:
         graph.touch.renamed(value)
         return RenameValue(value.id, old, mentions)
 
-    def _refuse_another_meaning(self, graph: "ModelGraph") -> None:
+    def _refuse_another_meaning(self, graph: GraphState) -> None:
         """Of an edit only: what takes one back restores a file as it was, whatever its names meant."""
         value = graph.values[self.value]
         for scope in reading_scopes(graph, value):

@@ -1,19 +1,17 @@
 """Primitive changes of graphs and functions: their inputs and outputs, initializers and other entries."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import onnx
 
 from onnxlab.errors import EditError
-from onnxlab.graph.edit.change import Change
 from onnxlab.graph.index.named_entries import EntryField, entry_name
 from onnxlab.graph.index.records import Scope, ScopeImage
 from onnxlab.graph.protos.name_bytes import set_strings
 from onnxlab.graph.protos.repeated_fields import insert_message
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.change import Change
+from onnxlab.graph.state.graph_state import GraphState
 
 FormalKind = Literal["input", "output"]
 
@@ -28,7 +26,7 @@ class InsertFormal:
     info: Any
     ids: dict[str, int] | None = None
 
-    def apply(self, graph: "ModelGraph") -> "RemoveFormal":
+    def apply(self, graph: GraphState) -> "RemoveFormal":
         scope = graph.scopes[self.scope]
         infos = getattr(scope.proto, self.kind)
         if scope.is_function:
@@ -49,7 +47,7 @@ class RemoveFormal:
     kind: FormalKind
     position: int
 
-    def apply(self, graph: "ModelGraph") -> InsertFormal:
+    def apply(self, graph: GraphState) -> InsertFormal:
         scope = graph.scopes[self.scope]
         infos = getattr(scope.proto, self.kind)
         info = infos[self.position]
@@ -73,7 +71,7 @@ class SetFormal:
     position: int
     info: onnx.ValueInfoProto
 
-    def apply(self, graph: "ModelGraph") -> Change:
+    def apply(self, graph: GraphState) -> Change:
         if self.kind == "value_info":
             return ReplaceEntry(self.scope, "value_info", self.position, self.info).apply(graph)
         scope = graph.scopes[self.scope]
@@ -103,7 +101,7 @@ class SetTypes:
     places: tuple[Any, ...]
     types: tuple[bytes | None, ...]
 
-    def apply(self, graph: "ModelGraph") -> "SetTypes":
+    def apply(self, graph: GraphState) -> "SetTypes":
         scope, values = graph.scopes[self.scope], graph.values
         messages = getattr(scope.proto, self.kind)
         infos: list[Any] = [messages[at] if isinstance(at, int) else values[scope.names[at]].info for at in self.places]
@@ -142,7 +140,7 @@ class InsertEntry:
     proto: Any
     ids: dict[str, int] | None = None
 
-    def apply(self, graph: "ModelGraph") -> "RemoveEntry":
+    def apply(self, graph: GraphState) -> "RemoveEntry":
         scope = graph.scopes[self.scope]
         places = scope.places(self.field)
         messages = getattr(scope.proto, self.field)
@@ -159,7 +157,7 @@ class RemoveEntry:
     field: EntryField
     position: int
 
-    def apply(self, graph: "ModelGraph") -> InsertEntry:
+    def apply(self, graph: GraphState) -> InsertEntry:
         scope = graph.scopes[self.scope]
         messages = getattr(scope.proto, self.field)
         old = messages[self.position]
@@ -180,7 +178,7 @@ class ReplaceEntry:
     position: int
     proto: Any
 
-    def apply(self, graph: "ModelGraph") -> "ReplaceEntry":
+    def apply(self, graph: GraphState) -> "ReplaceEntry":
         scope = graph.scopes[self.scope]
         messages = getattr(scope.proto, self.field)
         old = messages[self.position]
@@ -203,7 +201,7 @@ class ReplaceEntry:
 
 
 def _follow_entry(
-    graph: "ModelGraph", scope: Scope, field: EntryField, name: str, ids: dict[str, int] | None = None
+    graph: GraphState, scope: Scope, field: EntryField, name: str, ids: dict[str, int] | None = None
 ) -> None:
     """Let the value of a name follow an entry that came, went or was replaced."""
     graph.touch.scopes(scope.id)
@@ -239,7 +237,7 @@ class SetInitializer:
     sparse: bool = False
     ids: dict[str, int] | None = None
 
-    def apply(self, graph: "ModelGraph") -> Change:
+    def apply(self, graph: GraphState) -> Change:
         scope = graph.scopes[self.scope]
         field: EntryField = "sparse_initializer" if self.sparse else "initializer"
         positions = scope.places(field).positions(self.name)
@@ -261,7 +259,7 @@ class InsertFunction:
     proto: onnx.FunctionProto
     image: ScopeImage | None = None
 
-    def apply(self, graph: "ModelGraph") -> "RemoveFunction":
+    def apply(self, graph: GraphState) -> "RemoveFunction":
         proto = insert_message(graph.header.functions, self.position, self.proto)
         scope = graph.index.add_function(self.position, proto, self.image)
         graph.touch.function(scope)
@@ -274,7 +272,7 @@ class RemoveFunction:
 
     scope: int
 
-    def apply(self, graph: "ModelGraph") -> InsertFunction:
+    def apply(self, graph: GraphState) -> InsertFunction:
         scope = graph.scopes[self.scope]
         position = graph.index.function_ids.index(scope.id)
         graph.touch.function(scope, removed=True)

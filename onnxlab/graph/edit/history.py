@@ -4,36 +4,16 @@ import operator
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from onnxlab.errors import EditError, OnnxlabWarning
 from onnxlab.graph.edit.changes import SetField
 from onnxlab.graph.edit.node_changes import SetAttribute
+from onnxlab.graph.edit.script import ScriptStep, Step, to_python
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.long_lists import Items
+from onnxlab.graph.state.change import Change
 from onnxlab.limits import available_memory, format_bytes
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.changes import Change
-    from onnxlab.graph.edit.script import ScriptStep
-
-
-class Step(NamedTuple):
-    """One undoable edit.
-
-    Attributes:
-        changes: what takes it back, or, once it is undone, makes it again; the last one first.
-        token: names the state of the model that it led to.
-        deeds: what was done, each change with a Python expression of what it was done to.
-        held: bytes of replaced data in `changes`, which go when the step does.
-    """
-
-    label: str
-    changes: "tuple[Change, ...]"
-    token: int
-    deeds: "tuple[ScriptStep, ...]" = ()
-    held: int = 0
-
 
 SHARE_OF_MEMORY = 0.25
 """Part of the memory that is free when the history first holds data which it may take when nothing else is said."""
@@ -67,7 +47,7 @@ class History:
         self.news = False
         self._lock = lock or threading.RLock()
 
-    def record(self, label: str, inverses: "tuple[Change, ...]", deeds: "tuple[ScriptStep, ...]" = ()) -> None:
+    def record(self, label: str, inverses: tuple[Change, ...], deeds: tuple[ScriptStep, ...] = ()) -> None:
         """Add an edit; what had been undone can no longer be redone."""
         self._last_token += 1
         if self._undone:
@@ -78,7 +58,7 @@ class History:
             self._keep_within_budget()
 
     def _push(
-        self, steps: list[Step], label: str, changes: "tuple[Change, ...]", token: int, deeds: "tuple[ScriptStep, ...]"
+        self, steps: list[Step], label: str, changes: tuple[Change, ...], token: int, deeds: tuple[ScriptStep, ...]
     ) -> None:
         held = held_bytes(changes)
         self._held += held
@@ -212,8 +192,6 @@ class History:
         Raises:
             EditError: edits were dropped, so that it could not begin with the model as it was loaded.
         """
-        from onnxlab.graph.edit.script import to_python
-
         if self._dropped:
             why = f"of {self.position:,} edits the history dropped the data of the first {len(self._dropped):,}"
             raise EditError(f"no script can begin with the model as it was loaded: {why}. {_RAISE_IT}")
@@ -243,13 +221,13 @@ class History:
     def next_redo(self) -> Step | None:
         return self._undone[-1] if self._undone else None
 
-    def undone(self, inverses: "tuple[Change, ...]") -> None:
+    def undone(self, inverses: tuple[Change, ...]) -> None:
         """The last edit was taken back by changes whose inverses are given."""
         step = self._done.pop()
         self._held -= step.held
         self._push(self._undone, step.label, inverses, step.token, step.deeds)
 
-    def redone(self, inverses: "tuple[Change, ...]") -> None:
+    def redone(self, inverses: tuple[Change, ...]) -> None:
         step = self._undone.pop()
         self._held -= step.held
         self._push(self._done, step.label, inverses, step.token, step.deeds)
@@ -258,7 +236,7 @@ class History:
 _RAISE_IT = "model.history.budget = …, in bytes, keeps more from then on"
 
 
-def held_bytes(changes: "tuple[Change, ...]") -> int:
+def held_bytes(changes: tuple[Change, ...]) -> int:
     """Bytes of replaced data in some changes, apart from the messages of the model."""
     total = 0
     for change in changes:

@@ -1,15 +1,11 @@
 """The IR version that an edit needs: raised as a part of it."""
 
-from typing import TYPE_CHECKING
-
 import onnx
 
-from onnxlab.graph.edit.changes import Change, InsertFormal, RemoveEntry, RemoveNode, SetField
-from onnxlab.graph.edit.merging import raise_ir_version
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-    from onnxlab.graph.edit.transaction import Transaction
+from onnxlab.graph.edit.changes import InsertFormal, RemoveEntry, RemoveNode, SetField
+from onnxlab.graph.edit.commits import OpenEdit
+from onnxlab.graph.state.change import Change
+from onnxlab.graph.state.graph_state import GraphState
 
 INITIALIZERS_SINCE = 4
 """The IR version from which on an initializer need not be a graph input too."""
@@ -17,7 +13,7 @@ INITIALIZERS_SINCE = 4
 _IMPORTS_SINCE = 3
 
 
-def raise_for_initializers(graph: "ModelGraph", transaction: "Transaction") -> None:
+def raise_for_initializers(graph: GraphState, transaction: OpenEdit) -> None:
     """Raise an IR version in which each initializer must be a graph input, where the edit made one that is none.
 
     The label of the edit says so. Those that a file already had stay as they are.
@@ -30,10 +26,10 @@ def raise_for_initializers(graph: "ModelGraph", transaction: "Transaction") -> N
         # what such a model means without saying so
         imports = (onnx.OperatorSetIdProto(domain="", version=1),)
         transaction.apply(SetField(("model", 0), "opset_import", imports))
-    raise_ir_version(graph, INITIALIZERS_SINCE)
+    transaction.apply(SetField(("model", 0), "ir_version", INITIALIZERS_SINCE))
 
 
-def _lacks_an_input(graph: "ModelGraph", transaction: "Transaction") -> bool:
+def _lacks_an_input(graph: GraphState, transaction: OpenEdit) -> bool:
     """Whether an initializer came, or an input went, so that now there is an initializer that is no input."""
     return any(map(_may_part, transaction.inverses)) and any(
         value.initializer is not None and not value.is_input

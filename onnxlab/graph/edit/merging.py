@@ -1,23 +1,21 @@
 """What two models have to agree on before nodes of one may stand in the other: opset versions and functions."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
-from onnxlab.graph.edit.changes import InsertFunction, SetField, Target, field_value
+from onnxlab.graph.edit.changes import InsertFunction, SetField, field_value
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import FunctionKey, function_key
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.protos.renaming import Renaming, canonical, nodes_inside
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.change_tracker import Target
 
 
 def adopt_opsets(
-    graph: "ModelGraph",
+    graph: ModelGraph,
     imports: Iterable[onnx.OperatorSetIdProto],
     nodes: Iterable[onnx.NodeProto],
     scope: Scope,
@@ -63,7 +61,7 @@ def _refuse_different(domain: str, here: int, there: int, operators: list[str], 
         )
 
 
-def adopt_functions(graph: "ModelGraph", functions: Iterable[onnx.FunctionProto]) -> dict[FunctionKey, FunctionKey]:
+def adopt_functions(graph: ModelGraph, functions: Iterable[onnx.FunctionProto]) -> dict[FunctionKey, FunctionKey]:
     """Add functions to the model, part of the open edit; return the new key of each that had to be renamed.
 
     An equal function that is there already is used in its place; one of the same name that differs makes it take
@@ -96,9 +94,7 @@ def adopt_functions(graph: "ModelGraph", functions: Iterable[onnx.FunctionProto]
     return renamed
 
 
-def adopt_configurations(
-    graph: "ModelGraph", configurations: Iterable[onnx.DeviceConfigurationProto]
-) -> dict[str, str]:
+def adopt_configurations(graph: ModelGraph, configurations: Iterable[onnx.DeviceConfigurationProto]) -> dict[str, str]:
     """Add device configurations to the model, part of the open edit; return the new names of those renamed.
 
     An equal one that is there already is used in its place.
@@ -125,7 +121,7 @@ def adopt_configurations(
     return renamed
 
 
-def raise_ir_version(graph: "ModelGraph", least: int) -> None:
+def raise_ir_version(graph: ModelGraph, least: int) -> None:
     """Let the model say that it needs an IR version at least; part of the open edit."""
     if graph.proto.ir_version < least:
         graph.apply(SetField(("model", 0), "ir_version", least))

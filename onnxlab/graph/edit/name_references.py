@@ -5,16 +5,14 @@ device configurations and the bindings of training.
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab.graph.index.named_entries import mentioned_names
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.name_bytes import Name, set_string, set_strings
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.graph_state import GraphState
 
 Mention = tuple[Any, ...]
 """Steps to a string, from ("scope" or "node", id) or ("training", position): ("scope", 1, "value_info", 3, "name")."""
@@ -23,7 +21,7 @@ BINDINGS = {"initialization_binding": "initialization", "update_binding": "algor
 """Bindings of a TrainingInfoProto, and the graph whose outputs their values name."""
 
 
-def reading_scopes(graph: "ModelGraph", value: ValueRecord) -> list[Scope]:
+def reading_scopes(graph: GraphState, value: ValueRecord) -> list[Scope]:
     """The scope that defines a value and those inside it through which a capture of it goes."""
     found = {value.scope: graph.scopes[value.scope]}
     for scope_id in [*{graph.nodes[node].scope for node, _ in value.uses}, *(at for at, _ in value.formal_outputs)]:
@@ -33,7 +31,7 @@ def reading_scopes(graph: "ModelGraph", value: ValueRecord) -> list[Scope]:
     return list(found.values())
 
 
-def mentions_by_name(graph: "ModelGraph", value: ValueRecord) -> tuple[Mention, ...]:
+def mentions_by_name(graph: GraphState, value: ValueRecord) -> tuple[Mention, ...]:
     """Places that mention a value by its name alone.
 
     Some exporters leave entries that mention a name which no value has; so what a rename changed must be remembered
@@ -71,7 +69,7 @@ def _in_devices(node: NodeRecord, name: str) -> Iterator[Mention]:
                 yield "node", node.id, "device_configurations", at, "sharding_spec", number, "tensor_name"
 
 
-def _in_training(graph: "ModelGraph", value: ValueRecord) -> Iterator[Mention]:
+def _in_training(graph: GraphState, value: ValueRecord) -> Iterator[Mention]:
     for position, training in enumerate(graph.header.training_info):
         for field in BINDINGS:
             for number, entry in enumerate(getattr(training, field)):
@@ -81,7 +79,7 @@ def _in_training(graph: "ModelGraph", value: ValueRecord) -> Iterator[Mention]:
                         yield "training", position, field, number, end
 
 
-def bound_value(graph: "ModelGraph", training: int, field: str, entry: onnx.StringStringEntryProto, end: str) -> int:
+def bound_value(graph: GraphState, training: int, field: str, entry: onnx.StringStringEntryProto, end: str) -> int:
     """Id of the value that one end of a binding names, 0 if none.
 
     The value is an output of the initialization or algorithm graph; the key an initializer of the algorithm graph or
@@ -98,7 +96,7 @@ def bound_value(graph: "ModelGraph", training: int, field: str, entry: onnx.Stri
     return graph.main.names.get(entry.key, 0)
 
 
-def rename_mentions(graph: "ModelGraph", value: ValueRecord, name: Name, mentions: tuple[Mention, ...]) -> None:
+def rename_mentions(graph: GraphState, value: ValueRecord, name: Name, mentions: tuple[Mention, ...]) -> None:
     """Write a value's new name where the index says it is mentioned, and at `mentions`.
 
     Nodes that make or read it, inputs and outputs of its scope and inner ones, its initializers.
@@ -145,7 +143,7 @@ def _rename_initializers(scope: Scope, old: str, name: Name) -> None:
             places.renamed(position, (old,), message)
 
 
-def _rename_mention(graph: "ModelGraph", mention: Mention, name: Name) -> None:
+def _rename_mention(graph: GraphState, mention: Mention, name: Name) -> None:
     kind, ident, *path, last = mention
     target = graph.target((kind, ident))
     entry = None
@@ -158,28 +156,3 @@ def _rename_mention(graph: "ModelGraph", mention: Mention, name: Name) -> None:
     set_string(target, last, name)
     if entry is not None:
         places.renamed(path[1], names_before, entry)
-
-
-def refresh_bodies(graph: "ModelGraph", node: NodeRecord) -> None:
-    """Point the records of a node's bodies into its proto again, after the proto was copied."""
-    if not node.bodies:
-        return
-    bodies = {name: iter(scopes) for name, scopes in node.bodies.items()}
-    for attribute in node.proto.attribute:
-        if attribute.name in bodies:
-            for proto in [attribute.g] if attribute.type == attribute.GRAPH else attribute.graphs:
-                _refresh_scope(graph, graph.scopes[next(bodies[attribute.name])], proto)
-
-
-def _refresh_scope(graph: "ModelGraph", scope: Scope, proto: onnx.GraphProto) -> None:
-    scope.proto = proto
-    for node_id, node_proto in zip(scope.node_ids, proto.node, strict=True):
-        node = graph.nodes[node_id]
-        node.proto = node_proto
-        refresh_bodies(graph, node)
-    for tensor in proto.initializer:
-        graph.values[scope.names[tensor.name]].initializer = tensor
-    for sparse in proto.sparse_initializer:
-        graph.values[scope.names[sparse.values.name]].initializer = sparse
-    for vid in scope.names.values():
-        graph.index.refresh_info(graph.values[vid])

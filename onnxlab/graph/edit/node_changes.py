@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import onnx
 
@@ -10,9 +9,7 @@ from onnxlab.graph.index.records import GRAPH_KINDS, NodeImage, ScopeImage
 from onnxlab.graph.protos.long_lists import Items, overwrite
 from onnxlab.graph.protos.name_bytes import set_strings
 from onnxlab.graph.protos.repeated_fields import insert_message
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.graph_state import GraphState
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +21,7 @@ class InsertNode:
     proto: onnx.NodeProto
     image: NodeImage | None = None
 
-    def apply(self, graph: "ModelGraph") -> "RemoveNode":
+    def apply(self, graph: GraphState) -> "RemoveNode":
         scope = graph.scopes[self.scope]
         if not 0 <= self.position <= len(scope.node_ids):
             raise IndexError(f"no position {self.position} for a node: there are {len(scope.node_ids)}")
@@ -41,7 +38,7 @@ class RemoveNode:
 
     node: int
 
-    def apply(self, graph: "ModelGraph") -> InsertNode:
+    def apply(self, graph: GraphState) -> InsertNode:
         node = graph.nodes[self.node]
         scope = graph.scopes[node.scope]
         position = scope.position(node)
@@ -58,7 +55,7 @@ class MoveNode:
     node: int
     position: int
 
-    def apply(self, graph: "ModelGraph") -> "MoveNode":
+    def apply(self, graph: GraphState) -> "MoveNode":
         node = graph.nodes[self.node]
         scope = graph.scopes[node.scope]
         old = scope.position(node)
@@ -79,7 +76,7 @@ class SetInputs:
     names: tuple[str, ...]
     ids: dict[str, int] | None = None
 
-    def apply(self, graph: "ModelGraph") -> "SetInputs":
+    def apply(self, graph: GraphState) -> "SetInputs":
         node = graph.nodes[self.node]
         before, names, touch = node.inputs, tuple(node.proto.input[:]), graph.touch
         set_strings(node.proto, "input", self.names)  # first, since it refuses what is no name
@@ -97,7 +94,7 @@ class SetOutputs:
     names: tuple[str, ...]
     ids: dict[str, int] | None = None
 
-    def apply(self, graph: "ModelGraph") -> "SetOutputs":
+    def apply(self, graph: GraphState) -> "SetOutputs":
         node = graph.nodes[self.node]
         names, ids = tuple(node.proto.output[:]), {graph.values[vid].name: vid for vid in node.outputs if vid}
         set_strings(node.proto, "output", self.names)  # first, since it refuses what is no name
@@ -111,7 +108,7 @@ class SetOutputs:
         return SetOutputs(node.id, names, ids)
 
 
-def _ids_of_gone(graph: "ModelGraph", values: Iterable[int]) -> dict[str, int] | None:
+def _ids_of_gone(graph: GraphState, values: Iterable[int]) -> dict[str, int] | None:
     """Ids by name of those values that went with their last reader; what is still there is found by its name."""
     gone = [graph.index.gone[vid] for vid in values if vid and vid not in graph.values]
     return {value.name: value.id for value in gone} if gone else None
@@ -134,7 +131,7 @@ class SetAttribute:
     position: int = -1
     images: tuple[ScopeImage, ...] | None = None
 
-    def apply(self, graph: "ModelGraph") -> "SetAttribute":
+    def apply(self, graph: GraphState) -> "SetAttribute":
         if not isinstance(self.proto, onnx.AttributeProto | Items | None):
             raise TypeError(f"an attribute is an AttributeProto, got {type(self.proto).__name__}")
         node = graph.nodes[self.node]
@@ -158,7 +155,7 @@ class SetAttribute:
         self._insert(graph, standing)
         return SetAttribute(node.id, self.name, old, -1, images)
 
-    def _remove(self, graph: "ModelGraph", position: int) -> tuple[onnx.AttributeProto, tuple[ScopeImage, ...] | None]:
+    def _remove(self, graph: GraphState, position: int) -> tuple[onnx.AttributeProto, tuple[ScopeImage, ...] | None]:
         node = graph.nodes[self.node]
         old = node.proto.attribute[position]
         images = None
@@ -167,7 +164,7 @@ class SetAttribute:
         del node.proto.attribute[position]
         return old, images
 
-    def _insert(self, graph: "ModelGraph", position: int) -> None:
+    def _insert(self, graph: GraphState, position: int) -> None:
         assert self.proto is not None
         proto = self.proto.message() if isinstance(self.proto, Items) else self.proto
         node = graph.nodes[self.node]

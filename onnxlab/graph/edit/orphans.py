@@ -4,20 +4,16 @@ Only what the edit itself removed is looked at. Entries that a file already had 
 them) stay as they are.
 """
 
-from typing import TYPE_CHECKING
-
 import onnx
 
 from onnxlab.graph.edit.changes import RemoveEntry, ReplaceEntry, SetField
+from onnxlab.graph.edit.commits import OpenEdit
 from onnxlab.graph.edit.name_references import BINDINGS
 from onnxlab.graph.index.records import Scope
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-    from onnxlab.graph.edit.transaction import Transaction
+from onnxlab.graph.state.graph_state import GraphState
 
 
-def remove_orphans(graph: "ModelGraph", transaction: "Transaction") -> None:
+def remove_orphans(graph: GraphState, transaction: OpenEdit) -> None:
     """Remove, as a part of the transaction, what mentions nothing but values that it removed."""
     gone = graph.index.gone
     for value in [gone[vid] for vid in gone if vid not in graph.values] if gone else ():
@@ -32,12 +28,12 @@ def remove_orphans(graph: "ModelGraph", transaction: "Transaction") -> None:
             _drop_bindings(graph, transaction, scope, value.name)
 
 
-def _drop_declarations(transaction: "Transaction", scope: Scope, name: str) -> None:
+def _drop_declarations(transaction: OpenEdit, scope: Scope, name: str) -> None:
     for position in reversed(scope.places("value_info").positions(name)):
         transaction.apply(RemoveEntry(scope.id, "value_info", position))
 
 
-def _drop_annotations(transaction: "Transaction", scope: Scope, name: str) -> None:
+def _drop_annotations(transaction: OpenEdit, scope: Scope, name: str) -> None:
     annotations = scope.proto.quantization_annotation
     for position in reversed(scope.places("quantization_annotation").positions(name)):
         if annotations[position].tensor_name == name:
@@ -52,7 +48,7 @@ def _drop_annotations(transaction: "Transaction", scope: Scope, name: str) -> No
         transaction.apply(ReplaceEntry(scope.id, "quantization_annotation", position, rest))
 
 
-def _drop_bindings(graph: "ModelGraph", transaction: "Transaction", scope: Scope, name: str) -> None:
+def _drop_bindings(graph: GraphState, transaction: OpenEdit, scope: Scope, name: str) -> None:
     """Bindings whose key, or whose value, was in `scope` and is nowhere now."""
     for position, training in enumerate(graph.header.training_info):
         for field, attribute in BINDINGS.items():

@@ -1,22 +1,21 @@
 """Keep a sorted file sorted: the fewest moves that put producers before consumers again after a rewire."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import MoveNode
+from onnxlab.graph.edit.commits import OpenEdit
 from onnxlab.graph.index.records import Scope
 from onnxlab.graph.index.topology import reachable
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-    from onnxlab.graph.edit.transaction import Transaction
+from onnxlab.graph.state.graph_state import GraphState
 
 
-def restore_order(graph: "ModelGraph", transaction: "Transaction") -> None:
+def restore_order(graph: GraphState, transaction: OpenEdit, backward: Mapping[int, frozenset[tuple[int, int]]]) -> None:
     """Mend edges that the transaction turned against the file order; refuse those that close a cycle.
 
     Only the nodes between the two ends of such an edge are searched, and the smaller side of them is moved. A scope
-    that was unsorted before stays as it is, and only its new edges are checked for cycles.
+    that was unsorted before, with edges that ran `backward`, stays as it is, and only its new edges are checked for
+    cycles.
 
     Raises:
         EditError: a new edge closes a cycle; the message names it.
@@ -24,14 +23,14 @@ def restore_order(graph: "ModelGraph", transaction: "Transaction") -> None:
     if not graph.index.unsorted:
         return
     for scope in [graph.scopes[ident] for ident in sorted(graph.index.unsorted)]:
-        before = transaction.problems.backward.get(scope.id, frozenset())
+        before = backward.get(scope.id, frozenset())
         # in a scope that was unsorted any new edge can close a cycle, else only one that runs backward
         for pair in sorted(_new_edges(graph, scope) if before else scope.backward):
             if before or pair in scope.backward:
                 _mend(graph, transaction, scope, pair, move=not before)
 
 
-def _new_edges(graph: "ModelGraph", scope: Scope) -> set[tuple[int, int]]:
+def _new_edges(graph: GraphState, scope: Scope) -> set[tuple[int, int]]:
     """Edges of a scope that came with the transaction and are still there."""
     nodes = graph.nodes
     return {
@@ -40,7 +39,7 @@ def _new_edges(graph: "ModelGraph", scope: Scope) -> set[tuple[int, int]]:
     }  # fmt: skip
 
 
-def _mend(graph: "ModelGraph", transaction: "Transaction", scope: Scope, pair: tuple[int, int], move: bool) -> None:
+def _mend(graph: GraphState, transaction: OpenEdit, scope: Scope, pair: tuple[int, int], move: bool) -> None:
     index = graph.index
     producer, consumer = (graph.nodes[node] for node in pair)
     low, high = consumer.label, producer.label

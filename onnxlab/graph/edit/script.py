@@ -8,7 +8,7 @@ handles where they do just that, and as primitive changes otherwise; either way 
 import base64
 from collections.abc import Callable, Iterable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import onnx
 from google.protobuf import text_format
@@ -17,19 +17,14 @@ from onnx import helper
 
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph.edit import changes
-from onnxlab.graph.edit.changes import Change
-from onnxlab.graph.edit.names import scope_path
 from onnxlab.graph.edit.statements import SAYINGS, value_handle
 from onnxlab.graph.edit.validation import attribute_problem
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.attributes import decode, encode, kind_of
 from onnxlab.graph.protos.long_lists import Items, LongList, items_of
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.history import Step
-    from onnxlab.graph.edit.model_graph import ModelGraph
-
+from onnxlab.graph.state.change import Change
+from onnxlab.graph.state.graph_state import GraphState
 
 _KIND = onnx.AttributeProto
 
@@ -48,6 +43,23 @@ class ScriptStep(NamedTuple):
     subject: str
     fits: bool
     said: str | None = ""
+
+
+class Step(NamedTuple):
+    """One undoable edit.
+
+    Attributes:
+        changes: what takes it back, or, once it is undone, makes it again; the last one first.
+        token: names the state of the model that it led to.
+        deeds: what was done, each change with a Python expression of what it was done to.
+        held: bytes of replaced data in `changes`, which go when the step does.
+    """
+
+    label: str
+    changes: tuple[Change, ...]
+    token: int
+    deeds: tuple[ScriptStep, ...] = ()
+    held: int = 0
 
 
 TEXT_LIMIT = 4000
@@ -78,7 +90,7 @@ if __name__ == "__main__":
 """
 
 
-def script_step(graph: "ModelGraph", change: Change, said: str = "") -> ScriptStep:
+def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep:
     """Take down a change that is about to be applied to the graph, in a few microseconds.
 
     `said` is the statement that makes it, where whoever applies it knows that.
@@ -95,7 +107,7 @@ def script_step(graph: "ModelGraph", change: Change, said: str = "") -> ScriptSt
     return ScriptStep(change, subject, fits, said)
 
 
-def without_copy(graph: "ModelGraph", done: ScriptStep) -> ScriptStep:
+def without_copy(graph: GraphState, done: ScriptStep) -> ScriptStep:
     """A deed that has just been done, with the model's own message in place of the one that was copied into it: the
     history is not to hold the data of tensors and lists twice.
     """
@@ -120,7 +132,7 @@ _BULKY = frozenset((_KIND.TENSOR, _KIND.FLOATS, _KIND.INTS, _KIND.STRINGS))
 """Types of attributes that may hold much and have no graph, which edits change where it stands."""
 
 
-def _fits(graph: "ModelGraph", change: Any) -> bool:
+def _fits(graph: GraphState, change: Any) -> bool:
     """Whether the operator that a node is takes what a SetAttribute gives it."""
     node, proto = graph.nodes[change.node], change.proto
     proto = proto.message() if isinstance(proto, Items) else proto
@@ -136,7 +148,7 @@ def _fits(graph: "ModelGraph", change: Any) -> bool:
     return all(item.decode(errors="replace") in choices for item in given)
 
 
-def _subject(graph: "ModelGraph", change: Change) -> str:
+def _subject(graph: GraphState, change: Change) -> str:
     """The expression of a handle where the change names neither a node nor a scope."""
     match change:
         case changes.RenameValue(value=ident):
@@ -150,15 +162,15 @@ def _subject(graph: "ModelGraph", change: Change) -> str:
     return "model"  # a field of the model, or a function that comes
 
 
-def _node(graph: "ModelGraph", node: NodeRecord) -> str:
+def _node(graph: GraphState, node: NodeRecord) -> str:
     scope, name = graph.scopes[node.scope], node.proto.name
     main = scope is graph.index.main
-    if main and name and graph.name_tells(scope, name):
+    if main and name and graph.names.tells(scope, name):
         return f"model.nodes[{name!r}]"
     position = scope.position(node)
     if main:
         return f"model.nodes[{position}]"
-    path = scope_path(graph, scope, telling=True)
+    path = graph.names.scope_path(scope, telling=True)
     try:
         if name and graph.resolve_node(f"{path}/{name}") == node.id:
             return f"model.nodes[{path + '/' + name!r}]"
@@ -167,11 +179,11 @@ def _node(graph: "ModelGraph", node: NodeRecord) -> str:
     return f"model.node_at({path!r}, {position})"
 
 
-def _scope(graph: "ModelGraph", scope: Scope) -> str:
-    return f"model.scope_record({scope_path(graph, scope, telling=True)!r})"
+def _scope(graph: GraphState, scope: Scope) -> str:
+    return f"model.scope_record({graph.names.scope_path(scope, telling=True)!r})"
 
 
-def to_python(steps: "Iterable[Step]") -> str:
+def to_python(steps: Iterable[Step]) -> str:
     """The script of some steps, oldest first.
 
     Raises:

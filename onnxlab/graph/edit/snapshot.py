@@ -6,7 +6,7 @@ little. Attributes are decoded when they are first read; the messages that they 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import proxy, ref
 
 import numpy as np
@@ -17,9 +17,7 @@ from onnxlab.graph.index.records import NodeRecord, Scope, ScopeKind
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.attributes import AttributeRef, BodyRef, decode
 from onnxlab.graph.protos.long_lists import LISTS, LongList, long_list
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.graph_state import GraphState
 
 
 class Attributes(Mapping[str, Any]):
@@ -157,10 +155,10 @@ class Snapshot:
 
 
 class Snapshots:
-    """Makes snapshots of one ModelGraph and keeps what did not change between them."""
+    """Makes snapshots of one graph and keeps what did not change between them."""
 
-    def __init__(self, graph: "ModelGraph") -> None:
-        self._graph: ModelGraph = proxy(graph)  # which has this one
+    def __init__(self, graph: GraphState) -> None:
+        self._graph: GraphState = proxy(graph)  # which has this one
         self._whole = ref(graph)
         self._nodes: dict[int, NodeView] = {}
         self._scopes: dict[int, ScopeView] = {}
@@ -189,9 +187,10 @@ class Snapshots:
         self._nodes.clear()
         self._scopes.clear()
 
-    def take(self) -> Snapshot:
+    def take(self, inside_edit: bool) -> Snapshot:
+        """The model as it is now; `inside_edit` it is kept for nobody else, since the version stays as it is."""
         graph = self._graph
-        if self._last is not None and self._last.version == graph.version and graph.transaction is None:
+        if self._last is not None and self._last.version == graph.version and not inside_edit:
             return self._last
         like = self._like
         if like is not None:
@@ -202,13 +201,13 @@ class Snapshots:
             functions = {key: scopes[scope] for key, scope in graph.index.functions.items()}
             ids = [vid for scope in scopes.values() for vid in scope.initializers.values()]
             initializers = {vid: graph.values[vid].initializer for vid in ids}
-        arrays = {vid: array for vid, array in graph._arrays.items() if vid in initializers}
+        arrays = {vid: array for vid, array in graph.caches.arrays.items() if vid in initializers}
         taken = Snapshot(
             graph.version, scopes[graph.main.id], scopes, functions, initializers,
             _Shared(arrays, self._whole, initializers), graph.base_dir,
             _since=like and like._token, _replaced=tuple(self._replaced) if like is not None else (),
         )  # fmt: skip
-        self._last = taken if graph.transaction is None else None
+        self._last = None if inside_edit else taken
         self._like = taken
         self._replaced.clear()
         return taken
@@ -277,7 +276,7 @@ class _Shared(dict[int, "np.ndarray[Any, Any]"]):
     """Arrays of a snapshot; one decoded here is kept by the graph too while the initializer is still the same."""
 
     def __init__(
-        self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ref[ModelGraph]", protos: Mapping[int, Any]
+        self, arrays: "dict[int, np.ndarray[Any, Any]]", graph: "ref[GraphState]", protos: Mapping[int, Any]
     ) -> None:
         super().__init__(arrays)
         self._graph = graph  # which has the last snapshot
@@ -288,7 +287,7 @@ class _Shared(dict[int, "np.ndarray[Any, Any]"]):
         graph = self._graph()
         record = graph.values.get(value) if graph is not None else None
         if graph is not None and record is not None and record.initializer is self._protos[value]:
-            graph._arrays[value] = array
+            graph.caches.arrays[value] = array
 
 
 __all__ = ["AttributeRef", "Attributes", "BodyRef", "NodeView", "ScopeView", "Snapshot", "Snapshots"]

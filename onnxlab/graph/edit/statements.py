@@ -6,7 +6,7 @@ message of the one that stands there, and only one that does so to the byte is u
 
 from collections.abc import Callable, Iterator
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
@@ -14,15 +14,12 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetField, SetFormal, SetInitializer
-from onnxlab.graph.edit.names import scope_path
 from onnxlab.graph.index.named_entries import formal_name
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.renaming import canonical
 from onnxlab.graph.protos.value_info import declare, elem_type_of, fill_dim, fill_shape
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.graph_state import GraphState
 
 LARGEST = 64
 """Elements up to which an array is written out."""
@@ -32,17 +29,17 @@ _WRITTEN = frozenset((
 ))  # fmt: skip
 
 
-Statement = Callable[["ModelGraph", Any], str]
+Statement = Callable[[GraphState, Any], str]
 """(graph, change) -> what a person would write for a change that is about to be applied; "" where there is no such."""
 
 
-def value_handle(graph: "ModelGraph", value: ValueRecord) -> str:
+def value_handle(graph: GraphState, value: ValueRecord) -> str:
     """The expression that finds a value on another copy."""
-    path = scope_path(graph, graph.scopes[value.scope], telling=True)
+    path = graph.names.scope_path(graph.scopes[value.scope], telling=True)
     return f"model.value_at({path!r}, {value.name!r})" if path else f"model.value({value.name!r})"
 
 
-def _declaration(graph: "ModelGraph", change: SetFormal) -> str:
+def _declaration(graph: GraphState, change: SetFormal) -> str:
     scope = graph.scopes[change.scope]
     if scope.is_function or change.kind == "value_info":
         return ""
@@ -86,7 +83,7 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
         return  # a dim that nobody can write: negative
 
 
-def _formal(graph: "ModelGraph", change: InsertFormal) -> str:
+def _formal(graph: GraphState, change: InsertFormal) -> str:
     """A new input of a graph or function, or a value that becomes an output of one."""
     scope, name = graph.scopes[change.scope], formal_name(change.info)
     given = "" if scope.is_function else _declared(change.info)
@@ -108,8 +105,8 @@ def _formal(graph: "ModelGraph", change: InsertFormal) -> str:
     return f"model.add_output({said}{given}{position}{_where(graph, scope)})"
 
 
-def _where(graph: "ModelGraph", scope: Scope) -> str:
-    path = scope_path(graph, scope, telling=True)
+def _where(graph: GraphState, scope: Scope) -> str:
+    path = graph.names.scope_path(scope, telling=True)
     return f", scope={path!r}" if path else ""
 
 
@@ -128,7 +125,7 @@ def _declared(info: onnx.ValueInfoProto) -> str | None:
     return "".join(f", {key}={value!r}" for key, value in (("dtype", dtype), ("shape", shape)) if value is not None)
 
 
-def _formal_gone(graph: "ModelGraph", change: RemoveFormal) -> str:
+def _formal_gone(graph: GraphState, change: RemoveFormal) -> str:
     scope, at = graph.scopes[change.scope], change.position
     if change.kind == "input":
         value = graph.values[scope.inputs[at]]
@@ -143,7 +140,7 @@ def _formal_gone(graph: "ModelGraph", change: RemoveFormal) -> str:
     return f"model.remove_output({value_handle(graph, value)}{_where(graph, scope)})"
 
 
-def _imports(graph: "ModelGraph", change: SetField) -> str:
+def _imports(graph: GraphState, change: SetField) -> str:
     """A domain that is imported before anything is of it; other versions are said by `set_opset`."""
     kind, ident = change.target
     if change.field != "opset_import" or not isinstance(change.value, tuple):
@@ -162,9 +159,9 @@ def _imports(graph: "ModelGraph", change: SetField) -> str:
     return f"{imports_handle(graph, root)}[{last.domain!r}] = {last.version}"
 
 
-def imports_handle(graph: "ModelGraph", root: Scope) -> str:
+def imports_handle(graph: GraphState, root: Scope) -> str:
     """The expression of the opset imports that hold in a main graph or function."""
-    return f"model.opsets_of({scope_path(graph, root)!r})" if root.is_function else "model.opsets"
+    return f"model.opsets_of({graph.names.scope_path(root)!r})" if root.is_function else "model.opsets"
 
 
 def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
@@ -173,7 +170,7 @@ def _copy(info: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
     return made
 
 
-def _array(graph: "ModelGraph", change: SetInitializer) -> str:
+def _array(graph: GraphState, change: SetInitializer) -> str:
     """An array that replaces the data of an initializer, or comes under a new name."""
     scope, tensor = graph.scopes[change.scope], change.tensor
     if change.sparse or not isinstance(tensor, onnx.TensorProto):

@@ -5,21 +5,20 @@ import warnings
 from collections.abc import Collection
 from dataclasses import fields
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit import validation
-from onnxlab.graph.edit.changes import Change
-from onnxlab.graph.edit.commits import NO_TRANSACTION, ChangeTracker, Completer, Touched
+from onnxlab.graph.edit.commits import Completer
+from onnxlab.graph.edit.editable_graph import EditableGraph
 from onnxlab.graph.edit.ir_versions import raise_for_initializers
 from onnxlab.graph.edit.orphans import remove_orphans
 from onnxlab.graph.edit.reordering import restore_order
 from onnxlab.graph.edit.script import ScriptStep, script_step, without_copy
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.name_bytes import unwritable
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.change import Change
+from onnxlab.graph.state.change_tracker import NO_TRANSACTION, ChangeTracker, Touched
 
 
 class Transaction:
@@ -29,7 +28,7 @@ class Transaction:
     A transaction inside another one of the same thread joins it: it can fail alone, but it is committed with the outer.
     """
 
-    def __init__(self, graph: "ModelGraph", label: str, origin: Any = None) -> None:
+    def __init__(self, graph: EditableGraph, label: str, origin: Any = None) -> None:
         self._graph = graph
         self.label = label
         self.origin = origin
@@ -39,7 +38,7 @@ class Transaction:
         self.thread = 0
         self._outer: Transaction | None = None
         self._savepoint = 0
-        self.touch = ChangeTracker(graph)
+        self.touch = ChangeTracker(graph.index, graph.caches)
         self.problems: validation.Problems
         self._completed_by: Completer | None = None
 
@@ -51,7 +50,7 @@ class Transaction:
                 held = True
                 UNINTERRUPTED.arm()
                 self.thread = threading.get_ident()
-                self._outer = self._graph.transaction
+                self._outer = cast(Transaction | None, self._graph.transaction)
                 if self._outer is None:
                     self.problems = validation.Problems(self._graph)
                     self._graph.index.new_edges.clear()
@@ -122,7 +121,7 @@ class Transaction:
     def _commit(self) -> None:
         try:
             if self.inverses:
-                restore_order(self._graph, self)
+                restore_order(self._graph, self, self.problems.backward)
                 remove_orphans(self._graph, self)
                 raise_for_initializers(self._graph, self)
                 touched = self.touch.freeze()

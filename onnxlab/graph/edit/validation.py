@@ -4,16 +4,12 @@ Faults that a file already had do not stand in the way of an edit; new ones refu
 """
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
 
 from onnxlab import schemas
 from onnxlab.graph.index.named_entries import EntryField
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos.attributes import attribute_type_name
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-
+from onnxlab.graph.state.graph_state import GraphState
 
 Faults = dict[str, tuple[int, str]]
 """Kind of a fault: (how bad it is, a sentence on it)."""
@@ -25,7 +21,7 @@ Found = dict[tuple[str, int], Faults]
 class Problems:
     """What was wrong with a graph before a transaction, as far as the rest of it does not say it afterwards."""
 
-    def __init__(self, graph: "ModelGraph") -> None:
+    def __init__(self, graph: GraphState) -> None:
         self._graph = graph
         index = graph.index
         self._undefined = frozenset(index.undefined)
@@ -51,7 +47,7 @@ class Problems:
         return sentences
 
 
-def faults(graph: "ModelGraph", suspects: Collection[int]) -> Found:
+def faults(graph: GraphState, suspects: Collection[int]) -> Found:
     """The faults of those values, then nodes, of these ids that the graph has now."""
     found: Found = {}
     ordered = sorted(suspects)
@@ -64,7 +60,7 @@ def faults(graph: "ModelGraph", suspects: Collection[int]) -> Found:
     return found
 
 
-def undefined_problem(graph: "ModelGraph", value: ValueRecord) -> str:
+def undefined_problem(graph: GraphState, value: ValueRecord) -> str:
     readers = [graph.label(graph.nodes[node]) for node, _ in value.uses][:3] or ["an output of the graph"]
     return (
         f"{value.name!r} is read by {', '.join(readers)} but nothing makes it: "
@@ -72,7 +68,7 @@ def undefined_problem(graph: "ModelGraph", value: ValueRecord) -> str:
     )
 
 
-def value_faults(graph: "ModelGraph", value: ValueRecord) -> Faults:
+def value_faults(graph: GraphState, value: ValueRecord) -> Faults:
     """Faults of single assignment and scope of one value."""
     found: Faults = {}
     name, scope, producers = value.name, graph.scopes[value.scope], value.producers
@@ -99,12 +95,12 @@ def value_faults(graph: "ModelGraph", value: ValueRecord) -> Faults:
     return found
 
 
-def node_problems(graph: "ModelGraph", node: NodeRecord) -> list[str]:
+def node_problems(graph: GraphState, node: NodeRecord) -> list[str]:
     """A sentence on each fault of a node against its operator's schema."""
     return [sentence for _, sentence in node_faults(graph, node).values()]
 
 
-def node_faults(graph: "ModelGraph", node: NodeRecord) -> Faults:
+def node_faults(graph: GraphState, node: NodeRecord) -> Faults:
     """Faults of a node against its operator's schema: arity, unknown or missing attributes, their types."""
     proto = node.proto
     domain, op_type = node.domain, proto.op_type

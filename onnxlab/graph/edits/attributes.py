@@ -1,21 +1,19 @@
 """Edits of attributes: set, clear, go back to the default; the operator's schema says what fits."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import SetAttribute
-from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import encode
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.names import suggestion
 
 
-def set_attribute(graph: "ModelGraph", node: NodeRecord, name: str, value: Any, origin: Any = None) -> None:
+def set_attribute(graph: ModelGraph, node: NodeRecord, name: str, value: Any, origin: Any = None) -> None:
     """Give an attribute a value of the type that the operator's schema says.
 
     Raises:
@@ -28,7 +26,7 @@ def set_attribute(graph: "ModelGraph", node: NodeRecord, name: str, value: Any, 
     graph.apply(SetAttribute(node.id, name, proto), label=f"set {name} of {graph.label(node)}", origin=origin)
 
 
-def clear_attribute(graph: "ModelGraph", node: NodeRecord, name: str, origin: Any = None) -> None:
+def clear_attribute(graph: ModelGraph, node: NodeRecord, name: str, origin: Any = None) -> None:
     """Take an attribute away, so that its default holds.
 
     Raises:
@@ -39,7 +37,7 @@ def clear_attribute(graph: "ModelGraph", node: NodeRecord, name: str, origin: An
     graph.apply(SetAttribute(node.id, name, None), label=f"clear {name} of {graph.label(node)}", origin=origin)
 
 
-def default_attributes(graph: "ModelGraph", node: NodeRecord, explicit: bool = False) -> None:
+def default_attributes(graph: ModelGraph, node: NodeRecord, explicit: bool = False) -> None:
     """Take away every attribute that says what its default says; with `explicit` write the defaults out instead.
 
     Raises:
@@ -70,7 +68,7 @@ def _says_the_same(given: onnx.AttributeProto | None, default: onnx.AttributePro
     return bare == default
 
 
-def _attribute_kind(graph: "ModelGraph", node: NodeRecord, name: str) -> str | None:
+def _attribute_kind(graph: ModelGraph, node: NodeRecord, name: str) -> str | None:
     schema = graph.schema(node)
     if schema is None or function_key(node.proto) in graph.index.functions:
         return None
@@ -84,7 +82,7 @@ def _attribute_kind(graph: "ModelGraph", node: NodeRecord, name: str) -> str | N
     return spec.type
 
 
-def choice_problem(graph: "ModelGraph", node: NodeRecord, proto: onnx.AttributeProto) -> str:
+def choice_problem(graph: ModelGraph, node: NodeRecord, proto: onnx.AttributeProto) -> str:
     """What is wrong with a string of which the operator knows only some, "" if nothing is."""
     schema = graph.schema(node)
     spec = schema.attributes.get(proto.name) if schema else None

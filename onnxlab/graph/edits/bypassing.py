@@ -1,19 +1,17 @@
 """Take a node out and join what it read to what read it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, InsertNode, RemoveFormal, RemoveNode, RenameValue, SetInputs
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
-
-def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
+def bypass_node(graph: ModelGraph, node: NodeRecord) -> None:
     """Remove a node and join its first input to the readers of its first output."""
     made = [graph.values[vid] for vid in node.outputs if vid]
     read = [value for value in made if value.uses or value.formal_outputs]
@@ -39,7 +37,7 @@ def bypass_node(graph: "ModelGraph", node: NodeRecord) -> None:
     graph.apply(RemoveNode(node.id))
 
 
-def _data_input(graph: "ModelGraph", node: NodeRecord) -> ValueRecord | None:
+def _data_input(graph: ModelGraph, node: NodeRecord) -> ValueRecord | None:
     """The input that a bypass keeps.
 
     Of those that are no initializer, else of all, the first that the operator's schema types like the output (X of
@@ -58,12 +56,12 @@ def _data_input(graph: "ModelGraph", node: NodeRecord) -> ValueRecord | None:
     return inputs[0][1] if inputs and not node.bodies else None
 
 
-def _read_instead(graph: "ModelGraph", old: ValueRecord, new: ValueRecord) -> list[SetInputs]:
+def _read_instead(graph: ModelGraph, old: ValueRecord, new: ValueRecord) -> list[SetInputs]:
     """Let every reader of a value read another one."""
     return [reading(graph, graph.nodes[reader], old, new) for reader in {node: None for node, _ in old.uses}]
 
 
-def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
+def _bypass_to_output(graph: ModelGraph, node: NodeRecord, source: ValueRecord, output: ValueRecord) -> None:
     """Bypass a node that makes an output of the graph, whose name has to stay.
 
     What makes the input takes over the name where it can; a graph input, an initializer, a value of an outer scope or
@@ -81,7 +79,7 @@ def _bypass_to_output(graph: "ModelGraph", node: NodeRecord, source: ValueRecord
     graph.apply(RemoveNode(node.id), InsertNode(node.scope, position, identity))
 
 
-def _adopt_name(graph: "ModelGraph", value: ValueRecord, name: str, position: int) -> None:
+def _adopt_name(graph: ModelGraph, value: ValueRecord, name: str, position: int) -> None:
     """Rename a value to that of a graph output which nothing makes any more, and make it that output."""
     scope = graph.scopes[value.scope]
     outputs = scope.proto.output

@@ -2,18 +2,15 @@
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from onnxlab.graph.edit.changes import MoveNode, RemoveEntry, RemoveFunction, RemoveNode
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-    from onnxlab.graph.edit.transaction import Transaction
 
-
-def sort_nodes(graph: "ModelGraph", scope: Scope | None = None) -> int:
+def sort_nodes(graph: ModelGraph, scope: Scope | None = None) -> int:
     """Put producers before consumers in the file order of a scope, or of all; returns how many nodes were moved.
 
     The longest part that is in order stays where it is. Nodes on a cycle stay behind the others.
@@ -26,7 +23,7 @@ def sort_nodes(graph: "ModelGraph", scope: Scope | None = None) -> int:
     return moved
 
 
-def _sort(graph: "ModelGraph", edit: "Transaction", scope: Scope) -> int:
+def _sort(graph: ModelGraph, edit: Transaction, scope: Scope) -> int:
     """Move every node that is not in the longest part in order right behind the one that shall precede it."""
     order = graph.index.topological(scope)
     place = {node: position for position, node in enumerate(scope.node_ids)}
@@ -60,7 +57,7 @@ def longest_increasing(numbers: list[int]) -> set[int]:
     return found
 
 
-def drop_dead_nodes(graph: "ModelGraph") -> int:
+def drop_dead_nodes(graph: ModelGraph) -> int:
     """Remove every node that no output of its graph depends on, bodies and functions included; returns how many.
 
     A node without outputs is kept: it must have some effect.
@@ -79,7 +76,7 @@ def drop_dead_nodes(graph: "ModelGraph") -> int:
     return count
 
 
-def _is_dead(graph: "ModelGraph", node: NodeRecord) -> bool:
+def _is_dead(graph: ModelGraph, node: NodeRecord) -> bool:
     return bool(node.outputs) and not any(vid and _is_used(graph.values[vid]) for vid in node.outputs)
 
 
@@ -87,12 +84,12 @@ def _is_used(value: ValueRecord) -> bool:
     return bool(value.uses or value.formal_outputs)
 
 
-def _makers(graph: "ModelGraph", values: Iterable[int]) -> list[NodeRecord]:
+def _makers(graph: ModelGraph, values: Iterable[int]) -> list[NodeRecord]:
     made = [graph.values[vid].producer for vid in values if vid in graph.values]
     return [graph.nodes[producer[0]] for producer in made if producer and producer[0] in graph.nodes]
 
 
-def drop_unused_initializers(graph: "ModelGraph") -> int:
+def drop_unused_initializers(graph: ModelGraph) -> int:
     """Remove every stored tensor that nobody reads; returns how many. Defaults of graph inputs stay.
 
     A tensor that a quantization annotation or a training binding names counts as read.
@@ -114,7 +111,7 @@ def drop_unused_initializers(graph: "ModelGraph") -> int:
     return count
 
 
-def drop_unused_functions(graph: "ModelGraph") -> int:
+def drop_unused_functions(graph: ModelGraph) -> int:
     """Remove every function that no node calls, directly or through another function; returns how many."""
     used: set[int] = set()
     waiting = [scope for scope in graph.scopes.values() if scope.kind in ("graph", "training")]
@@ -130,7 +127,7 @@ def drop_unused_functions(graph: "ModelGraph") -> int:
     return len(unused)
 
 
-def calls_from(graph: "ModelGraph", scope: Scope) -> Iterable[int]:
+def calls_from(graph: ModelGraph, scope: Scope) -> Iterable[int]:
     """Scope ids of the functions that nodes of a scope and of its bodies call; may repeat."""
     for node_id in scope.node_ids:
         node = graph.nodes[node_id]

@@ -1,16 +1,13 @@
 """Whether a wire may be drawn: the slot by the schema, visibility, cycles, types."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import SetInputs
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.index.topology import reachable
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 MOST_SLOTS = 1 << 16
 """Inputs that a node may get here: a slot far behind the last one makes a list of empty names up to it."""
@@ -20,7 +17,7 @@ Refusal = Callable[[ValueRecord, NodeRecord, int], "str | None"]
 
 
 def can_connect(
-    graph: "ModelGraph", value: ValueRecord, node: NodeRecord, slot: int, types: Refusal | None = None
+    graph: ModelGraph, value: ValueRecord, node: NodeRecord, slot: int, types: Refusal | None = None
 ) -> str | None:
     """Why a node must not read a value in an input slot, as a sentence; None where it may.
 
@@ -37,9 +34,7 @@ class Targets:
     that each question costs a look-up.
     """
 
-    def __init__(
-        self, graph: "ModelGraph", value: ValueRecord, types: Refusal | None = None, whole: bool = True
-    ) -> None:
+    def __init__(self, graph: ModelGraph, value: ValueRecord, types: Refusal | None = None, whole: bool = True) -> None:
         self._graph = graph
         self._value = value
         self._types = types
@@ -76,7 +71,7 @@ class Targets:
         return reachable([maker.id], lambda at: index.producers(nodes[at]), lambda _: True)
 
 
-def reading(graph: "ModelGraph", node: NodeRecord, old: ValueRecord, new: ValueRecord) -> SetInputs:
+def reading(graph: ModelGraph, node: NodeRecord, old: ValueRecord, new: ValueRecord) -> SetInputs:
     """The change that lets a node read `new` wherever it reads `old`.
 
     Raises:
@@ -88,7 +83,7 @@ def reading(graph: "ModelGraph", node: NodeRecord, old: ValueRecord, new: ValueR
     return SetInputs(node.id, tuple([now if name == before else name for name in node.proto.input[:]]))
 
 
-def slot_problem(graph: "ModelGraph", node: NodeRecord, slot: int) -> str | None:
+def slot_problem(graph: ModelGraph, node: NodeRecord, slot: int) -> str | None:
     """Why a node has no such input slot, or None."""
     label = graph.label(node)
     if slot < 0:

@@ -1,19 +1,17 @@
 """Constant nodes and initializers: two ways to store a tensor, each turned into the other."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.initializers import refuse_function
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos import tensors
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 # attribute of Constant: the array that it stands for
 _PLAIN: dict[str, Any] = {
@@ -24,7 +22,7 @@ _PLAIN: dict[str, Any] = {
 }
 
 
-def constant_to_initializer(graph: "ModelGraph", node: NodeRecord) -> ValueRecord:
+def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
     """Replace a Constant node by an initializer of the same name; the value stays the same one.
 
     Raises:
@@ -46,7 +44,7 @@ def constant_to_initializer(graph: "ModelGraph", node: NodeRecord) -> ValueRecor
     return graph.values[scope.names[name]]
 
 
-def _stored(graph: "ModelGraph", node: NodeRecord, name: str) -> Any:
+def _stored(graph: ModelGraph, node: NodeRecord, name: str) -> Any:
     """The TensorProto or SparseTensorProto called `name` that a Constant makes."""
     attribute = next((item for item in node.proto.attribute if item.name.startswith(("value", "sparse_value"))), None)
     if attribute is None or attribute.ref_attr_name:
@@ -70,7 +68,7 @@ def _stored(graph: "ModelGraph", node: NodeRecord, name: str) -> Any:
     return tensor
 
 
-def initializer_to_constant(graph: "ModelGraph", value: ValueRecord) -> NodeRecord:
+def initializer_to_constant(graph: ModelGraph, value: ValueRecord) -> NodeRecord:
     """Replace an initializer by a Constant node in front of its first reader; the value stays the same one.
 
     Raises:
@@ -90,7 +88,7 @@ def initializer_to_constant(graph: "ModelGraph", value: ValueRecord) -> NodeReco
     return graph.nodes[removal.node]
 
 
-def _constant(graph: "ModelGraph", value: ValueRecord) -> onnx.NodeProto:
+def _constant(graph: ModelGraph, value: ValueRecord) -> onnx.NodeProto:
     """A Constant node that makes a value; external data is read, since attributes hold theirs."""
     stored = value.initializer
     name = FreshNames(graph, graph.scopes[value.scope]).node(value.name)
@@ -107,7 +105,7 @@ def _constant(graph: "ModelGraph", value: ValueRecord) -> onnx.NodeProto:
     return proto
 
 
-def _first_reader(graph: "ModelGraph", value: ValueRecord) -> int:
+def _first_reader(graph: ModelGraph, value: ValueRecord) -> int:
     """Position of the first node of the value's scope that reads it, itself or in a body; the end where none does."""
     scope = graph.scopes[value.scope]
     readers = {graph.index.owner_in(graph.nodes[node], scope.id) for node, _ in value.uses} - {0}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,6 +12,7 @@ from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
 from onnxlab.graph.edit.merging import raise_ir_version
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
@@ -19,9 +20,6 @@ from onnxlab.graph.edits.opsets import Found, converted, is_written_with_bodies,
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.renaming import Renaming, nodes_inside
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Known = Callable[[int], "np.ndarray[Any, Any] | None"]
 """The elements of a value id, where they are known without running the model."""
@@ -31,7 +29,7 @@ SMALL = 1024
 
 
 def convert_opset(
-    graph: "ModelGraph", version: int, declaration: Declaration | None = None, known: Known | None = None
+    graph: ModelGraph, version: int, declaration: Declaration | None = None, known: Known | None = None
 ) -> int:
     """Convert the model, its bodies and its functions to another version of ai.onnx; returns how many nodes changed.
 
@@ -77,7 +75,7 @@ def _refusal(refused: list[str], version: int, reached: int) -> str:
     )
 
 
-def _stops(graph: "ModelGraph", roots: Iterable[Scope], declaration: Declaration, version: int) -> list[int]:
+def _stops(graph: ModelGraph, roots: Iterable[Scope], declaration: Declaration, version: int) -> list[int]:
     """Versions to stop at on the way down: where a node is written out with bodies, whose nodes then have a turn."""
     old = {root.id: graph.opset_version("", root) for root in roots}
     found: set[int] = set()
@@ -131,7 +129,7 @@ class _Question:
 class _Conversion:
     """What the nodes of a model become. Nodes that do the same to the same are converted once."""
 
-    def __init__(self, graph: "ModelGraph", declaration: Declaration, known: Known, version: int) -> None:
+    def __init__(self, graph: ModelGraph, declaration: Declaration, known: Known, version: int) -> None:
         self._graph = graph
         self._declaration = declaration
         self._known = known
@@ -228,7 +226,7 @@ def _is_small(tensor: onnx.TensorProto) -> bool:
 
 
 def _named(
-    graph: "ModelGraph", node: NodeRecord, found: Sequence[onnx.NodeProto], names: dict[str, str]
+    graph: ModelGraph, node: NodeRecord, found: Sequence[onnx.NodeProto], names: dict[str, str]
 ) -> list[onnx.NodeProto]:
     """Converted nodes with the model's own names, and fresh ones for what came in between."""
     scope = graph.scopes[node.scope]
@@ -242,7 +240,7 @@ def _named(
     return [renaming.node(each) for each in found]
 
 
-def _replace(graph: "ModelGraph", node: NodeRecord, found: Sequence[onnx.NodeProto]) -> bool:
+def _replace(graph: ModelGraph, node: NodeRecord, found: Sequence[onnx.NodeProto]) -> bool:
     """Put what a node became in its place; the part of it that is the node itself is changed where it stands."""
     main = _itself(node, found)
     changes = list(_differences(node, found[main]))

@@ -1,18 +1,15 @@
 """Edits of what a model says about its values: declarations brought up to date, written for all, or dropped."""
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, RemoveEntry, SetTypes
-from onnxlab.graph.edit.names import scope_path
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.index.records import Scope, ValueRecord
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-    from onnxlab.graph.edit.transaction import Transaction
 
 Action = Literal["refresh", "store", "drop"]
 Kind = Literal["input", "output", "value_info"]
@@ -39,7 +36,7 @@ class Redeclared(NamedTuple):
 
 
 def set_declarations(
-    graph: "ModelGraph", action: Action, type_of: TypeOf, needed: Callable[[int], bool] = lambda node: False
+    graph: ModelGraph, action: Action, type_of: TypeOf, needed: Callable[[int], bool] = lambda node: False
 ) -> list[Redeclared]:
     """Bring the declared types of values up to date, in bodies and functions too; inputs of the model stay.
 
@@ -70,7 +67,7 @@ def set_declarations(
     return done
 
 
-def places(graph: "ModelGraph", value: ValueRecord) -> Iterator[Place]:
+def places(graph: ModelGraph, value: ValueRecord) -> Iterator[Place]:
     """All that declares a value, but for an input of the model."""
     scope = graph.scopes[value.scope]
     if value.is_input and scope.kind == "subgraph":
@@ -90,7 +87,7 @@ def places(graph: "ModelGraph", value: ValueRecord) -> Iterator[Place]:
             yield Place(scope.id, "value_info", position, scope.proto.value_info[position])
 
 
-def _refresh(graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
+def _refresh(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
     found: dict[tuple[int, Kind], tuple[list[int | str], list[bytes]]] = {}
     for vid in scope.names.values():
         value = graph.values[vid]
@@ -108,7 +105,7 @@ def _refresh(graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: Ty
         edit.apply(SetTypes(ident, kind, tuple(at), tuple(types)))
 
 
-def _store(graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
+def _store(graph: ModelGraph, edit: Transaction, scope: Scope, type_of: TypeOf, done: list[Redeclared]) -> None:
     for vid in list(scope.names.values()):
         value = graph.values[vid]
         if not value.producers or value.info is not None:
@@ -121,7 +118,7 @@ def _store(graph: "ModelGraph", edit: "Transaction", scope: Scope, type_of: Type
 
 
 def _drop(
-    graph: "ModelGraph", edit: "Transaction", scope: Scope, needed: Callable[[int], bool], done: list[Redeclared]
+    graph: ModelGraph, edit: Transaction, scope: Scope, needed: Callable[[int], bool], done: list[Redeclared]
 ) -> None:
     for position in reversed(range(len(scope.proto.value_info))):
         info = scope.proto.value_info[position]
@@ -150,6 +147,6 @@ def _copied(info: onnx.ValueInfoProto) -> onnx.TypeProto | None:
     return copy
 
 
-def _path(graph: "ModelGraph", value: ValueRecord) -> str:
-    path = scope_path(graph, graph.scopes[value.scope])
+def _path(graph: ModelGraph, value: ValueRecord) -> str:
+    path = graph.scope_path(graph.scopes[value.scope])
     return f"{path}/{value.name}" if path else value.name

@@ -1,24 +1,20 @@
 """Make values outputs of the model, those inside bodies and functions too: carried out scope by scope."""
 
-from typing import TYPE_CHECKING
-
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, InsertNode, SetAttribute, SetOutputs
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.formals import declare_output
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-
 _BY_SCAN_OUTPUT = ("scan_output_axes", "scan_output_directions")
 
 
 def add_output(
-    graph: "ModelGraph", value: ValueRecord, declaration: Declaration | None = None, position: int | None = None
+    graph: ModelGraph, value: ValueRecord, declaration: Declaration | None = None, position: int | None = None
 ) -> list[ValueRecord]:
     """Make a value an output of the main graph; returns the outputs.
 
@@ -51,7 +47,7 @@ def add_output(
 
 
 def _carried_out(
-    graph: "ModelGraph", value: ValueRecord, kind: onnx.TypeProto
+    graph: ModelGraph, value: ValueRecord, kind: onnx.TypeProto
 ) -> list[tuple[ValueRecord, onnx.TypeProto]]:
     """Values of the main graph that hold what a value was, with their types."""
     waiting, found = [(value, kind)], []
@@ -67,7 +63,7 @@ def _carried_out(
     return found[::-1]
 
 
-def _returned(graph: "ModelGraph", value: ValueRecord, scope: Scope) -> list[ValueRecord]:
+def _returned(graph: ModelGraph, value: ValueRecord, scope: Scope) -> list[ValueRecord]:
     """What the calls of a function make of a value of it, which becomes an output of the function if it is none."""
     slot = next((at for where, at in value.formal_outputs if where == scope.id), -1)
     if slot < 0:
@@ -77,7 +73,7 @@ def _returned(graph: "ModelGraph", value: ValueRecord, scope: Scope) -> list[Val
 
 
 def _collected(
-    graph: "ModelGraph", value: ValueRecord, kind: onnx.TypeProto, scope: Scope
+    graph: ModelGraph, value: ValueRecord, kind: onnx.TypeProto, scope: Scope
 ) -> tuple[ValueRecord, onnx.TypeProto]:
     """What a node with a body makes of a value of the body, which becomes a further output of the body."""
     if not scope.owner:
@@ -100,7 +96,7 @@ def _collected(
     return made, _stacked(kind, owner.op_type == "SequenceMap")
 
 
-def _own(graph: "ModelGraph", value: ValueRecord, scope: Scope) -> ValueRecord:
+def _own(graph: ModelGraph, value: ValueRecord, scope: Scope) -> ValueRecord:
     """A value that a node makes and nobody returns: the value itself, or a copy of an input, initializer or output."""
     if value.producer and not value.formal_outputs:
         return value
@@ -110,7 +106,7 @@ def _own(graph: "ModelGraph", value: ValueRecord, scope: Scope) -> ValueRecord:
     return graph.values[scope.names[name]]
 
 
-def _output(graph: "ModelGraph", node: NodeRecord, slot: int, name: str) -> ValueRecord:
+def _output(graph: ModelGraph, node: NodeRecord, slot: int, name: str) -> ValueRecord:
     """The value that a node makes in an output slot, under a fresh name where it makes none yet."""
     names = list(node.proto.output)
     names += [""] * (slot + 1 - len(names))
@@ -121,7 +117,7 @@ def _output(graph: "ModelGraph", node: NodeRecord, slot: int, name: str) -> Valu
     return graph.values[node.outputs[slot]]
 
 
-def _add_scan_output(graph: "ModelGraph", node: NodeRecord) -> None:
+def _add_scan_output(graph: ModelGraph, node: NodeRecord) -> None:
     """One more axis and direction, where a Scan lists them."""
     for attribute in list(node.proto.attribute):
         if attribute.name in _BY_SCAN_OUTPUT:

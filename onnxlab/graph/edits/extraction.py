@@ -2,25 +2,22 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import onnx
 
 from onnxlab.errors import EditError
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos.renaming import nodes_inside
 from onnxlab.graph.protos.value_info import describe
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Declaration = Callable[[int], "onnx.ValueInfoProto | None"]
 """What is known of a value id, as a declaration."""
 
 
 def extract(
-    graph: "ModelGraph",
+    graph: ModelGraph,
     outputs: Sequence[ValueRecord],
     inputs: Sequence[ValueRecord] = (),
     declaration: Declaration | None = None,
@@ -50,7 +47,7 @@ def extract(
     return part.model(dict.fromkeys(given), [value.id for value in outputs], declare)
 
 
-def _common_scope(graph: "ModelGraph", values: Iterable[ValueRecord]) -> Scope:
+def _common_scope(graph: ModelGraph, values: Iterable[ValueRecord]) -> Scope:
     scopes = {value.scope: value for value in values}
     if len(scopes) > 1:
         first, second, *_ = scopes.values()
@@ -61,7 +58,7 @@ def _common_scope(graph: "ModelGraph", values: Iterable[ValueRecord]) -> Scope:
 class _Part:
     """What an extraction has found so far."""
 
-    def __init__(self, graph: "ModelGraph", scope: Scope, stops: set[int]) -> None:
+    def __init__(self, graph: ModelGraph, scope: Scope, stops: set[int]) -> None:
         self._graph = graph
         self._scope = scope
         self._stops = stops

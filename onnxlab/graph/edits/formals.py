@@ -1,22 +1,20 @@
 """Edits of what a graph or function takes and gives: inputs, outputs, and the types that they declare."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetFormal
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos.value_info import elem_type_of, fill_dim, fill_shape
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Kind = Literal["input", "output"]
 
 
-def set_shape(graph: "ModelGraph", value: ValueRecord, shape: Sequence[int | str | None], origin: Any = None) -> None:
+def set_shape(graph: ModelGraph, value: ValueRecord, shape: Sequence[int | str | None], origin: Any = None) -> None:
     """Declare the shape of a graph input or output: integers, names of dynamic dims, None for unknown ones.
 
     Raises:
@@ -29,7 +27,7 @@ def set_shape(graph: "ModelGraph", value: ValueRecord, shape: Sequence[int | str
     graph.apply(SetFormal(scope.id, kind, position, info), label=f"set shape of {value.name}", origin=origin)
 
 
-def set_dim(graph: "ModelGraph", value: ValueRecord, axis: int, dim: int | str | None, origin: Any = None) -> None:
+def set_dim(graph: ModelGraph, value: ValueRecord, axis: int, dim: int | str | None, origin: Any = None) -> None:
     """Change one dimension of a graph input or output: an integer, a name to make it dynamic, None for unknown.
 
     Raises:
@@ -46,7 +44,7 @@ def set_dim(graph: "ModelGraph", value: ValueRecord, axis: int, dim: int | str |
     graph.apply(SetFormal(scope.id, kind, position, info), label=label, origin=origin)
 
 
-def set_dtype(graph: "ModelGraph", value: ValueRecord, dtype: Any, origin: Any = None) -> None:
+def set_dtype(graph: ModelGraph, value: ValueRecord, dtype: Any, origin: Any = None) -> None:
     """Declare the element type of a graph input or output: a name ("float16"), a NumPy dtype or a DataType.
 
     Raises:
@@ -59,7 +57,7 @@ def set_dtype(graph: "ModelGraph", value: ValueRecord, dtype: Any, origin: Any =
     graph.apply(SetFormal(scope.id, kind, position, info), label=f"set type of {value.name}", origin=origin)
 
 
-def _declaration(graph: "ModelGraph", value: ValueRecord) -> tuple[Scope, Kind, int, onnx.ValueInfoProto]:
+def _declaration(graph: ModelGraph, value: ValueRecord) -> tuple[Scope, Kind, int, onnx.ValueInfoProto]:
     """Where a value is declared as input or output, and a copy of the declaration."""
     scope = graph.scopes[value.scope]
     kind: Kind | None = None
@@ -78,7 +76,7 @@ def _declaration(graph: "ModelGraph", value: ValueRecord) -> tuple[Scope, Kind, 
 
 
 def add_input(
-    graph: "ModelGraph", info: onnx.ValueInfoProto | str, scope: Scope | None = None, position: int | None = None
+    graph: ModelGraph, info: onnx.ValueInfoProto | str, scope: Scope | None = None, position: int | None = None
 ) -> ValueRecord:
     """Give a graph (default: the main graph) another input; a function takes just a name.
 
@@ -100,7 +98,7 @@ def add_input(
     return graph.values[scope.inputs[at]]
 
 
-def remove_input(graph: "ModelGraph", value: ValueRecord) -> None:
+def remove_input(graph: ModelGraph, value: ValueRecord) -> None:
     """Take an input away from its graph. One that has an initializer becomes a plain initializer.
 
     Raises:
@@ -117,7 +115,7 @@ def remove_input(graph: "ModelGraph", value: ValueRecord) -> None:
 
 
 def declare_output(
-    graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto | None = None, position: int | None = None,
+    graph: ModelGraph, value: ValueRecord, info: onnx.ValueInfoProto | None = None, position: int | None = None,
     scope: Scope | None = None,
 ) -> None:  # fmt: skip
     """Let a graph (default: the main graph), body or function return a value that is visible in it.
@@ -146,7 +144,7 @@ def declare_output(
     graph.apply(InsertFormal(scope.id, "output", at, given), label=f"make {value.name} an output")
 
 
-def remove_output(graph: "ModelGraph", value: ValueRecord, scope: Scope | None = None) -> None:
+def remove_output(graph: ModelGraph, value: ValueRecord, scope: Scope | None = None) -> None:
     """Take a value out of the outputs of a graph (default: the main graph), body or function; its maker stays.
 
     Raises:

@@ -1,6 +1,6 @@
 """Edits of stored tensors: replace their data, add and remove them, make inputs of them and back."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
@@ -8,15 +8,13 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetInitializer
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.value_info import declare, describe
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
-
-def set_initializer(graph: "ModelGraph", value: ValueRecord, array: Any) -> None:
+def set_initializer(graph: ModelGraph, value: ValueRecord, array: Any) -> None:
     """Replace the data of an initializer; its documentation and metadata stay.
 
     Numbers and lists take the dtype that the initializer has. An array or TensorProto may have another dtype and
@@ -41,7 +39,7 @@ def set_initializer(graph: "ModelGraph", value: ValueRecord, array: Any) -> None
             edit.apply(SetInitializer(value.scope, value.name, None, sparse=True))
         edit.apply(SetInitializer(value.scope, value.name, tensor))
         if stored is not None and not sparse:
-            graph.keep_array(value.id, stored)
+            graph.caches.arrays[value.id] = stored
 
 
 def tensor_of(array: Any, name: str, data_type: int = 0) -> onnx.TensorProto:
@@ -106,7 +104,7 @@ def _check_input(value: ValueRecord, tensor: onnx.TensorProto) -> None:
         )
 
 
-def add_initializer(graph: "ModelGraph", name: str, array: Any, scope: Scope | None = None) -> ValueRecord:
+def add_initializer(graph: ModelGraph, name: str, array: Any, scope: Scope | None = None) -> ValueRecord:
     """Store a tensor under a new name, in the main graph or in a body.
 
     Raises:
@@ -122,7 +120,7 @@ def add_initializer(graph: "ModelGraph", name: str, array: Any, scope: Scope | N
     return graph.values[scope.names[name]]
 
 
-def remove_initializer(graph: "ModelGraph", value: ValueRecord) -> None:
+def remove_initializer(graph: ModelGraph, value: ValueRecord) -> None:
     """Take a stored tensor away. One that is also a graph input becomes a required input.
 
     Raises:
@@ -134,7 +132,7 @@ def remove_initializer(graph: "ModelGraph", value: ValueRecord) -> None:
     graph.apply(change, label=f"remove initializer {value.name}")
 
 
-def initializer_to_input(graph: "ModelGraph", value: ValueRecord, keep_default: bool = False) -> None:
+def initializer_to_input(graph: ModelGraph, value: ValueRecord, keep_default: bool = False) -> None:
     """Make a stored tensor a graph input of its type and shape; with `keep_default` the data stays as default.
 
     Raises:
@@ -162,7 +160,7 @@ def _declared(value: ValueRecord) -> onnx.ValueInfoProto:
     return info
 
 
-def input_to_initializer(graph: "ModelGraph", value: ValueRecord, array: Any = None) -> None:
+def input_to_initializer(graph: ModelGraph, value: ValueRecord, array: Any = None) -> None:
     """Store a tensor in the place of a graph input; None takes the default that the input has.
 
     Raises:

@@ -1,22 +1,18 @@
 """Replace calls of functions by what the functions do."""
 
-from typing import TYPE_CHECKING
-
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, InsertNode, RemoveFunction, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets, all_nodes
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
-
-def inline_call(graph: "ModelGraph", node: NodeRecord, nested: bool = False) -> list[NodeRecord]:
+def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> list[NodeRecord]:
     """Replace one call of a function by the function's nodes; with `nested` also the calls among these.
 
     Attribute references become what the call gives, or the function's default, or go away. Values inside get fresh
@@ -44,7 +40,7 @@ def inline_call(graph: "ModelGraph", node: NodeRecord, nested: bool = False) -> 
     return added
 
 
-def inline_function(graph: "ModelGraph", function: Scope) -> int:
+def inline_function(graph: ModelGraph, function: Scope) -> int:
     """Replace every call of a function and remove the function, as one step; returns how many calls there were."""
     key = function_key(function.proto)
     count = 0
@@ -59,7 +55,7 @@ def inline_function(graph: "ModelGraph", function: Scope) -> int:
     return count
 
 
-def inline_functions(graph: "ModelGraph") -> int:
+def inline_functions(graph: ModelGraph) -> int:
     """Replace every call of every function, nested ones too, and remove the functions, as one step."""
     count = 0
     with graph.edit("inline all functions"):
@@ -72,7 +68,7 @@ def inline_functions(graph: "ModelGraph") -> int:
     return count
 
 
-def _callers(graph: "ModelGraph") -> set[int]:
+def _callers(graph: ModelGraph) -> set[int]:
     """Functions that call a function."""
     return {
         root.id
@@ -82,7 +78,7 @@ def _callers(graph: "ModelGraph") -> set[int]:
     }
 
 
-def _inline(graph: "ModelGraph", node: NodeRecord) -> list[NodeRecord]:
+def _inline(graph: ModelGraph, node: NodeRecord) -> list[NodeRecord]:
     """Replace a call; its position, and those of the nodes in its place, are in order."""
     function = graph.scopes[graph.index.functions[function_key(node.proto)]].proto
     scope, call = graph.scopes[node.scope], node.proto
@@ -109,7 +105,7 @@ def _inline(graph: "ModelGraph", node: NodeRecord) -> list[NodeRecord]:
     return added
 
 
-def _is_plain(graph: "ModelGraph", scope: Scope, name: str) -> bool:
+def _is_plain(graph: ModelGraph, scope: Scope, name: str) -> bool:
     """Whether a value is made here and no output, so that value_info may declare it."""
     vid = scope.names.get(name, 0)
     return bool(vid) and bool(graph.values[vid].producers) and not graph.values[vid].formal_outputs

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import onnx
 
@@ -11,16 +10,14 @@ from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInitializer
 from onnxlab.graph.edit.merging import adopt_configurations, adopt_functions, adopt_opsets, all_nodes, raise_ir_version
-from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import reading
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos import external_data, tensors
 from onnxlab.graph.protos.renaming import Renaming, names_defined
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.names import suggestion
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +34,8 @@ class Inserted:
 
 
 def insert_model(
-    graph: "ModelGraph",
-    other: "ModelGraph",
+    graph: ModelGraph,
+    other: ModelGraph,
     connect: Mapping[str, ValueRecord] | None = None,
     prefix: str = "",
     add_outputs: bool | Iterable[str] = True,
@@ -95,7 +92,7 @@ def _known(names: Iterable[str], there: Collection[str], what: str) -> None:
 
 
 def _refuse_wires(
-    graph: "ModelGraph",
+    graph: ModelGraph,
     source: onnx.GraphProto,
     wires: Mapping[str, ValueRecord],
     feed: Sequence[tuple[ValueRecord, str]],
@@ -116,7 +113,7 @@ def _refuse_wires(
             )
 
 
-def _feed(graph: "ModelGraph", old: ValueRecord, new: ValueRecord, readers: Iterable[int]) -> None:
+def _feed(graph: ModelGraph, old: ValueRecord, new: ValueRecord, readers: Iterable[int]) -> None:
     """Let nodes read what the other model makes; a graph input that nobody reads then goes, with its default."""
     for reader in readers:
         graph.apply(reading(graph, graph.nodes[reader], old, new))
@@ -128,7 +125,7 @@ def _feed(graph: "ModelGraph", old: ValueRecord, new: ValueRecord, readers: Iter
         graph.apply(RemoveFormal(main.id, "input", main.inputs.index(old.id)))
 
 
-def _take_freed_names(graph: "ModelGraph", names: dict[str, str], inputs: Iterable[str], prefix: str) -> None:
+def _take_freed_names(graph: ModelGraph, names: dict[str, str], inputs: Iterable[str], prefix: str) -> None:
     """Give new inputs the names that they should have, where a graph input that they stand in for bore them."""
     for name in inputs:
         if names[name] != prefix + name and not any(prefix + name in scope.names for scope in graph.scopes.values()):
@@ -136,7 +133,7 @@ def _take_freed_names(graph: "ModelGraph", names: dict[str, str], inputs: Iterab
             names[name] = prefix + name
 
 
-def _source(graph: "ModelGraph", other: "ModelGraph") -> onnx.GraphProto:
+def _source(graph: ModelGraph, other: ModelGraph) -> onnx.GraphProto:
     """The graph to copy from; of a model that is put into itself as it is before."""
     source = onnx.GraphProto()
     if other is not graph:
@@ -146,8 +143,8 @@ def _source(graph: "ModelGraph", other: "ModelGraph") -> onnx.GraphProto:
 
 
 def _insert_sources(
-    graph: "ModelGraph",
-    other: "ModelGraph",
+    graph: ModelGraph,
+    other: ModelGraph,
     source: onnx.GraphProto,
     names: Mapping[str, str],
     wired: set[str],
@@ -171,7 +168,7 @@ def _insert_sources(
         graph.apply(SetInitializer(main.id, name, copy, sparse=True))
 
 
-def _tensor(graph: "ModelGraph", other: "ModelGraph", tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
+def _tensor(graph: ModelGraph, other: ModelGraph, tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
     """A copy under another name; data that lies beside the other model is read in."""
     copy = onnx.TensorProto()
     if tensor.data_location == onnx.TensorProto.EXTERNAL and other.base_dir != graph.base_dir:
@@ -186,7 +183,7 @@ def _tensor(graph: "ModelGraph", other: "ModelGraph", tensor: onnx.TensorProto, 
 
 
 def _insert_nodes(
-    graph: "ModelGraph", other: "ModelGraph", renaming: Renaming, fresh: FreshNames, prefix: str
+    graph: ModelGraph, other: ModelGraph, renaming: Renaming, fresh: FreshNames, prefix: str
 ) -> list[NodeRecord]:
     main, added = graph.main, []
     configurations = adopt_configurations(graph, other.proto.configuration)
@@ -206,7 +203,7 @@ def _insert_nodes(
     return added
 
 
-def _insert_entries(graph: "ModelGraph", source: onnx.GraphProto, renaming: Renaming, wired: set[str]) -> None:
+def _insert_entries(graph: ModelGraph, source: onnx.GraphProto, renaming: Renaming, wired: set[str]) -> None:
     main = graph.main
     for info in source.value_info:
         if info.name in renaming.values and info.name not in wired:
@@ -217,7 +214,7 @@ def _insert_entries(graph: "ModelGraph", source: onnx.GraphProto, renaming: Rena
             graph.apply(InsertEntry(main.id, "quantization_annotation", position, renaming.annotation(annotation)))
 
 
-def _insert_outputs(graph: "ModelGraph", outputs: Iterable[onnx.ValueInfoProto], renaming: Renaming) -> None:
+def _insert_outputs(graph: ModelGraph, outputs: Iterable[onnx.ValueInfoProto], renaming: Renaming) -> None:
     main = graph.main
     for info in outputs:
         named = renaming.info(info)

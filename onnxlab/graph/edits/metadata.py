@@ -1,23 +1,21 @@
 """Edits of what a model says about itself: opset imports, metadata, documentation, producer and versions."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, SetField, SetFormal, Target, field_value
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.statements import imports_handle
+from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edit.validation import node_problems
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.name_bytes import text as text_of
 from onnxlab.graph.protos.renaming import canonical
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-    from onnxlab.graph.edit.transaction import Transaction
 
 Bearer = "NodeRecord | ValueRecord | Scope | None"
 """Whose metadata or documentation: a node's, a value's, a graph's or function's, or (None) the model's."""
@@ -26,7 +24,7 @@ _TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 _NUMBERS = ("ir_version", "model_version")
 
 
-def set_doc_string(graph: "ModelGraph", bearer: Any, text: str) -> None:
+def set_doc_string(graph: ModelGraph, bearer: Any, text: str) -> None:
     """Set the doc_string of the model (None), a graph, function, node or value; "" takes it away.
 
     Raises:
@@ -46,7 +44,7 @@ def set_doc_string(graph: "ModelGraph", bearer: Any, text: str) -> None:
     graph.apply(SetField(_target(bearer), "doc_string", text or None), label=label)
 
 
-def set_metadata(graph: "ModelGraph", bearer: Any, entries: Mapping[str, str | None]) -> None:
+def set_metadata(graph: ModelGraph, bearer: Any, entries: Mapping[str, str | None]) -> None:
     """Set entries of metadata_props of the model (None), a graph, function, node or value; None takes one away.
 
     Entries that are there keep their place, new ones come last.
@@ -94,7 +92,7 @@ def _with(
     return (*changed, *added)
 
 
-def _called(graph: "ModelGraph", bearer: Any) -> str:
+def _called(graph: ModelGraph, bearer: Any) -> str:
     if isinstance(bearer, NodeRecord):
         return graph.label(bearer)
     if isinstance(bearer, ValueRecord):
@@ -128,7 +126,7 @@ def _info(value: ValueRecord) -> onnx.ValueInfoProto:
     return info
 
 
-def _set_info(graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto, label: str) -> None:
+def _set_info(graph: ModelGraph, value: ValueRecord, info: onnx.ValueInfoProto, label: str) -> None:
     """Put a declaration in the place of the one that the value has, or add it to value_info."""
     scope = graph.scopes[value.scope]
     if not scope.is_function:
@@ -146,7 +144,7 @@ def _set_info(graph: "ModelGraph", value: ValueRecord, info: onnx.ValueInfoProto
         graph.apply(InsertEntry(scope.id, "value_info", len(scope.proto.value_info), info), label=label)
 
 
-def set_model_field(graph: "ModelGraph", field: str, value: Any) -> None:
+def set_model_field(graph: ModelGraph, field: str, value: Any) -> None:
     """Set ir_version, producer_name, producer_version, domain, model_version or doc_string of the model.
 
     Raises:
@@ -162,7 +160,7 @@ def set_model_field(graph: "ModelGraph", field: str, value: Any) -> None:
     graph.apply(SetField(("model", 0), field, value), label=f"set {field} to {value}")
 
 
-def set_opset(graph: "ModelGraph", domain: str, version: int | None, function: Scope | None = None) -> None:
+def set_opset(graph: ModelGraph, domain: str, version: int | None, function: Scope | None = None) -> None:
     """Import another version of an operator domain (None: no longer), in the model or in a function of it.
 
     Nothing is converted: the nodes stay as they are and must fit the operators of that version too.
@@ -190,7 +188,7 @@ def set_opset(graph: "ModelGraph", domain: str, version: int | None, function: S
 
 
 def import_opset(
-    graph: "ModelGraph", edit: "Transaction", domain: str, version: int | None, root: Scope, said: str = ""
+    graph: ModelGraph, edit: Transaction, domain: str, version: int | None, root: Scope, said: str = ""
 ) -> None:
     """Import another version of a domain in a function, or for the model; part of an edit that sees to the nodes."""
     target: Target = ("scope", root.id) if root.is_function else ("model", 0)
@@ -214,7 +212,7 @@ def _imports(
     return tuple(kept)
 
 
-def _refuse_misfits(graph: "ModelGraph", nodes: list[NodeRecord], before: Mapping[int, set[str]], version: str) -> None:
+def _refuse_misfits(graph: ModelGraph, nodes: list[NodeRecord], before: Mapping[int, set[str]], version: str) -> None:
     found = []
     for node in nodes:
         schema = graph.schema(node)

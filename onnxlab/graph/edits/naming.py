@@ -1,26 +1,24 @@
 """Edits of names, and names that nobody uses yet."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import RenameValue, SetField
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
-
-def rename_node(graph: "ModelGraph", node: NodeRecord, name: str, origin: Any = None) -> None:
+def rename_node(graph: ModelGraph, node: NodeRecord, name: str, origin: Any = None) -> None:
     """Give a node another name. ONNX Runtime wants node names to be unique, so a name in use is refused."""
     if not isinstance(name, str):
         raise EditError(f"a node's name is a string, got {name!r}")
     scope = graph.scopes[node.scope]
-    if name and name != node.name and graph.nodes_called(scope, name):
+    if name and name != node.name and graph.names.nodes_called(scope, name):
         raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
     graph.apply(SetField(("node", node.id), "name", name), label=f"rename {graph.label(node)} to {name}", origin=origin)
 
 
-def rename_value(graph: "ModelGraph", value: ValueRecord, name: str, origin: Any = None) -> None:
+def rename_value(graph: ModelGraph, value: ValueRecord, name: str, origin: Any = None) -> None:
     """Give a value another name wherever the model mentions it, captures in bodies included.
 
     Raises:
@@ -48,7 +46,7 @@ class FreshNames:
     that bear them are made. A value's name is free when no scope of the model uses it, hence nothing is ever hidden.
     """
 
-    def __init__(self, graph: "ModelGraph", scope: Scope | None = None) -> None:
+    def __init__(self, graph: ModelGraph, scope: Scope | None = None) -> None:
         self._graph = graph
         self._scope = scope or graph.main
         self._given: dict[bool, set[str]] = {True: set(), False: set()}
@@ -77,5 +75,5 @@ class FreshNames:
 
     def _is_used(self, name: str, value: bool) -> bool:
         if not value:
-            return bool(self._graph.nodes_called(self._scope, name))
+            return bool(self._graph.names.nodes_called(self._scope, name))
         return any(name in scope.names for scope in self._graph.scopes.values())

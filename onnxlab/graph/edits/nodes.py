@@ -1,24 +1,22 @@
 """Edits of nodes: add, remove, duplicate, move."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, MoveNode, RemoveNode
-from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.bypassing import bypass_node
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.names import suggestion
 
 
 def add_node(
-    graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope | None = None, position: int | None = None
+    graph: ModelGraph, proto: onnx.NodeProto, scope: Scope | None = None, position: int | None = None
 ) -> NodeRecord:
     """Put a node into a scope: where `position` says, else right behind the last node that makes one of its inputs.
 
@@ -32,7 +30,7 @@ def add_node(
     return insert_node(graph, proto, scope, _behind_inputs(graph, proto, scope) if position is None else position)
 
 
-def insert_node(graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope, position: int) -> NodeRecord:
+def insert_node(graph: ModelGraph, proto: onnx.NodeProto, scope: Scope, position: int) -> NodeRecord:
     """Put a copy of a node at a position of a scope; what it reads may follow in the same edit.
 
     Raises:
@@ -47,7 +45,7 @@ def insert_node(graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope, positi
     return graph.nodes[removal.node]
 
 
-def _behind_inputs(graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope) -> int:
+def _behind_inputs(graph: ModelGraph, proto: onnx.NodeProto, scope: Scope) -> int:
     position = 0
     for name in proto.input:
         value = graph.values.get(graph.index.lookup(scope, name)) if name else None
@@ -56,7 +54,7 @@ def _behind_inputs(graph: "ModelGraph", proto: onnx.NodeProto, scope: Scope) -> 
     return position
 
 
-def remove_nodes(graph: "ModelGraph", nodes: Sequence[NodeRecord], bypass: bool = False, origin: Any = None) -> None:
+def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = False, origin: Any = None) -> None:
     """Remove nodes. With `bypass` the readers of a node's first output read its first input instead.
 
     Raises:
@@ -75,7 +73,7 @@ def remove_nodes(graph: "ModelGraph", nodes: Sequence[NodeRecord], bypass: bool 
                 graph.apply(RemoveNode(node.id))
 
 
-def duplicate_nodes(graph: "ModelGraph", nodes: Sequence[NodeRecord]) -> list[NodeRecord]:
+def duplicate_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[NodeRecord]:
     """Copy nodes of one scope, bodies and all: copies read each other where the nodes do, and make new values.
 
     What the nodes read from elsewhere the copies read too; nobody reads what the copies make yet. Copies stand behind
@@ -105,7 +103,7 @@ def duplicate_nodes(graph: "ModelGraph", nodes: Sequence[NodeRecord]) -> list[No
     return copies
 
 
-def move_node(graph: "ModelGraph", node: NodeRecord, position: int) -> None:
+def move_node(graph: ModelGraph, node: NodeRecord, position: int) -> None:
     """Put a node at another place of the file order; one that must not stand there is moved on at once.
 
     Raises:
@@ -117,7 +115,7 @@ def move_node(graph: "ModelGraph", node: NodeRecord, position: int) -> None:
     graph.apply(MoveNode(node.id, position), label=f"move {graph.label(node)}")
 
 
-def scope_of(graph: "ModelGraph", nodes: Iterable[NodeRecord]) -> Scope:
+def scope_of(graph: ModelGraph, nodes: Iterable[NodeRecord]) -> Scope:
     """The one scope that all the nodes are in.
 
     Raises:

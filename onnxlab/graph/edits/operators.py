@@ -1,14 +1,14 @@
 """Make a node another operator and keep its wires."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import SetAttribute, SetField
-from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.validation import attribute_problem
 from onnxlab.graph.edits.attributes import choice_problem, set_attribute
 from onnxlab.graph.edits.naming import FreshNames
@@ -16,13 +16,11 @@ from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.attributes import encode
 from onnxlab.graph.protos.name_bytes import text
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.names import suggestion
 
 
 def set_operator(
-    graph: "ModelGraph",
+    graph: ModelGraph,
     node: NodeRecord,
     op_type: str,
     domain: str | None = None,
@@ -54,7 +52,7 @@ def set_operator(
             set_attribute(graph, node, name, value)
 
 
-def check_operator(graph: "ModelGraph", node: onnx.NodeProto, scope: Scope) -> None:
+def check_operator(graph: ModelGraph, node: onnx.NodeProto, scope: Scope) -> None:
     """Refuse an operator that nothing knows in a domain whose operators are known.
 
     Raises:
@@ -78,7 +76,7 @@ def check_operator(graph: "ModelGraph", node: onnx.NodeProto, scope: Scope) -> N
         )
 
 
-def _survives(graph: "ModelGraph", node: NodeRecord, attribute: onnx.AttributeProto) -> bool:
+def _survives(graph: ModelGraph, node: NodeRecord, attribute: onnx.AttributeProto) -> bool:
     """Whether an attribute of the operator before is one of the operator that the node is now."""
     if (function := graph.index.functions.get(function_key(node.proto))) is not None:
         proto = graph.scopes[function].proto
@@ -91,7 +89,7 @@ def _survives(graph: "ModelGraph", node: NodeRecord, attribute: onnx.AttributePr
     return not attribute_problem(schema, attribute) and not choice_problem(graph, node, attribute)
 
 
-def output_names(graph: "ModelGraph", node: onnx.NodeProto, scope: Scope) -> list[str]:
+def output_names(graph: ModelGraph, node: onnx.NodeProto, scope: Scope) -> list[str]:
     """Fresh names for the outputs that a new node must have, after its own name or operator; at least one."""
     function = graph.index.functions.get(function_key(node))
     version = graph.opset_version(node.domain, scope)
@@ -102,7 +100,7 @@ def output_names(graph: "ModelGraph", node: onnx.NodeProto, scope: Scope) -> lis
     return [fresh.value(stem if count == 1 else f"{stem}{slot}") for slot in range(count)]
 
 
-def make_node(graph: "ModelGraph", op_type: str, domain: str = "", **attributes: Any) -> onnx.NodeProto:
+def make_node(graph: ModelGraph, op_type: str, domain: str = "", **attributes: Any) -> onnx.NodeProto:
     """A NodeProto without wires, its attributes typed by the operator's schema at the model's opset.
 
     Raises:

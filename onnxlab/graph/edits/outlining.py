@@ -1,13 +1,14 @@
 """Turn a selection of nodes into a function, and its copies into calls; one edit for all copies of a block."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFunction, InsertNode, RemoveNode, SetField, field_value
 from onnxlab.graph.edit.merging import all_nodes, raise_ir_version
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import in_file_order, scope_of
 from onnxlab.graph.index.records import NodeRecord, Scope
@@ -15,15 +16,12 @@ from onnxlab.graph.protos.renaming import canonical
 from onnxlab.graph.query.block_copies import find_copies
 from onnxlab.graph.query.cones import boundary, hole
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
-
 FUNCTIONS_SINCE = 8
 """The IR version in which functions came."""
 
 
 def make_function(
-    graph: "ModelGraph", nodes: Sequence[NodeRecord], name: str, domain: str = "local", copies: bool = False
+    graph: ModelGraph, nodes: Sequence[NodeRecord], name: str, domain: str = "local", copies: bool = False
 ) -> list[NodeRecord]:
     """Move nodes into a new function of the model and call it in their place; returns the calls, the nodes' own first.
 
@@ -53,7 +51,7 @@ def make_function(
         return [_replace(graph, block.values(), call) for block, call in zip(blocks, calls, strict=True)]
 
 
-def _refuse(graph: "ModelGraph", nodes: list[NodeRecord], scope: Scope, name: str, domain: str) -> None:
+def _refuse(graph: ModelGraph, nodes: list[NodeRecord], scope: Scope, name: str, domain: str) -> None:
     if not name or canonical(domain) == "":
         raise EditError("a function needs a name, and a domain of its own beside ai.onnx")
     if (domain, name, "") in graph.index.functions:
@@ -66,7 +64,7 @@ def _refuse(graph: "ModelGraph", nodes: list[NodeRecord], scope: Scope, name: st
             raise EditError(f"{node.name or node.op_type} refers to an attribute of the function {scope.name}")
 
 
-def _outputs(graph: "ModelGraph", chosen: list[NodeRecord], blocks: list[dict[int, int]]) -> list[int]:
+def _outputs(graph: ModelGraph, chosen: list[NodeRecord], blocks: list[dict[int, int]]) -> list[int]:
     """Values of the block that are read outside of it, in it or in any copy."""
     if not boundary(graph, blocks[0]).outputs:
         raise EditError("nothing that the selection makes is read outside of it; there would be no output")
@@ -74,7 +72,7 @@ def _outputs(graph: "ModelGraph", chosen: list[NodeRecord], blocks: list[dict[in
     return [graph.nodes[node].outputs[slot] for node, slot in sorted(leaving, key=lambda at: _place(graph, at))]
 
 
-def _leaving(graph: "ModelGraph", chosen: list[NodeRecord], block: dict[int, int]) -> Iterable[tuple[int, int]]:
+def _leaving(graph: ModelGraph, chosen: list[NodeRecord], block: dict[int, int]) -> Iterable[tuple[int, int]]:
     outside = set(boundary(graph, block.values()).outputs)
     for node in chosen:
         for slot, vid in enumerate(graph.nodes[block[node.id]].outputs):
@@ -82,12 +80,12 @@ def _leaving(graph: "ModelGraph", chosen: list[NodeRecord], block: dict[int, int
                 yield node.id, slot
 
 
-def _place(graph: "ModelGraph", at: tuple[int, int]) -> tuple[int, int]:
+def _place(graph: ModelGraph, at: tuple[int, int]) -> tuple[int, int]:
     return graph.nodes[at[0]].label, at[1]
 
 
 def _function(
-    graph: "ModelGraph", nodes: list[NodeRecord], scope: Scope, name: str, domain: str, formals: list[list[int]]
+    graph: ModelGraph, nodes: list[NodeRecord], scope: Scope, name: str, domain: str, formals: list[list[int]]
 ) -> onnx.FunctionProto:
     function = onnx.FunctionProto(name=name, domain=domain)
     function.input.extend(graph.values[vid].name for vid in formals[0])
@@ -105,7 +103,7 @@ def _function(
     return function
 
 
-def _import_domain(graph: "ModelGraph", scope: Scope, domain: str) -> None:
+def _import_domain(graph: ModelGraph, scope: Scope, domain: str) -> None:
     """Let the model (and the function that the nodes stand in) import the new function's domain."""
     roots = {("model", 0)} | ({("scope", root.id)} if (root := graph.root(scope)).is_function else set())
     for target in sorted(roots):
@@ -116,7 +114,7 @@ def _import_domain(graph: "ModelGraph", scope: Scope, domain: str) -> None:
 
 
 def _call(
-    graph: "ModelGraph", nodes: list[NodeRecord], block: dict[int, int], function: onnx.FunctionProto,
+    graph: ModelGraph, nodes: list[NodeRecord], block: dict[int, int], function: onnx.FunctionProto,
     formals: list[list[int]], fresh: FreshNames,
 ) -> onnx.NodeProto:  # fmt: skip
     """The call that takes the place of one block; values that are read outside of it keep their names."""
@@ -133,7 +131,7 @@ def _call(
     return call
 
 
-def _replace(graph: "ModelGraph", block: Iterable[int], call: onnx.NodeProto) -> NodeRecord:
+def _replace(graph: ModelGraph, block: Iterable[int], call: onnx.NodeProto) -> NodeRecord:
     members = in_file_order(graph.nodes[ident] for ident in block)
     scope = graph.scopes[members[0].scope]
     position = scope.position(members[-1]) - len(members) + 1
@@ -144,7 +142,7 @@ def _replace(graph: "ModelGraph", block: Iterable[int], call: onnx.NodeProto) ->
 
 
 def for_each_copy(
-    graph: "ModelGraph", nodes: Sequence[NodeRecord], edit: Callable[..., Any], label: str = ""
+    graph: ModelGraph, nodes: Sequence[NodeRecord], edit: Callable[..., Any], label: str = ""
 ) -> list[list[NodeRecord]]:
     """Do the same to a block and to every verified copy of it, as one step.
 

@@ -1,23 +1,21 @@
 """Edits of wires: what a node reads and makes, and new nodes on them."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import onnx
 
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInputs, SetOutputs
-from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import MOST_SLOTS, reading
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import add_node
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.state.names import suggestion
 
 
-def set_input(graph: "ModelGraph", node: NodeRecord, slot: int, name: str, origin: Any = None) -> None:
+def set_input(graph: ModelGraph, node: NodeRecord, slot: int, name: str, origin: Any = None) -> None:
     """Let an input slot of a node read the value called `name`; "" leaves an optional input out.
 
     Raises:
@@ -35,9 +33,7 @@ def set_input(graph: "ModelGraph", node: NodeRecord, slot: int, name: str, origi
     set_inputs(graph, node, names, f"rewire input {slot} of {graph.label(node)}", origin)
 
 
-def set_inputs(
-    graph: "ModelGraph", node: NodeRecord, names: Sequence[str], label: str = "", origin: Any = None
-) -> None:
+def set_inputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str], label: str = "", origin: Any = None) -> None:
     """Let a node read the values of these names, by slot; "" leaves an optional input out.
 
     Raises:
@@ -52,7 +48,7 @@ def set_inputs(
     graph.apply(SetInputs(node.id, tuple(names)), label=label, origin=origin)
 
 
-def set_outputs(graph: "ModelGraph", node: NodeRecord, names: Sequence[str], origin: Any = None) -> None:
+def set_outputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str], origin: Any = None) -> None:
     """Let a node make values of these names, by slot; "" leaves an optional output out.
 
     A new name is a new value; to keep the readers of one use `rename_value`.
@@ -65,7 +61,7 @@ def set_outputs(graph: "ModelGraph", node: NodeRecord, names: Sequence[str], ori
 
 
 def redirect(
-    graph: "ModelGraph", old: ValueRecord, new: ValueRecord, readers: Iterable[NodeRecord] | None = None
+    graph: ModelGraph, old: ValueRecord, new: ValueRecord, readers: Iterable[NodeRecord] | None = None
 ) -> None:
     """Let all nodes that read a value, or only those given, read another one; outputs of graphs stay.
 
@@ -81,7 +77,7 @@ def redirect(
 
 
 def insert_on_edge(
-    graph: "ModelGraph", node: NodeRecord, slot: int, proto: onnx.NodeProto, data_slot: int = 0
+    graph: ModelGraph, node: NodeRecord, slot: int, proto: onnx.NodeProto, data_slot: int = 0
 ) -> NodeRecord:
     """Put a new node on one wire: it reads what the slot read, and the slot reads its first output.
 
@@ -104,7 +100,7 @@ def insert_on_edge(
     return record
 
 
-def insert_after(graph: "ModelGraph", value: ValueRecord, proto: onnx.NodeProto, data_slot: int = 0) -> NodeRecord:
+def insert_after(graph: ModelGraph, value: ValueRecord, proto: onnx.NodeProto, data_slot: int = 0) -> NodeRecord:
     """Put a new node behind a value: all that read the value, outputs of its graph included, read the new node.
 
     An output of the graph keeps its name; then the value itself gets a fresh one.

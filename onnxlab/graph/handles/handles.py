@@ -11,6 +11,7 @@ import onnx
 from onnxlab import schemas
 from onnxlab.errors import EditError, NameLookupError, OnnxlabError
 from onnxlab.graph import edits
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.metadata import description
 from onnxlab.graph.handles.node_attributes import Attributes
 from onnxlab.graph.handles.properties import Metadata
@@ -20,15 +21,13 @@ from onnxlab.printable import printable
 if TYPE_CHECKING:
     import numpy as np
 
-    from onnxlab.graph.edit.model_graph import ModelGraph
-
 
 class _Handle:
     """(graph, id); equal and hashable by both."""
 
     __slots__ = ("_graph", "id")
 
-    def __init__(self, graph: "ModelGraph", ident: int) -> None:
+    def __init__(self, graph: ModelGraph, ident: int) -> None:
         self._graph = graph
         self.id = ident
 
@@ -342,7 +341,7 @@ def called(value: "Value | str | None") -> str:
 class Nodes(Sequence[Node]):
     """The nodes of the main graph in file order; also looked up by name or output: `model.nodes["conv1"]`."""
 
-    def __init__(self, graph: "ModelGraph") -> None:
+    def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph
 
     def __getitem__(self, key: Any) -> Any:

@@ -8,7 +8,6 @@ import onnx
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edit.names import find_scope
 from onnxlab.graph.edits.connecting import Refusal
 from onnxlab.graph.handles.handles import Node, Value, called
 from onnxlab.graph.handles.properties import Metadata, Opsets
@@ -82,7 +81,7 @@ class Editing:
         Raises:
             NameLookupError: there is none; the message lists what there is.
         """
-        return find_scope(self.graph, path)
+        return self.graph.names.find_scope(path)
 
     def node_at(self, scope: str, position: int) -> Node:
         """The node at a position of the scope at a path, whatever it is called."""

@@ -1,15 +1,13 @@
 """Live mappings of what a model says about itself: metadata_props and opset imports; writing into one is an edit."""
 
 from collections.abc import Callable, Iterator, MutableMapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxlab.errors import EditError, MissingKeyError
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits import metadata
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos.renaming import canonical
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 class Metadata(MutableMapping[str, str]):
@@ -18,7 +16,7 @@ class Metadata(MutableMapping[str, str]):
     Of a key that a file repeats the last entry counts.
     """
 
-    def __init__(self, graph: "ModelGraph", bearer: Callable[[], Any]) -> None:
+    def __init__(self, graph: ModelGraph, bearer: Callable[[], Any]) -> None:
         self._graph = graph
         self._bearer = bearer
 
@@ -64,7 +62,7 @@ class Opsets(MutableMapping[str, int]):
         EditError: what is given is no function: graphs have no imports of their own.
     """
 
-    def __init__(self, graph: "ModelGraph", function: Scope | None = None) -> None:
+    def __init__(self, graph: ModelGraph, function: Scope | None = None) -> None:
         if function is not None and not function.is_function:
             where = graph.scope_path(function) or "the main graph"
             raise EditError(f"{where} is no function; graphs and bodies go by the model's opsets")

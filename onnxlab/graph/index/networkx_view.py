@@ -8,16 +8,14 @@ second part of the key.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.garbage_collection import no_collection
+from onnxlab.graph.index.edges import Slot
+from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
-
-if TYPE_CHECKING:
-    from onnxlab.graph.index.edges import Slot
-    from onnxlab.graph.index.index import Index
 
 
 class _Data(Mapping[str, Any]):

@@ -6,21 +6,18 @@ outside is of the same kind: an initializer of the same type and shape, or no in
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import onnx
 
 from onnxlab.errors import EditError
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Step = tuple[int, str, int, int, int]
 """How the next node of a block is reached: (known node, "up" or "down", output slot, input slot, next node)."""
 
 
-def find_copies(graph: "ModelGraph", nodes: Sequence[NodeRecord]) -> list[dict[int, int]]:
+def find_copies(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[dict[int, int]]:
     """All other blocks of the same scope that are like the given one: {node id of the block: node id of the copy}.
 
     Copies share no node with the block or with each other; they come in file order.
@@ -54,7 +51,7 @@ def signature(node: NodeRecord) -> tuple[object, ...]:
 
 
 def _rarest(
-    graph: "ModelGraph", block: dict[int, NodeRecord], signatures: dict[int, tuple[object, ...]]
+    graph: ModelGraph, block: dict[int, NodeRecord], signatures: dict[int, tuple[object, ...]]
 ) -> tuple[int, list[int]]:
     """The node of the block with the fewest like it in the scope, and these in file order."""
     scope = graph.scopes[next(iter(block.values())).scope]
@@ -68,7 +65,7 @@ def _rarest(
     return start, alike[signatures[start]]
 
 
-def _plan(graph: "ModelGraph", block: dict[int, NodeRecord], start: int) -> list[Step]:
+def _plan(graph: ModelGraph, block: dict[int, NodeRecord], start: int) -> list[Step]:
     """An order in which every node of the block is reached from one before it, upwards where it can be."""
     plan: list[Step] = []
     known, waiting = {start}, [start]
@@ -87,7 +84,7 @@ def _plan(graph: "ModelGraph", block: dict[int, NodeRecord], start: int) -> list
     return plan
 
 
-def _neighbors(graph: "ModelGraph", block: dict[int, NodeRecord], at: int) -> Iterator[Step]:
+def _neighbors(graph: ModelGraph, block: dict[int, NodeRecord], at: int) -> Iterator[Step]:
     for slot, vid in enumerate(block[at].inputs):
         if vid and (made := graph.values[vid].producer) and made[0] in block:
             yield at, "up", made[1], slot, made[0]
@@ -98,7 +95,7 @@ def _neighbors(graph: "ModelGraph", block: dict[int, NodeRecord], at: int) -> It
 
 
 def _matches(
-    graph: "ModelGraph", plan: list[Step], signatures: dict[int, tuple[object, ...]], found: dict[int, int]
+    graph: ModelGraph, plan: list[Step], signatures: dict[int, tuple[object, ...]], found: dict[int, int]
 ) -> Iterator[dict[int, int]]:
     """Every way to lay the plan onto the graph; steps with several possibilities are tried one after another."""
     choices = [iter([found])]
@@ -113,7 +110,7 @@ def _matches(
 
 
 def _onward(
-    graph: "ModelGraph", step: Step, signatures: dict[int, tuple[object, ...]], here: dict[int, int]
+    graph: ModelGraph, step: Step, signatures: dict[int, tuple[object, ...]], here: dict[int, int]
 ) -> Iterator[dict[int, int]]:
     known, way, out, slot, following = step
     node, values, nodes = graph.nodes[here[known]], graph.values, graph.nodes
@@ -131,7 +128,7 @@ def _onward(
             yield {**here, following: each}
 
 
-def _is_verified(graph: "ModelGraph", block: dict[int, NodeRecord], found: dict[int, int]) -> bool:
+def _is_verified(graph: ModelGraph, block: dict[int, NodeRecord], found: dict[int, int]) -> bool:
     """Whether all wires agree: those inside one to one, those from outside by kind, and the same value to the same."""
     values: dict[int, int] = {}
     back: dict[int, int] = {}
@@ -153,7 +150,7 @@ def _is_verified(graph: "ModelGraph", block: dict[int, NodeRecord], found: dict[
     )
 
 
-def _made_inside(graph: "ModelGraph", value: int, block: dict[int, NodeRecord]) -> bool:
+def _made_inside(graph: ModelGraph, value: int, block: dict[int, NodeRecord]) -> bool:
     made = graph.values[value].producer
     return bool(made and made[0] in block)
 

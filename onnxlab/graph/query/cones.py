@@ -6,13 +6,11 @@ node; `via` chooses whether such captures count ("any"), are left out ("data") o
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.index.topology import reachable
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 Via = Literal["any", "data", "capture"]
 Neighbors = Callable[[int], Iterable[int]]
@@ -22,7 +20,7 @@ def _everywhere(_: int) -> bool:
     return True
 
 
-def upstream(graph: "ModelGraph", via: Via = "any") -> Neighbors:
+def upstream(graph: ModelGraph, via: Via = "any") -> Neighbors:
     """The function that gives the nodes that make what a node reads; may repeat."""
     nodes, values, index = graph.nodes, graph.values, graph.index
 
@@ -43,7 +41,7 @@ def upstream(graph: "ModelGraph", via: Via = "any") -> Neighbors:
     return {"any": both, "data": data, "capture": captured}[via]
 
 
-def downstream(graph: "ModelGraph", via: Via = "any") -> Neighbors:
+def downstream(graph: ModelGraph, via: Via = "any") -> Neighbors:
     """The function that gives the nodes that read what a node makes; may repeat."""
     nodes, values, index = graph.nodes, graph.values, graph.index
 
@@ -55,7 +53,7 @@ def downstream(graph: "ModelGraph", via: Via = "any") -> Neighbors:
     return (lambda at: index.consumers(nodes[at])) if via == "any" else chosen
 
 
-def readers(graph: "ModelGraph", value: ValueRecord, via: Via = "any") -> Iterator[int]:
+def readers(graph: ModelGraph, value: ValueRecord, via: Via = "any") -> Iterator[int]:
     """Ids of the nodes of a value's scope that read it themselves ("data") or in a body ("capture"); may repeat."""
     nodes, index, scope = graph.nodes, graph.index, value.scope
     for use, _ in value.uses:
@@ -70,12 +68,12 @@ def readers(graph: "ModelGraph", value: ValueRecord, via: Via = "any") -> Iterat
                 yield reader
 
 
-def ancestors(graph: "ModelGraph", nodes: Iterable[int], via: Via = "any") -> set[int]:
+def ancestors(graph: ModelGraph, nodes: Iterable[int], via: Via = "any") -> set[int]:
     """Ids of the nodes that the given ones depend on, themselves left out unless they depend on one another."""
     return _beyond(nodes, upstream(graph, via))
 
 
-def descendants(graph: "ModelGraph", nodes: Iterable[int], via: Via = "any") -> set[int]:
+def descendants(graph: ModelGraph, nodes: Iterable[int], via: Via = "any") -> set[int]:
     """Ids of the nodes that depend on the given ones, themselves left out unless they depend on one another."""
     return _beyond(nodes, downstream(graph, via))
 
@@ -84,12 +82,12 @@ def _beyond(nodes: Iterable[int], neighbors: Neighbors) -> set[int]:
     return reachable({other for node in nodes for other in neighbors(node)}, neighbors, _everywhere)
 
 
-def cone(graph: "ModelGraph", nodes: Iterable[int], via: Via = "any") -> set[int]:
+def cone(graph: ModelGraph, nodes: Iterable[int], via: Via = "any") -> set[int]:
     """The nodes with all that they depend on: what must run to have their outputs."""
     return reachable(nodes, upstream(graph, via), _everywhere)
 
 
-def between(graph: "ModelGraph", starts: Iterable[int], ends: Iterable[int], via: Via = "any") -> set[int]:
+def between(graph: ModelGraph, starts: Iterable[int], ends: Iterable[int], via: Via = "any") -> set[int]:
     """Ids of the nodes on any path from one of `starts` to one of `ends`, both included where there is a path.
 
     Searches only what lies between the first start and the last end in topological order.
@@ -105,7 +103,7 @@ def between(graph: "ModelGraph", starts: Iterable[int], ends: Iterable[int], via
     return ahead & behind
 
 
-def connected(graph: "ModelGraph", start: int, end: int, via: Via = "any") -> bool:
+def connected(graph: ModelGraph, start: int, end: int, via: Via = "any") -> bool:
     """Whether `end` depends on `start`."""
     nodes, index = graph.nodes, graph.index
     high = index.rank(nodes[end])
@@ -113,7 +111,7 @@ def connected(graph: "ModelGraph", start: int, end: int, via: Via = "any") -> bo
     return end in reachable(set(step(start)), step, lambda at: index.rank(nodes[at]) <= high)
 
 
-def paths(graph: "ModelGraph", start: int, end: int, via: Via = "any") -> Iterator[tuple[int, ...]]:
+def paths(graph: ModelGraph, start: int, end: int, via: Via = "any") -> Iterator[tuple[int, ...]]:
     """Every path of node ids from `start` to `end`, both included, in file order, lazily: there can be very many.
 
     Where several wires join two nodes, that is one path.
@@ -163,7 +161,7 @@ class Boundary:
     unused: tuple[int, ...]
 
 
-def boundary(graph: "ModelGraph", nodes: Iterable[int]) -> Boundary:
+def boundary(graph: ModelGraph, nodes: Iterable[int]) -> Boundary:
     """What a selection of nodes of one scope takes and gives. Costs what the nodes' own wires cost."""
     chosen = {node.id: node for node in sorted((graph.nodes[at] for at in set(nodes)), key=lambda node: node.label)}
     made = dict.fromkeys(vid for node in chosen.values() for vid in node.outputs if vid)
@@ -186,7 +184,7 @@ def boundary(graph: "ModelGraph", nodes: Iterable[int]) -> Boundary:
     )  # fmt: skip
 
 
-def _leaves(graph: "ModelGraph", value: int, chosen: dict[int, NodeRecord]) -> bool:
+def _leaves(graph: ModelGraph, value: int, chosen: dict[int, NodeRecord]) -> bool:
     """Whether a value that a chosen node makes is read outside of the chosen ones."""
     record = graph.values[value]
     for use, _ in record.uses:
@@ -199,7 +197,7 @@ def _leaves(graph: "ModelGraph", value: int, chosen: dict[int, NodeRecord]) -> b
     return False
 
 
-def hole(graph: "ModelGraph", nodes: Iterable[int]) -> tuple[int, ...]:
+def hole(graph: ModelGraph, nodes: Iterable[int]) -> tuple[int, ...]:
     """A path that leaves a selection and comes back into it, its two ends inside; () where the selection is convex."""
     chosen = set(nodes)
     if not chosen:
@@ -232,17 +230,17 @@ def _trail(came: dict[int, int], chosen: set[int], at: int, end: int) -> tuple[i
     return tuple(reversed(trail))
 
 
-def is_convex(graph: "ModelGraph", nodes: Iterable[int]) -> bool:
+def is_convex(graph: ModelGraph, nodes: Iterable[int]) -> bool:
     """Whether every path between two nodes of a selection stays inside it, so that it could be one node."""
     return not hole(graph, nodes)
 
 
-def file_order(graph: "ModelGraph", nodes: Iterable[int]) -> list[int]:
+def file_order(graph: ModelGraph, nodes: Iterable[int]) -> list[int]:
     """Node ids scope by scope, as the file has them."""
     return sorted(nodes, key=lambda node: (graph.nodes[node].scope, graph.nodes[node].label))
 
 
-def nodes_of(graph: "ModelGraph", scope: Scope | None = None) -> Sequence[int]:
+def nodes_of(graph: ModelGraph, scope: Scope | None = None) -> Sequence[int]:
     """Ids of the nodes of a scope (default: of all scopes, main graph first)."""
     if scope is not None:
         return scope.node_ids

@@ -4,20 +4,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import translate
 from functools import cache
 from re import compile as compile_pattern
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from onnxlab.errors import NameLookupError
-from onnxlab.graph.edit.names import suggestion
+from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.protos.value_info import elem_type_of
 from onnxlab.graph.query.cones import nodes_of
+from onnxlab.graph.state.names import suggestion
 from onnxlab.shapes import UNKNOWN, Fact, text
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 FactOf = Callable[[int], Fact]
 """The fact of a value id."""
@@ -27,7 +25,7 @@ Pattern = str | Iterable[str]
 
 
 def find(
-    graph: "ModelGraph",
+    graph: ModelGraph,
     fact_of: FactOf = lambda _: UNKNOWN,
     *,
     op_type: Pattern | None = None,
@@ -66,7 +64,7 @@ def find(
 
 
 def _tests(
-    graph: "ModelGraph", op_type: Pattern | None, domain: Pattern | None, name: Pattern | None, attributes: Any
+    graph: ModelGraph, op_type: Pattern | None, domain: Pattern | None, name: Pattern | None, attributes: Any
 ) -> list[Callable[[NodeRecord], Any]]:
     """Cheap tests first."""
     tests: list[Callable[[NodeRecord], Any]] = []
@@ -100,7 +98,7 @@ def _glob(pattern: Pattern) -> Callable[[str], bool]:
     return lambda text: text in exact or any(each.match(text) for each in compiled)
 
 
-def _has_attribute(graph: "ModelGraph", node: NodeRecord, name: str, wanted: Any) -> bool:
+def _has_attribute(graph: ModelGraph, node: NodeRecord, name: str, wanted: Any) -> bool:
     given = next((attribute for attribute in node.proto.attribute if attribute.name == name), None)
     if wanted is None or wanted is ...:
         return (given is None) == (wanted is None)
@@ -148,7 +146,7 @@ def fits_shape(shape: Sequence[Any], wanted: Sequence[Any]) -> bool:
 
 
 def find_values(
-    graph: "ModelGraph",
+    graph: ModelGraph,
     fact_of: FactOf = lambda _: UNKNOWN,
     *,
     name: Pattern | None = None,

@@ -15,10 +15,10 @@ import onnx
 from onnxlab import dtypes
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetTypes
-from onnxlab.graph.edit.commits import Touched
+from onnxlab.graph.edit.commits import OpenEdit
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edits.declaring import Action, Kind, places
+from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.facts.symbols import is_open
 from onnxlab.infer.facts.type_protos import fact_of_type, type_of_fact
 from onnxlab.infer.live.engine import Inference
@@ -46,7 +46,7 @@ class Completer:
         self._graph = ref(graph)
         self._inference = ref(inference)
 
-    def complete(self, transaction: Transaction, touched: Touched) -> None:
+    def complete(self, transaction: OpenEdit, touched: Touched) -> None:
         """Correct, as a part of the edit, the declarations that it makes wrong."""
         graph, inference = self._graph(), self._inference()
         if graph is None or inference is None or inference.policy.prefer == "declared":

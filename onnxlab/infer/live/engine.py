@@ -19,9 +19,10 @@ import onnx
 from onnxlab import schemas
 from onnxlab.errors import Diagnostic
 from onnxlab.garbage_collection import no_collection
-from onnxlab.graph.edit.commits import GraphCommit, Touched
+from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.facts.fact_join import join
 from onnxlab.infer.facts.policy import DEFAULT_POLICY, Policy
 from onnxlab.infer.facts.type_protos import type_of_fact

@@ -38,12 +38,12 @@ _SPARE = 1000
 def catalogue_of(graph: ModelGraph, policy: Policy) -> Catalogue:
     """The catalogue of a graph: kept there, so that a second inference does not read every message again."""
     key = (Catalogue, policy)
-    kept = graph.kept.get(key)
+    kept = graph.caches.kept.get(key)
     if isinstance(kept, Catalogue) and kept.generation == schemas.generation():
         kept.forget_unknown()
         return kept
     made = Catalogue(graph, policy)
-    graph.keep(key, made)
+    graph.caches.keep(key, made)
     return made
 
 

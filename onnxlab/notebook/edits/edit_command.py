@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from onnxlab.errors import NameLookupError
-from onnxlab.graph.edit.names import scope_path
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.notebook.protocol.messages import MAX_TEXT
 from onnxlab.notebook.protocol.uploads import Upload
@@ -129,7 +128,7 @@ def scope_of(model: "Model", ident: int) -> str:
         return ""
     if ident not in model.graph.scopes:
         raise NameLookupError(f"scope {ident} is not in the model any more")
-    return scope_path(model.graph, model.graph.scopes[ident])
+    return model.graph.scope_path(model.graph.scopes[ident])
 
 
 def node_line(model: "Model", ident: int) -> str:

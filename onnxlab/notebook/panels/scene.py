@@ -11,11 +11,11 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
-from onnxlab.graph.edit.commits import Touched
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
+from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.notebook.protocol.messages import JSON
 from onnxlab.render.categories import category
 from onnxlab.shapes.facts import Fact, SparseTensorFact, TensorFact

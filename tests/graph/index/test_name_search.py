@@ -40,7 +40,7 @@ def readers(model: onnxlab.Model, value: str) -> list[str]:
 
 
 def has_table(model: onnxlab.Model) -> bool:
-    return bool(model.graph._names._by_name)
+    return bool(model.graph.names._by_name)
 
 
 def test_a_first_rename_and_attribute_make_no_table_and_note_no_readers(tmp_path: Path) -> None:
@@ -72,15 +72,15 @@ def test_equal_names_and_names_that_look_like_fields(tmp_path: Path) -> None:
     tricky = "a\x12\x02v1"  # before the next name, it ends like an output called "v1"
     model = load(tmp_path, ["twin", "n1", tricky, "twin", "", "n5", "é" * 70])
     for name, ids in table(model).items():
-        assert model.graph.nodes_called(model.graph.main, name) == (ids if name else [])
-        assert model.graph.name_tells(model.graph.main, name) == (len(ids) == 1 and bool(name))
+        assert model.graph.names.nodes_called(model.graph.main, name) == (ids if name else [])
+        assert model.graph.names.tells(model.graph.main, name) == (len(ids) == 1 and bool(name))
     with pytest.raises(NameLookupError, match="2 nodes are called 'twin'"):
         model.graph.resolve_node("twin")
 
 
 def test_an_output_that_ends_like_another_one_hides_no_equal_name(tmp_path: Path) -> None:
     model = load(tmp_path, ["a", "same", "same"], ["v", "w", "q\x12\x01w"])
-    assert len(model.graph.nodes_called(model.graph.main, "same")) == 2
+    assert len(model.graph.names.nodes_called(model.graph.main, "same")) == 2
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -103,4 +103,4 @@ def test_after_any_edits_the_search_says_what_a_table_would(tmp_path: Path, seed
         else:
             edits.set_attribute(graph, node, "perm", [0, 1])
         name = rng.choice(pool)
-        assert graph.nodes_called(graph.main, name) == table(model).get(name, [])
+        assert graph.names.nodes_called(graph.main, name) == table(model).get(name, [])

@@ -3,24 +3,20 @@
 import difflib
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-from weakref import proxy
 
 from onnxlab.errors import NameLookupError
+from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope
 
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
-
-class NodeNames:
-    """Node names of each scope, collected and then kept: of 100,000 in 40 ms.
+class Names:
+    """Look nodes, values and scopes up by name. Node names are collected scope by scope: of 100,000 in 40 ms.
 
     Those of a main graph just read only after some lookups, which the index answers from the bytes of the file.
     """
 
-    def __init__(self, graph: "ModelGraph") -> None:
-        self._graph: ModelGraph = proxy(graph)  # which has this one
+    def __init__(self, index: Index) -> None:
+        self._index = index
         self._by_name: dict[int, dict[str, int | dict[int, None]]] = {}  # one node, as most names have, or several
         self._known: dict[int, dict[int, str]] = {}
         self._stale: dict[int, int] = {}
@@ -30,7 +26,7 @@ class NodeNames:
         """Look at the name of a node again: it was added or changed, or is about to be removed."""
         if node.scope in self._known:
             self._stale[node.id] = node.scope
-        elif node.scope == self._graph.main.id:
+        elif node.scope == self._index.main.id:
             self._touched[node.id] = None
 
     def nodes_called(self, scope: Scope, name: str) -> list[int]:
@@ -39,9 +35,9 @@ class NodeNames:
         if ids is None:
             found = self._names(scope).get(name, 0)
             ids = list(found) if isinstance(found, dict) else [found] if found else []
-        return sorted(ids, key=lambda node: self._graph.nodes[node].label) if len(ids) > 1 else ids
+        return sorted(ids, key=lambda node: self._index.nodes[node].label) if len(ids) > 1 else ids
 
-    def resolve(self, key: int | str) -> int:
+    def resolve_node(self, key: int | str) -> int:
         """Id of a node: an int is a position in file order (negative from the end), a str a node name, else an output.
 
         "if_3/then_branch/Conv_2" (or "if_3/then/Conv_2") looks inside the bodies of a node; names with slashes of
@@ -50,19 +46,19 @@ class NodeNames:
         Raises:
             NameLookupError: nothing, or more than one node, is meant; the message lists what could be.
         """
-        graph = self._graph
+        index = self._index
         if isinstance(key, int):
             try:
-                return graph.main.node_ids[key]
+                return index.main.node_ids[key]
             except IndexError:
                 raise NameLookupError(
-                    f"no node at position {key}: the graph has {len(graph.main.node_ids)} nodes"
+                    f"no node at position {key}: the graph has {len(index.main.node_ids)} nodes"
                 ) from None
         if not isinstance(key, str):
             raise NameLookupError(f"nodes are looked up by position or name, got {type(key).__name__}: {key!r}")
         if not key:
             raise NameLookupError("an empty name means no node; use a position, an output name, or model.node(id)")
-        for scope, name in _split_path(graph, key):
+        for scope, name in self._split_path(key):
             if found := self._in_scope(scope, name, key):
                 return found
         raise NameLookupError(f"no node is called {key!r}, and none makes a value of that name.{self._suggest(key)}")
@@ -79,13 +75,13 @@ class NodeNames:
 
     def _searched(self, scope: Scope, name: str) -> list[int] | None:
         """Ids of the nodes with a name, without a table of all; None where that is there or has to be made."""
-        graph = self._graph
-        if scope.id in self._by_name or scope.id != graph.main.id:
+        index = self._index
+        if scope.id in self._by_name or scope.id != index.main.id:
             return None
-        read = graph.index.nodes_called(name) if name else []
+        read = index.nodes_called(name) if name else []
         if read is None:
             return None
-        nodes = graph.nodes
+        nodes = index.nodes
         return [
             ident
             for ident in dict.fromkeys([*read, *self._touched])
@@ -95,19 +91,19 @@ class NodeNames:
     def _in_scope(self, scope: Scope, name: str, key: str) -> int:
         ids = self.nodes_called(scope, name)
         if len(ids) > 1:
-            positions = ", ".join(str(scope.position(self._graph.nodes[node])) for node in ids[:8])
+            positions = ", ".join(str(scope.position(self._index.nodes[node])) for node in ids[:8])
             raise NameLookupError(
                 f"{len(ids)} nodes are called {key!r}, at positions {positions}; use a position, or an output's name"
             )
         if ids:
             return ids[0]
         vid = scope.names.get(name)
-        if vid and (made := self._graph.values[vid].producer):
+        if vid and (made := self._index.values[vid].producer):
             return made[0]
         operator, _, position = name.rpartition("#")
         if operator and position.isdigit() and int(position) < len(scope.node_ids):
             node = scope.node_ids[int(position)]
-            if self._graph.nodes[node].op_type == operator:
+            if self._index.nodes[node].op_type == operator:
                 return node
         return 0
 
@@ -116,8 +112,8 @@ class NodeNames:
             self._refresh()
         found = self._by_name.get(scope.id)
         if found is None:
-            nodes, ids = self._graph.nodes, list(scope.node_ids)
-            if scope.id == self._graph.main.id:
+            nodes, ids = self._index.nodes, list(scope.node_ids)
+            if scope.id == self._index.main.id:
                 self._touched.clear()
             names = [nodes[node].proto.name for node in ids]
             self._known[scope.id] = dict(zip(ids, names, strict=True))
@@ -131,7 +127,7 @@ class NodeNames:
 
     def _refresh(self) -> None:
         for ident, scope in self._stale.items():
-            names, known, node = self._by_name[scope], self._known[scope], self._graph.nodes.get(ident)
+            names, known, node = self._by_name[scope], self._known[scope], self._index.nodes.get(ident)
             name, old = node.proto.name if node is not None else "", known.get(ident, "")
             if name == old:
                 continue
@@ -146,8 +142,80 @@ class NodeNames:
         self._stale.clear()
 
     def _suggest(self, key: str) -> str:
-        names = self._names(self._graph.main)
-        return suggestion(key, [*names, *self._graph.main.names])
+        names = self._names(self._index.main)
+        return suggestion(key, [*names, *self._index.main.names])
+
+    def label(self, node: NodeRecord) -> str:
+        """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
+        return node.name or self.label_by_place(node)
+
+    def label_by_place(self, node: NodeRecord) -> str:
+        """Operator and position of a node: "Conv#12"."""
+        return f"{node.op_type}#{self._index.scopes[node.scope].position(node)}"
+
+    def resolve_value(self, key: str) -> int:
+        """Id of the value called `key` in the main graph, or on a path ("if_3/then_branch/x", "my.domain::f/x").
+
+        Raises:
+            NameLookupError: no such value; the message lists similar names.
+        """
+        if not isinstance(key, str) or not key:
+            raise NameLookupError(f"values are looked up by a name that is not empty, got {key!r}")
+        for scope, name in self._split_path(key):
+            if vid := scope.names.get(name):
+                return vid
+        raise NameLookupError(f"no value is called {key!r}.{suggestion(key, self._index.main.names)}")
+
+    def scope_path(self, scope: Scope, telling: bool = False) -> str:
+        """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function.
+
+        A `telling` one has operator and position ("If#3") in the place of a name that several nodes have.
+        """
+        index = self._index
+        parts: list[str] = []
+        while scope.id != index.main.id:
+            if scope.is_function:
+                overload = f":{scope.proto.overload}" if scope.proto.overload else ""
+                parts.append(f"{scope.proto.domain}::{scope.proto.name}{overload}")
+                break
+            if scope.kind == "training":
+                parts.append(scope.attribute)  # "training_info[0].algorithm"
+                break
+            owner = index.nodes[scope.owner]
+            siblings = owner.bodies[scope.attribute]
+            number = f"[{siblings.index(scope.id)}]" if len(siblings) > 1 else ""
+            scope_of_owner = index.scopes[owner.scope]
+            tells = not telling or self.tells(scope_of_owner, owner.name)
+            parts += [scope.attribute + number, self.label(owner) if tells else self.label_by_place(owner)]
+            scope = scope_of_owner
+        return "/".join(reversed(parts))
+
+    def find_scope(self, path: str) -> Scope:
+        """The scope that a path leads to, a telling one too; see `scope_path`.
+
+        Raises:
+            NameLookupError: there is none; the message lists what there is.
+        """
+        if not path:
+            return self._index.main
+        short = without_branch(path)
+        for telling in (False, True) if "#" in path else (False,):
+            found = {without_branch(self.scope_path(scope, telling)): scope for scope in self._index.scopes.values()}
+            if short in found:
+                return found[short]
+        known = ", ".join(repr(self.scope_path(scope)) for scope in list(self._index.scopes.values())[1:20]) or "none"
+        raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
+
+    def _split_path(self, key: str) -> Iterable[tuple[Scope, str]]:
+        """Ways to read a key: a plain name of the main graph first, then a scope's path and a name in it."""
+        yield self._index.main, key
+        if "/" not in key:
+            return
+        short = without_branch(key)
+        for scope in self._index.scopes.values():
+            prefix = without_branch(self.scope_path(scope)) + "/"
+            if scope.id != self._index.main.id and short.startswith(prefix):
+                yield scope, key[len(prefix) - len(short) :]
 
 
 def _enter(names: dict[str, int | dict[int, None]], name: str, node: int) -> None:
@@ -170,79 +238,12 @@ def _strike(names: dict[str, int | dict[int, None]], name: str, node: int) -> No
         del found[node]
 
 
-def resolve_value(graph: "ModelGraph", key: str) -> int:
-    """Id of the value called `key` in the main graph, or on a path ("if_3/then_branch/x", "my.domain::f/x").
-
-    Raises:
-        NameLookupError: no such value; the message lists similar names.
-    """
-    if not isinstance(key, str) or not key:
-        raise NameLookupError(f"values are looked up by a name that is not empty, got {key!r}")
-    for scope, name in _split_path(graph, key):
-        if vid := scope.names.get(name):
-            return vid
-    raise NameLookupError(f"no value is called {key!r}.{suggestion(key, graph.main.names)}")
-
-
-def scope_path(graph: "ModelGraph", scope: Scope, telling: bool = False) -> str:
-    """The path that leads to a scope: "" for the main graph, "domain::name" (":overload") for a function.
-
-    A `telling` one has operator and position ("If#3") in the place of a name that several nodes have.
-    """
-    parts: list[str] = []
-    while scope.id != graph.main.id:
-        if scope.is_function:
-            overload = f":{scope.proto.overload}" if scope.proto.overload else ""
-            parts.append(f"{scope.proto.domain}::{scope.proto.name}{overload}")
-            break
-        if scope.kind == "training":
-            parts.append(scope.attribute)  # "training_info[0].algorithm"
-            break
-        owner = graph.nodes[scope.owner]
-        siblings = owner.bodies[scope.attribute]
-        number = f"[{siblings.index(scope.id)}]" if len(siblings) > 1 else ""
-        scope_of_owner = graph.scopes[owner.scope]
-        tells = not telling or graph.name_tells(scope_of_owner, owner.name)
-        parts += [scope.attribute + number, graph.label(owner) if tells else graph.label_by_place(owner)]
-        scope = scope_of_owner
-    return "/".join(reversed(parts))
-
-
-def find_scope(graph: "ModelGraph", path: str) -> Scope:
-    """The scope that a path leads to, a telling one too; see `scope_path`.
-
-    Raises:
-        NameLookupError: there is none; the message lists what there is.
-    """
-    if not path:
-        return graph.main
-    short = without_branch(path)
-    for telling in (False, True) if "#" in path else (False,):
-        found = {without_branch(scope_path(graph, scope, telling)): scope for scope in graph.scopes.values()}
-        if short in found:
-            return found[short]
-    known = ", ".join(repr(scope_path(graph, scope)) for scope in list(graph.scopes.values())[1:20]) or "none"
-    raise NameLookupError(f"no body or function is called {path!r}; there are {known}")
-
-
 def suggestion(key: str, names: Iterable[str]) -> str:
     """ " Did you mean …" with names close to the key, "" where there are none."""
     pool = [name for name in names if name]
     close = difflib.get_close_matches(key, pool[:20_000], 3)
     close += [name for name in pool if key.lower() in name.lower() and name not in close][: 5 - len(close)]
     return f" Did you mean {', '.join(repr(name) for name in close)}?" if close else ""
-
-
-def _split_path(graph: "ModelGraph", key: str) -> Iterable[tuple[Scope, str]]:
-    """Ways to read a key: a plain name of the main graph first, then a scope's path and a name in it."""
-    yield graph.main, key
-    if "/" not in key:
-        return
-    short = without_branch(key)
-    for scope in graph.scopes.values():
-        prefix = without_branch(scope_path(graph, scope)) + "/"
-        if scope.id != graph.main.id and short.startswith(prefix):
-            yield scope, key[len(prefix) - len(short) :]
 
 
 def without_branch(path: str) -> str:

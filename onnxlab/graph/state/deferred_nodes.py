@@ -7,18 +7,14 @@ read with other messages, so nothing waits there.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import proxy
+from typing import Any, NamedTuple
 
 import onnx
 
-from onnxlab.graph.edit.name_references import refresh_bodies
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
+from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.repeated_fields import insert_message
-
-if TYPE_CHECKING:
-    from onnxlab.graph.edit.model_graph import ModelGraph
 
 
 class Shift(NamedTuple):
@@ -34,11 +30,13 @@ class NodeWriteBuffer:
     """Puts node messages where the file order of their scope has them.
 
     Args:
+        lock: held while what waits is written into the message.
         at_once: whether nothing waits, since somebody may look at the message at any time.
     """
 
-    def __init__(self, graph: "ModelGraph", at_once: bool) -> None:
-        self._graph: ModelGraph = proxy(graph)  # which has this one
+    def __init__(self, index: Index, lock: Any, at_once: bool) -> None:
+        self._index = index
+        self._lock = lock
         self._at_once = at_once
         self._waiting: deque[Shift] = deque()
 
@@ -72,10 +70,10 @@ class NodeWriteBuffer:
         """Bring the message into line; with `at_once` it stays so from now on, since somebody may keep it."""
         if not self._waiting and self._at_once >= at_once:
             return
-        with self._graph.lock, UNINTERRUPTED:
+        with self._lock, UNINTERRUPTED:
             self._at_once |= at_once
             while self._waiting:
-                self._carry_out(self._graph.main, self._waiting[0])
+                self._carry_out(self._index.main, self._waiting[0])
                 self._waiting.popleft()
 
     def _takes_back(self, source: int | None, target: int | None, proto: onnx.NodeProto) -> bool:
@@ -94,7 +92,32 @@ class NodeWriteBuffer:
         if shift.target is None:
             return
         made = insert_message(nodes, shift.target, proto)
-        node = self._graph.nodes.get(shift.node)
+        node = self._index.nodes.get(shift.node)
         if node is not None and node.proto is proto:  # else a later shift has another message for it
             node.proto = made
-            refresh_bodies(self._graph, node)
+            refresh_bodies(self._index, node)
+
+
+def refresh_bodies(index: Index, node: NodeRecord) -> None:
+    """Point the records of a node's bodies into its proto again, after the proto was copied."""
+    if not node.bodies:
+        return
+    bodies = {name: iter(scopes) for name, scopes in node.bodies.items()}
+    for attribute in node.proto.attribute:
+        if attribute.name in bodies:
+            for proto in [attribute.g] if attribute.type == attribute.GRAPH else attribute.graphs:
+                _refresh_scope(index, index.scopes[next(bodies[attribute.name])], proto)
+
+
+def _refresh_scope(index: Index, scope: Scope, proto: onnx.GraphProto) -> None:
+    scope.proto = proto
+    for node_id, node_proto in zip(scope.node_ids, proto.node, strict=True):
+        node = index.nodes[node_id]
+        node.proto = node_proto
+        refresh_bodies(index, node)
+    for tensor in proto.initializer:
+        index.values[scope.names[tensor.name]].initializer = tensor
+    for sparse in proto.sparse_initializer:
+        index.values[scope.names[sparse.values.name]].initializer = sparse
+    for vid in scope.names.values():
+        index.refresh_info(index.values[vid])

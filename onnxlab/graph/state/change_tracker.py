@@ -1,0 +1,211 @@
+"""What the changes of one edit touch: collected while they are applied, and summed up for who follows the commits."""
+
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, Literal, NamedTuple
+
+from onnxlab.errors import EditError
+from onnxlab.graph.index.index import Index
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.state.caches import Caches
+
+Target = tuple[Literal["model", "scope", "node", "training", "tensor"], int]
+"""Whose field: ("model", 0), ("scope", scope id), ("node", node id), ("training", position in training_info), or
+("tensor", value id): the tensor of an initializer."""
+
+_SEMANTIC_NODE_FIELDS = frozenset(("op_type", "domain", "overload"))
+
+
+class Touched(NamedTuple):
+    """Ids of what a commit added or changed (still there) and of what it removed.
+
+    Attributes:
+        nodes: added, or with other inputs, outputs, attributes or fields.
+        values: added, renamed, rewired, with another initializer, declared type or role in a graph.
+        scopes: added, or with other inputs, outputs or fields, or nodes in another order.
+        opsets: whether an opset import changed, which can change the meaning of every node.
+        functions: whether a model-local function came or went.
+        metadata: whether a field of the model itself changed.
+        structure: whether anything but attributes and plain fields changed.
+        declared: values of which nothing changed but what the model says about them: no fact or array with it, but by
+            policies of inference that believe declarations.
+    """
+
+    nodes: frozenset[int]
+    removed_nodes: frozenset[int]
+    values: frozenset[int]
+    removed_values: frozenset[int]
+    scopes: frozenset[int]
+    removed_scopes: frozenset[int]
+    opsets: bool
+    functions: bool
+    metadata: bool
+    structure: bool
+    declared: frozenset[int] = frozenset()
+
+
+class ChangeTracker:
+    """Collects what the primitives of one transaction touch, and drops what is cached of it.
+
+    Attributes:
+        suspects: ids of the nodes and values that may break a rule now; who reads a value breaks none of its own.
+    """
+
+    opsets = functions = metadata = structure = False
+
+    def __init__(self, index: Index, caches: Caches) -> None:
+        self._index = index
+        self._caches = caches
+        self._nodes: set[int] = set()
+        self._values: set[int] = set()  # and 0, where a slot is empty
+        self._declared: set[int] = set()
+        self.suspects: set[int] = set()
+        self._scopes: set[int] = set()
+
+    def node(self, node: NodeRecord) -> None:
+        """A node that came or goes, or in which anything may be another."""
+        self.suspects.add(node.id)
+        self._caches.forget_name(node)
+        self.wires(node)
+
+    def wires(self, node: NodeRecord) -> None:
+        """A node that reads or makes other values, or by other names, and as many as before."""
+        self._nodes.add(node.id)
+        if self._caches.keeps:
+            self._caches.forget_node(node)
+
+    def values(self, values: Iterable[int]) -> None:
+        """Values that came or go, or are made by others."""
+        self.read(values)
+        self.suspects.update(values)
+
+    def read(self, *values: Iterable[int]) -> None:
+        """Values that others read now."""
+        self.structure = True
+        self._values.update(*values)
+
+    def users(self, values: Iterable[int]) -> None:
+        """The nodes that read these values."""
+        index = self._index
+        for vid in values:
+            if vid:
+                for node, _ in index.values[vid].uses:
+                    self.wires(index.nodes[node])
+
+    def scopes(self, *scopes: int) -> None:
+        self.structure = True
+        self._scopes.update(scopes)
+        if self._caches.keeps:
+            for scope in scopes:
+                self._caches.forget_scope(scope)
+
+    def moved(self, node: NodeRecord) -> None:
+        """A node at another place, which its label may tell."""
+        if self._caches.keeps:
+            self._caches.forget_node(node)
+
+    def whole(self, node: NodeRecord) -> None:
+        """A node that came or is about to go, with what it reads, what it makes and everything in its bodies."""
+        self.node(node)
+        self._values.update(node.inputs, node.outputs)
+        self.suspects.update(node.outputs)
+        self.scopes(node.scope)
+        if node.bodies:
+            for name in node.bodies:
+                self.bodies(node, name)
+
+    def bodies(self, node: NodeRecord, attribute: str) -> None:
+        for body in node.bodies.get(attribute, ()):
+            self.scope(self._index.scopes[body])
+
+    def scope(self, scope: Scope) -> None:
+        """A whole scope: itself, its values and nodes, and their bodies."""
+        self.scopes(scope.id)
+        self.values(scope.names.values())
+        for inner_id in scope.node_ids:
+            self.whole(self._index.nodes[inner_id])
+
+    def removal(self, node: NodeRecord) -> None:
+        self.users(node.outputs)
+        self.whole(node)
+
+    def formal(self, scope: Scope, value: ValueRecord) -> None:
+        self.scopes(scope.id)
+        self._values.add(value.id)
+        self.suspects.add(value.id)
+
+    def initializer(self, scope: Scope, value: ValueRecord) -> None:
+        self.formal(scope, value)
+        self._caches.forget_array(value.id)
+
+    def data(self, scope: Scope, value: ValueRecord) -> None:
+        """An initializer whose tensor is another one of the same name."""
+        self.structure = True
+        self._scopes.add(scope.id)
+        self._values.add(value.id)
+        self.suspects.add(value.id)
+        self._caches.forget_data(scope.id, value.id)
+
+    def declared(self, values: Iterable[int]) -> None:
+        """Values about which the model says something else."""
+        self._declared.update(values)
+
+    def renamed(self, value: ValueRecord) -> None:
+        self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
+        for node, _ in value.producers:
+            self.wires(self._index.nodes[node])
+
+    def function(self, scope: Scope, removed: bool = False) -> None:
+        self.functions = True
+        self._caches.kept.clear()  # any node may call it, or no more
+        self.scope(scope)
+
+    def field(self, target: Target, field: str) -> None:
+        kind, ident = target
+        if kind == "node":
+            self.node(self._index.nodes[ident])
+            self.structure |= field in _SEMANTIC_NODE_FIELDS
+        elif kind == "scope":
+            self.scopes(ident)
+        elif kind == "tensor":
+            self._declared.add(ident)
+        else:
+            self.metadata = True
+        if field in ("opset_import", "ir_version"):  # without the former, the latter tells the opset
+            self.opsets = True
+            self._caches.forget_all_nodes()
+
+    def freeze(self) -> Touched:
+        index = self._index
+        self._values.discard(0)
+        nodes, removed_nodes = _parted(self._nodes, index.nodes)
+        values, removed_values = _parted(self._values, index.values)
+        scopes, removed_scopes = _parted(self._scopes, index.scopes)
+        return Touched(
+            nodes, removed_nodes, values, removed_values, scopes, removed_scopes,
+            self.opsets, self.functions, self.metadata, self.structure,
+            _parted(self._declared - values, index.values)[0] if self._declared else _NONE,
+        )  # fmt: skip
+
+
+class _Outside(ChangeTracker):
+    def __init__(self) -> None:
+        """It belongs to no graph."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise EditError("a change was applied outside of a transaction; use `with graph.edit(label)`")
+
+
+NO_TRANSACTION: ChangeTracker = _Outside()
+"""What a graph has where no edit is going on."""
+
+
+def _parted(touched: AbstractSet[int], records: Mapping[int, Any]) -> tuple[frozenset[int], frozenset[int]]:
+    """(those that are there, those that are not) of some ids."""
+    if touched <= records.keys():
+        return frozenset(touched), _NONE
+    there = frozenset(filter(records.__contains__, touched))
+    return there, frozenset(touched - there)
+
+
+_NONE: frozenset[int] = frozenset()
