@@ -10,6 +10,8 @@ This is the front door: a dozen names, each imported when it is first asked for 
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from onnxlab import viewers as _viewers
+
 if TYPE_CHECKING:
     from onnxlab.analysis.check import check as check
     from onnxlab.errors import Diagnostic as Diagnostic
@@ -43,6 +45,15 @@ _EXPORTS = {
     "save": "onnxlab.model",
     "show": "onnxlab.notebook",
 }
+
+_viewers.register(
+    view="onnxlab.notebook:view",
+    publish="onnxlab.notebook:publish",
+    mimebundle="onnxlab.notebook:mimebundle",
+    page="onnxlab.notebook:write_page",
+    svg="onnxlab.render.svg:render",
+    png="onnxlab.render.png:render",
+)
 
 __all__ = [*sorted(_EXPORTS), "__version__", "load_ipython_extension"]
 

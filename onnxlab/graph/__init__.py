@@ -8,4 +8,5 @@ Files:
     index/    The index over the protos: who makes and reads what, what a name means where, in which order.
     protos/   Protos to Python values and back: attributes, tensors, external data. Works on messages alone.
     query/    Questions about the graph: finding nodes and values, cones, repeated blocks, groups that fold.
+    state/    The state that changes act on: protos, index, names, caches, and what a change touches of them.
 """

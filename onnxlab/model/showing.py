@@ -1,12 +1,12 @@
 """How a Model is shown: by the layers above it that draw, which are asked for by name at that moment."""
 
-import importlib
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from onnxlab.formats import kinds, output
 from onnxlab.model.saving import Saving
+from onnxlab.viewers import viewer
 
 
 class Showing(Saving):
@@ -14,11 +14,11 @@ class Showing(Saving):
 
     def view(self, **options: Any) -> Any:
         """The widget on this model: the one made last, or a new one; its `selection` follows the clicks."""
-        return importlib.import_module("onnxlab.notebook").view(self, **options)
+        return viewer("view")(self, **options)
 
     def _ipython_display_(self) -> None:
         """The widget in a notebook; a static SVG and a summary where no kernel runs."""
-        importlib.import_module("onnxlab.notebook").publish(self)
+        viewer("publish")(self)
 
     def to_html(self, path: str | PathLike[str]) -> Path:
         """Write the model as one HTML page that folds, searches and inspects without kernel or network.
@@ -26,7 +26,7 @@ class Showing(Saving):
         Raises:
             SaveError: it cannot be written; whatever was there is still there. Nothing but a page is replaced.
         """
-        written: Path = importlib.import_module("onnxlab.notebook").write_page(self, path)
+        written: Path = viewer("page")(self, path)
         return written
 
     def to_svg(self, path: str | PathLike[str] | None = None, boxes: int = 120) -> str:
@@ -35,7 +35,7 @@ class Showing(Saving):
         Raises:
             SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
         """
-        drawn: str = importlib.import_module("onnxlab.render.svg").render(self, boxes)
+        drawn: str = viewer("svg")(self, boxes)
         if path is not None:
             output.write(path, drawn.encode(), kinds.SVG, [self.path])
         return drawn
@@ -47,11 +47,11 @@ class Showing(Saving):
             OnnxlabError: Graphviz is not installed.
             SaveError: it cannot be written; whatever was there is still there. Nothing but a picture is replaced.
         """
-        drawn: bytes = importlib.import_module("onnxlab.render.png").render(self, boxes)
+        drawn: bytes = viewer("png")(self, boxes)
         if path is not None:
             output.write(path, drawn, kinds.PNG, [self.path])
         return drawn
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """What `_ipython_display_` shows, by MIME type."""
-        return importlib.import_module("onnxlab.notebook").mimebundle(self, **options)
+        return viewer("mimebundle")(self, **options)

@@ -1,11 +1,10 @@
 """Edits: primitive changes with exact inverses, transactions of them, commits, history, snapshots.
 
 Files:
-    change           What a primitive change is: the vocabulary itself is in `node_changes.py`, `graph_changes.py` and
-                     `changes.py`.
     changes          The primitive changes: everything that can happen to a model is a list of these.
-    commits          What one committed edit did: the immutable message that every follower gets.
-    deferred_nodes   Node messages on their way into the main graph's message and out of it.
+    commits          What one committed edit did, the immutable message that every follower gets, and who sees an edit
+                     before that.
+    editable_graph   A graph with its history, journal and followers: what a transaction needs to commit an edit.
     graph_changes    Primitive changes of graphs and functions: their inputs and outputs, initializers and other
                      entries.
     history          Undo and redo: the committed edits, each as the changes that take it back, within a budget of
@@ -16,7 +15,6 @@ Files:
     model_graph      The mutable graph model: protos as storage, an index beside them, edits as transactions.
     name_references  Every place of the protos that mentions a value by nothing but its name, and how a new name is
                      written there.
-    names            What users call things: nodes by name, position or output, values by name, scopes by path.
     node_changes     Primitive changes of nodes: in and out, their place, what they read and make, their attributes.
     orphans          Take along what is left without a value: declarations, annotations and bindings of values that an
                      edit removed.

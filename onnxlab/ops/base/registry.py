@@ -31,6 +31,7 @@ import pkgutil
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from onnxlab import schemas
@@ -213,8 +214,8 @@ def load() -> None:
     with _load_lock:
         if _loaded:
             return
-        package = importlib.import_module("onnxlab.ops")
-        for module in pkgutil.walk_packages(package.__path__, "onnxlab.ops."):
+        folder = Path(__file__).parents[1]
+        for module in pkgutil.walk_packages([str(folder)], "onnxlab.ops."):
             importlib.import_module(module.name)
         _loaded = True
 
