@@ -37,7 +37,8 @@ def flops_by_node(graph: ModelGraph, fact: Callable[[int], Fact]) -> Mapping[int
     for ident, node in graph.nodes.items():
         if node.bodies:
             continue
-        count = flops(node.proto.op_type, [stand_in(value) for value in node.inputs], [*map(stand_in, node.outputs)])
+        name = f"{node.domain}::{node.op_type}" if node.domain else node.op_type
+        count = flops(name, [stand_in(value) for value in node.inputs], [*map(stand_in, node.outputs)])
         if count:
             counted[ident] = count
     return counted

@@ -9,10 +9,9 @@ each element elsewhere. They say how much there is to do, not how it is done.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from onnxlab.execution.program.run_observers import Counter as StepCounter
 from onnxlab.execution.program.run_observers import Position
 from onnxlab.execution.run.runner import Runner
 from onnxlab.limits import Limits, format_bytes
+from onnxlab.ops import traits_of
 from onnxlab.printable import printable_lines
 
 
@@ -167,88 +167,22 @@ def _nbytes(value: Any) -> int:
 
 # -- operations ------------------------------------------------------------------------------------------------------
 
-Estimate = Callable[[Sequence[Any], Sequence[Any]], Any]
-
 
 def flops(op: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> int:
-    """Floating-point operations of one call, by operator and real arrays; 0 for what only moves data."""
-    op = op.rpartition("::")[2]
+    """Floating-point operations of one call, by operator ("com.microsoft::Gelu") and real arrays; 0 for moving data."""
+    count = traits_of(op).flops
     arrays = [value for value in outputs if isinstance(value, np.ndarray)]
-    if op in _MOVING or not arrays:
+    if not count or not arrays:
         return 0
-    estimate = _ESTIMATES.get(op)
-    if estimate is not None and all(isinstance(value, np.ndarray) for value in inputs[:2]):
-        return int(estimate(inputs, arrays))
-    return int(_PASSES.get(op, 1) * max(arrays[0].size, inputs[0].size if _is_array(inputs) else 0))
+    if callable(count):
+        if all(isinstance(value, np.ndarray) for value in inputs[:2]):
+            return int(count(inputs, arrays))
+        count = 1
+    return int(count * max(arrays[0].size, inputs[0].size if _is_array(inputs) else 0))
 
 
 def _is_array(inputs: Sequence[Any]) -> bool:
     return bool(inputs) and isinstance(inputs[0], np.ndarray)
-
-
-def _product(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    """A @ B: the inner axis for every element."""
-    return 2 * outputs[0].size * (inputs[0].shape[-1] if inputs[0].ndim else 1)
-
-
-def _gemm(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    return 2 * outputs[0].size * (inputs[0].size // max(1, outputs[0].shape[0]))
-
-
-def _convolution(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    """Every output element is a product with one kernel [C/group, k1, …]."""
-    return 2 * outputs[0].size * prod(inputs[1].shape[1:])
-
-
-def _transposed(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    return 2 * inputs[0].size * prod(inputs[1].shape[1:])
-
-
-def _quantized(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    """QLinear*: weights are the fourth input."""
-    weights = inputs[3]
-    return 2 * outputs[0].size * (prod(weights.shape[1:]) if weights.ndim > 2 else inputs[0].shape[-1])
-
-
-def _recurrent(inputs: Sequence[Any], outputs: Sequence[Any]) -> Any:
-    """Every step multiplies with W and R."""
-    x, w, r = inputs[:3]
-    return 2 * prod(x.shape[:2]) * (w.size + r.size)
-
-
-_ESTIMATES: Final[dict[str, Estimate]] = {
-    "Conv": _convolution,
-    "ConvInteger": _convolution,
-    "ConvTranspose": _transposed,
-    "DynamicQuantizeLSTM": _recurrent,
-    "FusedConv": _convolution,
-    "FusedMatMul": _product,
-    "GRU": _recurrent,
-    "Gemm": _gemm,
-    "LSTM": _recurrent,
-    "MatMul": _product,
-    "MatMulInteger": _product,
-    "QLinearConv": _quantized,
-    "QLinearMatMul": _quantized,
-    "RNN": _recurrent,
-}
-_PASSES: Final = {
-    "BatchNormalization": 2,
-    "Erf": 12,
-    "Gelu": 14,
-    "GroupNormalization": 8,
-    "InstanceNormalization": 8,
-    "LayerNormalization": 8,
-    "LogSoftmax": 5,
-    "RMSNormalization": 5,
-    "Sigmoid": 4,
-    "Softmax": 5,
-}
-_MOVING: Final = frozenset(
-    ["Cast", "CastLike", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Expand", "Flatten", "Gather",
-     "GatherElements", "GatherND", "Identity", "OneHot", "Pad", "Range", "Reshape", "Scatter", "ScatterElements",
-     "ScatterND", "Shape", "Size", "Slice", "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze"]
-)  # fmt: skip
 
 
 def _time(seconds: float) -> str:

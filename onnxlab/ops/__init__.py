@@ -1,4 +1,4 @@
-"""Operators: one file per family with the NumPy kernels and the shape rules, found through the registry.
+"""Operators: one file per family with NumPy kernels, shape rules and traits, found through the registry.
 
 The files are imported at the first lookup, all of them; `import onnxlab.ops` alone imports none.
 
@@ -15,21 +15,27 @@ from onnxlab.ops.base.registry import (
     Rule,
     find_kernel,
     find_rule,
+    find_traits,
     kernel,
     kernels,
     register,
     rule,
+    traits_of,
     unregister,
 )
+from onnxlab.ops.base.traits import OpTraits
 
 __all__ = [
     "Kernel",
+    "OpTraits",
     "Rule",
     "find_kernel",
     "find_rule",
+    "find_traits",
     "kernel",
     "kernels",
     "register",
     "rule",
+    "traits_of",
     "unregister",
 ]

@@ -10,6 +10,7 @@ from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.query.hierarchy import Hierarchy
+from onnxlab.ops import find_traits
 from onnxlab.render.categories import category
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ MAX_LABEL = 22
 
 
 _DIGITS = re.compile(r"\d+")
-_FIRST_RESULT = {"If": 0, "Loop": 1, "Scan": 0, "SequenceMap": 0}
-"""Which output of its body is the first output of a node; a Loop's condition comes before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +196,7 @@ class _Painter:
 
     def _hand_out(self, node: NodeRecord, bodies: list[Scope], box_of: dict[int, int]) -> None:
         """What a node gives comes from the boxes in its bodies that make it."""
-        first = _FIRST_RESULT.get(node.op_type)
+        first = find_traits(node.domain, node.op_type).first_result
         for slot, value in enumerate(node.outputs):
             if first is None or not value:
                 continue

@@ -18,6 +18,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.snapshot import AttributeRef, NodeView
 from onnxlab.graph.protos import tensors
 from onnxlab.infer.live.engine import Inference
+from onnxlab.ops import find_traits
 from onnxlab.ops.base.shape_signatures import misfit
 
 _KNOWN = 256  # elements of an input up to which rules may look at them: sizes, axes, scales
@@ -38,7 +39,7 @@ def _of_signature(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[An
         return ""
     formals = [schema.input(slot) for slot in range(len(arrays))]
     names = [f"{slot} ({formal.name})" if formal else str(slot) for slot, formal in enumerate(formals)]
-    return misfit(node.op_type, names, arrays)
+    return misfit(find_traits(node.domain, node.op_type).signature, names, arrays)
 
 
 def _of_inference(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any]) -> str:

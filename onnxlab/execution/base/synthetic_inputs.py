@@ -15,6 +15,8 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.limits import Limits
+from onnxlab.ops import find_traits
+from onnxlab.ops.base.traits import SizeRole
 from onnxlab.shapes import (
     Dim,
     Expr,
@@ -176,6 +178,9 @@ def free_shape(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype
     return array
 
 
+_ROLES: Final[Mapping[SizeRole, Draw]] = {"one": ones, "zero": zeros, "few": below(8), "shape": free_shape}
+
+
 class Uses:
     """What the values of a scope are used for.
 
@@ -212,12 +217,11 @@ class Uses:
         seen, waiting = {name}, [name]
         while waiting:
             for node, slot in self._readers.get(waiting.pop(), ()):
-                if node.domain:
-                    continue
-                role = _SIZES.get((node.op_type, slot))
+                row = find_traits(node.domain, node.op_type)
+                role = row.sizes.get(slot)
                 if role is not None:
-                    yield role, 0
-                elif node.op_type in _PASSING and slot == 0:
+                    yield _ROLES[role], 0
+                elif row.forwards and slot == 0:
                     fresh = [output for output in node.outputs if output and output not in seen]
                     seen.update(fresh)
                     waiting += fresh
@@ -228,12 +232,13 @@ class Uses:
 
     def _bound(self, node: NodeView, slot: int) -> int | None:
         """Size of the axis that an input indexes, None where it is no index or the size is unknown."""
-        if slot != 1 or node.op_type not in _INDEXING:
+        indexes = find_traits(node.domain, node.op_type).indexes
+        if slot != 1 or not indexes:
             return None
         shape = self._fact(node.inputs[0]).shape
         if not shape:
             return None
-        if node.op_type in ("GatherND", "ScatterND"):
+        if indexes == "axes":
             dims: Sequence[Dim] = shape
         else:
             axis = node.attributes.get("axis", 0)
@@ -241,28 +246,3 @@ class Uses:
             dims = shape[axis : axis + 1 or None] if known_axis else ()
         known = [dim for dim in dims if isinstance(dim, int)]
         return min(known) if known else None
-
-
-_PASSING: Final = frozenset(
-    ["Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Transpose", "Flatten", "Expand", "Slice", "Concat", "Tile"]
-)
-_INDEXING: Final = frozenset(["Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND", "Scatter"])
-_SIZES: Final[Mapping[tuple[str, int], Draw]] = {
-    ("CenterCropPad", 1): ones,
-    ("ConstantOfShape", 0): ones,
-    ("Expand", 1): ones,
-    ("OneHot", 1): below(8),
-    ("Pad", 1): zeros,
-    ("Range", 0): zeros,
-    ("Range", 1): below(8),
-    ("Range", 2): ones,
-    ("Reshape", 1): free_shape,
-    ("Slice", 1): zeros,
-    ("Slice", 2): ones,
-    ("Slice", 3): zeros,
-    ("Slice", 4): ones,
-    ("Squeeze", 1): zeros,
-    ("Tile", 1): ones,
-    ("TopK", 1): ones,
-    ("Unsqueeze", 1): zeros,
-}

@@ -28,6 +28,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider, check_arity, schema_
 from onnxlab.execution.program.executor import ProgramBody
 from onnxlab.execution.program.program import assemble
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.ops import find_traits
 from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact, TensorFact
 
@@ -37,13 +38,6 @@ _FAMILIES = (
     "onnx.ml", "microsoft.low_bits", "onnx.conv_transpose", "onnx.attention", "microsoft.attention", "onnx.rotary",
     "onnx.indexing", "microsoft.quantized_pools", "onnx.stft", "onnx.einsum", "microsoft.fused_operators",
 )  # fmt: skip
-_KNOWN = frozenset((
-    "Abs", "Add", "And", "Cast", "Ceil", "Concat", "Constant", "ConstantOfShape", "DequantizeLinear", "Div", "Equal",
-    "Expand", "Flatten", "Floor", "Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max",
-    "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Range", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum",
-    "Reshape", "Slice", "Split", "Sqrt", "Squeeze", "Sub", "Tile", "Transpose", "Trilu", "Unsqueeze", "Where", "Xor",
-))  # fmt: skip
-"""Operators that are computed while binding, when all that they read is known."""
 _WORTH = 5
 """Weight of rules below which a scope is left to NumPy."""
 
@@ -239,11 +233,13 @@ class _Claims:
     def _is_known(self, node: NodeView) -> bool:
         if not node.outputs:
             return False
-        if node.op_type in ("Shape", "Size"):
+        if find_traits(node.domain, node.op_type).shape_only:
             return bool(node.inputs) and view_fact(self, node.inputs[0]) is not None
         if node.op_type == "Cast" and node.attributes.get("to") == dtypes.STRING:
             return False
-        return node.op_type in _KNOWN and all(self.known(name) for name in node.inputs if name)
+        return find_traits(node.domain, node.op_type).size_arithmetic and all(
+            self.known(name) for name in node.inputs if name
+        )
 
     def _refusal(self, node: NodeView) -> str:
         failed = failure_of(node)
@@ -329,7 +325,12 @@ class _Constants:
         self._view = view
         self._derived = derived
         nodes = background.paced(view.nodes)
-        self._makers = {name: node for node in nodes if node.op_type in _KNOWN for name in node.outputs}
+        self._makers = {
+            name: node
+            for node in nodes
+            if find_traits(node.domain, node.op_type).size_arithmetic
+            for name in node.outputs
+        }
 
     def of(self, part: Part) -> dict[str, np.ndarray[Any, Any]]:
         """{name: array} of what a part reads and does not compute."""

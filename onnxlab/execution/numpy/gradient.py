@@ -17,7 +17,8 @@ from onnxlab.execution.base.provider import Step
 from onnxlab.execution.program.executor import NodeContext, ProgramBody
 from onnxlab.execution.program.program import assemble
 from onnxlab.graph.edit.snapshot import NodeView
-from onnxlab.ops.onnx.training.gradient import Rule, find_derivative, is_flat, operators
+from onnxlab.ops import find_traits
+from onnxlab.ops.onnx.training.gradient import Rule, find_derivative, operators
 
 if TYPE_CHECKING:
     from onnxlab.execution.planning.compiler import ScopeCompiler
@@ -87,7 +88,7 @@ def _parts(
     """The nodes that depend on `xs`, with their rules."""
     moving, parts = set(xs), []
     for part in way:
-        if moving.isdisjoint(part.inputs) or is_flat(part.domain, part.op_type):
+        if moving.isdisjoint(part.inputs) or find_traits(part.domain, part.op_type).zero_gradient:
             continue
         rule = find_derivative(part.domain, part.op_type)
         if rule is None:

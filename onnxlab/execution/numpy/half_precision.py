@@ -1,7 +1,7 @@
 """float16 and bfloat16 values held as float32 between nodes, in runs that keep nothing.
 
 Kernels compute small floats in float32 and round at the end. What one node rounds to 16 bits the next one widens
-again: that takes longer than most nodes. So between nodes of the kinds listed here such values stay in float32, rounded
+again: that takes longer than most nodes. So between nodes whose traits permit it such values stay in float32, rounded
 to what 16 bits can hold: the same numbers, to the bit, as if they had been stored in them.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -18,27 +18,11 @@ from onnxlab import dtypes
 from onnxlab.execution.base.background import paced
 from onnxlab.execution.base.provider import Part, PartitionView, Step
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.ops import find_traits
 from onnxlab.ops.base.half_arithmetic import HALVES, rounded
 from onnxlab.ops.base.kernel_helpers import narrow, widen
+from onnxlab.ops.base.traits import Half
 from onnxlab.shapes import TensorFact
-
-EXACT: Final = frozenset((
-    "Abs", "ArgMax", "ArgMin", "Concat", "DepthToSpace", "Equal", "Expand", "Flatten", "Gather", "GatherElements",
-    "GatherND", "GlobalMaxPool", "Greater", "GreaterOrEqual", "Identity", "IsInf", "IsNaN", "Less", "LessOrEqual",
-    "Max", "MaxPool", "Min", "Neg", "Pad", "ReduceMax", "ReduceMin", "Relu", "Reshape", "Shape", "Size", "Slice",
-    "SpaceToDepth", "Split", "Squeeze", "Tile", "TopK", "Transpose", "Unsqueeze", "Where",
-))  # fmt: skip
-"""Operators of ai.onnx whose outputs hold elements of the inputs, up to their sign, or no small floats at all."""
-
-ROUNDED: Final = frozenset((
-    "Add", "AveragePool", "BatchNormalization", "Ceil", "Celu", "Conv", "ConvTranspose", "Cos", "Div", "Elu", "Erf",
-    "Exp", "Floor", "Gelu", "Gemm", "GlobalAveragePool", "GroupNormalization", "HardSigmoid", "HardSwish",
-    "InstanceNormalization", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization", "LRN",
-    "MatMul", "MeanVarianceNormalization", "Mish", "Mul", "PRelu", "Pow", "Reciprocal", "ReduceL2", "ReduceMean",
-    "ReduceSum", "ReduceSumSquare", "Selu", "Sigmoid", "Sin", "Softmax", "Softplus", "Softsign", "Sqrt", "Sub",
-    "Swish", "Tanh",
-))  # fmt: skip
-"""Operators of ai.onnx whose kernels compute in float32 and round once, at the end."""
 
 _KEPT, _HELD, _NARROWED = range(3)  # what becomes of an output: nothing, rounded but held in float32, rounded
 
@@ -78,9 +62,14 @@ def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str,
     held: set[str] = set()
     for step, node in zip(steps, nodes, strict=True):
         fed = any(name in held for name in node.inputs)
-        if step.constants is None and _makes(node, halves) and (fed or node.op_type in ROUNDED):
+        if step.constants is None and _makes(node, halves) and (fed or _half(node) == "rounded"):
             held.update(name for name in node.outputs if name in halves and name not in barred)
     return frozenset(held)
+
+
+def _half(node: NodeView) -> Half:
+    """What becomes of small floats that a node computes in float32; "" where that is not sure."""
+    return find_traits(node.domain, node.op_type).half
 
 
 def _takes(node: NodeView) -> bool:
@@ -89,7 +78,7 @@ def _takes(node: NodeView) -> bool:
         return False
     if node.op_type == "Clip":  # a bound that is absent depends on the type
         return len(node.inputs) == 3 and all(node.inputs)
-    return node.op_type in EXACT or node.op_type in ROUNDED or node.op_type == "Cast"
+    return bool(_half(node)) or node.op_type == "Cast"
 
 
 def _makes(node: NodeView, halves: Mapping[str, Any]) -> bool:
@@ -106,7 +95,7 @@ def _converting(step: Step, node: NodeView, halves: Mapping[str, np.dtype[Any]],
     """A step that takes and makes what is held; one that neither reads nor makes any stays as it is."""
     if step.constants is not None or held.isdisjoint((*node.inputs, *node.outputs)):
         return step
-    rounds = node.op_type in ROUNDED
+    rounds = _half(node) == "rounded"
     fates = []
     for name in node.outputs:
         dtype = halves.get(name)

@@ -23,13 +23,9 @@ from onnxlab.execution.program.executor import NodeContext, ProgramBody
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.attributes import AttributeRef, BodyRef
-from onnxlab.ops import Kernel, find_kernel
+from onnxlab.ops import Kernel, find_kernel, find_traits
 from onnxlab.schemas import Schema
 from onnxlab.shapes import TensorFact
-
-_RANDOM = frozenset(
-    ["RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial", "Dropout"]
-)  # their kernels make something else every time
 
 
 class NumpyProvider:
@@ -216,7 +212,7 @@ def _kernel_step(
         scope.captures(node),
         kernel.context,
         size=output_sizes.find(node.domain, node.op_type, node.since_version, keywords),
-        pure=not (kernel.custom or node.op_type in _RANDOM or node.attributes.bodies),
+        pure=not (kernel.custom or find_traits(node.domain, node.op_type).random or node.attributes.bodies),
         opsets=scope.scope.opsets,
         explain=partial(diagnosis.broken_rule, node, scope.scope.opsets),
         into=into,

@@ -21,17 +21,10 @@ import onnx.helper
 
 from onnxlab import schemas
 from onnxlab.graph.edit.snapshot import Attributes, NodeView
+from onnxlab.ops import find_traits
 from onnxlab.ops.microsoft.layout_rules import BLOCKED, BLOCKS
 from onnxlab.shapes import Fact, TensorFact
 
-_ELEMENTWISE = {
-    "": {"Abs", "Add", "Clip", "Div", "Elu", "Erf", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Max",
-         "Min", "Mul", "Neg", "Relu", "Sigmoid", "Softplus", "Sqrt", "Sub", "Sum", "Tanh"},
-    "com.microsoft": {"Gelu", "QuickGelu"},
-}  # fmt: skip
-"""Operators, by domain, that do the same to a value in blocks, as long as nothing is broadcast."""
-
-_POOLS = frozenset(("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool"))
 _NOTHING = (0, [1, 1], "NOTSET")
 """Values of attributes that older versions of pools have not."""
 
@@ -142,10 +135,10 @@ class NchwcToNchw:
             return [self._convolution(node)]
         if first not in self._next:
             raise _KeptError
-        if node.op_type in _POOLS:
-            return [self._as(node, node.op_type, dict(node.attributes))]
         if node.op_type == "Upsample":
             return [self._enlarged(node)]
+        if find_traits(BLOCKED, node.op_type).category == "pooling":
+            return [self._as(node, node.op_type, dict(node.attributes))]
         raise _KeptError
 
     def _filled(self, node: NodeView) -> list[NodeView]:
@@ -228,7 +221,7 @@ class NchwcToNchw:
                 raise _KeptError
         else:
             numbers = all(np.size(self.constant_of(name)) == 1 for name in given if name not in values)
-            known = node.op_type in _ELEMENTWISE.get(node.domain, ())
+            known = find_traits(node.domain, node.op_type).blockwise
             if not known or not numbers or not self._alike(values, apart):
                 raise _KeptError
         self._block(node)

@@ -17,32 +17,7 @@ import numpy as np
 
 from onnxlab.execution.program.constant_folding import FoldedProgram, lasting
 from onnxlab.execution.program.program import Program, Row
-
-SHAPE_OPS: Final = frozenset(("Shape", "Size"))
-"""Operators that read an input's shape alone."""
-
-SHAPE_PRESERVING_OPS: Final = frozenset((
-    "Abs", "Acos", "Acosh", "Add", "And", "ArgMax", "ArgMin", "Asin", "Asinh", "Atan", "Atanh", "AveragePool",
-    "BatchNormalization", "BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil",
-    "Celu", "Clip", "Concat", "Conv", "ConvInteger", "ConvTranspose", "Cos", "Cosh", "CumSum", "DepthToSpace",
-    "DequantizeLinear", "Det", "Div", "DynamicQuantizeLinear", "Einsum", "Elu", "Equal", "Erf", "Exp", "Flatten",
-    "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
-    "Greater", "GreaterOrEqual", "GridSample", "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
-    "InstanceNormalization", "IsInf", "IsNaN", "LRN", "LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual",
-    "Log", "LogSoftmax", "LpNormalization", "LpPool", "MatMul", "MatMulInteger", "Max", "MaxPool", "Mean",
-    "MeanVarianceNormalization", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "PRelu", "Pow", "QLinearConv",
-    "QLinearMatMul", "QuantizeLinear", "RNN", "Reciprocal", "Relu", "ReverseSequence", "Round", "ScatterElements",
-    "ScatterND", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax", "Softplus", "Softsign", "SpaceToDepth",
-    "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Transpose", "Trilu", "Where", "Xor",
-))  # fmt: skip
-"""Operators of ai.onnx whose outputs have shapes that follow from those of the inputs."""
-
-BY_SIZES: Final = frozenset((
-    "CenterCropPad", "Expand", "OneHot", "Pad", "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax",
-    "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Reshape", "Resize", "Slice", "Split",
-    "Squeeze", "Tile", "TopK", "Unsqueeze", "Upsample",
-))  # fmt: skip
-"""Operators of ai.onnx whose outputs' shapes follow from that of the first input and the elements of the others."""
+from onnxlab.ops import traits_of
 
 LARGEST: Final = 1 << 20
 """Bytes of an array above which making it anew is better than keeping it."""
@@ -64,14 +39,15 @@ def decided(program: Program) -> frozenset[int]:
     for number, instruction in enumerate(program.instructions):
         if not instruction.step.pure or instruction.captures:
             continue
-        op, inputs, results = instruction.step.op, instruction.reads, [slot for slot in instruction.results if slot > 0]
+        inputs, results = instruction.reads, [slot for slot in instruction.results if slot > 0]
+        row = traits_of(instruction.step.op)
         first, others = inputs[:1], inputs[1:]
-        if values.issuperset(inputs) or (op in SHAPE_OPS and shapes.issuperset(inputs)):
+        if values.issuperset(inputs) or (row.shape_only and shapes.issuperset(inputs)):
             found.add(number)
             values.update(results)
             shapes.update(results)
-        elif (op in SHAPE_PRESERVING_OPS and shapes.issuperset(inputs)) or (
-            op in BY_SIZES and shapes.issuperset(first) and values.issuperset(others)
+        elif (row.shape == "shapes" and shapes.issuperset(inputs)) or (
+            row.shape == "sizes" and shapes.issuperset(first) and values.issuperset(others)
         ):
             shapes.update(results)
     return frozenset(found)

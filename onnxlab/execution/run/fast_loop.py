@@ -18,16 +18,7 @@ from onnxlab.execution.program import constant_folding, shape_specialization
 from onnxlab.execution.program.program import Instruction, Program, Taker
 from onnxlab.execution.program.run_state import SMALL, is_small
 from onnxlab.execution.run.incremental_runs import copied
-
-QUIET = frozenset((
-    "Concat", "Constant", "Expand", "Flatten", "Gather", "Identity", "RegexFullMatch", "Reshape", "SequenceAt",
-    "SequenceConstruct", "SequenceLength", "Shape", "Size", "Slice", "Split", "Squeeze", "StringConcat",
-    "StringNormalizer", "StringSplit", "Transpose", "Unsqueeze", "ai.onnx.ml::LabelEncoder", "ai.onnx.ml::ZipMap",
-))  # fmt: skip
-"""Operators that move, compare or name what is there: NumPy has nothing to warn of."""
-
-_ANEW = frozenset(("ai.onnx.ml::ZipMap",))
-"""Operators whose results are nobody else's, though they are no arrays."""
+from onnxlab.ops import traits_of
 
 _LONGEST_PAUSE = 10  # powers of two
 _HELD = 1 << 20  # bytes made by shapes that are kept alive for one signature
@@ -135,9 +126,10 @@ class FastLoop:
             bound = None
             if hasattr(instruction.call, "bound") and all(read in fed for read in instruction.reads):
                 bound = instruction.call.bound(*(fed[read] for read in instruction.reads))
-            if bound is not None or instruction.step.op in _ANEW:
+            row = traits_of(instruction.step.op)
+            if bound is not None or row.fresh:
                 made.extend(instruction.results)
-            self._quiet = self._quiet and (call is not instruction.call or instruction.step.op in QUIET)
+            self._quiet = self._quiet and (call is not instruction.call or row.quiet)
             rows.append((single, take, bound or call, instruction.step.size, slot, instruction.results, drop))
         slots = program.output_slots
         self._outputs = [(name, slot, slot in made and slots.count(slot) == 1)

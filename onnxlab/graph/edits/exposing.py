@@ -9,6 +9,7 @@ from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.formals import declare_output
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.ops import find_traits
 
 _BY_SCAN_OUTPUT = ("scan_output_axes", "scan_output_directions")
 
@@ -80,7 +81,7 @@ def _collected(
         raise EditError(f"{value.name!r} belongs to the graph of a training step, which gives nothing to the model")
     owner = graph.nodes[scope.owner]
     label = graph.label(owner)
-    if owner.op_type not in ("Loop", "Scan", "SequenceMap") or owner.domain:
+    if not find_traits(owner.domain, owner.op_type).iterates:
         raise EditError(
             f"{value.name!r} is made in one branch of {label} ({owner.op_type}) alone, so the model cannot return it; "
             f"run(outputs=[{graph.scope_path(scope) + '/' + value.name!r}]) shows what it was"

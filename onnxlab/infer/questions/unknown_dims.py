@@ -10,13 +10,8 @@ from onnxlab.infer.questions.provenance import Part, Place
 from onnxlab.infer.rules.fact_frame import Frame
 from onnxlab.infer.rules.operators import Operator
 from onnxlab.infer.walk.walker import Walker
+from onnxlab.ops import OpTraits, find_traits
 from onnxlab.shapes import UNKNOWN, Expr, Fact, TensorFact
-
-_BY_DATA = frozenset(("NonZero", "Unique", "Compress", "NonMaxSuppression", "StringSplit"))
-"""Operators whose output sizes are counted while they run."""
-
-_BY_NUMBERS = frozenset(("Range", "Resize", "Upsample"))
-"""Those whose output sizes follow from floating-point elements too."""
 
 
 def loss(
@@ -30,13 +25,14 @@ def loss(
             return f"the node is refused: {problem.message}", []
     facts = [frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs]
     names = [walker.graph.values[vid].name if vid else "" for vid in node.inputs]
-    if operator.op_type in _BY_DATA:
+    row = find_traits(operator.domain, operator.op_type)
+    if row.shape == "data":
         return f"{operator.op_type} counts its output while it runs: the size depends on the data", []
     for at, fact in enumerate(facts):
         if fact is not None and (fact is UNKNOWN or (isinstance(fact, TensorFact) and fact.shape is None)):
             return f"the rank of its input {names[at]!r} is unknown", [(at, Part("rank"))]
     for at, fact in enumerate(facts):
-        if fact is not None and (missing := _missing_element(operator.op_type, fact, part)) is not None:
+        if fact is not None and (missing := _missing_element(row, fact, part)) is not None:
             return f"the elements of its input {names[at]!r} are only known when the model runs", [(at, missing)]
     schema = operator.schema
     if operator.rule is None and schema is not None and schema.function is None and not _infers(schema.onnx):
@@ -49,11 +45,9 @@ def _infers(schema: Any) -> bool:
     return schema is not None and bool(schema.has_type_and_shape_inference_function or schema.has_function)
 
 
-def _missing_element(op_type: str, fact: Fact, part: Part) -> Part | None:
+def _missing_element(row: OpTraits, fact: Fact, part: Part) -> Part | None:
     """The element of a list of sizes that is not known, the one at the part's place first."""
-    if not isinstance(fact, TensorFact) or (
-        fact.elem_type not in (dtypes.INT64, dtypes.INT32) and op_type not in _BY_NUMBERS
-    ):
+    if not isinstance(fact, TensorFact) or (fact.elem_type not in (dtypes.INT64, dtypes.INT32) and not row.float_sizes):
         return None
     if fact.shape is None or len(fact.shape) > 1:
         return None

@@ -128,35 +128,9 @@ class Operator:
             REMEMBERED.count += 1
 
 
-# Operators whose output facts do not depend on the elements of any input.
-_BLIND = frozenset(
-    """
-    Relu LeakyRelu PRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Tanh Erf Softplus Softsign Exp Log
-    Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Reciprocal Swish ThresholdedRelu IsNaN IsInf Conv
-    ConvTranspose ConvInteger QLinearConv MatMul Gemm MatMulInteger QLinearMatMul Einsum AveragePool MaxPool LpPool
-    GlobalAveragePool GlobalMaxPool GlobalLpPool BatchNormalization LayerNormalization InstanceNormalization
-    GroupNormalization RMSNormalization LRN LpNormalization MeanVarianceNormalization Softmax LogSoftmax Hardmax
-    Dropout QuantizeLinear DequantizeLinear DynamicQuantizeLinear LSTM GRU RNN Attention RotaryEmbedding
-    NonMaxSuppression NonZero Compress DepthToSpace SpaceToDepth GridSample RoiAlign ArgMax ArgMin Trilu Det
-    Bernoulli RandomNormalLike RandomUniformLike Multinomial ReverseSequence GatherND ScatterND Shape Size
-    """.split()  # noqa: SIM905 - forty names read better without quotes
-)
-# Those that compute elements only from elements, all of them.
-_ELEMENTWISE = frozenset(
-    """
-    Add Sub Mul Div Mod Pow Min Max Sum Mean And Or Xor Not Neg Abs Sign Floor Ceil Round Sqrt Equal Less Greater
-    LessOrEqual GreaterOrEqual BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitShift Clip Cast CastLike Range
-    """.split()  # noqa: SIM905 - forty names read better without quotes
-)
-
-
 def reads_elements(domain: str, op_type: str) -> Reads:
     """How the output facts of an operator depend on the elements of its inputs."""
-    if domain == "com.microsoft":
-        return "none" if op_type.startswith(("QLinear", "Skip", "Fused", "MatMul", "Bias")) else "some"
-    if domain:
-        return "some"
-    return "none" if op_type in _BLIND else "all" if op_type in _ELEMENTWISE else "some"
+    return ops.find_traits(domain, op_type).elements
 
 
 def bound_attributes(

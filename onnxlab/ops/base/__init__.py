@@ -1,6 +1,8 @@
 """What operators share: the registry, helpers of kernels and of shape rules.
 
 Files:
+    estimates           Estimates of bytes and operations that operators of several families share: broadcasting,
+                        products, convolutions.
     half_arithmetic     float16 and bfloat16 by float32 arithmetic on blocks: NumPy converts them one by one, several
                         times as slowly.
     kernel_helpers      What kernels of several families share: small floats, cache-sized blocks, axes, old
@@ -11,11 +13,13 @@ Files:
                         are.
     prepared_constants  What kernels make of constants before they can use them: packed, widened or transposed
                         weights, tables of trees.
-    registry            The registry of kernels and shape rules, by (domain, operator, since_version).
+    registry            The registry of kernels and shape rules, by (domain, operator, since_version), and of traits.
     rule_helpers        What shape rules share: axes, broadcasting, elements of small tensors, and the errors that
                         name what is wrong.
     shape_signatures    What operators say of the shapes of their inputs, as text: to explain a failure, never asked
                         before one.
+    traits              Traits: one row per operator with what the rest of the package asks of it, beside its kernel
+                        and shape rule.
     window_geometry     The geometry that convolutions and pools share: padding, output sizes, and which input each
                         tap of a kernel reads.
 """

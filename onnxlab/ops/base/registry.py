@@ -1,7 +1,7 @@
-"""The registry of kernels and shape rules, by (domain, operator, since_version).
+"""The registry of kernels and shape rules, by (domain, operator, since_version), and of traits.
 
 A family file (`elementwise.py`, `conv.py`, …) holds the kernels of related operators and, beside them, their
-shape rules. Both get here by decorator when the file is imported; the first lookup imports all of them.
+shape rules, gradients and rows of traits. They get here when the file is imported; the first lookup imports all.
 
 A kernel computes outputs from arrays:
 
@@ -29,13 +29,15 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from onnxlab import schemas
 from onnxlab.forking import fork_safe
+from onnxlab.ops.base import traits as rows
+from onnxlab.ops.base.traits import UNKNOWN, OpTraits
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
@@ -189,6 +191,25 @@ def find_rule(domain: str, op_type: str, version: int) -> Rule | None:
     return found if found is not None and found.since == custom.since_version else None
 
 
+def find_traits(domain: str, op_type: str) -> OpTraits:
+    """Return the traits of an operator; those that hold for any where it has no row of its own."""
+    if not _loaded:
+        load()
+    return rows.find(domain, op_type) or UNKNOWN
+
+
+def traits_of(name: str) -> OpTraits:
+    """Return the traits of an operator by its whole name, as "Conv" or "com.microsoft::Gelu"."""
+    domain, _, op_type = name.rpartition("::")
+    return find_traits(domain, op_type)
+
+
+def all_traits() -> Mapping[tuple[str, str], OpTraits]:
+    """Return {(domain, operator): its row} of all that have one, custom operators left out."""
+    load()
+    return rows.rows()
+
+
 def generation() -> int:
     """Counts changes of the custom operators: what was made with another count has to be made again."""
     return _generation
@@ -198,6 +219,12 @@ def kernels() -> dict[tuple[str, str], tuple[int, ...]]:
     """Return {(domain, operator): the versions from which a kernel serves it, ascending}."""
     load()
     return _kernels.versions() | _custom_kernels.versions()
+
+
+def rules() -> dict[tuple[str, str], tuple[int, ...]]:
+    """Return {(domain, operator): the versions from which a shape rule serves it, ascending}, custom ones left out."""
+    load()
+    return _rules.versions()
 
 
 def in_place_kernels() -> list[tuple[str, Kernel]]:
@@ -226,6 +253,7 @@ def register(
     kernel: Function | None = None,
     infer: Function | None = None,
     context: bool = False,
+    traits: OpTraits = UNKNOWN,
 ) -> None:
     """Make a custom operator known, for every model, open ones included.
 
@@ -236,6 +264,7 @@ def register(
     Args:
         schema: a `schemas.Schema`, or an `onnx.defs.OpSchema`.
         kernel, infer: as described at the top of this module; with `context` the kernel gets the RunContext first.
+        traits: what color, cost and folding ask of it; by default what is safe for any operator.
 
     Raises:
         ValueError: the schema contradicts itself, or that version of a custom operator is registered already.
@@ -249,6 +278,7 @@ def register(
         _custom_kernels.add(Kernel(domain, op_type, since, kernel, context, True))
     if infer is not None:
         _custom_rules.add(Rule(domain, op_type, since, infer))
+    rows.add_custom(domain, op_type, since, traits)
 
 
 def unregister(domain: str, op_type: str, since_version: int | None = None) -> None:
@@ -263,3 +293,4 @@ def unregister(domain: str, op_type: str, since_version: int | None = None) -> N
     domain = schemas.canonical_domain(domain)
     _custom_kernels.remove(domain, op_type, since_version)
     _custom_rules.remove(domain, op_type, since_version)
+    rows.remove_custom(domain, op_type, since_version)

@@ -23,4 +23,6 @@ Files:
     quantized        com.microsoft operators on quantized tensors: QLinear*, dynamic quantization, MatMulNBits.
     rules            Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimizer emit: what no
                      line of laws says.
+    search           Search for sequences of tokens, and n-grams of them: what a generating model does around its
+                     network.
 """

@@ -11,8 +11,10 @@ from math import sqrt
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import attention_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.math.matmul import for_blas, product
 from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate, soft_capped
@@ -319,3 +321,16 @@ def _smooth(scores: Array, head_sink: Array | None, smooth_softmax: int) -> Arra
     sink = np.zeros((1, 1, 1), scores.dtype) if head_sink is None else widen(head_sink).reshape(-1, 1, 1)
     column = np.broadcast_to(sink, (*scores.shape[:-1], 1))
     return masked_softmax(np.concatenate([scores, column], axis=-1))[..., :-1]
+
+
+traits("Attention QAttention", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
+traits(
+    "GatedRelativePositionBias GemmaRotaryEmbedding LinearAttentionGate MRotaryEmbedding RotaryEmbedding",
+    OpTraits(category="elementwise", shape="shapes", flops=1),
+    DOMAIN,
+)
+traits("GroupQueryAttention", OpTraits(category="matrix", shape="elements", flops=attention_flops), DOMAIN)
+traits("MultiHeadAttention", OpTraits(category="matrix", shape="shapes", flops=attention_flops), DOMAIN)
+traits("RelativePositionBias", OpTraits(category="elementwise", shape="elements", flops=1), DOMAIN)
+traits("RemovePadding", OpTraits(category="shape", shape="data", flops=0), DOMAIN)
+traits("RestorePadding", OpTraits(category="shape", shape="shapes", flops=0), DOMAIN)

@@ -15,6 +15,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.attention import cache, mask_bias, unpacked
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.math.matmul import for_blas
@@ -158,3 +159,17 @@ def _block_mask(rows: Array, columns: Array, num_heads: int) -> Array:
         for row in range(count):
             seen[layout, row, found[ends[row] : ends[row + 1]]] = True
     return seen[np.arange(num_heads) % len(rows)]
+
+
+traits(
+    "DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention PackedAttention "
+    "PackedMultiHeadAttention PackedSparseAttentionIndexer PagedAttention SparseAttention SparseAttentionIndexer "
+    "SparsePagedAttention",
+    OpTraits(category="matrix", shape="elements", flops=1),
+    DOMAIN,
+)
+traits(
+    "DynamicSparseAttention GatedDeltaNet LongformerAttention QOrderedAttention QOrderedLongformerAttention",
+    OpTraits(category="matrix", shape="shapes", flops=1),
+    DOMAIN,
+)

@@ -17,6 +17,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.microsoft.quantized import unpacked
 from onnxlab.ops.onnx.nn.activation import gelu_tanh, sigmoid, softmax, swish
@@ -225,3 +226,6 @@ def _quantized_layer(given: Sequence[Array | None], number: int, bits: int, bloc
     if weights is None or scales is None:
         return None
     return Layer(partial(_dequantized, weights, scales, given[9 + number], bits, block_size), bias)
+
+
+traits("MoE QMoE", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)

@@ -5,14 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import convolution_flops, gemm_flops, matmul_bytes, product_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.matmul import gemm, mat_mul
 from onnxlab.ops.onnx.nn.activation import (
     celu,
@@ -286,3 +288,46 @@ def c_dist(a: Array, b: Array, metric: str = "sqeuclidean") -> Array:
     square = (a * a).sum(axis=1)[:, None] + (b * b).sum(axis=1) - 2 * (a @ b.T)
     square = np.maximum(square, 0)
     return square if metric == "sqeuclidean" else np.sqrt(square)
+
+
+def _c_dist_bytes(attributes: Mapping[str, Any], a: Any, b: Any) -> int:
+    return int(len(a) * len(b) * a.itemsize)
+
+
+def _swapped_matmul_bytes(attributes: Mapping[str, Any], a: Any, b: Any) -> int:
+    left = a.swapaxes(-1, -2) if attributes.get("transA") else a
+    return matmul_bytes(attributes, left, b.swapaxes(-1, -2) if attributes.get("transB") else b)
+
+
+traits("SimplifiedLayerNormalization", OpTraits(category="normalization", shape="shapes", flops=5))
+traits("BiasAdd", OpTraits(category="elementwise", shape="shapes", flops=1, elements="none"), DOMAIN)
+traits("BiasGelu", OpTraits(category="activation", shape="shapes", flops=14, elements="none"), DOMAIN)
+traits("BiasSplitGelu", OpTraits(category="activation", shape="shapes", flops=1, elements="none"), DOMAIN)
+traits("CDist", OpTraits(category="matrix", shape="shapes", flops=1, out_bytes=_c_dist_bytes), DOMAIN)
+traits("EmbedLayerNormalization GroupNorm", OpTraits(category="normalization", shape="shapes", flops=8), DOMAIN)
+traits("ExpandDims", OpTraits(category="shape", shape="sizes", flops=0), DOMAIN)
+traits("FastGelu", OpTraits(category="activation", shape="shapes", flops=14), DOMAIN)
+traits("FusedConv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops, elements="none"), DOMAIN)
+traits("FusedGemm", OpTraits(category="matrix", shape="shapes", flops=gemm_flops, elements="none"), DOMAIN)
+traits(
+    "FusedMatMul",
+    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none", out_bytes=_swapped_matmul_bytes),
+    DOMAIN,
+)
+traits(
+    "FusedMatMulActivation", OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none"), DOMAIN
+)
+traits("Inverse", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
+traits("IsAllFinite", OpTraits(category="reduction", shape="shapes", flops=1), DOMAIN)
+traits("QuickGelu", OpTraits(category="activation", shape="shapes", flops=1, blockwise=True), DOMAIN)
+traits("SkipLayerNormalization", OpTraits(category="normalization", shape="shapes", flops=8, elements="none"), DOMAIN)
+traits(
+    "SkipSimplifiedLayerNormalization",
+    OpTraits(category="normalization", shape="shapes", flops=5, elements="none"),
+    DOMAIN,
+)
+traits(
+    "TransposeMatMul",
+    OpTraits(category="matrix", shape="shapes", flops=product_flops, out_bytes=_swapped_matmul_bytes),
+    DOMAIN,
+)

@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import product_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN, fast_gelu, group_norm
 from onnxlab.ops.onnx.math.matmul import mat_mul
 from onnxlab.ops.onnx.nn.activation import sigmoid, swish
@@ -120,3 +122,18 @@ def causal_conv_with_state_ms(
     """As CausalConvWithState-27 of ai.onnx."""
     _refused("CausalConvWithState", {"channels_last": 0, "dilation": 1, "ndim": 1, "state_window": 0}, layout)
     return causal_conv_with_state(x, weight, bias, past_state, activation)
+
+
+traits("BranchwiseRMSNorm GatedRMSNorm", OpTraits(category="normalization", shape="shapes", flops=1), DOMAIN)
+traits(
+    "CausalConvWithState VarlenCausalConvWithState", OpTraits(category="convolution", shape="shapes", flops=1), DOMAIN
+)
+traits(
+    "EngramGate GatedAdd HyperConnectionPostMix HyperConnectionPreMix",
+    OpTraits(category="elementwise", shape="shapes", flops=1),
+    DOMAIN,
+)
+traits("GemmFastGelu", OpTraits(category="matrix", shape="shapes", flops=product_flops), DOMAIN)
+traits("LinearAttention", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
+traits("ScaledSiLU", OpTraits(category="activation", shape="shapes", flops=1), DOMAIN)
+traits("SkipGroupNorm", OpTraits(category="normalization", shape="shapes", flops=8, elements="none"), DOMAIN)

@@ -13,6 +13,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, narrow, normal_axis, widen, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.microsoft.quantized import unpacked
 from onnxlab.ops.onnx.nn.activation import softmax
@@ -21,7 +22,7 @@ from onnxlab.ops.onnx.tensor.generator import range_
 from onnxlab.ops.onnx.tensor.indexing import gather_nd, unique
 from onnxlab.ops.onnx.tensor.shape import pad, trilu
 from onnxlab.ops.onnx.tensor.string import strings
-from onnxlab.ops.onnx.tensor.vision import grid_sample
+from onnxlab.ops.onnx.tensor.vision import grid_sample, grid_sample_bytes
 
 kernel("GatherND", domain=DOMAIN)(gather_nd)
 kernel("Trilu", domain=DOMAIN)(trilu)
@@ -176,3 +177,19 @@ def word_conv_embedding(
     seen = np.arange(made.shape[1]) < np.maximum(lengths - window + 1, 1)[:, None]
     y = np.where(seen[..., None], made, -np.inf).max(axis=1)
     return np.where(lengths[:, None] > 0, y, 0).astype(w.dtype).reshape(*sequence.shape[:-1], len(w))
+
+
+traits("AttnLSTM", OpTraits(category="recurrent", shape="shapes", flops=1), DOMAIN)
+traits("BiasDropout BiasSoftmax", OpTraits(category="activation", shape="shapes", flops=1, elements="none"), DOMAIN)
+traits("BitmaskBiasDropout BitmaskDropout", OpTraits(category="activation", shape="shapes", flops=1), DOMAIN)
+traits("DynamicTimeWarping", OpTraits(category="signal", shape="data", flops=1), DOMAIN)
+traits("GatherBlockQuantized", OpTraits(category="shape", shape="shapes", flops=1), DOMAIN)
+traits("GridSample", OpTraits(category="pooling", shape="shapes", flops=1, out_bytes=grid_sample_bytes), DOMAIN)
+traits("MaxpoolWithMask", OpTraits(category="pooling", shape="shapes", flops=1), DOMAIN)
+traits("Pad", OpTraits(category="shape", shape="sizes", flops=0), DOMAIN)
+traits("Range", OpTraits(category="constant", shape="elements", flops=0), DOMAIN)
+traits("SampleOp", OpTraits(category="elementwise", shape="shapes", flops=1), DOMAIN)
+traits("SparseToDenseMatMul", OpTraits(category="matrix", shape="other", flops=1), DOMAIN)
+traits("Tokenizer", OpTraits(category="text", shape="data", flops=1), DOMAIN)
+traits("Unique", OpTraits(category="shape", shape="data", flops=1), DOMAIN)
+traits("WordConvEmbedding", OpTraits(category="convolution", shape="shapes", flops=1), DOMAIN)

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import transposed_flops
 from onnxlab.ops.base.kernel_helpers import Array, integers, narrow, widen, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.nn.conv import conv_transpose
 
@@ -119,3 +121,9 @@ def irfft(x: Array, signal_ndim: int, onesided: int = 1, normalized: int = 0) ->
     """The inverse of Rfft: real numbers, an even number of them along the last axis."""
     _only_plain(onesided, normalized)
     return np.fft.irfftn(_complex(x), axes=tuple(range(-signal_ndim, 0))).astype(x.dtype)
+
+
+traits("ComplexMul ComplexMulConj", OpTraits(category="elementwise", shape="shapes", flops=1), DOMAIN)
+traits("ConvTransposeWithDynamicPads", OpTraits(category="convolution", shape="sizes", flops=transposed_flops), DOMAIN)
+traits("CropAndResize", OpTraits(category="pooling", shape="sizes", flops=1), DOMAIN)
+traits("Irfft Rfft", OpTraits(category="signal", shape="shapes", flops=1), DOMAIN)

@@ -8,12 +8,15 @@ Sources: docs/ContribOperators.md of ONNX Runtime; Austin Appleby's MurmurHash3_
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from onnxlab.ops.base.estimates import product_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, normal_axis, widen
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN, embed_layer_normalization
 from onnxlab.ops.onnx.math.matmul import product
 from onnxlab.ops.onnx.nn.quantization import dequantize_linear
@@ -169,3 +172,22 @@ def mat_mul_bnb_4(
     values = _CODES[quant_type][codes] * np.repeat(widen(absmax), block_size)[: N * K]
     weights = values.reshape(N, K)
     return narrow(product(widen(a), weights.T if transB else weights), a.dtype)
+
+
+def _unfold_bytes(attributes: Mapping[str, Any], x: Any) -> int:
+    axis, size = attributes.get("dim", -1), attributes["size"]
+    count = (x.shape[axis] - size) // attributes.get("step", 1) + 1
+    return int(x.nbytes // max(1, x.shape[axis]) * max(0, count) * size)
+
+
+traits(
+    "MatMulBnb4 MatMulInteger16",
+    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none"),
+    DOMAIN,
+)
+traits("MulInteger", OpTraits(category="elementwise", shape="shapes", flops=1), DOMAIN)
+traits("MurmurHash3 NGramRepeatBlock", OpTraits(category="text", shape="shapes", flops=1), DOMAIN)
+traits("QEmbedLayerNormalization", OpTraits(category="normalization", shape="shapes", flops=1), DOMAIN)
+traits("ReduceSumInteger", OpTraits(category="reduction", shape="shapes", flops=1), DOMAIN)
+traits("TorchEmbedding", OpTraits(category="shape", shape="shapes", flops=0), DOMAIN)
+traits("UnfoldTensor", OpTraits(category="shape", shape="shapes", flops=0, out_bytes=_unfold_bytes), DOMAIN)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import product_flops, quantized_flops, recurrent_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
 from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.math.matmul import product
 from onnxlab.ops.onnx.nn.activation import leaky_relu, sigmoid, softmax
@@ -326,3 +328,40 @@ def unpacked(x: Array, bits: int) -> Array:
     each = 8 // bits
     shifts = (np.arange(each) * bits).astype(np.uint8)
     return ((x[..., None] >> shifts) & ((1 << bits) - 1)).reshape(*x.shape[:-1], x.shape[-1] * each)
+
+
+traits("DequantizeBFP QuantizeBFP", OpTraits(category="quantization", shape="other", flops=1), DOMAIN)
+traits("DequantizeWithOrder QuantizeWithOrder", OpTraits(category="quantization", shape="shapes", flops=1), DOMAIN)
+traits("DynamicQuantizeLSTM", OpTraits(category="recurrent", shape="shapes", flops=recurrent_flops), DOMAIN)
+traits("DynamicQuantizeMatMul QGemm", OpTraits(category="matrix", shape="shapes", flops=product_flops), DOMAIN)
+traits("GemmFloat8 QOrderedMatMul", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)
+traits(
+    "MatMulBlockQuantizedFp4Weight MatMulBlockQuantizedFp8Weight MatMulFpQ4 MatMulNBitsMlp MatMulNBitsQkv",
+    OpTraits(category="matrix", shape="shapes", flops=1, elements="none"),
+    DOMAIN,
+)
+traits(
+    "MatMulIntegerToFloat MatMulNBits",
+    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none"),
+    DOMAIN,
+)
+traits(
+    "QLinearAdd QLinearMul QLinearWhere",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none"),
+    DOMAIN,
+)
+traits(
+    "QLinearAveragePool QLinearGlobalAveragePool",
+    OpTraits(category="pooling", shape="shapes", flops=1, elements="none"),
+    DOMAIN,
+)
+traits("QLinearConcat", OpTraits(category="shape", shape="shapes", flops=1, elements="none"), DOMAIN)
+traits("QLinearConv", OpTraits(category="convolution", shape="shapes", flops=quantized_flops, elements="none"), DOMAIN)
+traits(
+    "QLinearLeakyRelu QLinearSigmoid QLinearSoftmax",
+    OpTraits(category="activation", shape="shapes", flops=1, elements="none"),
+    DOMAIN,
+)
+traits("QLinearReduceMean", OpTraits(category="reduction", shape="sizes", flops=1, elements="none"), DOMAIN)
+traits("QOrderedGelu", OpTraits(category="activation", shape="shapes", flops=1), DOMAIN)
+traits("QOrderedLayerNormalization", OpTraits(category="normalization", shape="shapes", flops=1), DOMAIN)

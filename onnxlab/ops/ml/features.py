@@ -14,6 +14,7 @@ import numpy as np
 
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.tensor.string import strings
 
 DOMAIN = "ai.onnx.ml"
@@ -310,3 +311,24 @@ def zip_map(
     if len(keys) != matrix.shape[1]:
         raise ValueError(f"X has shape {x.shape}: {len(keys)} class labels need as many columns")
     return [*map(dict, map(zip, repeat(keys), matrix.tolist()))]
+
+
+def _one_hot_encoder_bytes(attributes: Mapping[str, Any], x: Any) -> int:
+    categories = attributes.get("cats_int64s") or attributes.get("cats_strings") or ()
+    return int(x.size * len(categories) * 4)
+
+
+traits(
+    "Binarizer CategoryMapper FeatureVectorizer Imputer",
+    OpTraits(category="elementwise", shape="shapes", flops=1),
+    "ai.onnx.ml",
+)
+traits("CastMap DictVectorizer", OpTraits(category="sequence", shape="other", flops=1), "ai.onnx.ml")
+traits("LabelEncoder", OpTraits(category="text", shape="shapes", flops=1, quiet=True), "ai.onnx.ml")
+traits("Normalizer Scaler", OpTraits(category="normalization", shape="shapes", flops=1), "ai.onnx.ml")
+traits(
+    "OneHotEncoder",
+    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_one_hot_encoder_bytes),
+    "ai.onnx.ml",
+)
+traits("ZipMap", OpTraits(category="sequence", shape="other", flops=1, quiet=True, fresh=True), "ai.onnx.ml")

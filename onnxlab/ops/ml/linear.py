@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.ml.features import DOMAIN, features, labels, logistic, post_transform, winner
 
 _transformed = post_transform  # an attribute has its name
@@ -66,3 +67,6 @@ def _pair(scores: Array, transform: str) -> Array:
         return np.concatenate([logistic(-scores), logistic(scores)], axis=1)
     both = np.concatenate([1 - scores, scores], axis=1)
     return _transformed(both, transform) if transform == "PROBIT" else both
+
+
+traits("LinearClassifier LinearRegressor", OpTraits(category="matrix", shape="shapes", flops=1), "ai.onnx.ml")

@@ -12,6 +12,7 @@ import numpy as np
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, winner
 
 _transformed = post_transform
@@ -212,3 +213,6 @@ def _round(q: Array, p: Array, qp: Array, expected: Array) -> Array:
         qp = (qp + step[:, None] * q[:, t]) / (1 + step)[:, None]
         p /= (1 + step)[:, None]
     return p
+
+
+traits("SVMClassifier SVMRegressor", OpTraits(category="tree", shape="shapes", flops=1), "ai.onnx.ml")

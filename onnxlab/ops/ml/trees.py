@@ -14,6 +14,7 @@ from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, winner
 from onnxlab.ops.ml.forest import grow, planted
 
@@ -225,3 +226,10 @@ def tree_ensemble(
     scores, _ = forest.collect(ctx, x, ("AVERAGE", "SUM", "MIN", "MAX")[aggregate_function])
     transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[post_transform]
     return _transformed(scores, transform).astype(x.dtype)
+
+
+traits(
+    "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
+    OpTraits(category="tree", shape="shapes", flops=1),
+    "ai.onnx.ml",
+)

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import convolution_flops, quantized_flops, transposed_flops
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN, fused_conv
 from onnxlab.ops.microsoft.layout_rules import BLOCKED, INTERNAL
 from onnxlab.ops.onnx.nn.conv import conv
@@ -194,3 +196,29 @@ def _fused_of_last(
 kernel("NhwcMaxPool", domain=DOMAIN, context=True)(on_channels_last(_largest))
 kernel("NhwcConv", domain=DOMAIN, context=True)(on_channels_last(_conv_of_last))
 kernel("NhwcFusedConv", domain=DOMAIN, context=True)(on_channels_last(_fused_of_last))
+
+
+traits(
+    "NhwcConv NhwcFusedConv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops), "com.microsoft"
+)
+traits("NhwcMaxPool", OpTraits(category="pooling", shape="shapes", flops=1), "com.microsoft")
+traits(
+    "AveragePool GlobalAveragePool GlobalMaxPool MaxPool Upsample",
+    OpTraits(category="pooling", shape="shapes", flops=1),
+    BLOCKED,
+)
+traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops), BLOCKED)
+traits("ReorderInput ReorderOutput", OpTraits(category="shape", shape="shapes", flops=0), BLOCKED)
+traits(
+    "AveragePool GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample LpPool MaxPool QLinearAveragePool",
+    OpTraits(category="pooling", shape="shapes", flops=1),
+    INTERNAL,
+)
+traits("BatchNormalization", OpTraits(category="normalization", shape="shapes", flops=2), INTERNAL)
+traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops), INTERNAL)
+traits("ConvTranspose", OpTraits(category="convolution", shape="shapes", flops=transposed_flops), INTERNAL)
+traits("DepthToSpace SpaceToDepth", OpTraits(category="shape", shape="shapes", flops=0), INTERNAL)
+traits("InstanceNormalization", OpTraits(category="normalization", shape="shapes", flops=8), INTERNAL)
+traits("LRN", OpTraits(category="normalization", shape="shapes", flops=1), INTERNAL)
+traits("QLinearConv", OpTraits(category="convolution", shape="shapes", flops=quantized_flops), INTERNAL)
+traits("QLinearConvTranspose", OpTraits(category="convolution", shape="shapes", flops=1), INTERNAL)

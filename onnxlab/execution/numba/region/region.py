@@ -30,6 +30,7 @@ from onnxlab.execution.numba.rules.fusion.fusions import Fused, fused
 from onnxlab.execution.program.executor import NodeContext, ProgramBody
 from onnxlab.forking import fork_safe
 from onnxlab.graph.edit.snapshot import NodeView
+from onnxlab.ops import find_traits
 
 _PLANS = 8
 """Plans kept per region."""
@@ -308,7 +309,7 @@ class Region:
 
 def lower(binder: Binder, node: Any) -> None:
     """Compute a node while binding where that can be, else emit its records."""
-    if node.op_type in ("Shape", "Size") and not node.domain:
+    if find_traits(node.domain, node.op_type).shape_only:
         binder.shape_of(node)
     elif not binder.evaluate(node):
         rule = registry.find(node)

@@ -23,9 +23,9 @@ from onnxlab.graph.edits.opsets.node_rewrites import (
     with_last_axis,
 )
 from onnxlab.graph.edits.opsets.schema_fit import (
-    KEPT,
     Types,
     constant_tensor,
+    kept_since,
     misfit,
     same,
     same_with,
@@ -90,7 +90,8 @@ class _Batch:
         nodes = [node for part in self.parts if not isinstance(part, str) for node in part]
         if old < 13 <= new:
             nodes = [with_last_axis(node, self._types, 1) for node in nodes]
-        kept = {number for number, node in enumerate(nodes) if old >= KEPT.get(node.op_type, old + 1)}
+        begins = [kept_since(node.op_type) for node in nodes]
+        kept = {number for number, begin in enumerate(begins) if begin is not None and old >= begin}
         asked: list[Nodes] = [[node] for number, node in enumerate(nodes) if number not in kept]
         rest = iter(self._by_onnx(asked, old, new))
         return [_kept(node, new, self._types) if number in kept else next(rest) for number, node in enumerate(nodes)]
@@ -161,7 +162,7 @@ class _Batch:
         """
         proved = {
             number for number, (node, newer) in pairs.items()
-            if version > KEPT.get(node.op_type, version) and len(node.attribute) == len(newer.attribute)
+            if version > (kept_since(node.op_type) or version) and len(node.attribute) == len(newer.attribute)
         }  # fmt: skip
         asked = [number for number in pairs if number not in proved]
         made = self._by_onnx([[pairs[number][0]] for number in asked], version - 1, version)

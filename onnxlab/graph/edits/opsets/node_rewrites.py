@@ -8,6 +8,7 @@ from onnx import numpy_helper
 
 from onnxlab.graph.edits.opsets.schema_fit import Types, misfit
 from onnxlab.graph.protos.attributes import decode, encode
+from onnxlab.ops import find_traits
 
 Nodes = list[onnx.NodeProto]
 
@@ -67,22 +68,10 @@ REWRITTEN: dict[tuple[str, int], Callable[[onnx.NodeProto, Types], Nodes]] = {
 """(operator, version since which it is too new): what it is in the version before, [] where that is not known."""
 
 
-_WAS_ATTRIBUTE: dict[tuple[str, int], dict[int, tuple[str, str]]] = {
-    ("Clip", 11): {1: ("min", "float"), 2: ("max", "float")},
-    ("Dropout", 12): {1: ("ratio", "float")},
-    ("Pad", 11): {1: ("pads", "ints"), 2: ("value", "float")},
-    ("Slice", 10): {1: ("starts", "ints"), 2: ("ends", "ints"), 3: ("axes", "ints")},
-    ("TopK", 10): {1: ("k", "int")},
-}
-"""(operator, version since which they are inputs): by slot what was an attribute before, of which onnx knows no way."""
-
-_NOTHING = {("Slice", 4): 1, ("Dropout", 2): 0}
-"""What inputs that did not exist before hold where they change nothing."""
-
-
 def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: Mapping[str, onnx.TensorProto]) -> Nodes:
     """A node with attributes for inputs that are constants, as in the version before; [] where it cannot be said."""
-    if (names := _WAS_ATTRIBUTE.get((node.op_type, version))) is None:
+    row = find_traits("", node.op_type)
+    if (names := row.was_attribute.get(version)) is None:
         return []
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
@@ -94,7 +83,7 @@ def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: M
             return []
         array = numpy_helper.to_array(tensor)
         if slot not in names:
-            if (nothing := _NOTHING.get((node.op_type, slot))) is None or (array != nothing).any():
+            if (nothing := row.neutral_input.get(slot)) is None or (array != nothing).any():
                 return []
             continue
         attribute, kind = names[slot]
@@ -103,10 +92,6 @@ def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: M
         copy.attribute.append(encode(attribute, array.tolist() if kind == "ints" else array.item(), kind))
     copy = non_negative(copy, types)
     return [] if misfit(copy, version - 1, types) else [copy]
-
-
-_OVER_AN_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
-"""Operators that flatten all dims from their axis on before ai.onnx 13, and from then on look along it."""
 
 
 def crossing_problem(node: onnx.NodeProto, old: int, new: int, types: Types) -> str:
@@ -127,7 +112,7 @@ def with_last_axis(node: onnx.NodeProto, types: Types, default: int) -> onnx.Nod
     """A Softmax or its like with -1 for its axis where that is the last: what means the same before and since 13."""
     rank = _rank(node, types)
     axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), default)
-    if node.op_type not in _OVER_AN_AXIS or axis not in (-1, (rank or 0) - 1):
+    if not find_traits("", node.op_type).flattened_before or axis not in (-1, (rank or 0) - 1):
         return node
     copy = onnx.NodeProto()
     copy.CopyFrom(node)

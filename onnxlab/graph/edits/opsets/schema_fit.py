@@ -10,12 +10,15 @@ from onnxlab import dtypes, schemas
 from onnxlab.graph.edit.validation import attribute_problem
 from onnxlab.graph.protos.attributes import decode, encode
 from onnxlab.graph.protos.tensors import from_array
+from onnxlab.ops import find_traits
 
 Types = Mapping[str, onnx.TypeProto]
 """Types of values by name, as far as they are known."""
 
-KEPT = {"Constant": 1, "Identity": 1, "If": 1, "Loop": 1, "Scan": 9, "SequenceMap": 17}
-"""Operators whose versions from this one on differ in nothing but the types and attributes that they take."""
+
+def kept_since(op_type: str) -> int | None:
+    """The version from which on versions differ in nothing but types and attributes; None where that is unsaid."""
+    return find_traits("", op_type).same_since or None
 
 
 def since(node: onnx.NodeProto, version: int) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 from onnxlab.limits import Body, RunContext
 from onnxlab.ops.base.kernel_helpers import Array, at, normal_axis
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 @kernel("If", context=True)
@@ -156,3 +157,11 @@ def sequence_map(ctx: RunContext, sequence: list[Any], *others: Any, body: Body)
             ctx.reserve(getattr(result, "nbytes", 0), "the mapped sequence")
             kept.append(result)
     return tuple(outputs)
+
+
+traits("If", OpTraits(category="control", shape="other", flops=1, first_result=0, same_since=1))
+traits("Loop", OpTraits(category="control", shape="other", flops=1, iterates=True, first_result=1, same_since=1))
+traits("Scan", OpTraits(category="control", shape="other", flops=1, iterates=True, first_result=0, same_since=9))
+traits(
+    "SequenceMap", OpTraits(category="control", shape="other", flops=1, iterates=True, first_result=0, same_since=17)
+)

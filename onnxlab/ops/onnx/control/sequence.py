@@ -13,6 +13,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axis
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.tensor.shape import split_at
 
 
@@ -134,3 +135,11 @@ def optional_get_element(value: Any) -> Any:
     if value is None:
         raise ValueError("the optional is empty: it has no element to get")
     return value
+
+
+traits(
+    "ConcatFromSequence SequenceEmpty SequenceErase SequenceInsert SplitToSequence",
+    OpTraits(category="sequence", shape="other", flops=1),
+)
+traits("Optional OptionalGetElement OptionalHasElement", OpTraits(category="control", shape="other", flops=1))
+traits("SequenceAt SequenceConstruct SequenceLength", OpTraits(category="sequence", shape="other", flops=1, quiet=True))

@@ -13,6 +13,7 @@ import numpy as np
 from onnxlab import dtypes
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 _SATURATING = {
     dtypes.FLOAT8E4M3FN,
@@ -159,3 +160,11 @@ def _from_strings(x: Array, elem_type: int) -> Array:
     except ValueError as error:
         raise ValueError(f"input holds a text that is no {dtypes.name(elem_type)}: {error}") from None
     return convert(values, elem_type)
+
+
+traits("BitCast", OpTraits(category="elementwise", shape="shapes", flops=0))
+traits(
+    "Cast",
+    OpTraits(category="elementwise", shape="shapes", flops=0, elements="all", size_arithmetic=True, forwards=True),
+)
+traits("CastLike", OpTraits(category="elementwise", shape="shapes", flops=0, elements="all"))

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.ops.base.estimates import broadcast
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, legacy_operand, narrow, widen
 from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 Binary = Callable[[Array, Array], Array]
 
@@ -216,3 +218,137 @@ def prelu_1(x: Array, slope: Array, consumed_inputs: Sequence[int] | None = None
     if slope.size > 1 and slope.ndim == 1:
         slope = slope.reshape((-1,) + (1,) * (x.ndim - 2))
     return prelu(x, slope)
+
+
+traits(
+    "Add Div Mul Sub",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        half="rounded",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        size_arithmetic=True,
+        blockwise=True,
+    ),
+)
+traits(
+    "And Or Xor",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        size_arithmetic=True,
+        zero_gradient=True,
+    ),
+)
+traits(
+    "BitShift BitwiseAnd BitwiseOr BitwiseXor",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", out_bytes=broadcast),
+)
+traits("BitwiseNot", OpTraits(category="elementwise", shape="shapes", flops=1, elements="all"))
+traits(
+    "Equal Greater Less",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        half="exact",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        size_arithmetic=True,
+        zero_gradient=True,
+    ),
+)
+traits(
+    "GreaterOrEqual LessOrEqual",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        half="exact",
+        out_bytes=broadcast,
+        size_arithmetic=True,
+        zero_gradient=True,
+    ),
+)
+traits(
+    "IsNaN",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none", half="exact", zero_gradient=True),
+)
+traits(
+    "Max Min",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        half="exact",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        size_arithmetic=True,
+        blockwise=True,
+    ),
+)
+traits(
+    "Mean",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", out_bytes=broadcast, out_bytes_since=7),
+)
+traits(
+    "Mod",
+    OpTraits(
+        category="elementwise", shape="shapes", flops=1, elements="all", out_bytes=broadcast, size_arithmetic=True
+    ),
+)
+traits(
+    "Not",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", size_arithmetic=True, zero_gradient=True),
+)
+traits(
+    "PRelu",
+    OpTraits(
+        category="activation",
+        shape="shapes",
+        flops=1,
+        elements="none",
+        half="rounded",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+    ),
+)
+traits(
+    "Pow",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        half="rounded",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        size_arithmetic=True,
+    ),
+)
+traits(
+    "Sum",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        out_bytes=broadcast,
+        out_bytes_since=7,
+        blockwise=True,
+    ),
+)
+traits(
+    "Where",
+    OpTraits(category="elementwise", shape="shapes", flops=1, half="exact", out_bytes=broadcast, size_arithmetic=True),
+)

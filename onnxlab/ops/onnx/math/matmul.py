@@ -5,12 +5,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from typing import Any
 
 import numpy as np
 
+from onnxlab.ops.base.estimates import gemm_flops, matmul_bytes, product_flops
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, legacy_operand, narrow, widen, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.ops.onnx.math.einsum_equation import read
 
 _SINGLE = np.dtype(np.float32)
 
@@ -123,3 +128,46 @@ def einsum(*inputs: Array, equation: str) -> Array:
     equation = equation.replace(" ", "")
     optimize = len(inputs) > 1 and prod(inputs[0].shape) > 64
     return np.asarray(np.einsum(equation, *inputs, optimize=optimize))
+
+
+def _einsum_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
+    """Letters of the output, explicit or implied; an ellipsis counts as what it covers in the largest input."""
+    equation = read(attributes["equation"])
+    sizes: dict[str, int] = {}
+    covered = 1
+    for term, array in zip(equation.operands, inputs, strict=True):
+        start = len(term.head)
+        hidden = array.ndim - len(term.letters)
+        covered = max(covered, prod(array.shape[start : start + hidden]))
+        shape = array.shape[:start] + array.shape[start + hidden :]
+        for letter, size in zip(term.letters, shape, strict=True):
+            sizes[letter] = max(size, sizes.get(letter, 1))
+    count = prod(sizes[letter] for letter in equation.output.letters)
+    return int(count * (covered if equation.output.dots else 1) * max(int(array.itemsize) for array in inputs))
+
+
+def _gemm_bytes(attributes: Mapping[str, Any], a: Any, b: Any, *rest: Any) -> int:
+    rows = a.shape[1 if attributes.get("transA") else 0]
+    columns = b.shape[0 if attributes.get("transB") else 1]
+    return int(rows * columns * a.itemsize)
+
+
+traits("Einsum", OpTraits(category="matrix", shape="shapes", flops=1, elements="none", out_bytes=_einsum_bytes))
+traits(
+    "Gemm",
+    OpTraits(
+        category="matrix",
+        shape="shapes",
+        flops=gemm_flops,
+        elements="none",
+        half="rounded",
+        out_bytes=_gemm_bytes,
+        out_bytes_since=7,
+    ),
+)
+traits(
+    "MatMul",
+    OpTraits(
+        category="matrix", shape="shapes", flops=product_flops, elements="none", half="rounded", out_bytes=matmul_bytes
+    ),
+)

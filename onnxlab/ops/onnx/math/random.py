@@ -9,8 +9,9 @@ The numbers themselves are not specified by ONNX and differ from ONNX Runtime's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from onnxlab import dtypes
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, widen
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 def _generator(ctx: RunContext, seed: float | None) -> np.random.Generator:
@@ -96,3 +98,25 @@ def multinomial(ctx: RunContext, x: Array, dtype: int = 6, sample_size: int = 1,
     drawn = _generator(ctx, seed).random((len(x), sample_size)) * edges[:, -1:]
     classes = (drawn[:, :, None] >= edges[:, None, :]).sum(axis=2)
     return np.minimum(classes, x.shape[1] - 1).astype(dtypes.to_numpy(dtype))
+
+
+def _multinomial_bytes(attributes: Mapping[str, Any], array: Any) -> int:
+    return int(array.shape[0]) * int(attributes.get("sample_size", 1)) * 8
+
+
+def _random_bytes(attributes: Mapping[str, Any]) -> int:
+    return int(prod(attributes["shape"]) * 8)
+
+
+traits(
+    "Bernoulli RandomNormalLike RandomUniformLike",
+    OpTraits(category="constant", shape="shapes", flops=1, elements="none", random=True),
+)
+traits(
+    "Multinomial",
+    OpTraits(category="constant", shape="shapes", flops=1, elements="none", random=True, out_bytes=_multinomial_bytes),
+)
+traits(
+    "RandomNormal RandomUniform",
+    OpTraits(category="constant", shape="shapes", flops=1, random=True, out_bytes=_random_bytes),
+)

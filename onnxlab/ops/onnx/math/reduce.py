@@ -13,6 +13,7 @@ import numpy as np
 
 from onnxlab.ops.base.kernel_helpers import Array, averaging, is_small_float, normal_axes, normal_axis
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 Axes = tuple[int, ...]
 Reduction = Callable[[Array, Axes, bool], Array]
@@ -176,3 +177,18 @@ def cum_sum(x: Array, axis: Array, exclusive: int = 0, reverse: int = 0) -> Arra
 def cum_prod(x: Array, axis: Array, exclusive: int = 0, reverse: int = 0) -> Array:
     """Running products along `axis`; exclusive leaves out the element itself, reverse runs from the end."""
     return _cumulate(np.multiply, x, axis, exclusive, reverse)
+
+
+traits(
+    "ArgMax ArgMin",
+    OpTraits(category="reduction", shape="shapes", flops=1, elements="none", half="exact", zero_gradient=True),
+)
+traits("CumProd", OpTraits(category="reduction", shape="shapes", flops=1, signature="...|/1"))
+traits("CumSum", OpTraits(category="reduction", shape="shapes", flops=1))
+traits("ReduceL1 ReduceLogSum ReduceLogSumExp", OpTraits(category="reduction", shape="sizes", flops=1))
+traits("ReduceL2 ReduceMean ReduceSumSquare", OpTraits(category="reduction", shape="sizes", flops=1, half="rounded"))
+traits(
+    "ReduceMax ReduceMin", OpTraits(category="reduction", shape="sizes", flops=1, half="exact", size_arithmetic=True)
+)
+traits("ReduceProd", OpTraits(category="reduction", shape="sizes", flops=1, size_arithmetic=True))
+traits("ReduceSum", OpTraits(category="reduction", shape="sizes", flops=1, half="rounded", size_arithmetic=True))

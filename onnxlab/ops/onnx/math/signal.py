@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -12,6 +15,7 @@ from onnxlab import dtypes
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, normal_axis, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 def _complex(x: Array) -> Array:
@@ -151,3 +155,25 @@ def mel_weight_matrix(
         if right > center:
             weights[center:right, band] = (right - np.arange(center, right)) / (right - center)
     return weights.astype(dtypes.to_numpy(output_datatype))
+
+
+def _dft_bytes(attributes: Mapping[str, Any], array: Any, length: Any = None, *rest: Any) -> int:
+    count = int(array.nbytes) * 2
+    return int(count if length is None else count * max(1, int(length.item())))
+
+
+def _mel_bytes(attributes: Mapping[str, Any], bins: Any, length: Any, *rest: Any) -> int:
+    return int((int(length.item()) // 2 + 1) * int(bins.item()) * 8)
+
+
+def _window_bytes(attributes: Mapping[str, Any], size: Any) -> int:
+    return int(size.item()) * 8
+
+
+traits(
+    "BlackmanWindow HammingWindow HannWindow",
+    OpTraits(category="constant", shape="elements", flops=1, out_bytes=_window_bytes),
+)
+traits("DFT", OpTraits(category="signal", shape="sizes", flops=1, out_bytes=_dft_bytes))
+traits("MelWeightMatrix", OpTraits(category="constant", shape="elements", flops=1, out_bytes=_mel_bytes))
+traits("STFT", OpTraits(category="signal", shape="sizes", flops=1, signature="B T/B T ?|/1|W|/1"))

@@ -13,6 +13,7 @@ import numpy as np
 
 from onnxlab.ops.base.kernel_helpers import Array, blocked, is_small_float, narrow, widen, widened
 from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 Unary = Callable[[Array], Array]
 
@@ -179,3 +180,53 @@ def _erf_into(out: Array, x: Array) -> Array:
 def det(x: Array) -> Array:
     """Determinants of the matrices in the last two axes."""
     return np.asarray(np.linalg.det(x)).astype(x.dtype, copy=False)
+
+
+traits(
+    "Abs Neg",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        half="exact",
+        size_arithmetic=True,
+        blockwise=True,
+    ),
+)
+traits(
+    "Acos Acosh Asin Asinh Atan Atanh Cosh Sinh Tan",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none"),
+)
+traits(
+    "Ceil Floor",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", half="rounded", size_arithmetic=True),
+)
+traits(
+    "Cos Exp Log Reciprocal Sin",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none", half="rounded"),
+)
+traits("Det", OpTraits(category="matrix", shape="shapes", flops=1, elements="none"))
+traits(
+    "Erf", OpTraits(category="activation", shape="shapes", flops=12, elements="none", half="rounded", blockwise=True)
+)
+traits(
+    "IsInf",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none", half="exact", zero_gradient=True),
+)
+traits("Round Sign", OpTraits(category="elementwise", shape="shapes", flops=1, elements="all"))
+traits(
+    "Sqrt",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        half="rounded",
+        size_arithmetic=True,
+        blockwise=True,
+    ),
+)
+traits(
+    "Tanh", OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded", blockwise=True)
+)

@@ -15,6 +15,7 @@ import numpy as np
 from onnxlab.ops.base.half_arithmetic import BLOCK
 from onnxlab.ops.base.kernel_helpers import Array, blocked, normal_axis, scratch, widened
 from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.unary import consuming, erf, half_erf
 
 _SINGLE = np.dtype(np.float32)
@@ -385,3 +386,39 @@ def swiglu(a: Array, b: Array, alpha: float = 1.0) -> Array:
         raise ValueError(f"A has shape {a.shape}, B {b.shape}: expected equal shapes, SwiGLU does not broadcast")
     y = swish(a, alpha=alpha)
     return np.multiply(y, b, out=y if b.ndim else None)
+
+
+traits(
+    "Celu Mish Selu Softsign Swish",
+    OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded"),
+)
+traits(
+    "Clip",
+    OpTraits(
+        category="activation",
+        shape="shapes",
+        flops=1,
+        elements="all",
+        blockwise=True,
+        was_attribute={11: {1: ("min", "float"), 2: ("max", "float")}},
+    ),
+)
+traits(
+    "Elu HardSigmoid HardSwish LeakyRelu Softplus",
+    OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded", blockwise=True),
+)
+traits(
+    "Gelu", OpTraits(category="activation", shape="shapes", flops=14, elements="none", half="rounded", blockwise=True)
+)
+traits("Hardmax", OpTraits(category="activation", shape="shapes", flops=1, elements="none", flattened_before=13))
+traits(
+    "LogSoftmax Softmax",
+    OpTraits(category="activation", shape="shapes", flops=5, elements="none", half="rounded", flattened_before=13),
+)
+traits("Relu", OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="exact", blockwise=True))
+traits("Shrink SwiGLU", OpTraits(category="activation", shape="shapes", flops=1))
+traits(
+    "Sigmoid", OpTraits(category="activation", shape="shapes", flops=4, elements="none", half="rounded", blockwise=True)
+)
+traits("ThresholdedRelu", OpTraits(category="activation", shape="shapes", flops=1, elements="none"))
+traits("Gelu", OpTraits(category="activation", shape="shapes", flops=14, blockwise=True), "com.microsoft")

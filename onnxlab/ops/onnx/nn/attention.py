@@ -11,8 +11,10 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import Body, RunContext
+from onnxlab.ops.base.estimates import attention_flops
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, narrow, widen
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.matmul import for_blas
 from onnxlab.ops.onnx.nn.activation import swish
 
@@ -282,3 +284,34 @@ def causal_conv_with_state(
     if activation != "none":
         y = swish(y)
     return y.astype(x.dtype, copy=False), padded[:, :, padded.shape[2] - back :]
+
+
+traits(
+    "Attention",
+    OpTraits(
+        category="matrix",
+        shape="shapes",
+        flops=attention_flops,
+        elements="none",
+        signature="B Q L D/B L ?|B K S D/B S ?|B K S V/B S ?|?/? ?/? ? ?/? ? ? ?|B K P D|B K P V|B",
+    ),
+)
+traits(
+    "CausalConvWithState", OpTraits(category="convolution", shape="shapes", flops=1, signature="B C L|C 1 K|C|B C P")
+)
+traits("LinearAttention", OpTraits(category="matrix", shape="shapes", flops=1))
+traits(
+    "RotaryEmbedding",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=1,
+        elements="none",
+        signature="B ? ? ?/B L ?|M d/B L d|M d/B L d|B L",
+    ),
+)
+traits(
+    "FlexAttention",
+    OpTraits(category="matrix", shape="shapes", flops=attention_flops, signature="B Q L D|B K S D|B K S V"),
+    "ai.onnx.preview",
+)

@@ -10,14 +10,17 @@ itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import conv_bytes, convolution_flops, transposed_flops
 from onnxlab.ops.base.kernel_helpers import Array, at, narrow, scratch, widen
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import Window, window
 
 PATCHES = 1 << 20
@@ -314,3 +317,42 @@ def _spread(
         )
         y[at(..., *where)] += part
     return y
+
+
+def _conv_transpose_bytes(attributes: Mapping[str, Any], array: Any, weight: Any, *rest: Any) -> int:
+    given = attributes.get("output_shape")
+    strides = attributes.get("strides") or [1] * (array.ndim - 2)
+    dilations = attributes.get("dilations") or [1] * (array.ndim - 2)
+    extra = attributes.get("output_padding") or [0] * (array.ndim - 2)
+    spatial = list(given)[-(array.ndim - 2) :] if given else [
+        strides[axis] * (size - 1) + extra[axis] + (weight.shape[2 + axis] - 1) * dilations[axis] + 1
+        for axis, size in enumerate(array.shape[2:])
+    ]  # fmt: skip
+    channels = weight.shape[1] * attributes.get("group", 1)
+    return int(array.shape[0] * channels * prod(spatial) * array.itemsize)
+
+
+traits(
+    "Conv",
+    OpTraits(
+        category="convolution",
+        shape="shapes",
+        flops=convolution_flops,
+        elements="none",
+        half="rounded",
+        out_bytes=conv_bytes,
+        signature="N ? ...|M ? ...|M",
+    ),
+)
+traits(
+    "ConvTranspose",
+    OpTraits(
+        category="convolution",
+        shape="shapes",
+        flops=transposed_flops,
+        elements="none",
+        half="rounded",
+        out_bytes=_conv_transpose_bytes,
+        signature="N C ...|C ? ...|?",
+    ),
+)

@@ -18,6 +18,7 @@ from onnxlab.ops.base.half_arithmetic import BLOCK
 from onnxlab.ops.base.kernel_helpers import Array, averaging, narrow, normal_axes, normal_axis, widen, widened
 from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 _SINGLE = np.dtype(np.float32)
 
@@ -359,3 +360,43 @@ def dropout_1(
     if len(ctx.outputs) < 2:
         return data
     return data, np.zeros(data.shape, data.dtype if ctx.opset_version() < 10 else bool)
+
+
+traits(
+    "BatchNormalization",
+    OpTraits(
+        category="normalization", shape="shapes", flops=2, elements="none", half="rounded", signature="N C ...|C|C|C|C"
+    ),
+)
+traits(
+    "Dropout",
+    OpTraits(
+        category="activation",
+        shape="shapes",
+        flops=1,
+        elements="none",
+        random=True,
+        was_attribute={12: {1: ("ratio", "float")}},
+        neutral_input={2: 0},
+    ),
+)
+traits(
+    "GroupNormalization",
+    OpTraits(
+        category="normalization", shape="shapes", flops=8, elements="none", half="rounded", signature="N C ...|?|?"
+    ),
+)
+traits(
+    "InstanceNormalization",
+    OpTraits(
+        category="normalization", shape="shapes", flops=8, elements="none", half="rounded", signature="N C ...|C|C"
+    ),
+)
+traits(
+    "LRN LpNormalization MeanVarianceNormalization",
+    OpTraits(category="normalization", shape="shapes", flops=1, elements="none", half="rounded"),
+)
+traits(
+    "LayerNormalization", OpTraits(category="normalization", shape="shapes", flops=8, elements="none", half="rounded")
+)
+traits("RMSNormalization", OpTraits(category="normalization", shape="shapes", flops=5, elements="none"))

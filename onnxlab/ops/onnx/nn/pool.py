@@ -14,6 +14,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, at, averaging, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import Window, window
 
 
@@ -188,3 +189,12 @@ def max_unpool(
     places = np.unravel_index(indices.reshape(-1), inferred)
     y[places] = x.reshape(-1)
     return y
+
+
+traits(
+    "AveragePool GlobalAveragePool",
+    OpTraits(category="pooling", shape="shapes", flops=1, elements="none", half="rounded"),
+)
+traits("GlobalLpPool LpPool", OpTraits(category="pooling", shape="shapes", flops=1, elements="none"))
+traits("GlobalMaxPool MaxPool", OpTraits(category="pooling", shape="shapes", flops=1, elements="none", half="exact"))
+traits("MaxUnpool", OpTraits(category="pooling", shape="elements", flops=1))

@@ -8,16 +8,18 @@ Integer products run in float BLAS: sums stay exact as long as they are below 2^
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import conv_bytes, convolution_flops, matmul_bytes, product_flops, quantized_flops
 from onnxlab.ops.base.kernel_helpers import Array, normal_axis, widen
 from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import window
 from onnxlab.ops.onnx.math.cast import convert
 from onnxlab.ops.onnx.math.matmul import product
@@ -351,3 +353,50 @@ def q_linear_conv(
         sums = sums + b.reshape(-1, *ones)
     scale = (x_scale.reshape(()) * w_scale.reshape(-1) / y_scale.reshape(())).astype(np.float32)
     return requantize(sums, scale.reshape(-1, *ones), y_zero_point.reshape(()), y_zero_point.dtype)
+
+
+def _qlinear_conv_bytes(attributes: Mapping[str, Any], x: Any, x_scale: Any, x_zero: Any, w: Any, *rest: Any) -> int:
+    return conv_bytes(attributes, x, w)
+
+
+def _quantized_matmul_bytes(
+    attributes: Mapping[str, Any], a: Any, a_scale: Any, a_zero: Any, b: Any, *rest: Any
+) -> int:
+    return matmul_bytes(attributes, a, b)
+
+
+traits(
+    "ConvInteger",
+    OpTraits(
+        category="convolution",
+        shape="shapes",
+        flops=convolution_flops,
+        elements="none",
+        out_bytes=conv_bytes,
+        signature="N ? ...|M ? ...",
+    ),
+)
+traits(
+    "DequantizeLinear",
+    OpTraits(category="quantization", shape="shapes", flops=1, elements="none", size_arithmetic=True),
+)
+traits(
+    "DynamicQuantizeLinear QuantizeLinear", OpTraits(category="quantization", shape="shapes", flops=1, elements="none")
+)
+traits(
+    "MatMulInteger",
+    OpTraits(category="matrix", shape="shapes", flops=product_flops, elements="none", out_bytes=matmul_bytes),
+)
+traits(
+    "QLinearConv",
+    OpTraits(
+        category="convolution", shape="shapes", flops=quantized_flops, elements="none", out_bytes=_qlinear_conv_bytes
+    ),
+)
+traits(
+    "QLinearMatMul",
+    OpTraits(
+        category="matrix", shape="shapes", flops=quantized_flops, elements="none", out_bytes=_quantized_matmul_bytes
+    ),
+)
+traits("DequantizeLinear QuantizeLinear", OpTraits(category="quantization", shape="shapes", flops=1), "com.microsoft")

@@ -9,16 +9,18 @@ B [directions, 2·gates·hidden], states [directions, batch, hidden]; with layou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import recurrent_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
 from onnxlab.ops.base.prepared_constants import prepared
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.nn.activation import sigmoid, softplus, softsign
 
 Activation = Callable[[Array], Array]
@@ -366,3 +368,43 @@ def lstm_step(
         return o * out(cell), cell
 
     return step
+
+
+def _recurrent_bytes(attributes: Mapping[str, Any], x: Any, w: Any, r: Any, *rest: Any) -> int:
+    """All hidden states; r is [directions, gates · hidden, hidden]."""
+    return int(x.shape[0] * x.shape[1] * r.shape[0] * r.shape[2] * max(4, x.itemsize))
+
+
+traits(
+    "GRU",
+    OpTraits(
+        category="recurrent",
+        shape="shapes",
+        flops=recurrent_flops,
+        elements="none",
+        out_bytes=_recurrent_bytes,
+        signature="T B I|D 3H I|D 3H H|D 6H|B|D B H",
+    ),
+)
+traits(
+    "LSTM",
+    OpTraits(
+        category="recurrent",
+        shape="shapes",
+        flops=recurrent_flops,
+        elements="none",
+        out_bytes=_recurrent_bytes,
+        signature="T B I|D 4H I|D 4H H|D 8H|B|D B H|D B H|D 3H",
+    ),
+)
+traits(
+    "RNN",
+    OpTraits(
+        category="recurrent",
+        shape="shapes",
+        flops=recurrent_flops,
+        elements="none",
+        out_bytes=_recurrent_bytes,
+        signature="T B I|D H I|D H H|D 2H|B|D B H",
+    ),
+)

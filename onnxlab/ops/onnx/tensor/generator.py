@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil, prod
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from onnxlab import dtypes
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, integers, is_small_float
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 @kernel("Constant")
@@ -81,3 +83,44 @@ def eye_like(x: Array, dtype: int | None = None, k: int = 0) -> Array:
     if x.ndim != 2:
         raise ValueError(f"input has shape {x.shape}: expected a matrix")
     return np.eye(x.shape[0], x.shape[1], k=k).astype(x.dtype if dtype is None else dtypes.to_numpy(dtype))
+
+
+def _constant_of_shape_bytes(attributes: Mapping[str, Any], shape: Any) -> int:
+    value = attributes.get("value")
+    return int(prod(map(int, shape)) * (value.itemsize if value is not None else 4))
+
+
+def _range_bytes(attributes: Mapping[str, Any], start: Any, limit: Any, delta: Any) -> int:
+    count = ceil((limit.item() - start.item()) / delta.item())
+    return int(max(0, count) * int(start.itemsize))
+
+
+traits(
+    "Constant", OpTraits(category="constant", shape="shapes", flops=0, quiet=True, size_arithmetic=True, same_since=1)
+)
+traits(
+    "ConstantOfShape",
+    OpTraits(
+        category="constant",
+        shape="elements",
+        flops=0,
+        out_bytes=_constant_of_shape_bytes,
+        size_arithmetic=True,
+        sizes={0: "one"},
+        zero_gradient=True,
+    ),
+)
+traits("EyeLike", OpTraits(category="constant", shape="shapes", flops=1))
+traits(
+    "Range",
+    OpTraits(
+        category="constant",
+        shape="elements",
+        flops=0,
+        elements="all",
+        out_bytes=_range_bytes,
+        size_arithmetic=True,
+        sizes={0: "zero", 1: "few", 2: "one"},
+        float_sizes=True,
+    ),
+)

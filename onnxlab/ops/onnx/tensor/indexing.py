@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axis
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 @kernel("Gather")
@@ -279,3 +281,89 @@ def array_feature_extractor(x: Array, y: Array) -> Array:
     indices = y.reshape(-1)
     rows = x.reshape(1, -1) if x.ndim == 1 else x
     return np.take(rows, indices, axis=-1)
+
+
+def _feature_extractor_bytes(attributes: Mapping[str, Any], x: Any, y: Any) -> int:
+    return int(x.size // max(1, x.shape[-1]) * y.size * x.itemsize)
+
+
+def _gather_bytes(attributes: Mapping[str, Any], array: Any, indices: Any) -> int:
+    if not array.size:
+        return 0
+    return int(indices.size) * int(array.nbytes // array.shape[attributes.get("axis", 0)])
+
+
+def _gather_nd_bytes(attributes: Mapping[str, Any], array: Any, indices: Any) -> int:
+    taken = indices.shape[-1] + attributes.get("batch_dims", 0)
+    return int(prod(indices.shape[:-1]) * prod(array.shape[taken:]) * int(array.itemsize))
+
+
+def _one_hot_bytes(attributes: Mapping[str, Any], indices: Any, depth: Any, values: Any) -> int:
+    return int(indices.size) * int(depth.reshape(-1)[0]) * int(values.itemsize)
+
+
+traits("Compress", OpTraits(category="shape", shape="data", flops=1, elements="none"))
+traits(
+    "Gather",
+    OpTraits(
+        category="shape",
+        shape="shapes",
+        flops=0,
+        half="exact",
+        out_bytes=_gather_bytes,
+        quiet=True,
+        size_arithmetic=True,
+        indexes="axis",
+    ),
+)
+traits("GatherElements", OpTraits(category="shape", shape="shapes", flops=0, half="exact", indexes="axis"))
+traits(
+    "GatherND",
+    OpTraits(
+        category="shape",
+        shape="shapes",
+        flops=0,
+        elements="none",
+        half="exact",
+        out_bytes=_gather_nd_bytes,
+        indexes="axes",
+    ),
+)
+traits("NonZero", OpTraits(category="shape", shape="data", flops=1, elements="none", zero_gradient=True))
+traits("OneHot", OpTraits(category="constant", shape="sizes", flops=0, out_bytes=_one_hot_bytes, sizes={1: "few"}))
+traits("Scatter ScatterElements", OpTraits(category="shape", shape="shapes", flops=0, indexes="axis"))
+traits("ScatterND", OpTraits(category="shape", shape="shapes", flops=0, elements="none", indexes="axes"))
+traits(
+    "Slice",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        forwards=True,
+        sizes={1: "zero", 2: "one", 3: "zero", 4: "one"},
+        was_attribute={10: {1: ("starts", "ints"), 2: ("ends", "ints"), 3: ("axes", "ints")}},
+        neutral_input={4: 1},
+    ),
+)
+traits("TensorScatter", OpTraits(category="shape", shape="shapes", flops=1, signature="B ...|B ...|B"))
+traits(
+    "TopK",
+    OpTraits(
+        category="reduction",
+        shape="sizes",
+        flops=1,
+        half="exact",
+        sizes={1: "one"},
+        was_attribute={10: {1: ("k", "int")}},
+    ),
+)
+traits("Unique", OpTraits(category="elementwise", shape="data", flops=1))
+traits(
+    "ArrayFeatureExtractor",
+    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_feature_extractor_bytes),
+    "ai.onnx.ml",
+)
+traits("GatherND", OpTraits(category="shape", shape="shapes", flops=0), "com.microsoft")

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, integers, is_small_float, normal_axes
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 Weights = Callable[[Array], Array]
 
@@ -282,3 +283,22 @@ def upsample_7(ctx: RunContext, x: Array, scales: Sequence[float], mode: str = "
 def upsample_1(ctx: RunContext, x: Array, height_scale: float, width_scale: float, mode: str = "nearest") -> Array:
     """As Upsample-9 for images [N, C, H, W]."""
     return resize_10(ctx, x, np.asarray([1, 1, height_scale, width_scale], np.float32), mode=mode)
+
+
+def _resize_bytes(attributes: Mapping[str, Any], array: Any, *rest: Any) -> int:
+    """Resize from opset 11 on has roi, scales and sizes; opset 10 and Upsample have scales."""
+    scales = rest[0] if len(rest) == 1 else rest[1] if len(rest) > 1 else attributes.get("scales")
+    sizes = rest[2] if len(rest) > 2 else None
+    axes = attributes.get("axes") or range(array.ndim)
+    shape = [float(size) for size in array.shape]
+    for number, axis in enumerate(axes):
+        if sizes is not None and len(sizes):
+            shape[axis] = float(sizes[number])
+        elif scales is not None and len(scales):
+            shape[axis] *= float(scales[number])
+    return int(prod(shape)) * int(array.itemsize)
+
+
+traits(
+    "Resize Upsample", OpTraits(category="pooling", shape="sizes", flops=1, out_bytes=_resize_bytes, float_sizes=True)
+)

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axes, normal_axis
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 @kernel("Identity")
@@ -323,3 +324,138 @@ def reverse_sequence(x: Array, sequence_lens: Array, batch_axis: int = 1, time_a
             raise ValueError(f"sequence_lens[{entry}] is {length}: expected 0 to {x.shape[time]}")
         target[entry, :length] = source[entry, :length][::-1]
     return y
+
+
+def _crop_pad_bytes(attributes: Mapping[str, Any], array: Any, shape: Any) -> int:
+    dims = list(array.shape)
+    for axis, size in zip(attributes.get("axes") or range(array.ndim), shape, strict=True):
+        dims[axis] = int(size)
+    return int(prod(dims) * int(array.itemsize))
+
+
+def _expand_bytes(attributes: Mapping[str, Any], array: Any, shape: Any) -> int:
+    return int(prod(np.broadcast_shapes(array.shape, tuple(map(int, shape)))) * int(array.itemsize))
+
+
+def _pad_bytes(attributes: Mapping[str, Any], array: Any, pads: Any = None, value: Any = None, axes: Any = None) -> int:
+    amounts = [int(pad) for pad in (attributes.get("pads", ()) if pads is None else pads.reshape(-1))]
+    half = len(amounts) // 2
+    shape = list(array.shape)
+    for number, axis in enumerate(range(len(shape)) if axes is None else map(int, axes)):
+        shape[axis] += amounts[number] + amounts[half + number]
+    return int(prod(shape) * int(array.itemsize))
+
+
+def _tile_bytes(attributes: Mapping[str, Any], array: Any, repeats: Any, *rest: Any) -> int:
+    return int(prod(map(int, repeats)) * int(array.nbytes))
+
+
+traits(
+    "CenterCropPad",
+    OpTraits(category="elementwise", shape="sizes", flops=1, out_bytes=_crop_pad_bytes, sizes={1: "one"}),
+)
+traits(
+    "Concat Flatten Transpose",
+    OpTraits(category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True),
+)
+traits(
+    "DepthToSpace SpaceToDepth",
+    OpTraits(category="shape", shape="shapes", flops=0, elements="none", half="exact", signature="N C H W"),
+)
+traits(
+    "Expand",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        out_bytes=_expand_bytes,
+        quiet=True,
+        size_arithmetic=True,
+        forwards=True,
+        sizes={1: "one"},
+    ),
+)
+traits(
+    "Identity",
+    OpTraits(
+        category="elementwise",
+        shape="shapes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        blockwise=True,
+        forwards=True,
+        same_since=1,
+    ),
+)
+traits(
+    "Pad",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        out_bytes=_pad_bytes,
+        sizes={1: "zero"},
+        was_attribute={11: {1: ("pads", "ints"), 2: ("value", "float")}},
+    ),
+)
+traits(
+    "Reshape",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        forwards=True,
+        sizes={1: "shape"},
+    ),
+)
+traits("ReverseSequence", OpTraits(category="shape", shape="shapes", flops=1, elements="none", signature="? ? ...|?"))
+traits(
+    "Shape Size",
+    OpTraits(
+        category="shape",
+        shape="shapes",
+        flops=0,
+        elements="none",
+        shape_only=True,
+        half="exact",
+        quiet=True,
+        zero_gradient=True,
+    ),
+)
+traits("Split", OpTraits(category="shape", shape="sizes", flops=0, half="exact", quiet=True, size_arithmetic=True))
+traits(
+    "Squeeze Unsqueeze",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        forwards=True,
+        sizes={1: "zero"},
+    ),
+)
+traits(
+    "Tile",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        out_bytes=_tile_bytes,
+        out_bytes_since=6,
+        size_arithmetic=True,
+        forwards=True,
+        sizes={1: "one"},
+    ),
+)
+traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1, elements="none", size_arithmetic=True))
+traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1), "com.microsoft")

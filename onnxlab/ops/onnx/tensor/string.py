@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise, repeat
 from operator import add
@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.ops.base.estimates import broadcast
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
@@ -180,3 +182,20 @@ def _grams(
                 if len(gram) == length and gram in known:
                     found.append(known[gram])
     return found
+
+
+def _string_split_bytes(attributes: Mapping[str, Any], x: Any) -> int:
+    """As many parts for every string as the longest one has characters at most."""
+    return int(x.size * (max(map(len, map(str, x.reshape(-1))), default=0) + 1) * 8) if x.size >= 4096 else 0
+
+
+def _tf_idf_bytes(attributes: Mapping[str, Any], x: Any) -> int:
+    rows = len(x) if x.ndim > 1 else 1
+    return int(rows * (max(attributes.get("ngram_indexes") or (0,)) + 1) * 4)
+
+
+traits("RegexFullMatch", OpTraits(category="text", shape="shapes", flops=1, quiet=True))
+traits("StringConcat", OpTraits(category="text", shape="shapes", flops=1, out_bytes=broadcast, quiet=True))
+traits("StringNormalizer", OpTraits(category="text", shape="data", flops=1, quiet=True))
+traits("StringSplit", OpTraits(category="text", shape="data", flops=1, out_bytes=_string_split_bytes, quiet=True))
+traits("TfIdfVectorizer", OpTraits(category="text", shape="shapes", flops=1, out_bytes=_tf_idf_bytes))

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import Any
@@ -14,8 +14,10 @@ from typing import Any
 import numpy as np
 
 from onnxlab.limits import RunContext
+from onnxlab.ops.base.estimates import convolution_flops
 from onnxlab.ops.base.kernel_helpers import Array, at, integers, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 
 def _reflect(x: Array, low: Array | float, high: Array | float) -> Array:
@@ -371,3 +373,80 @@ def image_decoder(ctx: RunContext, encoded: Array, pixel_format: str = "RGB") ->
     if pixel_format not in _DECODERS:
         raise ValueError(f"pixel_format is {pixel_format!r}: expected RGB, BGR or Grayscale")
     return _DECODERS[pixel_format](pixels)
+
+
+def _affine_grid_bytes(attributes: Mapping[str, Any], theta: Any, size: Any) -> int:
+    dims = [int(dim) for dim in size]
+    return int(dims[0] * prod(dims[2:]) * (len(dims) - 2) * int(theta.itemsize))
+
+
+def _col2im_bytes(attributes: Mapping[str, Any], array: Any, image: Any, block: Any) -> int:
+    channels = array.shape[1] // prod(map(int, block))
+    return int(array.shape[0] * channels * prod(map(int, image)) * array.itemsize)
+
+
+def _deform_conv_bytes(attributes: Mapping[str, Any], array: Any, weight: Any, offset: Any, *rest: Any) -> int:
+    return int(len(array) * len(weight) * prod(offset.shape[2:]) * array.itemsize)
+
+
+def _max_roi_pool_bytes(attributes: Mapping[str, Any], array: Any, rois: Any) -> int:
+    return int(len(rois) * array.shape[1] * prod(attributes["pooled_shape"]) * array.itemsize)
+
+
+def _roi_align_bytes(attributes: Mapping[str, Any], array: Any, rois: Any, *rest: Any) -> int:
+    spatial = attributes.get("output_height", 1) * attributes.get("output_width", 1)
+    return int(rois.shape[0] * array.shape[1] * spatial * array.itemsize)
+
+
+def grid_sample_bytes(attributes: Mapping[str, Any], array: Any, grid: Any) -> int:
+    return int(array.shape[1] * (grid.size // max(1, grid.shape[-1])) * array.itemsize)
+
+
+traits(
+    "AffineGrid",
+    OpTraits(category="pooling", shape="sizes", flops=1, out_bytes=_affine_grid_bytes, signature="N 2 3/N 3 4|4/5"),
+)
+traits(
+    "Col2Im", OpTraits(category="convolution", shape="sizes", flops=1, out_bytes=_col2im_bytes, signature="N ? L|D|D")
+)
+traits(
+    "DeformConv",
+    OpTraits(
+        category="convolution",
+        shape="shapes",
+        flops=convolution_flops,
+        out_bytes=_deform_conv_bytes,
+        signature="N C H W|M ? kH kW|N ? oH oW|M|N ? oH oW",
+    ),
+)
+traits(
+    "GridSample",
+    OpTraits(
+        category="pooling",
+        shape="shapes",
+        flops=1,
+        elements="none",
+        out_bytes=grid_sample_bytes,
+        signature="N C ...|N ...",
+    ),
+)
+traits("ImageDecoder", OpTraits(category="signal", shape="data", flops=1))
+traits(
+    "MaxRoiPool",
+    OpTraits(category="pooling", shape="shapes", flops=1, out_bytes=_max_roi_pool_bytes, signature="N C H W|R 5"),
+)
+traits(
+    "NonMaxSuppression",
+    OpTraits(category="elementwise", shape="data", flops=1, elements="none", signature="B S 4|B C S"),
+)
+traits(
+    "RoiAlign",
+    OpTraits(
+        category="pooling",
+        shape="shapes",
+        flops=1,
+        elements="none",
+        out_bytes=_roi_align_bytes,
+        signature="N C H W|R 4|R",
+    ),
+)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from onnxlab.ops.base.kernel_helpers import Array, at, normal_axes, normal_axis
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import window
 from onnxlab.ops.onnx.math.unary import erf
 
@@ -41,17 +42,6 @@ def derivative(*op_types: str) -> Callable[[Rule], Rule]:
 def find_derivative(domain: str, op_type: str) -> Rule | None:
     """The rule of an operator, None where there is none."""
     return None if domain else _RULES.get(op_type)
-
-
-_FLAT = frozenset(
-    ["And", "ArgMax", "ArgMin", "ConstantOfShape", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less",
-     "LessOrEqual", "NonZero", "Not", "Or", "Shape", "Size", "Xor"]
-)  # fmt: skip
-
-
-def is_flat(domain: str, op_type: str) -> bool:
-    """Whether an operator makes integers or booleans, which small changes of its inputs leave as they are."""
-    return not domain and op_type in _FLAT
 
 
 def operators() -> list[str]:
@@ -308,3 +298,6 @@ def _conv(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Ar
         of_w[at(..., *position)] = np.einsum("ngmi,ngci->gmc", *flat)
     bias = [None if b is None else g.sum(axis=(0, *range(2, g.ndim))) for b in rest]
     return [of_x.reshape(x.shape), of_w.reshape(w.shape), *bias]
+
+
+traits("Gradient", OpTraits(category="custom", shape="other", flops=1), "ai.onnx.preview.training")

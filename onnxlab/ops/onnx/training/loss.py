@@ -9,6 +9,7 @@ import numpy as np
 
 from onnxlab.ops.base.kernel_helpers import Array, widened
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.nn.activation import log_softmax
 
 
@@ -57,3 +58,9 @@ def softmax_cross_entropy_loss(
     """The loss of scores [N, C, D1, …] for classes [N, D1, …], and their log-probabilities."""
     logs = log_softmax(scores, axis=1)
     return _loss(logs, target, weight, ignore_index, reduction), logs
+
+
+traits(
+    "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss",
+    OpTraits(category="elementwise", shape="shapes", flops=1, signature="N C ...|N ...|C"),
+)

@@ -11,6 +11,7 @@ import numpy as np
 
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.traits import OpTraits, traits
 
 DOMAIN = "ai.onnx.preview.training"
 
@@ -82,3 +83,6 @@ def momentum(
         return (x - r * move).astype(x.dtype), v_new.astype(x.dtype)
 
     return _each(3, tensors, step)
+
+
+traits("Adagrad Adam Momentum", OpTraits(category="custom", shape="shapes", flops=1), "ai.onnx.preview.training")

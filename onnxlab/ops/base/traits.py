@@ -1,0 +1,154 @@
+"""Traits: one row per operator with what the rest of the package asks of it, beside its kernel and shape rule.
+
+    traits("Conv", OpTraits(category="convolution", shape="shapes", flops=convolution_flops, half="rounded"))
+
+Color, cost, constant and shape folding, half precision, budgets of memory and made-up inputs are queries on these rows;
+no other file lists operators by name. What a row does not say is what holds for any operator, and safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+from onnxlab import schemas
+
+CATEGORIES: Final = (
+    "convolution", "matrix", "recurrent", "normalization", "activation", "pooling", "reduction", "shape", "constant",
+    "quantization", "control", "sequence", "text", "tree", "signal", "elementwise", "custom",
+)  # fmt: skip
+"""Families of operators, for color: what people look for in a picture."""
+
+Flops: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], Any]
+"""Operations of one call, from the arrays of its inputs and outputs."""
+
+OutBytes: TypeAlias = Callable[..., int]
+"""`estimate(attributes, *inputs)`: bytes of the outputs, asked before the kernel is called."""
+
+ShapeFrom: TypeAlias = Literal["shapes", "sizes", "elements", "data", "other"]
+Elements: TypeAlias = Literal["none", "some", "all"]
+Half: TypeAlias = Literal["", "exact", "rounded"]
+SizeRole: TypeAlias = Literal["one", "zero", "few", "shape"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpTraits:
+    """What an operator is like, apart from what it computes.
+
+    Attributes:
+        category: one of CATEGORIES.
+        shape: what the outputs' shapes follow from: the "shapes" of the inputs and attributes; "sizes", the shape of
+            the first input and the elements of the others; the "elements" of inputs; "data" that is counted while the
+            operator runs; or "other" things: bodies, sequences, maps.
+        flops: passes over the elements of the larger of first input and first output, 0 for what only moves data; or
+            a function of the arrays.
+        elements: which elements of the inputs the facts of the outputs depend on: "none"; "all", each element of an
+            output being computed from elements alone; or "some".
+        shape_only: it reads the shapes of its inputs alone.
+        half: how small floats come out when computed in float32: "exact", as elements of the inputs up to their sign
+            or no small floats at all; or "rounded" once, at the end. "" where neither is sure.
+        random: it makes something else every time.
+        out_bytes: bytes of outputs that can dwarf the inputs; None where they cannot.
+        out_bytes_since: version before which inputs mean something else, and nothing is estimated.
+        quiet: it moves, compares or names what is there, so that NumPy has no floating-point state to warn of.
+        fresh: its results are nobody else's, though they are no arrays.
+        size_arithmetic: it is cheap, and what exporters compute sizes with: known inputs make known outputs.
+        blockwise: it does the same to a value with channels in blocks, as long as nothing is broadcast.
+        forwards: elements of the first input reappear in the output.
+        indexes: its second input indexes the first one, along one "axis" or several "axes".
+        sizes: {input: what a made-up array of it holds}, for inputs that are sizes, positions or a shape.
+        float_sizes: floating-point elements decide sizes too.
+        iterates: it runs its body repeatedly, and can collect what the body makes.
+        first_result: which output of its body is its first output; None without a body.
+        zero_gradient: it makes integers or booleans, which small changes of the inputs leave as they are.
+        signature: the axes of its inputs, see shape_signatures.py.
+        same_since: version from which on later ones differ in nothing but types and attributes; 0 where unsaid.
+        was_attribute: {version since which they are inputs: {slot: (attribute before, its kind)}}.
+        neutral_input: {slot: the elements with which an input that did not exist before changes nothing}.
+        flattened_before: version before which all axes from its `axis` on were flattened; 0 for none.
+    """
+
+    category: str
+    shape: ShapeFrom
+    flops: int | Flops
+    elements: Elements = "some"
+    shape_only: bool = False
+    half: Half = ""
+    random: bool = False
+    out_bytes: OutBytes | None = None
+    out_bytes_since: int = 1
+    quiet: bool = False
+    fresh: bool = False
+    size_arithmetic: bool = False
+    blockwise: bool = False
+    forwards: bool = False
+    indexes: Literal["", "axis", "axes"] = ""
+    sizes: Mapping[int, SizeRole] = field(default_factory=dict)
+    float_sizes: bool = False
+    iterates: bool = False
+    first_result: int | None = None
+    zero_gradient: bool = False
+    signature: str = ""
+    same_since: int = 0
+    was_attribute: Mapping[int, Mapping[int, tuple[str, str]]] = field(default_factory=dict)
+    neutral_input: Mapping[int, int] = field(default_factory=dict)
+    flattened_before: int = 0
+
+    def __post_init__(self) -> None:
+        if self.category not in CATEGORIES:
+            raise ValueError(f"category is {self.category!r}; expected one of {', '.join(CATEGORIES)}")
+        if self.shape not in get_args(ShapeFrom):
+            raise ValueError(f"shape is {self.shape!r}; expected one of {', '.join(get_args(ShapeFrom))}")
+
+    @property
+    def moves_only(self) -> bool:
+        """Whether it computes nothing."""
+        return self.flops == 0
+
+
+UNKNOWN: Final = OpTraits(category="custom", shape="other", flops=1)
+"""What holds for an operator without a row."""
+
+_rows: Final[dict[tuple[str, str], OpTraits]] = {}
+_custom: Final[dict[tuple[str, str], dict[int, OpTraits]]] = {}
+
+
+def traits(op_types: str, row: OpTraits, domain: str = "") -> None:
+    """Enter a row for operators of a domain.
+
+    Args:
+        op_types: names, separated by spaces.
+
+    Raises:
+        ValueError: an operator has a row already.
+    """
+    for op_type in op_types.split():
+        if (domain, op_type) in _rows:
+            raise ValueError(f"{domain or 'ai.onnx'}::{op_type} has a row of traits already")
+        _rows[domain, op_type] = row
+
+
+def add_custom(domain: str, op_type: str, since: int, row: OpTraits) -> None:
+    """Enter the row of a version of a custom operator, which hides another one."""
+    _custom.setdefault((domain, op_type), {})[since] = row
+
+
+def remove_custom(domain: str, op_type: str, since: int | None) -> None:
+    """Take out the row of a version of a custom operator, or all."""
+    versions = _custom.pop((domain, op_type), {})
+    left = {version: row for version, row in versions.items() if since is not None and version != since}
+    if left:
+        _custom[domain, op_type] = left
+
+
+def find(domain: str, op_type: str) -> OpTraits | None:
+    """The row of an operator, of a custom one that of the newest version; the families must have been imported."""
+    key = (schemas.canonical_domain(domain), op_type)
+    versions = _custom.get(key)
+    return versions[max(versions)] if versions else _rows.get(key)
+
+
+def rows() -> Mapping[tuple[str, str], OpTraits]:
+    """The rows by (domain, operator), custom operators left out."""
+    return _rows
