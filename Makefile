@@ -2,6 +2,7 @@
 #
 #   make lab     opens JupyterLab on the tour; without a display it prints the address
 #   make test    installs what the tests need and runs all of them
+#   make test-fast   runs the Python tests that are quick, in under two minutes
 #   make lint    ruff, mypy --strict, biome and the TypeScript compiler
 #   make docs    builds the site into build/site
 #   make bench   prints the table of ratios of bench/README.md
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.onnxlab-installed
 WORKERS ?= 2
 
-.PHONY: help lab test lint docs bench bundle system clean
+.PHONY: help lab test test-fast lint docs bench bundle system clean
 .NOTPARALLEL:
 
 help:
@@ -67,6 +68,9 @@ test: lint
 	cd widgets && npm --silent test
 	$(BIN)/python -m pytest -n $(WORKERS) -m 'not browser'
 	$(BIN)/python -m pytest -s -m browser --reruns 2
+
+test-fast: $(STAMP)
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m 'not browser and not slow'
 
 docs: $(STAMP)
 	$(BIN)/zensical build --strict --clean

@@ -17,6 +17,16 @@ from tests.support.corpus import Corpus, inputs
 from tests.support.oracle import Oracle, oracle
 
 Feeds = dict[str, np.ndarray]
+# models of the corpus whose runs take seconds
+LARGE_MODELS = {"deep_chain_12k", "light_densenet121", "light_resnet50", "swin_s", "whisper_encoder"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the cases over large models of the corpus as slow."""
+    for item in items:
+        case = getattr(item, "callspec", None)
+        if case is not None and LARGE_MODELS.intersection(x for x in case.params.values() if isinstance(x, str)):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_configure() -> None:

@@ -47,6 +47,7 @@ def cases() -> dict[str, Any]:
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.slow
 def test_cases_of_the_onnx_wheel(chunk: int) -> None:
     passed, failed = [], {}
     for name, (case_class, test) in cases().items():

@@ -65,6 +65,7 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
+@pytest.mark.slow
 def test_the_site_builds_without_a_warning() -> None:
     command = [str(Path(sys.executable).parent / "zensical"), "build", "--strict", "--clean"]
     offline = {"no_proxy": "", **dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")}

@@ -185,13 +185,6 @@ def test_sub_packages_import_from_those_below(path: Path) -> None:
     assert climbs == []
 
 
-def test_folders_hold_22_files_at_most() -> None:
-    roots = (PACKAGE, PACKAGE.parent / "tests", PACKAGE.parent / "widgets" / "src")
-    folders = {path.parent for root in roots for path in root.rglob("*.*") if path.suffix in (".py", ".ts", ".tsx")}
-    counts = {folder: sum(path.is_file() and path.suffix != ".pyc" for path in folder.iterdir()) for folder in folders}
-    assert {str(folder): count for folder, count in counts.items() if count > 22} == {}
-
-
 def modules() -> dict[str, Path]:
     """Every module of onnxlab, by its dotted name."""
     names = {".".join(("onnxlab", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in MODULES}

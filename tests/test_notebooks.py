@@ -28,6 +28,7 @@ def texts(notebook: Any) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_it_runs_and_gives_the_committed_output(name: str) -> None:
     committed = nbformat.read(FOLDER / f"{name}.ipynb", 4)
     executed = nbformat.read(FOLDER / f"{name}.ipynb", 4)

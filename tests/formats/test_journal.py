@@ -117,6 +117,7 @@ for number in range(1000):
 """
 
 
+@pytest.mark.slow
 def test_kill_after_each_edit_loses_none(file: Path) -> None:
     for count in (1, 2, 5):
         process = subprocess.Popen(

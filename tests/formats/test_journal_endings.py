@@ -64,6 +64,7 @@ def warned(file: Path) -> onnxlab.Model:
         return onnxlab.load(file)
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_by_itself_leaves_no_journal(file: Path, folder: Path) -> None:
     script = "import sys, onnxlab; model = onnxlab.load(sys.argv[1]); model.nodes[0].name = 'a'; {}"
     for ending, left in (("", 0), ("1 / 0", 1)):
@@ -160,6 +161,7 @@ def test_a_fork_that_ends_says_nothing_in_its_parents_journal(file: Path, folder
     assert warned(file).recover() == 1
 
 
+@pytest.mark.slow
 def test_a_notebook_run_again_says_nothing(file: Path) -> None:
     """In a real kernel, which nbclient shuts down."""
     code = f"import onnxlab\nmodel = onnxlab.load({os.fspath(file)!r})\n{RENAME}"

@@ -130,6 +130,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     onnx.save(weights(8, 200_000), path)

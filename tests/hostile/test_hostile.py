@@ -24,6 +24,7 @@ TRIALS = 300
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="the fork server needs Linux")
 
 
+@pytest.mark.slow
 def test_a_short_campaign_breaks_no_promise():
     command = [sys.executable, "-m", "bench.hostile", "--seed", str(SEED), "--trials", str(TRIALS), "--check"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -96,6 +97,7 @@ def refused(case):
     ],
     ids=lambda item: getattr(item, "__name__", None),
 )
+@pytest.mark.slow
 def test_every_kind_of_fault_is_found(monkeypatch, trial, promise, words):
     found = outcome(monkeypatch, trial, 1 if promise == "hang" else None)
     assert found["promise"] == promise, found

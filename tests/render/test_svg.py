@@ -50,6 +50,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     return str(request.param)
 
 
+@pytest.mark.slow
 def test_every_model_of_the_corpus_is_drawn(corpus: Corpus) -> None:
     for name, path in corpus.items():
         model = onnxlab.load(path)

@@ -187,6 +187,7 @@ def test_what_cannot_be_prepared_is_told_once_and_done_without():
     assert slow.parts == 0
 
 
+@pytest.mark.slow
 def test_nothing_is_made_for_a_model_that_is_gone():
     blocker = threading.Event()
     background.do(lambda: blocker.wait(60))

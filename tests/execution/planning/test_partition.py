@@ -130,6 +130,7 @@ def random_graphs(draw):
 
 @settings(max_examples=150, deadline=None)
 @given(random_graphs())
+@pytest.mark.slow
 def test_parts_are_convex_in_order_and_cannot_be_joined(drawn):
     sources, owners = drawn
     found = _partition(sources, owners)

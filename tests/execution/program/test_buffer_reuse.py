@@ -80,6 +80,7 @@ def models(draw):
 
 @settings(max_examples=60, deadline=None)
 @given(model=models(), pinned=st.booleans())
+@pytest.mark.slow
 def test_any_model_makes_the_same_as_without_and_no_array_of_others_is_touched(model, pinned):
     generator = np.random.default_rng(0)
     feeds = {name: generator.standard_normal((2, WIDTH // 2)).astype(np.float32) for name in ("x", "w")}

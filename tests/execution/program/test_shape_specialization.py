@@ -115,6 +115,7 @@ def sizing_models(draw):
 
 @settings(max_examples=60, deadline=None)
 @given(model=sizing_models(), turns=st.lists(st.sampled_from([(2, 3), (3, 2), (1, 4)]), min_size=6, max_size=10))
+@pytest.mark.slow
 def test_any_model_makes_the_same_as_one_that_runs_for_the_first_time(model, turns):
     run = Runner(ModelGraph(model))
     for number, shape in enumerate(turns):

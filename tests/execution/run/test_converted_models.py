@@ -53,6 +53,7 @@ def check_scikit(estimator, x, y):
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", ["svc", "svc probable", "svc poly", "svc sigmoid", "nu svc", "linear svc", "logistic",
                                   "tree", "forest", "boosting", "bayes", "network", "scaled"])  # fmt: skip
+@pytest.mark.slow
 def test_classifiers_of_scikit_learn(name, classes, words):
     x, y = problem(classes)
     check_scikit(scikit(name), x, np.array(["no", "yes", "perhaps"])[y] if words else y * 3 + 4)

@@ -64,6 +64,7 @@ STEPS = [
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, len(STEPS) - 1), max_size=14))
+@pytest.mark.slow
 def test_kept_values_are_those_of_a_fresh_run(numbers):
     run = runner(MODEL)
     run.run({"x": X})

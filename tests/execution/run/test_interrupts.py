@@ -59,6 +59,7 @@ def test_a_long_kernel_gives_the_prompt_back():
     assert quickest(attempt) < 1.0
 
 
+@pytest.mark.slow
 def test_at_random_moments_the_store_stays_right():
     """Runs, edits and interrupts: whatever was cut off, the next run is what a fresh one gives."""
     names = [f"v{i}" for i in range(40)]

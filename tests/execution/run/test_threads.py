@@ -36,6 +36,7 @@ def test_eight_threads_with_their_own_inputs():
         assert sum(pool.map(many, range(8))) == 0
 
 
+@pytest.mark.slow
 def test_a_real_model_in_eight_threads(corpus, feeds):
     path = corpus["magika"]
     run = Runner(ModelGraph(onnx.load(path), path.parent))

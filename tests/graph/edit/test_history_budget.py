@@ -137,6 +137,7 @@ def test_what_was_not_saved_counts_what_was_dropped(tmp_path: Path) -> None:
     assert (model.dirty, model.unsaved) == (False, [])
 
 
+@pytest.mark.slow
 def test_a_journal_is_recovered_whatever_it_undoes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the machine has less memory by then: nothing is dropped before the last of its steps is made."""
     monkeypatch.setenv("ONNXLAB_STATE_HOME", str(tmp_path / "state"))

@@ -20,6 +20,7 @@ def test_a_model_with_everything_in_it(name: str, source: Any, data: bytes) -> N
     assert lost(source, data) == []
 
 
+@pytest.mark.slow
 def test_small_models_of_the_corpus() -> None:
     found = {name: lost(path, data) for name, path, data in corpus() if len(data) < SMALL}
     assert len(found) > 8

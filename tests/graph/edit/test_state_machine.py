@@ -11,6 +11,7 @@ from unittest import mock
 
 import networkx as nx
 import onnx
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -179,8 +180,10 @@ _SETTINGS = settings(
     suppress_health_check=[HealthCheck.too_slow],
 )
 TestBranches = Edits.TestCase
+pytest.mark.slow(TestBranches)
 TestBranches.settings = _SETTINGS
 TestChain = ChainEdits.TestCase
 TestChain.settings = _SETTINGS
 TestTorture = TortureEdits.TestCase
+pytest.mark.slow(TestTorture)
 TestTorture.settings = _SETTINGS

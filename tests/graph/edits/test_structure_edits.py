@@ -192,6 +192,7 @@ def nested() -> onnx.ModelProto:
     return helper.make_model(graph, functions=[leaky, outer], opset_imports=opsets, ir_version=10)
 
 
+@pytest.mark.slow
 def test_inline_one_call_nested_all_of_one_and_all() -> None:
     for edit, left in (
         (lambda model: model.inline("o"), 2),

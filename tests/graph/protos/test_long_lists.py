@@ -265,6 +265,7 @@ EDITS = (
 
 @settings(max_examples=8, deadline=None)
 @given(st.sampled_from(sorted(KINDS)), st.lists(st.sampled_from(EDITS), min_size=1, max_size=6), st.integers(0, 2**32))
+@pytest.mark.slow
 def test_any_edits_give_what_they_say_and_undo_to_the_same_bytes(kind: str, wanted: list[str], seed: int) -> None:
     """Of a list that is overwritten where it stands, and of what takes its place."""
     data = custom(kind, items(kind, LONG + 9, seed)).SerializeToString()

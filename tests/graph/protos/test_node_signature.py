@@ -1,6 +1,7 @@
 """What a node does, read off its bytes: equal for equal operators and attributes, whatever the names."""
 
 import onnx
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper
@@ -12,6 +13,7 @@ texts = st.text(max_size=200)
 
 
 @given(names, names, texts, texts, texts, st.integers(-(2**40), 2**40))
+@pytest.mark.slow
 def test_names_and_notes_make_no_difference(
     inputs: list[str], outputs: list[str], name: str, doc: str, domain: str, number: int
 ) -> None:

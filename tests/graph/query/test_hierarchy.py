@@ -92,7 +92,7 @@ def test_a_model_without_names_is_cut_where_one_value_is_live() -> None:
         assert index.nodes[group.nodes[-1]].op_type == "Add"
 
 
-@pytest.mark.parametrize("length", [LIMIT, LIMIT + 1, 5_000, 100_000])
+@pytest.mark.parametrize("length", [LIMIT, LIMIT + 1, 5_000, pytest.param(100_000, marks=pytest.mark.slow)])
 def test_no_level_shows_more_boxes_than_the_limit(length: int) -> None:
     found = hierarchy(chain(["" for _ in range(length)]))
     boxes: dict[int, int] = {}

@@ -40,6 +40,7 @@ def give_symbols(model: onnx.ModelProto, given: dict[str, Any], binding: Binding
 
 
 @pytest.mark.parametrize("with_symbols", [False, True], ids=["sizes", "symbols"])
+@pytest.mark.slow
 def test_no_fact_contradicts_a_node_case(with_symbols: bool) -> None:
     wrong: list[str] = []
     known = total = 0

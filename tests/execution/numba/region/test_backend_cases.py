@@ -11,6 +11,7 @@ EVERY = 1 if os.environ.get("ONNXLAB_LONG") else 20
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_cases_of_the_onnx_wheel():
     failed, passed = failures(lambda name: zlib.crc32(name.encode()) % EVERY == 0)
     assert failed == {}

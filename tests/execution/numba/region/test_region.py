@@ -127,6 +127,7 @@ def test_a_process_that_runs_compiled_kernels_imports_no_numba():
     assert done.stdout == "False\n", done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_without_a_process_that_compiles_this_one_does(tmp_path):
     """Nowhere to start a process, and nowhere to keep what was compiled."""
     script = "import sys; sys.executable = None\n" + _RUN
@@ -309,6 +310,7 @@ def test_the_cache_is_ours_alone(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("width", sorted(HOSTS.keys() - {host().name}))
+@pytest.mark.slow
 def test_other_widths_of_vectors(width):
     """What this processor does not have, or has better, is right all the same: LLVM splits the vectors."""
     wanted = ["test_product_with_constant", "test_grouped_convolution", "test_rows", "test_masks"]

@@ -114,6 +114,7 @@ def test_gates_are_clipped(rng):
         both(layer(rng, op_type, 4, 2, 5, 11, parts="bhc", clip=0.1), onnxruntime=False)
 
 
+@pytest.mark.slow
 def test_long_sequences_are_several_records(rng):
     """And threads, of which each takes a direction or some of the batch, change nothing."""
     model, feeds = layer(rng, "LSTM", 900, 40, 3, 64, "bidirectional", "bl")

@@ -13,7 +13,7 @@ import pytest
 
 import onnxlab
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BUNDLE = tuple(f"onnxlab/notebook/static/{name}" for name in ("widget.js", "loader.js", "widget.css"))
 
 
@@ -37,6 +37,7 @@ def build(kind: str, folder: Path) -> Path:
     return built
 
 
+@pytest.mark.slow
 def test_wheel_holds_the_bundle_and_the_type_marker(tmp_path: Path) -> None:
     with zipfile.ZipFile(build("wheel", tmp_path)) as wheel:
         names = set(wheel.namelist())
@@ -49,6 +50,7 @@ def test_wheel_holds_the_bundle_and_the_type_marker(tmp_path: Path) -> None:
     assert "Requires-Dist: numba>=0.62; sys_platform != 'emscripten'" in text
 
 
+@pytest.mark.slow
 def test_sdist_holds_the_sources_of_the_widget_and_the_bundle(tmp_path: Path) -> None:
     with tarfile.open(build("sdist", tmp_path)) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -58,7 +60,7 @@ def test_sdist_holds_the_sources_of_the_widget_and_the_bundle(tmp_path: Path) ->
 
 
 def test_the_package_in_use_has_its_bundle() -> None:
-    package = Path(onnxlab.__file__).parent.parent
+    package = Path(onnxlab.__file__).parents[2]
     assert all((package / name).is_file() for name in BUNDLE)
 
 

@@ -35,13 +35,16 @@ def run(blocked: list[str], path: str | None = None) -> None:
     assert done.stdout.strip() == "done", done.stderr
 
 
+@pytest.mark.slow
 def test_without_numba_and_llvmlite() -> None:
     run(["numba", "llvmlite"])
 
 
+@pytest.mark.slow
 def test_without_the_dot_program(tmp_path_factory: pytest.TempPathFactory) -> None:
     run([], path=str(tmp_path_factory.mktemp("empty")))
 
 
+@pytest.mark.slow
 def test_without_networkx_graphviz_and_the_notebook_packages() -> None:
     run(["networkx", "graphviz", "anywidget", "ipywidgets", "IPython", "onnxruntime"])

@@ -1,0 +1,51 @@
+"""Runs of six equal lines in the sources: code that stands twice.
+
+python -m tests.support.repetition     # prints them
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LENGTH = 6
+_FOLDERS = (("onnxlab", "*.py"), ("bench", "*.py"), ("widgets/src", "*.ts*"))
+# imports, parameters, lone brackets and comments say nothing of repetition
+_NOISE = re.compile(r'(from|import|export) |[\])}>(\[{,;]*$|#|//|/?\*|"""|@|\w+(: .*)?,$')
+Place = tuple[Path, int]
+
+
+def sources() -> Iterator[Path]:
+    """The files that are looked through, in order."""
+    for folder, pattern in _FOLDERS:
+        yield from sorted((ROOT / folder).rglob(pattern))
+
+
+def lines_of(path: Path) -> list[tuple[int, str]]:
+    """(number, text) of each line that says something, without its indentation."""
+    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    return [(number, line) for number, line in enumerate(lines, 1) if not _NOISE.match(line)]
+
+
+def repeated() -> dict[str, list[Place]]:
+    """{six lines: the places where they stand}, for those that stand at more than one."""
+    places = defaultdict(list)
+    for path in sources():
+        lines = lines_of(path)
+        for start in range(len(lines) - LENGTH + 1):
+            window = lines[start : start + LENGTH]
+            places["\n".join(text for _, text in window)].append((path, window[0][0]))
+    return {text: found for text, found in places.items() if len(found) > 1}
+
+
+def count() -> int:
+    """How many runs of six lines stand somewhere else already."""
+    return sum(len(found) - 1 for found in repeated().values())
+
+
+if __name__ == "__main__":
+    for text, found in repeated().items():
+        print(*(f"{path.relative_to(ROOT)}:{line}" for path, line in found))
+        print("    " + text.replace("\n", "\n    "))
+    print(count())

@@ -1,0 +1,95 @@
+"""Files, functions and folders stay small, and no more code stands twice than today."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.support import repetition
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("onnxlab", "bench", "tests", "widgets/src")
+SUFFIXES = (".py", ".ts", ".tsx")
+FILE_LINES = 400
+FAMILY_LINES = 700  # of a file of onnxlab/ops: kernels, rules and traits of a family side by side
+FUNCTION_LINES = 50  # from the first statement after the docstring to the last
+FOLDER_FILES = 22
+REPEATED_RUNS = 11
+
+# {file, or file:function: lines}: above the limit today, and not to grow
+LARGER = {
+    "onnxlab/execution/numba/kernels/simd/lanes.py": 446,
+    "onnxlab/execution/numba/lowering/binder.py": 426,
+    "onnxlab/execution/numba/plan/plan.py": 565,
+    "onnxlab/execution/planning/compiler.py": 413,
+    "onnxlab/execution/run/recorder.py:execute": 61,
+    "onnxlab/execution/run/runner.py": 446,
+    "onnxlab/infer/live/engine.py": 411,
+    "onnxlab/schemas.py": 408,
+    "tests/browser/test_inside.py:test_subgraphs_and_runs_are_looked_at_and_edited_in_place": 53,
+    "tests/browser/test_keyboard.py:test_the_whole_tour_without_a_mouse": 73,
+    "tests/browser/test_looking.py:test_looking_at_values_ways_and_what_an_edit_does": 72,
+    "tests/browser/test_tour.py:test_tour": 53,
+    "tests/execution/numba/rules/test_integer_products.py": 457,
+    "tests/formats/test_journal.py": 460,
+    "tests/graph/protos/test_long_lists.py": 450,
+    "tests/infer/support/random_models.py": 482,
+    "tests/notebook/test_session.py": 429,
+    "widgets/src/edit/editing.ts": 423,
+    "widgets/src/graph/view/explorer.ts": 402,
+    "widgets/src/kernel/client.ts": 478,
+    "widgets/src/kernel/protocol.ts": 524,
+}
+
+
+def sources() -> Iterator[Path]:
+    """The files that the limits hold for."""
+    for folder in FOLDERS:
+        yield from (path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in SUFFIXES)
+
+
+def name_of(path: Path) -> str:
+    """A path as LARGER has it."""
+    return path.relative_to(ROOT).as_posix()
+
+
+def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
+    """(file:function, lines of its statements) of each function of a Python file."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            statements = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            if statements:
+                yield f"{name_of(path)}:{node.name}", node.end_lineno - statements[0].lineno + 1
+
+
+def over(lengths: dict[str, int], limit: int) -> dict[str, int]:
+    """Those above the limit and above what LARGER lets them have."""
+    return {name: lines for name, lines in lengths.items() if lines > max(limit, LARGER.get(name, 0))}
+
+
+def file_lengths() -> dict[str, int]:
+    """{path: lines} of all sources."""
+    return {name_of(path): path.read_text(encoding="utf-8").count("\n") for path in sources()}
+
+
+def test_files_are_short() -> None:
+    lengths = file_lengths()
+    families = {name: lines for name, lines in lengths.items() if name.startswith("onnxlab/ops/")}
+    others = {name: lines for name, lines in lengths.items() if name not in families}
+    assert over(families, FAMILY_LINES) | over(others, FILE_LINES) == {}
+
+
+def test_functions_are_short() -> None:
+    lengths = dict(pair for path in sources() if path.suffix == ".py" for pair in function_lengths(path))
+    assert over(lengths, FUNCTION_LINES) == {}
+
+
+def test_folders_hold_few_files() -> None:
+    counts: dict[str, int] = {}
+    for path in sources():
+        folder = name_of(path.parent)
+        counts[folder] = counts.get(folder, 0) + 1
+    assert {folder: count for folder, count in counts.items() if count > FOLDER_FILES and folder != "bench"} == {}
+
+
+def test_no_more_code_stands_twice() -> None:
+    assert repetition.count() <= REPEATED_RUNS, "python -m tests.support.repetition prints where"
