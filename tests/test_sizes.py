@@ -23,7 +23,7 @@ LARGER = {
     "onnxlab/execution/planning/compiler.py": 413,
     "onnxlab/execution/run/recorder.py:execute": 61,
     "onnxlab/execution/run/runner.py": 446,
-    "onnxlab/infer/live/engine.py": 411,
+    "onnxlab/infer/live/engine.py": 430,
     "onnxlab/schemas.py": 408,
     "tests/browser/test_inside.py:test_subgraphs_and_runs_are_looked_at_and_edited_in_place": 53,
     "tests/browser/test_keyboard.py:test_the_whole_tour_without_a_mouse": 73,

@@ -28,7 +28,7 @@ def weights(count: int = 3, size: int = 2048) -> onnx.ModelProto:
     rng = np.random.default_rng(0)
     tensors = [numpy_helper.from_array(rng.random(size, np.float32), f"w{i}") for i in range(count)]
     tensors.append(helper.make_tensor("typed", TensorProto.FLOAT, [512], [0.5] * 512))
-    tensors.append(helper.make_tensor("words", TensorProto.STRING, [200], [b"0123456789"] * 200))  # type: ignore[list-item]
+    tensors.append(helper.make_tensor("words", TensorProto.STRING, [200], [b"0123456789"] * 200))
     tensors.append(helper.make_tensor("small", TensorProto.FLOAT, [1], [1.0]))
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], "r")], "weights", [x], [y], tensors)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)

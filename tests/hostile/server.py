@@ -177,12 +177,12 @@ def run(name, seed, folder, mark=None):
     try:
         generator(name).trial(case)
     except BaseException as error:
-        found = {"promise": None, "oracle": True} if _oracles(case, error) else finding(error)  # type: ignore[dict-item]
+        found = {"promise": None, "oracle": True} if _oracles(case, error) else finding(error)
     case.measure()
     found["peak"] = peaks[0]
     if found["promise"] is None and peaks[0] > ALLOWED + case.size:
         what = case.lines[-1].split("  #")[0][:60] if case.lines else ""
-        found |= {"promise": "memory", "signature": f"memory: {name}: {what}", "text": f"{peaks[0] / 1e6:.0f} MB"}  # type: ignore[dict-item]
+        found |= {"promise": "memory", "signature": f"memory: {name}: {what}", "text": f"{peaks[0] / 1e6:.0f} MB"}
     found["lines"] = case.lines
     return found
 

@@ -183,7 +183,7 @@ def test_nodes_are_added_with_handles_and_fresh_outputs() -> None:
     twice = model.add_node("Relu", [made.outputs[0]])
     assert twice.outputs[0].name == "Relu_out"
     with pytest.raises(EditError, match="values are given as names or handles, got 3"):
-        model.add_node("Relu", [3])  # type: ignore[list-item]
+        model.add_node("Relu", [3])
     with pytest.raises(NameLookupError, match="is a node, not a value"):
         model.connect(made, twice, 0)
     with pytest.raises(NameLookupError, match="belongs to another model"):
