@@ -38,6 +38,8 @@ Files:
     storage        Where the weights of a model go when it is saved: into the file, or into data files beside it.
     textual        Models as text for people: what `Model.to_text` returns.
     base/          What a format is, and what several of them share.
+    caffe2/        Networks of Caffe2 as text, to look at.
     known/         Formats of files, one module each; `registry.py` finds them here.
+    pt2/           Archives of torch.export (.pt2), read without torch.
     weights/       Weights in files without a graph.
 """

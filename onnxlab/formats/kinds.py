@@ -44,9 +44,11 @@ _MADE_OTHERWISE = {
     ".py": "model.history.to_python() writes the edits as a script",
     ".txt": "models as text are .textproto, .json or .onnxtxt",
     ".pdf": "model.to_svg(path) draws it",
+    ".safetensors": "model.save_weights(path) writes the weights",
+    ".npz": "model.save_weights(path) writes the weights",
 }
 _OTHERS = frozenset((
-    ".safetensors", ".gguf", ".ggml", ".pt", ".pth", ".pt2", ".ckpt", ".pkl", ".pickle", ".joblib", ".npz", ".npy",
+    ".gguf", ".ggml", ".pt", ".pth", ".pt2", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy",
     ".mat", ".h5", ".hdf5", ".keras", ".tflite", ".mlmodel", ".mlpackage", ".mar", ".engine", ".plan", ".trt", ".xml",
     ".yaml", ".yml", ".toml", ".csv", ".tsv", ".md", ".rst", ".ipynb", ".dot", ".gv", ".ps", ".eps", ".jpg", ".jpeg",
     ".gif", ".webp", ".bmp", ".zip", ".gz", ".tgz", ".xz", ".bz2", ".zst", ".7z", ".tar", ".js", ".css",

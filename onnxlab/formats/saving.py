@@ -253,7 +253,7 @@ def file_format(path: Path, source: Source, options: Options | None = None) -> F
     else:
         form = registry.by_suffix(path) or registry.by_name("onnx")
     if form.write is None:
-        raise SaveError(f"cannot save to {path}: {form.title} is only read; save it as .onnx")
+        raise SaveError(f"cannot save to {path}: {form.title} is only read; {form.instead}")
     return form
 
 

@@ -140,6 +140,7 @@ class Format:
         rank: formats of a lower rank are asked first; a dialect has a lower one than what it is written in.
         text: of a format of text: the text of a model, without finding out what it does not carry.
         holds_external_data: whether its files may refer to data files; else all data is taken into the file.
+        instead: what to do where it is only read, for the refusal to write it.
     """
 
     name: str
@@ -152,6 +153,7 @@ class Format:
     rank: int = 50
     text: Callable[[onnx.ModelProto], str] | None = None
     holds_external_data: bool = True
+    instead: str = "save it as .onnx"
 
 
 def is_model(model: onnx.ModelProto) -> bool:

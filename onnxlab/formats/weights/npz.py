@@ -45,8 +45,14 @@ class _Header(NamedTuple):
     length: int  # bytes in front of the elements
 
 
-def read(path: Path) -> Archive:
-    """The arrays of a file as tensors.
+def begins_with_array(head: bytes) -> bool:
+    """Tell whether the first entry of a zip archive, by its local header, is an array."""
+    length = int.from_bytes(head[26:28], "little")
+    return head[_LOCAL_HEADER : _LOCAL_HEADER + length].endswith(b".npy")
+
+
+def read(path: Path, label: str = "") -> Archive:
+    """The arrays of a file as tensors; `label` stands for it in messages.
 
     Raises:
         LoadError: it is no such file, is damaged, holds Python objects or types that ONNX does not have, or does not
@@ -64,9 +70,10 @@ def read(path: Path) -> Archive:
         except LoadError:
             raise
         except MemoryError:
-            raise LoadError(f"{path} holds arrays that do not fit into memory") from None
+            raise LoadError(f"{label or path} holds arrays that do not fit into memory") from None
         except Exception as error:  # zipfile, zlib, ast and NumPy have a dozen kinds for what is no such file
-            raise LoadError(f"{path} is no .npz file that can be read: {error or type(error).__name__}") from None
+            why = error or type(error).__name__
+            raise LoadError(f"{label or path} is no .npz file that can be read: {why}") from None
     untyped = frozenset(tensor.name for tensor, bits in read_one if bits)
     return Archive({tensor.name: tensor for tensor, _ in read_one}, untyped)
 
@@ -86,7 +93,7 @@ def _tensor(
         elem_type = _elem_type(header.dtype, name)
         if _lies_as_it_is(entry, header) and elem_type != dtypes.STRING:
             tensor = onnx.TensorProto(name=name, data_type=elem_type, dims=header.shape)
-            start = _data_start(file, entry) + header.length
+            start = data_start(file, entry) + header.length
             ExternalData(location, start, tensors.nbytes(tensor)).note(tensor)
             return tensor, bits
         claim(entry.file_size, f"the array {name!r:.200}")
@@ -125,8 +132,8 @@ def _lies_as_it_is(entry: zipfile.ZipInfo, header: _Header) -> bool:
     return entry.compress_type == zipfile.ZIP_STORED and row_major and little and header.dtype.kind != "b"
 
 
-def _data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
-    """Where the bytes of an entry begin in the archive, behind its local header."""
+def data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
+    """Where the bytes of an entry begin in the archive, behind its local header; raises ValueError."""
     before = file.tell()
     file.seek(entry.header_offset)
     local = file.read(_LOCAL_HEADER)

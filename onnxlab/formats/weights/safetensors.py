@@ -166,10 +166,24 @@ def read(path: Path, label: str = "") -> tuple[dict[str, onnx.TensorProto], dict
         header = read_header(file, size, label or str(path))
     found = {}
     for entry in header.entries:
-        tensor = onnx.TensorProto(name=entry.name, data_type=entry.elem_type, dims=entry.shape)
+        tensor = _described(entry)
         ExternalData(path.name, header.start + entry.begin, entry.end - entry.begin).note(tensor)
         found[entry.name] = tensor
     return found, header.metadata
+
+
+def held(header: Header, data: bytes) -> dict[str, onnx.TensorProto]:
+    """The tensors of a file that is in memory, with their bytes."""
+    found = {}
+    for entry in header.entries:
+        tensor = _described(entry)
+        tensor.raw_data = data[header.start + entry.begin : header.start + entry.end]
+        found[entry.name] = tensor
+    return found
+
+
+def _described(entry: Entry) -> onnx.TensorProto:
+    return onnx.TensorProto(name=entry.name, data_type=entry.elem_type, dims=entry.shape)
 
 
 def in_order(stored: Iterable[onnx.TensorProto]) -> list[onnx.TensorProto]:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -16,10 +17,11 @@ from onnxlab.errors import EditError, LoadError, NameLookupError, SaveError
 from onnxlab.formats.weights import safetensors as own
 from onnxlab.graph.protos import tensors
 
+Array = np.ndarray[Any, np.dtype[Any]]
 STORED = [elem_type for elem_type in dtypes.ELEM_TYPES if elem_type in own._NAMES]
 
 
-def model_of(**arrays: np.ndarray) -> onnx.ModelProto:
+def model_of(**arrays: Array) -> onnx.ModelProto:
     stored = [tensors.from_array(array, name) for name, array in arrays.items()]
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", [], [output], stored)
@@ -27,12 +29,12 @@ def model_of(**arrays: np.ndarray) -> onnx.ModelProto:
     return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 21)])
 
 
-def numbers(elem_type: int, *shape: int) -> np.ndarray:
+def numbers(elem_type: int, *shape: int) -> Array:
     rng = np.random.default_rng(elem_type)
     return rng.integers(1, 3, shape).astype(dtypes.to_numpy(elem_type))  # e8m0 has no zero
 
 
-FLOATS = {
+FLOATS: dict[str, Array] = {
     "b": np.arange(6, dtype=np.float32).reshape(2, 3),
     "a": np.arange(4, dtype=np.int64),
     "half": np.ones((3, 1), np.float16),
@@ -288,3 +290,22 @@ def test_narrow_types_of_archives_are_listed_as_bits(tmp_path: Path) -> None:
     assert weights.table()[0]["dtype"] == "16 bits"
     assert weights.tensor("a", dtypes.BFLOAT16).data_type == dtypes.BFLOAT16
     assert weights.tensor("a", dtypes.FLOAT).data_type == dtypes.UINT16
+
+
+@pytest.mark.parametrize("suffix", [".safetensors", ".npz"])
+def test_a_file_of_weights_opens_as_a_model_of_initializers(tmp_path: Path, suffix: str) -> None:
+    path = onnxlab.load(model_of(**FLOATS)).save_weights(tmp_path / f"w{suffix}")
+    model = onnxlab.load(path)
+    assert model.tensor("b").is_external
+    assert not model.check()
+    for name, array in FLOATS.items():
+        np.testing.assert_array_equal(np.asarray(model.tensor(name)), array)
+    with pytest.raises(SaveError, match="save_weights"):
+        model.save(tmp_path / f"other{suffix}")
+    saved = onnxlab.load(model.save(tmp_path / "w.onnx"))
+    np.testing.assert_array_equal(np.asarray(saved.tensor("b")), FLOATS["b"])
+
+
+def test_bytes_of_a_file_of_weights_open_too(tmp_path: Path) -> None:
+    data = onnxlab.load(model_of(**FLOATS)).save_weights(tmp_path / "w.safetensors").read_bytes()
+    np.testing.assert_array_equal(np.asarray(onnxlab.load(data).tensor("half")), FLOATS["half"])

@@ -1,0 +1,27 @@
+"""NumPy's .npz archives: a model of initializers alone, read in place. `model.save_weights` writes them."""
+
+import onnx
+
+from onnxlab.errors import LoadError
+from onnxlab.formats.base.format import Content, Format, Opened
+from onnxlab.formats.weights import npz
+
+_INSTEAD = "save it as .onnx, or its weights with model.save_weights(path)"
+
+
+def _recognizes(content: Content) -> bool:
+    return content.head.startswith(b"PK\x03\x04") and npz.begins_with_array(content.head)
+
+
+def _read(content: Content) -> Opened:
+    if content.path is None:
+        raise LoadError("it is an .npz archive: weights without a graph; load it by its path")
+    archive = npz.read(content.path, "it")
+    model = onnx.ModelProto(ir_version=10, producer_name="numpy")
+    model.opset_import.add(version=21)
+    model.graph.name = content.path.stem
+    model.graph.initializer.extend(archive.tensors.values())
+    return Opened(model)
+
+
+FORMAT = Format("npz", "an .npz archive", (), _recognizes, _read, instead=_INSTEAD, rank=31)

@@ -1,0 +1,32 @@
+"""Weights as safetensors: a model of initializers alone, which are read in place. `model.save_weights` writes them."""
+
+import io
+
+import onnx
+
+from onnxlab.formats.base.format import Content, Format, Opened
+from onnxlab.formats.weights import safetensors
+
+_INSTEAD = "save it as .onnx, or its weights with model.save_weights(path)"
+
+
+def _recognizes(content: Content) -> bool:
+    return safetensors.begins_like_one(content.head)
+
+
+def _read(content: Content) -> Opened:
+    if content.path is not None:
+        stored, metadata = safetensors.read(content.path, "it")
+    else:
+        header = safetensors.read_header(io.BytesIO(content.data), content.size, "it")
+        stored, metadata = safetensors.held(header, content.data), header.metadata
+    model = onnx.ModelProto(ir_version=10, producer_name="safetensors")
+    model.opset_import.add(version=21)
+    model.graph.name = content.path.stem if content.path else "weights"
+    model.graph.initializer.extend(stored.values())
+    for key, value in metadata.items():
+        model.metadata_props.add(key=key, value=value)
+    return Opened(model)
+
+
+FORMAT = Format("safetensors", "safetensors", (), _recognizes, _read, instead=_INSTEAD, rank=30)
