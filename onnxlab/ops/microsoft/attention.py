@@ -17,7 +17,7 @@ from onnxlab.ops.base.registry import kernel
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.math.matmul import for_blas, product
-from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate, soft_capped
+from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate, scaled_scores, soft_capped
 from onnxlab.ops.onnx.nn.quantization import dequantize_linear
 
 _MASKED = -10000.0
@@ -35,7 +35,7 @@ def _attend(
     """softmax(Q·Kᵀ·scale + Σ bias)·V of [B, H, S, D]."""
     factor = scale or 1 / sqrt(query.shape[-1])
     ctx.reserve(query.itemsize * query.size // max(1, query.shape[-1]) * key.shape[2], "the attention scores")
-    scores = np.matmul(query * query.dtype.type(factor), for_blas(key.swapaxes(2, 3)))
+    scores = scaled_scores(query, key, factor)
     for term in bias:
         if term is not None:
             np.add(scores, term, out=scores)
@@ -277,7 +277,7 @@ def group_query_attention(
     keys, values = (cache(ctx, past, new, offsets, size) for past, new in ((past_key, k), (past_value, v)))
     factor = scale or 1 / sqrt(q.shape[-1])
     ctx.reserve(q.itemsize * batch * num_heads * steps * total, "the attention scores")
-    scores = np.matmul(q * q.dtype.type(factor), for_blas(grouped(keys[:, :, :total], num_heads).swapaxes(2, 3)))
+    scores = scaled_scores(q, grouped(keys[:, :, :total], num_heads), factor)
     soft_capped(scores, softcap)
     if attention_bias is not None:
         np.add(scores, widen(attention_bias)[..., :total], out=scores)

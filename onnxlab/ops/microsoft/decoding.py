@@ -19,7 +19,7 @@ from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.attention import cache, mask_bias, unpacked
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.math.matmul import for_blas
-from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate
+from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate, scaled_scores
 
 _MASKED = -10000.0
 
@@ -65,7 +65,7 @@ def decoder_masked_multi_head_attention(
     if cache_indirection is not None and beam_width is not None and not crossed:
         keys, values = (_by_beam(part, cache_indirection, int(beam_width.reshape(-1)[0]), before)
                         for part in (keys, values))  # fmt: skip
-    scores = np.matmul(q * np.float32(scale or 1 / sqrt(q.shape[-1])), for_blas(keys.swapaxes(2, 3)))
+    scores = scaled_scores(q, keys, scale or 1 / sqrt(q.shape[-1]))
     for term in (mask_bias(mask_index, len(q), 1, total, mask_filter_value), attention_bias):
         if term is not None:
             np.add(scores, widen(term), out=scores)
@@ -140,8 +140,7 @@ def sparse_attention(
     size = past_key.shape[2]
     keys, values = (cache(ctx, past, new, offsets, size) for past, new in ((past_key, k), (past_value, v)))
     ctx.reserve(q.itemsize * batch * num_heads * steps * total, "the attention scores")
-    factor = q.dtype.type(scale or 1 / sqrt(q.shape[-1]))
-    scores = np.matmul(q * factor, for_blas(grouped(keys[:, :, :total], num_heads).swapaxes(2, 3)))
+    scores = scaled_scores(q, grouped(keys[:, :, :total], num_heads), scale or 1 / sqrt(q.shape[-1]))
     place, at_key = offsets[:, None] + np.arange(steps), np.arange(total)
     seen = _block_mask(block_row_indices, block_col_indices, num_heads)
     blocks = seen[:, place // sparse_block_size][..., at_key // sparse_block_size]  # [H, B, S, T]

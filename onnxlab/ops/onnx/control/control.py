@@ -33,7 +33,6 @@ def loop(
     going = condition is None or bool(condition.reshape(()))
     values = list(carried)
     scanned: list[list[Array]] = [[] for _ in range(len(body.outputs) - 1 - len(values))]
-    growth = _Growth(ctx)
     iteration = 0
     while going and (most is None or iteration < most):
         ctx.check()
@@ -43,28 +42,9 @@ def loop(
         for kept, item in zip(scanned, results[1 + len(values) :], strict=True):
             ctx.reserve(item.nbytes, "the scan outputs of the loop")
             kept.append(item)
-        growth.watch(values)
         iteration += 1
     facts = body.output_facts[1 + len(values) :]
     return (*values, *(_stack(ctx, kept, fact) for kept, fact in zip(scanned, facts, strict=True)))
-
-
-class _Growth:
-    """Claims memory for sequences that a loop makes longer, measured whenever one has doubled."""
-
-    def __init__(self, ctx: RunContext) -> None:
-        self._ctx = ctx
-        self._measured: dict[int, tuple[int, int]] = {}  # slot: (length, bytes) when last measured
-
-    def watch(self, values: Sequence[Any]) -> None:
-        for slot, value in enumerate(values):
-            if isinstance(value, list):
-                length, claimed = self._measured.get(slot, (0, 0))
-                if len(value) > max(4, 2 * length):
-                    size = sum(item.nbytes for item in value if isinstance(item, np.ndarray)) + 8 * len(value)
-                    # what it will have grown to by the next measurement
-                    self._ctx.reserve(max(0, 2 * size - claimed), "the sequence that the loop grows")
-                    self._measured[slot] = (len(value), 2 * size)
 
 
 def _stack(ctx: RunContext, items: Sequence[Array], fact: Any, axis: int = 0) -> Array:

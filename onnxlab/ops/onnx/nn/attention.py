@@ -37,6 +37,15 @@ def merged(x: Array) -> Array:
     return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
 
 
+def scaled_scores(query: Array, key: Array, factor: float) -> Array:
+    """Q·Kᵀ·factor of [..., S, D] and [..., T, D].
+
+    The product is scaled, as ONNX Runtime does it, and not the queries: where it overflows is the same then.
+    """
+    scores = np.matmul(query, for_blas(key.swapaxes(-1, -2)))
+    return np.multiply(scores, scores.dtype.type(factor), out=scores)
+
+
 def masked_softmax(scores: Array) -> Array:
     """Softmax over the last axis, in place; a row of nothing but −inf becomes zeros."""
     top = scores.max(axis=-1, keepdims=True, initial=-np.inf)
@@ -129,7 +138,7 @@ def attention(
     factor = scale if scale is not None else 1 / sqrt(query.shape[-1])
     batch, count, queries = query.shape[:3]
     ctx.reserve(wide.itemsize * batch * count * queries * key.shape[2], "the attention scores")
-    scores = np.matmul(wide * wide.dtype.type(factor), for_blas(grouped(widen(key), count).swapaxes(2, 3)))
+    scores = scaled_scores(wide, grouped(widen(key), count), factor)
     stages = [scores.copy() if qk_matmul_output_mode == 0 and ctx.outputs[3:4] == (True,) else scores]
     soft_capped(scores, softcap)
     stages.append(scores.copy() if qk_matmul_output_mode == 1 else scores)
@@ -170,7 +179,7 @@ def flex_attention(
     ctx.reserve(4 * q.size // max(1, q.shape[-1]) * k.shape[2], "the attention scores")
     factor = scale if scale is not None else 1 / sqrt(q.shape[-1])
     query, keys, values = widen(q), grouped(widen(k), count), grouped(widen(v), count)
-    scores = np.matmul(query, for_blas(keys.swapaxes(2, 3))) * query.dtype.type(factor)
+    scores = scaled_scores(query, keys, factor)
     scores = scores.astype(precision, copy=False)
     if score_mod is not None:
         (scores,) = ctx.run(score_mod, (scores,))

@@ -245,3 +245,21 @@ def test_tokens_one_by_one_stay_compiled_and_values_that_always_change_do_not():
     assert (
         type(region._plans[region._key([step(99, 69)[name] for name in region.part.inputs])]).__name__ == "NodeFallback"
     )
+
+
+@pytest.mark.parametrize(("operator", "attributes"), [
+    ("Attention", {"q_num_heads": 2, "kv_num_heads": 2}),
+    ("MultiHeadAttention", {"num_heads": 2, "domain": "com.microsoft"}),
+])  # fmt: skip
+def test_a_score_overflows_before_it_is_scaled(operator, attributes, ort_run):
+    """As in ONNX Runtime: 3e38 times 2 is infinite, 3e36 times 2 would not be."""
+    rng = np.random.default_rng(3)
+    feeds = {name: heads(rng, 1, 4, 16) for name in "qkv"}
+    feeds["q"][0, 1, 0] = 3e38
+    feeds["k"][0, 2, 0] = 2
+    recipe = Recipe(23)
+    names = [recipe.input(name, array) for name, array in feeds.items()]
+    model = recipe.model(recipe.node(operator, *names, scale=0.01, **attributes))
+    ((name, found),) = check(model, feeds, 1e-5).items()
+    assert np.isnan(found[0, 1, :8]).all()
+    assert_close(found, ort_run(model.SerializeToString(), feeds)[name], 1e-5)
