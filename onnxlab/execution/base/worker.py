@@ -76,7 +76,10 @@ def call(function: Callable[[], T], limits: Limits, tick: Callable[[], None] | N
         limits.end()
         raise
     if error is not None:
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # its traceback has this frame: a circle that would keep the arrays of the run
     return result
 
 
@@ -100,7 +103,3 @@ def _wait(
                     limits.end()
                 if now - ending > PATIENCE:
                     raise
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_idle.clear)  # a forked child has none of these threads

@@ -69,8 +69,16 @@ class NodeContext:
 
     def run(self, body: Body, feeds: Sequence[Any]) -> list[Any]:
         assert isinstance(body, ProgramBody)
-        self._run.limits.iterate()
-        return body.run(self._run, feeds, self._captured)
+        run, key = self._run, id(feeds)
+        run.limits.iterate()
+        for place, value in enumerate(feeds):  # what a loop carries is in no frame
+            run.memory.hold(key, place, value)
+        try:
+            return body.run(run, feeds, self._captured)
+        finally:
+            if run.memory.held:
+                for place in range(len(feeds)):
+                    run.memory.drop(key, place)
 
     def call(self, body: ProgramBody, feeds: Sequence[Any]) -> list[Any]:
         """Run the program of a compiled part: no iteration of a loop."""

@@ -1,5 +1,7 @@
 """Runs that would take too much memory, too many iterations or too long."""
 
+import contextlib
+import gc
 import threading
 import time
 import tracemalloc
@@ -9,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnxlab.errors import LimitError, RunStopped
-from onnxlab.execution.program import run_state
+from onnxlab.errors import LimitError, RunError, RunStopped
+from onnxlab.execution.program import call, run_state
 from onnxlab.limits import Limits
 from onnxlab.ops.onnx.control.sequence import sequence_insert
 from tests.execution.support.models import quickest, runner
@@ -47,16 +49,26 @@ GREEDY = {
 }  # fmt: skip
 
 
+@contextlib.contextmanager
+def peak():
+    """Yields a function that says, afterwards, how many bytes were in use at once meanwhile."""
+    found = []
+    tracemalloc.start()
+    try:
+        yield found.pop
+    finally:
+        found.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("operator", GREEDY)
 def test_ten_to_the_twelve_elements_are_refused_before_they_are_made(operator):
     inputs, nodes, feeds = GREEDY[operator]
     run = runner(f"g ({inputs}) => (y) <int64 zero = {{0}}, int64 one = {{1}}, int64[1] zero1 = {{0}}> {{ {nodes} }}")
-    tracemalloc.start()
-    with pytest.raises(LimitError, match=rf"{operator}.*needs [\d.]+ TB.*limit is .*\(Limits.bytes\)") as caught:
+    refused = pytest.raises(LimitError, match=rf"{operator}.*needs [\d.]+ TB.*limit is .*\(Limits.bytes\)")
+    with peak() as found, refused as caught:
         run.run(feeds)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 50e6
+    assert found() < 50e6
     assert caught.value.node.startswith(operator)
 
 
@@ -137,6 +149,57 @@ def test_a_loop_that_grows_a_sequence_stays_within_its_memory():
     }""")
     with pytest.raises(LimitError, match=r"Limits\.bytes"):
         run.run({"x": np.ones(100_000, np.float32)}, limits=Limits(bytes=50_000_000, deadline=20))
+
+
+@pytest.mark.parametrize("operator", ["Concat <axis = 0> (v, v)", "Tile (v, two)"])
+def test_a_tensor_that_a_loop_carries_counts(operator):
+    run = runner(f"""
+    g (float[n] x) => (y) <bool yes = {{1}}, int64[1] two = {{2}}> {{
+        y = Loop (, yes, x) <
+            body = b (int64 i, bool c, float[m] v) => (bool c1, float[k] w) {{
+                c1 = Identity (c)
+                w = {operator}
+            }}
+        >
+    }}""")
+    with peak() as found, pytest.raises(LimitError, match=r"on top of .* that the run holds.*Limits\.bytes"):
+        run.run({"x": np.ones(100_000, np.float32)}, limits=Limits(bytes=40_000_000, deadline=20))
+    assert found() < 42e6
+
+
+def test_one_tensor_many_times_is_refused_before_it_is_joined():
+    run = runner(f"g (float[n] x) => (y) {{ y = Concat <axis = 0> ({', '.join(['x'] * 500)}) }}")
+    x = np.ones(10**5, np.float32)
+    with peak() as found, pytest.raises(LimitError, match=r"Concat.*needs 200\.0 MB"):
+        run.run({"x": x}, limits=Limits(bytes=10**8))
+    assert found() < 10e6
+
+
+def test_indices_of_what_is_not_zero_are_refused_before_they_are_made():
+    run = runner("g (bool[a, b, c, d] x) => (y) { y = NonZero (x) }")
+    x = np.ones((10, 10, 10, 10_000), bool)
+    with peak() as found, pytest.raises(LimitError, match=r"NonZero.*needs 320\.0 MB"):
+        run.run({"x": x}, limits=Limits(bytes=10**8))
+    assert found() < 40e6
+    assert run.run({"x": x > 1}, limits=Limits(bytes=10**8))["y"].shape == (4, 0)
+
+
+@pytest.mark.parametrize("quick", [True, False], ids=["in the caller's thread", "in a worker"])
+def test_a_run_that_fails_leaves_nothing_in_memory(monkeypatch, quick):
+    monkeypatch.setattr(call, "QUICK", 60.0 if quick else 0.0)
+    run = runner("g (float[n] x, int64[k] shape) => (y) { e = Exp (x) y = Reshape (e, shape) }")
+    feeds = {"x": np.ones(10**6, np.float32)}
+    run.run({**feeds, "shape": [1000, 1000]})
+    wrong = {**feeds, "shape": [3, 3]}
+    for kept in (None, 2e6):  # the first failure imports what finds out why
+        gc.collect()
+        gc.disable()
+        with peak() as _:
+            with pytest.raises(RunError):
+                run.run(wrong, keep=False)
+            left, _ = tracemalloc.get_traced_memory()
+        gc.enable()
+        assert kept is None or left < kept
 
 
 def test_items_of_a_sequence_that_grows_are_counted_once(monkeypatch):

@@ -33,7 +33,7 @@ class _Helper(threading.Thread):
                 failure = error
             _idle.append(self)
             done.put(failure)
-            del job, done
+            del job, done, failure
 
 
 def together(job: Job, threads: int, halt: Callable[[], None]) -> None:
@@ -63,9 +63,13 @@ def together(job: Job, threads: int, halt: Callable[[], None]) -> None:
         except BaseException as error:  # Ctrl-C
             halt()
             failures.append(error)
-    for failure in failures:
-        if failure is not None:
-            raise failure
+    try:
+        for failure in failures:
+            if failure is not None:
+                raise failure
+    finally:
+        failures.clear()  # tracebacks have this frame: a circle that would keep the caller's arrays
+        failure = None
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -326,6 +327,11 @@ def reverse_sequence(x: Array, sequence_lens: Array, batch_axis: int = 1, time_a
     return y
 
 
+def _concat_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
+    """One input may come a thousand times."""
+    return sum([int(array.nbytes) for array in inputs])
+
+
 def _crop_pad_bytes(attributes: Mapping[str, Any], array: Any, shape: Any) -> int:
     dims = list(array.shape)
     for axis, size in zip(attributes.get("axes") or range(array.ndim), shape, strict=True):
@@ -354,10 +360,11 @@ traits(
     "CenterCropPad",
     OpTraits(category="elementwise", shape="sizes", flops=1, out_bytes=_crop_pad_bytes, sizes={1: "one"}),
 )
-traits(
-    "Concat Flatten Transpose",
-    OpTraits(category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True),
+_MOVES = OpTraits(
+    category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True
 )
+traits("Concat", replace(_MOVES, out_bytes=_concat_bytes))
+traits("Flatten Transpose", _MOVES)
 traits(
     "DepthToSpace SpaceToDepth",
     OpTraits(category="shape", shape="shapes", flops=0, elements="none", half="exact", signature="N C H W"),
