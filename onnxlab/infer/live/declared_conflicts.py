@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import ValueRecord
 from onnxlab.infer.facts.symbols import is_open
-from onnxlab.infer.facts.type_protos import dims_of
+from onnxlab.infer.facts.type_protos import dims_of, fact_of_type
 from onnxlab.infer.facts.value_sources import Sources
 from onnxlab.infer.rules.schema_checks import contradiction
-from onnxlab.shapes import UNKNOWN, Dim, Fact
+from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact
 
 
 class Conflicts:
@@ -46,7 +47,8 @@ class Conflicts:
             else:
                 self._found[vid] = found
         conflicts = [self._found[vid] for vid in sorted(self._found)]
-        return [*conflicts, *unlike_outputs(self._graph, facts), *self._unmade()]
+        further = chain(declared_twice(self._graph, facts), unlike_outputs(self._graph, facts), self._unmade())
+        return [*conflicts, *further]
 
     def _unmade(self) -> Iterator[Diagnostic]:
         for value in [self._graph.values[vid] for vid in sorted(self._graph.index.undefined)]:
@@ -114,6 +116,24 @@ class Conflicts:
             str(size),
             "name the dim, or leave it empty",
         )
+
+
+def declared_twice(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Diagnostic]:
+    """Outputs of the model that are inputs too, or listed before, and are declared as something else here."""
+    scope, seen = graph.main, set[int]()
+    for vid, info in zip(scope.outputs, scope.proto.output, strict=True):
+        value = graph.values[vid]
+        if vid in seen or value.is_input:
+            fact = facts.get(vid, UNKNOWN)
+            declared = fact_of_type(info.type, lambda _: VARIES)
+            if what := contradiction(declared, fact):
+                node = value.producers[0][0] if value.producers else 0
+                yield Diagnostic(
+                    "warning", f"declared-{what}", f"the graph output {value.name!r} is declared as {declared}, but "
+                    f"{'the graph input of this name is' if value.is_input else 'inference finds'} {fact}", node, vid,
+                    value.scope, str(fact), str(declared), "declare the same type for both",
+                )  # fmt: skip
+        seen.add(vid)
 
 
 def unlike_outputs(graph: ModelGraph, facts: Mapping[int, Fact]) -> Iterator[Diagnostic]:

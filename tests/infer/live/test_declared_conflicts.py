@@ -114,3 +114,16 @@ def test_an_opaque_type_of_a_known_value_is_told() -> None:
     model = onnx.parser.parse_model(text)
     model.graph.value_info[0].type.opaque_type.SetInParent()
     assert [problem.code for problem in onnxlab.check(model)] == ["declared-type"]
+
+
+@pytest.mark.parametrize(
+    ("declared", "code"),
+    [("float[2]", "declared-type"), ("uint8[3]", "declared-dim"), ("uint8[2, 1]", "declared-rank"), ("uint8[n]", "")],
+)
+@pytest.mark.parametrize("name", ["x", "y"])
+def test_an_output_that_is_an_input_or_listed_twice_is_declared_alike(name, declared, code):
+    """onnx refuses these; onnxruntime takes whichever it reads last."""
+    text = f"g (uint8[2] x) => (uint8[2] y, {declared} {name}) {{ y = Identity (x) }}"
+    graph = ModelGraph(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}'))
+    found = [(each.code, each.value) for each in Inference(graph).diagnostics]
+    assert found == ([(code, graph.main.outputs[1])] if code else [])
