@@ -23,13 +23,24 @@ RANDOM = {
     "Dropout",
     "TrainableDropout",
 }
-_OTHERWISE = {"MaxUnpool": 3}
-"""Operators with so many inputs that onnxruntime computes otherwise than onnx's own case expects: indices of MaxUnpool
-count in the output that the pool had, not in the larger one of `output_shape`."""
+_OTHERWISE = {
+    "Attention": lambda node: len(node.output) > 3 and node.output[3],
+    "MaxUnpool": lambda node: len(node.input) == 3,
+    "Resize": lambda node: len(node.input) > 2 and node.input[2] and _mode(node) == b"align_corners",
+}
+"""Operators that onnxruntime computes otherwise than onnx's own node cases expect, and when.
+
+The scores that Attention returns have the lowest number where they are masked, not -inf. Indices of MaxUnpool count
+in the output that the pool had, not in the larger one of `output_shape`. Scales of Resize that make a fractional length
+stretch the corners to that length rounded down.
+"""
 
 _UNABLE = re.compile(
-    r"NOT_IMPLEMENTED|NotImplemented|no kernel|not implemented|is not supported|under development", re.I
+    r"NOT_IMPLEMENTED|NotImplemented|no kernel|not implemented|is not supported|under development"
+    r"|Unsupported model IR version",
+    re.I,
 )
+"""What onnxruntime says where it does not know a part of ONNX, which tells nothing of the model."""
 
 
 def checker_refuses(path):
@@ -101,13 +112,26 @@ def numbers(case, path, model, ours):
 
 def is_comparable(proto):
     """Whether the numbers of a model are those of onnxruntime: nothing in it is drawn, or known to differ."""
-    return not any(node.op_type in RANDOM or len(node.input) == _OTHERWISE.get(node.op_type) for node in _nodes(proto))
+    return not any(node.op_type in RANDOM or _OTHERWISE.get(node.op_type, _never)(node) for node in _nodes(proto))
+
+
+def _never(node):
+    return False
+
+
+def _mode(node):
+    return next((each.s for each in node.attribute if each.name == "coordinate_transformation_mode"), b"")
 
 
 def _nodes(proto):
-    yield from proto.graph.node
-    for function in proto.functions:
-        yield from function.node
+    """All nodes, those of bodies and functions too."""
+    waiting = [*proto.graph.node, *(node for function in proto.functions for node in function.node)]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                waiting.extend(body.node)
 
 
 def shown(value):

@@ -10,11 +10,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
 from tests.hostile.exercise import close
+from tests.hostile.judge import is_comparable
 from tests.hostile.trial import Broken, Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -129,3 +131,15 @@ def test_one_finding_per_signature(tmp_path, monkeypatch):
     ((signature, finding),) = found.findings.items()
     assert (signature, finding.count, len(told)) == ("lost: a file is gone", 3, 1)
     assert "--replay made 0" in (finding.folder / "finding.txt").read_text()
+
+
+@pytest.mark.parametrize(("mode", "sizes", "comparable"), [
+    ("align_corners", False, False), ("align_corners", True, True), ("asymmetric", False, True),
+])  # fmt: skip
+def test_where_onnxruntime_contradicts_onnx_it_is_no_reference(mode, sizes, comparable):
+    inputs = ["x", "", "", "s"] if sizes else ["x", "", "s"]
+    node = helper.make_node("Resize", inputs, ["y"], coordinate_transformation_mode=mode)
+    body = helper.make_graph([node], "b", [], [])
+    inside = helper.make_node("If", ["c"], ["y"], then_branch=body, else_branch=body)
+    for nodes in ([node], [inside]):
+        assert is_comparable(helper.make_model(helper.make_graph(nodes, "g", [], []))) == comparable
