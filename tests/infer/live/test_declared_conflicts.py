@@ -121,7 +121,7 @@ def test_an_opaque_type_of_a_known_value_is_told() -> None:
     [("float[2]", "declared-type"), ("uint8[3]", "declared-dim"), ("uint8[2, 1]", "declared-rank"), ("uint8[n]", "")],
 )
 @pytest.mark.parametrize("name", ["x", "y"])
-def test_an_output_that_is_an_input_or_listed_twice_is_declared_alike(name, declared, code):
+def test_an_output_that_is_an_input_or_listed_twice_is_declared_alike(name: str, declared: str, code: str) -> None:
     """onnx refuses these; onnxruntime takes whichever it reads last."""
     text = f"g (uint8[2] x) => (uint8[2] y, {declared} {name}) {{ y = Identity (x) }}"
     graph = ModelGraph(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}'))
