@@ -1,4 +1,4 @@
-"""Operator schemas by (domain, operator, opset version): those of onnx.defs and custom ones.
+"""Operator schemas by (domain, operator, opset version): those of onnx.defs, of ONNX Runtime, and custom ones.
 
 A schema is turned into frozen Python values when it is first asked for; onnx is imported then, not with this
 module. Custom schemas are registered beside onnx's and looked up by the same rule: the one with the greatest
@@ -8,100 +8,20 @@ since_version that is not above the opset version.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any
 
-from onnxlab import choices
+from onnxlab import choices, runtime_schemas
 from onnxlab.forking import fork_safe
+from onnxlab.operator_schema import UNBOUNDED as UNBOUNDED
+from onnxlab.operator_schema import AttributeSchema as AttributeSchema
+from onnxlab.operator_schema import FormalParameter as FormalParameter
+from onnxlab.operator_schema import Option as Option
+from onnxlab.operator_schema import Schema as Schema
 
-Option = Literal["single", "optional", "variadic"]
-
-UNBOUNDED: Final = 2**31 - 1
-"""Maximal arity of an operator whose last input or output is variadic."""
-
-
-@dataclass(frozen=True, slots=True)
-class FormalParameter:
-    """A formal input or output; `type_str` is a type ("tensor(int64)") or a key of `type_constraints`."""
-
-    name: str
-    option: Option = "single"
-    type_str: str = ""
-    doc: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeSchema:
-    """A formal attribute.
-
-    Attributes:
-        type: "int", "float", "string", "tensor", "graph", "sparse_tensor", "type_proto" or a plural of these.
-        default: Python value (str, int, float, list; TensorProto for tensors) or None where there is none.
-        choices: the values that a string (or each of several) may have, where the operator limits them.
-    """
-
-    name: str
-    type: str
-    required: bool = False
-    default: Any = None
-    doc: str = ""
-    choices: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """One version of an operator; the default domain is "".
-
-    Attributes:
-        type_constraints: {"T": ("tensor(float)", …)}, what the `type_str` of a parameter stands for.
-        has_function: an operator whose meaning is also given by a function body.
-        function: of a custom operator, that body: an onnx.FunctionProto whose formals are by position those above.
-        onnx: onnx's own schema object, None for a custom one that was not made from such an object.
-        defaults: {attribute: default} of those that have one, lists as tuples.
-        required: names of the attributes that a node must set.
-    """
-
-    domain: str
-    op_type: str
-    since_version: int
-    inputs: tuple[FormalParameter, ...] = ()
-    outputs: tuple[FormalParameter, ...] = ()
-    attributes: Mapping[str, AttributeSchema] = field(default_factory=dict)
-    type_constraints: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    min_input: int = 0
-    max_input: int = UNBOUNDED
-    min_output: int = 0
-    max_output: int = UNBOUNDED
-    doc: str = ""
-    deprecated: bool = False
-    has_function: bool = False
-    function: Any = field(default=None, repr=False, compare=False)
-    onnx: Any = field(default=None, repr=False, compare=False)
-    defaults: Mapping[str, Any] = field(init=False, repr=False, compare=False)
-    required: tuple[str, ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        values = {name: spec.default for name, spec in self.attributes.items() if spec.default is not None}
-        frozen = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-        object.__setattr__(self, "defaults", MappingProxyType(frozen))
-        object.__setattr__(self, "required", tuple(n for n, spec in self.attributes.items() if spec.required))
-
-    def input(self, slot: int) -> FormalParameter | None:
-        """Return the formal parameter of an input slot (the variadic one for all that follow), or None."""
-        return _formal(self.inputs, slot)
-
-    def output(self, slot: int) -> FormalParameter | None:
-        """Return the formal parameter of an output slot (the variadic one for all that follow), or None."""
-        return _formal(self.outputs, slot)
-
-
-def _formal(formals: tuple[FormalParameter, ...], slot: int) -> FormalParameter | None:
-    if slot < len(formals):
-        return formals[slot]
-    return formals[-1] if formals and formals[-1].option == "variadic" else None
-
+OFFICIAL = ("", "ai.onnx.ml", "ai.onnx.preview.training")
+"""ONNX's own domains."""
 
 _NEWEST = (1 << 31) - 1
 _lock = fork_safe(threading.Lock())
@@ -149,7 +69,7 @@ def _standard_schema(domain: str, op_type: str, version: int) -> Schema | None:
     try:
         raw = onnx.defs.get_schema(op_type, version, domain)
     except onnx.defs.SchemaError:
-        return None
+        return runtime_schemas.find(domain, op_type, version)
     key = (domain, op_type, raw.since_version)
     with _lock:
         if key not in _standard:
@@ -191,7 +111,7 @@ def _convert(raw: Any) -> Schema:
 
 
 def _convert_formal(raw: Any) -> FormalParameter:
-    return FormalParameter(raw.name, raw.option.name.lower(), raw.type_str, raw.description)
+    return FormalParameter(raw.name, raw.option.name.lower(), raw.type_str, raw.description, bool(raw.is_homogeneous))
 
 
 def _default(attribute: Any) -> Any:
@@ -218,6 +138,8 @@ def latest_opset(domain: str) -> int:
         return _ranges[domain][1]
     newest = [since for (d, _), versions in _custom.items() if d == domain for since in versions]
     newest += [raw.since_version for raw in onnx.defs.get_all_schemas() if raw.domain == domain]
+    if domain not in OFFICIAL:
+        newest += [since for d, _, since in runtime_schemas.known() if d == domain]
     if domain == "":
         newest.append(onnx.defs.onnx_opset_version())
     if domain == "ai.onnx.ml":
@@ -242,13 +164,16 @@ def newest_official(domain: str) -> int | None:
 def operators(domain: str, version: int | None = None) -> tuple[str, ...]:
     """Return the names of a domain's operators in alphabetical order.
 
-    With a version, only those that exist in it and are not deprecated.
+    With a version, only those that exist in it and are not deprecated. What ONNX Runtime adds to ONNX's own domains is
+    not listed.
     """
     import onnx
 
     domain = canonical_domain(domain)
     names = {raw.name for raw in onnx.defs.get_all_schemas_with_history() if raw.domain == domain}
     names |= {op_type for d, op_type in _custom if d == domain}
+    if domain not in OFFICIAL:
+        names |= {op_type for d, op_type, _ in runtime_schemas.known() if d == domain}
     if version is not None:
         schemas = {op_type: find(domain, op_type, version) for op_type in names}
         names = {op_type for op_type, schema in schemas.items() if schema and not schema.deprecated}
@@ -260,7 +185,7 @@ def versions(domain: str, op_type: str) -> tuple[int, ...]:
     import onnx
 
     domain = canonical_domain(domain)
-    custom = set(_custom.get((domain, op_type), {}))
+    custom = {*_custom.get((domain, op_type), {}), *runtime_schemas.versions(domain, op_type)}
     if not onnx.defs.has(op_type, domain):  # by far cheaper than the whole history
         return tuple(sorted(custom))
     since = {
@@ -276,6 +201,7 @@ def domains() -> tuple[str, ...]:
     import onnx
 
     found = {raw.domain for raw in onnx.defs.get_all_schemas_with_history()} | {d for d, _ in _custom}
+    found |= {d for d, _, _ in runtime_schemas.known()}
     return tuple(sorted(found))
 
 

@@ -25,6 +25,8 @@ LAYERS = [
     "shapes",
     "limits",
     "choices",
+    "operator_schema",
+    "runtime_schemas",
     "schemas",
     "ops",
     "graph",

@@ -59,7 +59,7 @@ def check_node(graph: "ModelGraph", node: NodeRecord, imports: dict[str, int], f
         return
     # a type that onnx does not know by name may be one registered here
     schema = schemas.find(proto.domain, proto.op_type, version)
-    if schema is None:
+    if schema is None or (schema.runtime and proto.domain in OFFICIAL):
         _check_unknown(graph, node, version, findings)
     elif schema.deprecated:
         findings.error(
@@ -140,7 +140,7 @@ def _check_against_schema(schema: Schema, attribute: onnx.AttributeProto, label:
     name = attribute.name
     spec = schema.attributes.get(name)
     if spec is None:
-        if not name.startswith("__"):
+        if not name.startswith("__") and not schema.unchecked_attributes:
             known = ", ".join(schema.attributes) or "none"
             findings.error(
                 "attribute-unknown", f"{label} has no attribute {name!r} in version {schema.since_version}",

@@ -62,7 +62,7 @@ class Judge:
         if function_key(node.proto) in self._graph.index.functions:
             return False
         schema = self._graph.schema(node)
-        return schema is not None and schema.onnx is not None
+        return schema is not None and (schema.onnx is not None or schema.runtime == "onnxruntime")
 
     def _versions(self) -> list[Diagnostic]:
         proto, found = self._graph.header, Findings()

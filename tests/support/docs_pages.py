@@ -38,7 +38,7 @@ def operators() -> str:
         for name in names:
             versions = ", ".join(map(str, kernels.get((domain, name), ())))
             version = schemas.versions(domain, name)[-1] if schemas.versions(domain, name) else 1
-            rule = "onnxlab" if ops.find_rule(domain, name, version) else "onnx"
+            rule = "onnxlab" if ops.find_rule(domain, name, version) else "onnx" if domain in schemas.OFFICIAL else ""
             marks = ["yes" if mark else "" for mark in ((domain, name) in compiled, not domain and name in gradients)]
             lines.append(f"| {name} | {versions} | {rule} | {' | '.join(marks)} |")
         lines.append("")

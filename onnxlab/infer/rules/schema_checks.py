@@ -75,11 +75,11 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
 def oddities(schema: Schema, attributes: Mapping[str, Any], repeated: str) -> list[Problem]:
     """Attributes that an operator of ONNX does not have, or has twice, and that it is deprecated: no matter to its
     shapes."""
-    if schema.onnx is None:  # registered here: others may know more of it
+    if schema.onnx is None and not schema.runtime:  # registered here: others may know more of it
         return []
     problems = []
     for name in attributes:
-        if name not in schema.attributes and not name.startswith("__"):
+        if name not in schema.attributes and not name.startswith("__") and not schema.unchecked_attributes:
             known = ", ".join(schema.attributes) or "none"
             message = f"it has no attribute {name!r} in version {schema.since_version}"
             hint = "clear it, or import the opset that has it"
@@ -170,7 +170,7 @@ def _type_problems(schema: Schema, inputs: Facts) -> list[Problem]:
 
 def _free(schema: Schema, formal: FormalParameter) -> bool:
     """Whether inputs of one type variable may differ: the heterogeneous variadic ones of Loop, Scan and the like."""
-    return formal.option == "variadic" and (schema.onnx is None or not schema.onnx.inputs[-1].is_homogeneous)
+    return formal.option == "variadic" and ((schema.onnx is None and not schema.runtime) or not formal.homogeneous)
 
 
 def output_types(schema: Schema | None, inputs: Facts, count: int) -> tuple[Fact, ...]:

@@ -3,6 +3,7 @@
 import re
 
 from onnxlab.notebook.panels.json_values import on_wire
+from onnxlab.runtime_schemas import documented
 from onnxlab.schemas import FormalParameter, Schema
 
 _SENTENCE = re.compile(r"(.+?[.!?])(\s|$)", re.DOTALL)
@@ -18,6 +19,7 @@ def first_sentence(doc: str) -> str:
 
 def documentation(schema: Schema) -> str:
     """An operator's documentation with its inputs, outputs and attributes, as text."""
+    schema = documented(schema)
     parts = [unwrapped(schema.doc.strip())]
     for title, formals in (("Inputs", schema.inputs), ("Outputs", schema.outputs)):
         if formals:

@@ -9,6 +9,7 @@ from onnxlab.graph.handles.handles import Value
 from onnxlab.notebook.panels.operator_docs import documentation, first_sentence
 from onnxlab.notebook.protocol.messages import JSON
 from onnxlab.render.categories import category
+from onnxlab.runtime_schemas import documented
 
 if TYPE_CHECKING:
     from onnxlab.model import Model
@@ -23,7 +24,9 @@ def operators(graph: ModelGraph) -> JSON:
             schema = schemas.find(domain, op_type, version or 0)
             if schema is not None and not schema.deprecated:
                 named = _named(domain, op_type)
-                found.append({"op": named, "summary": first_sentence(schema.doc), **_arity(schema, domain, op_type)})
+                found.append(
+                    {"op": named, "summary": first_sentence(documented(schema).doc), **_arity(schema, domain, op_type)}
+                )
     for (domain, name, _), scope in graph.index.functions.items():
         function = graph.scopes[scope]
         summary = first_sentence(function.proto.doc_string) or "A function of this model."

@@ -43,7 +43,7 @@ FLOAT, INT = "tensor(float)", "tensor(int64)"
         ("b = Concat(x, x)", "attribute-missing", "int", "none"),
         ("b = Constant()", "attribute-missing", "one of its attributes", "none"),
         ("b = If(flag) <then_branch = t () => (a) {a = Relu(x)}>", "attribute-missing", "graph", "none"),
-        ("b = com.microsoft.MatMulNBits(x, x, x)", "attribute-missing", "K", "none"),
+        ("b = com.microsoft.MatMulNBits(x, x, x)", "attribute-missing", "int", "none"),
         ('b = Concat <axis = "x"> (x, x)', "attribute-type", "int", "string"),
         ("b = Concat <axis = 1.5> (x, x)", "attribute-type", "int", "float"),
         ("b = Transpose <perm = 1> (x)", "attribute-type", "ints", "int"),

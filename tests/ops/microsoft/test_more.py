@@ -100,7 +100,7 @@ def test_fourier_transforms_and_complex_products():
 
 def test_what_has_no_kernel_is_refused_by_name():
     header = '<ir_version: 10, opset_import: ["" : 21, "com.microsoft" : 1]>'
-    nodes = "y = com.microsoft.GreedySearch <eos_token_id = 1> (ids, most)"
+    nodes = "y = com.microsoft.GreedySearch <eos_token_id = 1, pad_token_id = 0, decoder = d (a) => (a) {}> (ids, most)"
     proto = onnx.parser.parse_model(f"{header} g (int32[1, 4] ids, int32[1] most) => (y) {{ {nodes} }}")
     with pytest.raises(UnsupportedOperatorError, match=r"no provider implements com\.microsoft::GreedySearch"):
         Runner(ModelGraph(proto)).run({"ids": np.ones((1, 4), np.int32), "most": np.ones(1, np.int32)})
