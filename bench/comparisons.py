@@ -37,6 +37,7 @@ def imports() -> Iterator[Row]:
 
 
 def fresh_interpreter(statement: str) -> None:
+    """Run a statement in a new Python process."""
     subprocess.run([sys.executable, "-c", statement], check=True)
 
 
@@ -75,11 +76,13 @@ def loading() -> Iterator[Row]:
 
 
 def open_graph(path: Path) -> ModelGraph:
+    """Read a file and build its graph, without inference."""
     proto, source = onnx_format.read(path)
     return ModelGraph(proto, source.base_dir)
 
 
 def load_and_infer(path: Path) -> onnx.ModelProto:
+    """Load a file and infer its shapes with onnx."""
     return onnx.shape_inference.infer_shapes(onnx.load(path), data_prop=True)
 
 
@@ -144,6 +147,7 @@ def running() -> Iterator[Row]:
 
 
 def call_with_next(run: Callable[[Any], Any], feeds: Iterator[Any]) -> None:
+    """Run with the next feeds of an iterator."""
     run(next(feeds))
 
 

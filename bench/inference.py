@@ -45,6 +45,7 @@ def rows() -> Iterator[Line]:
 
 
 def by_onnx(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Infer shapes with onnx, elements included."""
     return onnx.shape_inference.infer_shapes(proto, data_prop=True)
 
 
@@ -55,6 +56,7 @@ def opened(path: Path) -> onnxlab.Model:
 
 @cache
 def large() -> dict[str, onnxlab.Model]:
+    """The large models of the corpus, opened and inferred."""
     models = {name: opened(CORPUS[name]) for name in NAMES}
     return {name: model for name, model in models.items() if nodes(model) >= LARGE}
 
@@ -66,6 +68,7 @@ def nodes(model: onnxlab.Model) -> int:
 
 
 def mean(ratios: list[float]) -> float:
+    """The geometric mean of some ratios."""
     return math.exp(statistics.fmean(map(math.log, ratios)))
 
 
@@ -115,6 +118,7 @@ def first_time(model: onnxlab.Model, repeats: int = 5) -> float:
 
 
 def once(action: Any) -> float:
+    """Seconds that one call of `action` takes."""
     start = time.perf_counter()
     action()
     return time.perf_counter() - start
@@ -190,6 +194,7 @@ def integer_attribute(node: Any) -> str:
 
 
 def assign(node: Any, name: str, value: Any) -> float:
+    """Seconds that setting one attribute takes."""
     return once(partial(node.attributes.__setitem__, name, value))
 
 

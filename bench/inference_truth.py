@@ -48,6 +48,7 @@ def covered() -> Iterator[Figure]:
 
 
 def corpus_truth() -> Figure:
+    """Count facts of the corpus that contradict ONNX Runtime's values."""
     wrong, runs = 0, 0
     for name in NAMES:
         ort_run = Oracle()  # of one model: together they would keep some gigabytes of arrays
@@ -73,6 +74,7 @@ def optimized_truth() -> Figure:
 
 
 def random_truth() -> Iterator[Figure]:
+    """Count facts of random models that contradict ONNX Runtime's values."""
     found: list[list[str]] = []
     seeds = 0
     while len(found) < RANDOM_MODELS and seeds < 2 * RANDOM_MODELS:
@@ -102,6 +104,7 @@ def alone(name: str) -> tuple[float, float]:
 
 
 def onnx_tests(checkout: str) -> Figure:
+    """Count onnx's own inference tests that fail without a listed reason."""
     failed, total = conformance.unexplained(checkout)
     return Figure(
         "onnx's inference tests that fail without a reason", failed, at_most=0, note=f"of {total} that onnx passes"

@@ -41,6 +41,7 @@ def run_and_kill(action: Callable[[int], object], moment: Callable[[int], object
 
 
 def ignoring_pipe(action: Callable[[], object], _: int) -> object:
+    """Call `action` and leave the pipe alone."""
     return action()
 
 
@@ -73,6 +74,7 @@ def saves_lost(tool: str, path: Path, count: int, seed: int = 0) -> int:
 
 
 def edit_and_say_so(path: Path, edits: int, pipe: int) -> None:
+    """Rename nodes one by one and write a byte into the pipe after each."""
     model = onnxlab.load(path)
     for index in range(edits):
         model.nodes[index].name = f"edit {index}"
@@ -81,6 +83,7 @@ def edit_and_say_so(path: Path, edits: int, pipe: int) -> None:
 
 
 def hear(edits: int, pipe: int) -> None:
+    """Read as many bytes from the pipe as there are edits."""
     for _ in range(edits):
         os.read(pipe, 1)
 

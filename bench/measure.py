@@ -30,13 +30,16 @@ class Row:
 
     @property
     def ratio(self) -> float:
+        """Our time divided by theirs."""
         return self.ours / self.theirs
 
     @property
     def kept(self) -> bool | None:
+        """Whether the promise is kept, None where nothing was promised."""
         return None if self.promise is None else self.ratio <= self.promise
 
     def cells(self) -> list[str]:
+        """The cells of the row in the printed table."""
         promise = "" if self.promise is None else f"≤ {self.promise:g}"
         return [self.what, seconds(self.ours), self.against, seconds(self.theirs), f"{self.ratio:.3g}", promise]
 
@@ -60,12 +63,14 @@ class Figure:
 
     @property
     def kept(self) -> bool | None:
+        """Whether the promise is kept, None where nothing was promised."""
         if self.at_most is None and self.at_least is None:
             return None
         below = self.at_most is None or self.found <= self.at_most
         return below and (self.at_least is None or self.found >= self.at_least)
 
     def cells(self) -> list[str]:
+        """The cells of the row in the printed table."""
         both = (("≤", self.at_most), ("≥", self.at_least))
         limits = [f"{sign} {limit:g}" for sign, limit in both if limit is not None]
         found = seconds(self.found) if self.unit == "s" else f"{self.found:.6g} {self.unit}".strip()

@@ -41,6 +41,7 @@ def rows() -> Iterator[Line]:
 
 
 def kills(folder: Path) -> Iterator[Figure]:
+    """Kill writers at random moments and count lost files."""
     path = folder / "large.onnx"
     for tool, limit in (("onnxlab", 0), ("onnx", None)):
         onnx.save(heavy(160 << 20), path)
@@ -115,6 +116,7 @@ def alternating(action: Callable[[Any], Any], *values: Any) -> Callable[[], None
 
 
 def external_data(folder: Path) -> Iterator[Line]:
+    """Measure opening a model with 1 GiB of external data."""
     path = models.large_external()
     onnxlab.load(path)
     yield Figure("open 1 GiB of external data", min(timed(partial(onnxlab.load, path)) for _ in range(9)), "s", 0.05)
@@ -153,12 +155,14 @@ def memory_of_opening(path: Path) -> float:
 
 
 def touch_ours(path: Path) -> None:
+    """Load a file with onnxlab and read one element of every weight."""
     model = onnxlab.load(path)
     for tensor in model.proto.graph.initializer:
         model.tensor(tensor.name)[0, 0]
 
 
 def touch_theirs(path: Path) -> None:
+    """Load a file with onnx_ir and read one element of every weight."""
     for value in onnx_ir.load(path).graph.initializers.values():
         tensor = value.const_value
         assert tensor is not None
@@ -181,6 +185,7 @@ def bytes_written(action: Callable[[], Any]) -> int:
 
 
 def checking() -> Iterator[Line]:
+    """Compare verdicts and times of check with onnx.checker's."""
     cases = node_cases()
     wrong = sum(differ(case) for case in cases)
     yield Figure("verdicts of check other than onnx.checker's on ONNX's node cases", wrong, f"of {len(cases)}", 0)
@@ -211,6 +216,7 @@ def checking() -> Iterator[Line]:
 
 
 def node_cases() -> list[onnx.ModelProto]:
+    """The models of ONNX's node tests."""
     from onnx.backend.test.loader import load_model_tests
 
     with warnings.catch_warnings():

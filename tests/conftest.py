@@ -48,7 +48,7 @@ def corpus() -> Corpus:
 
 @pytest.fixture(scope="session")
 def feeds(corpus: Corpus) -> Callable[[str], Feeds]:
-    """feeds("resnet50"): one valid {input: read-only array} of a model of the corpus."""
+    """A function of a model's name in the corpus: one valid {input: read-only array} for it."""
 
     @cache
     def drawn(name: str) -> Feeds:
@@ -62,5 +62,5 @@ def feeds(corpus: Corpus) -> Callable[[str], Feeds]:
 
 @pytest.fixture(scope="session")
 def ort_run() -> Oracle:
-    """ort_run(path or bytes, feeds, outputs=None): {name: array} by onnxruntime, optimizations disabled."""
+    """A function of path or bytes, feeds and outputs: {name: array} by onnxruntime, optimizations disabled."""
     return oracle()

@@ -53,6 +53,7 @@ def check_tensor(tensor: onnx.TensorProto, base_dir: Path | None, findings: Find
 
 
 def dtypes_known(elem_type: int) -> bool:
+    """Whether an element type is one of ONNX's."""
     return elem_type in dtypes.ELEM_TYPES
 
 

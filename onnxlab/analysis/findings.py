@@ -15,9 +15,11 @@ class Findings:
     found: list[Diagnostic] = field(default_factory=list)
 
     def error(self, code: str, message: str, hint: str, expected: str = "", found: str = "") -> None:
+        """Add a finding that makes the model invalid."""
         self._add("error", code, message, hint, expected, found)
 
     def warning(self, code: str, message: str, hint: str, expected: str = "", found: str = "") -> None:
+        """Add a finding that leaves the model valid."""
         self._add("warning", code, message, hint, expected, found)
 
     def _add(self, severity: Severity, code: str, message: str, hint: str, expected: str, found: str) -> None:

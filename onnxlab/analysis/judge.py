@@ -54,8 +54,10 @@ class Judge:
             return root.id == graph.main.id and graph.index.owner_in(record, graph.main.id) in nodes
 
     def _counts(self, problem: Diagnostic) -> bool:
-        """Whether ONNX Runtime looks at the node like this: not at a Constant, and at operators of others by its own
-        schemas."""
+        """Whether ONNX Runtime checks the node alike.
+
+        It does not check a Constant, and it checks operators of other domains by its own schemas.
+        """
         node = self._graph.nodes.get(problem.node)
         if node is None or problem.severity != "error" or (node.op_type == "Constant" and not node.domain):
             return False

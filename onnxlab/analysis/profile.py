@@ -61,6 +61,7 @@ class Profile:
 
     @property
     def flops(self) -> int:
+        """The floating-point operations of one run, all nodes together."""
         return sum(entry.flops for entry in self.entries)
 
     def slowest(self, count: int = 10) -> list[Entry]:

@@ -34,14 +34,17 @@ class Encoder:
         self.blobs: list[bytes] = []
 
     def scope(self, ident: int) -> Any:
+        """A scope as its place, and back."""
         return _scope_place(self.graph, self.graph.scopes[ident])
 
     def node(self, ident: int) -> Any:
+        """A node as its place, and back."""
         node = self.graph.nodes[ident]
         scope = self.graph.scopes[node.scope]
         return [_scope_place(self.graph, scope), scope.position(node)]
 
     def value(self, ident: int) -> Any:
+        """A value as its scope and name, and back."""
         value = self.graph.values[ident]
         return [self.scope(value.scope), value.name]
 
@@ -69,6 +72,7 @@ class Encoder:
         return [kind, place(ident) if place else ident]
 
     def mentions(self, mentions: Any) -> Any:
+        """References by name as places, and back."""
         if mentions is None:
             return None
         return [[self.target((kind, ident)), *steps] for kind, ident, *steps in mentions]
@@ -82,28 +86,34 @@ class Decoder:
         self._blobs = iter(blobs)
 
     def scope(self, place: Any) -> int:
+        """A scope as its place, and back."""
         return _scope_at(self.graph, place).id
 
     def node(self, place: Any) -> int:
+        """A node as its place, and back."""
         scope, position = place
         return int(_scope_at(self.graph, scope).node_ids[position])
 
     def value(self, place: Any) -> int:
+        """A value as its scope and name, and back."""
         scope, name = place
         return int(_scope_at(self.graph, scope).names[name])
 
     def plain(self, value: Any) -> Any:
+        """Turn what JSON holds back into tuples, bytes and messages."""
         if isinstance(value, dict):
             blob = next(self._blobs)
             return blob if "bytes" in value else _message(value["message"], blob)
         return tuple(self.plain(item) for item in value) if isinstance(value, list) else value
 
     def target(self, place: Any) -> Any:
+        """The target of a SetField from its place."""
         kind, ident = place
         find = {"scope": self.scope, "node": self.node, "tensor": self.value}.get(kind)
         return kind, find(ident) if find else ident
 
     def mentions(self, places: Any) -> Any:
+        """References by name as places, and back."""
         if places is None:
             return None
         return tuple((*self.target(target), *steps) for target, *steps in places)

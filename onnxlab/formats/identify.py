@@ -57,6 +57,7 @@ class Field:
 
     @property
     def name(self) -> str:
+        """The field's name in onnx.proto, or its number."""
         return _FIELDS[self.number][0] if self.number in _FIELDS else f"field {self.number}"
 
     @property

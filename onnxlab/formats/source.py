@@ -34,6 +34,7 @@ class Stamp:
 
     @classmethod
     def of(cls, status: os.stat_result) -> "Stamp":
+        """The stamp of a file from its status."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 

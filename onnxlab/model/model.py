@@ -107,6 +107,7 @@ class Model(Querying, Running, Showing, WeightFiles):
 
     @property
     def history(self) -> History:
+        """The edits that can be undone and redone."""
         return self.graph.history
 
     @property
@@ -207,6 +208,7 @@ class Model(Querying, Running, Showing, WeightFiles):
 
     @property
     def outputs(self) -> tuple[Value, ...]:
+        """The outputs of the main graph, in order."""
         return tuple(Value(self.graph, vid) for vid in self.graph.main.outputs)
 
     # -- editing ----------------------------------------------------------------------------------------------------

@@ -278,16 +278,19 @@ def _is_grown(atom: Atom) -> bool:
 
 
 def terms_of(number: Number) -> dict[Monomial, Coefficient]:
+    """The terms of a number: {monomial: coefficient}."""
     if isinstance(number, Expr):
         return number.terms
     return {(): number} if number else {}
 
 
 def serial(atom: Atom) -> int:
+    """The order in which an atom was made."""
     return atom.serial
 
 
 def multiply(left: dict[Monomial, Coefficient], right: dict[Monomial, Coefficient]) -> dict[Monomial, Coefficient]:
+    """The product of two sums of terms."""
     terms: dict[Monomial, Coefficient] = {}
     for (a, m), (b, n) in itertools.product(left.items(), right.items()):
         monomial = tuple(sorted(a + b, key=serial)) if a and b else a or b

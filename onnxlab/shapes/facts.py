@@ -33,6 +33,7 @@ class Fact:
     __slots__ = ("__weakref__",)
 
     def __new__(cls) -> Fact:
+        """Return the one object for these fields."""
         return cast("Fact", cls._intern((cls,)))
 
     @classmethod
@@ -106,6 +107,7 @@ class TensorFact(Fact):
     _bare: TensorFact | None
 
     def __new__(cls, elem_type: int, shape: Shape | None = None, known: KnownValue | None = None) -> TensorFact:
+        """Return the one object for these fields."""
         key = (elem_type, shape, known)
         ref = _interned.get(key)
         found: TensorFact = (ref and ref()) or _interned.keep(key, _tensor(elem_type, shape, known))
@@ -122,6 +124,7 @@ class TensorFact(Fact):
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
+        """The NumPy dtype of the elements, None where there is none."""
         try:
             return dtypes.to_numpy(self.elem_type)
         except ValueError:  # undefined, or newer than we are
@@ -129,6 +132,7 @@ class TensorFact(Fact):
 
     @property
     def value(self) -> np.ndarray[Any, Any] | None:
+        """The elements, where all are known."""
         array = None if self.known is None else self.known.array()
         return None if array is None else array.astype(self.dtype)
 
@@ -136,6 +140,7 @@ class TensorFact(Fact):
         return (dtypes.name(self.elem_type) if self.elem_type else "?") + _brackets(self.shape)
 
     def label(self) -> str:
+        """The shape as edges show it."""
         if self.shape is None:
             return ""
         return "×".join(map(_edge_dim, self.shape)) if self.shape else "scalar"
@@ -176,17 +181,20 @@ class SparseTensorFact(Fact):
     shape: Shape | None
 
     def __new__(cls, elem_type: int, shape: Shape | None = None) -> SparseTensorFact:
+        """Return the one object for these fields."""
         key = (cls, elem_type, shape)
         return cast("SparseTensorFact", cls._intern(key, elem_type=elem_type, shape=shape))
 
     @property
     def dtype(self) -> np.dtype[Any] | None:
+        """The NumPy dtype of the elements, None where there is none."""
         return TensorFact(self.elem_type).dtype
 
     def __str__(self) -> str:
         return f"sparse {TensorFact(self.elem_type, self.shape)}"
 
     def label(self) -> str:
+        """The shape as edges show it."""
         return TensorFact(self.elem_type, self.shape).label()
 
 
@@ -204,12 +212,14 @@ class SequenceFact(Fact):
     length: Dim | None
 
     def __new__(cls, elem: Fact, length: Dim | None = None) -> SequenceFact:
+        """Return the one object for these fields."""
         return cast("SequenceFact", cls._intern((cls, elem, length), elem=elem, length=length))
 
     def __str__(self) -> str:
         return f"seq({self.elem})"
 
     def label(self) -> str:
+        """The shape as edges show it."""
         return f"seq {self.elem.label()}".rstrip()
 
 
@@ -221,12 +231,14 @@ class OptionalFact(Fact):
     elem: Fact
 
     def __new__(cls, elem: Fact) -> OptionalFact:
+        """Return the one object for these fields."""
         return cast("OptionalFact", cls._intern((cls, elem), elem=elem))
 
     def __str__(self) -> str:
         return f"optional({self.elem})"
 
     def label(self) -> str:
+        """The shape as edges show it."""
         return f"optional {self.elem.label()}".rstrip()
 
 
@@ -239,12 +251,14 @@ class MapFact(Fact):
     elem: Fact
 
     def __new__(cls, key_type: int, elem: Fact) -> MapFact:
+        """Return the one object for these fields."""
         return cast("MapFact", cls._intern((cls, key_type, elem), key_type=key_type, elem=elem))
 
     def __str__(self) -> str:
         return f"map({dtypes.name(self.key_type)},{self.elem})"
 
     def label(self) -> str:
+        """The shape as edges show it."""
         return "map"
 
 

@@ -61,6 +61,7 @@ class Notation:
         self._written: dict[Atom, str] = {}
 
     def dim(self, dim: Dim) -> str:
+        """A dim in writing."""
         if not isinstance(dim, Expr):
             return str(dim)
         for atom in sorted(all_atoms(dim, inside=False), key=attrgetter("serial")):  # those inside of others first

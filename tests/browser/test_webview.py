@@ -30,7 +30,7 @@ def webview(context: BrowserContext, jupyter: Jupyter) -> Iterator[Webview]:
 
 
 def rgb(color: str) -> str:
-    """ "#102030" as a style says it."""
+    """A color such as "#102030" in the words of a computed style."""
     return f"rgb({int(color[1:3], 16)}, {int(color[3:5], 16)}, {int(color[5:7], 16)})"
 
 

@@ -267,7 +267,7 @@ def value_id(case, model):
 
 
 def deep(case):
-    """A list in a list in a list …"""
+    """A list in a list, many levels deep."""
     found = []
     for _ in range(case.pick((5, 100, 1200))):
         found = [found] if case.chance(0.7) else {"a": found}

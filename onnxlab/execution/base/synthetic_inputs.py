@@ -164,10 +164,12 @@ def below(bound: int) -> Draw:
 
 
 def ones(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of ones."""
     return np.ones(shape, dtype)
 
 
 def zeros(rng: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of zeros."""
     return np.zeros(shape, dtype)
 
 

@@ -105,6 +105,7 @@ class TieredKernel:
         self._case = _Case((), ())
 
     def __call__(self, context: NodeContext, *arrays: Any) -> Any:
+        """Run the compiled kernel where it suits and is faster, NumPy's otherwise."""
         if not all(type(array) is np.ndarray and array.dtype == _SINGLE for array in arrays):
             return self._by_numpy(context, arrays)
         x, *constants = arrays

@@ -9,8 +9,7 @@ Files:
                         assembled.
     decided_branches    Which branches are taken, where the shapes of the feeds decide it: then they are compiled as
                         if they stood outside.
-    inlining            Calls of model-local functions replaced by what the functions do, Ifs whose condition is known
-                        by the branch that is taken, and Constant nodes by what they hold.
+    inlining            Inline calls of functions, Ifs whose condition is known, and Constant nodes.
     loop_invariants     What a loop carries around unchanged: the weights of a recurrent layer, as exporters of while
                         loops write them.
     nchwc_to_nchw       Networks with channels in blocks (NCHWc), as ONNX Runtime's optimizer saves them, written

@@ -53,13 +53,16 @@ class StepCache:
         self.drafts = Drafts()
 
     def get(self, node: NodeView) -> Step | None:
+        """The step compiled for this very view of a node, None where there is none."""
         found = self._steps.get(node.id)
         return found[1] if found is not None and found[0] is node else None
 
     def put(self, node: NodeView, step: Step) -> None:
+        """Keep the step of a node."""
         self._steps[node.id] = (node, step)
 
     def clear(self) -> None:
+        """Forget all steps."""
         self._steps.clear()
 
 
@@ -308,6 +311,7 @@ class ScopeCompiler:
         return replace(plan, bodies=tuple(bodies))
 
     def program(self, feeds: Sequence[str], outputs: Sequence[str], keep: bool = False) -> Program:
+        """The program for these feeds and outputs."""
         if keep:
             view = self.view(feeds, outputs, keep)
             found = partition(view, self.compiler.providers)

@@ -1,5 +1,4 @@
-"""Calls of model-local functions replaced by what the functions do, Ifs whose condition is known by the branch that
-is taken, and Constant nodes by what they hold.
+"""Inline calls of functions, Ifs whose condition is known, and Constant nodes.
 
 It is for plans only: the model is never changed. A provider that makes regions of many nodes sees through calls then.
 A call stays as it is where its nodes would mean something else outside: at other opset versions, with bodies of their

@@ -125,8 +125,10 @@ class Programs:
     def program(
         self, compiler: Compiler, made: Made, feeds: tuple[str, ...], outputs: tuple[str, ...], keep: bool = False
     ) -> Program:
-        """The program of a compiler from `feeds` to `outputs`, or what stands in for it; `made` holds those that it
-        has made. With `keep`, every value in between stays readable."""
+        """The program of a compiler from `feeds` to `outputs`, or the one that stands in for it.
+
+        `made` holds the programs that the compiler has made. With `keep`, every value in between stays readable.
+        """
         key = (feeds, outputs, keep)
         program = made.get(key)
         if program is None:

@@ -4,8 +4,8 @@ Files:
     buffer_reuse          Buffers of inputs that nobody needs any more, for results to be written into: no memory to
                           fetch, none to free.
     call                  One run: its limits, its progress, its seed, and the thread it runs in.
-    constant_folding      What constants alone make: run once, then kept for every later run, and across edits as long
-                          as nothing it is made of changes.
+    constant_folding      Constant folding: instructions that read constants alone run once, and their results are
+                          kept.
     executor              The loop that runs a program, and what kernels may ask of it.
     feeds                 The caller's arrays, checked against what the model declares before anything runs.
     program               Programs: what is run. Steps over numbered slots, with the moment at which each slot's array

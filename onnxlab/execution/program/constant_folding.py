@@ -1,8 +1,8 @@
-"""What constants alone make: run once, then kept for every later run, and across edits as long as nothing it is made
-of changes.
+"""Constant folding: instructions that read constants alone run once, and their results are kept.
 
-A program whose instructions are partly constant is settled by its first run: afterwards its frames begin with what the
-constant instructions made, as far as the budget allows, and only the others run.
+A program with such instructions is folded by its first run: afterwards its frames begin with the results of the
+constant instructions, as far as the budget allows, and only the others run. Results outlive edits that change nothing
+of what they are computed from.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ class Folder:
         return budget - sum(int(array.nbytes) for array in self._results.values())
 
     def get(self, key: tuple[int, int]) -> Any:
+        """The folded array of a key, None where it was not folded."""
         with self._lock:
             found = self._results.get(key)
             if found is None and (found := self._before.get(key)) is not None:
@@ -75,6 +76,7 @@ class Folder:
             return found
 
     def put(self, key: tuple[int, int], array: Any) -> None:
+        """Keep a folded array."""
         with self._lock:
             self._results[key] = array
 

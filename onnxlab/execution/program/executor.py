@@ -47,27 +47,34 @@ class NodeContext:
 
     @property
     def node(self) -> str:
+        """The label of the node, for messages."""
         return self._instruction.step.label
 
     @property
     def outputs(self) -> tuple[bool, ...]:
+        """Which outputs are read."""
         return tuple(slot >= 0 for slot in self._instruction.results)
 
     @property
     def rng(self) -> np.random.Generator:
+        """The run's generator of random numbers."""
         return self._run.rng
 
     def opset_version(self, domain: str = "") -> int:
+        """The imported version of a domain, 0 where it is not imported."""
         return self._instruction.step.opsets.get(domain, 0)
 
     def reserve(self, nbytes: int, what: str = "") -> None:
+        """Reserve memory of the run's budget before it is allocated."""
         self._run.limits.reserve(nbytes, what or f"the output of {self.node}")
         self._reserved += nbytes
 
     def check(self) -> None:
+        """Raise where the run has to stop."""
         self._run.limits.check()
 
     def run(self, body: Body, feeds: Sequence[Any]) -> list[Any]:
+        """Run a body once, in the same run."""
         assert isinstance(body, ProgramBody)
         run, key = self._run, id(feeds)
         run.limits.iterate()
@@ -126,6 +133,7 @@ class ProgramBody:
 
     @property
     def program(self) -> Program:
+        """The body's program, compiled when it is first needed."""
         if self._program is None:  # two threads may both make it: the same, and harmless
             self._program = self._make()
         return self._program

@@ -100,6 +100,7 @@ class Program:
         return frame
 
     def results(self, frame: list[Any]) -> list[Any]:
+        """The outputs out of a frame, in order."""
         return [frame[slot] for slot in self.output_slots]
 
 

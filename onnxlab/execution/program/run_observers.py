@@ -67,8 +67,10 @@ class Counter:
         self._position = position
 
     def reuse(self, instruction: Instruction, frame: list[Any]) -> None:
+        """Note the instruction whose result is reused."""
         self._position.entered = instruction
 
     def done(self, instruction: Instruction, frame: list[Any], reused: bool, seconds: float) -> Iterable[int]:
+        """Count the instruction and name the slots to drop."""
         self._position.done += 1
         return instruction.drop

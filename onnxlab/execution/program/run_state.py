@@ -32,6 +32,7 @@ class Run:
 
     @property
     def rng(self) -> np.random.Generator:
+        """The generator of random numbers, made from the run's seed when first asked for."""
         if self._rng is None:
             self._rng = np.random.default_rng(self._seed)
         return self._rng

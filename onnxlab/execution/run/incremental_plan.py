@@ -155,8 +155,12 @@ def plan_of(compiler: Compiler, program: Program) -> Plan:
 
 
 def adapted(plan: Plan, compiler: Compiler) -> Plan | None:
-    """The plan for a later snapshot, None where a new one has to be made: the structure is not the same, or the node
-    or initializer that changed may be in a part of several nodes."""
+    """Adapt a plan to a later snapshot.
+
+    Returns:
+        The plan, or None where a new one has to be made: the structure is not the same, or the node or initializer
+        that changed may be in a part of several nodes.
+    """
     old, new = plan.snapshot, compiler.snapshot
     if old is new:
         return plan

@@ -72,8 +72,10 @@ class Recorder:
         self._nbytes += sum(buffers((array,)).values())
 
     def execute(self, frame: list[Any], run: Run, steps: Steps) -> None:
-        """Run instructions on a frame that holds what they read, those apart whose results are known. Raises as
-        `executor.execute`.
+        """Run the instructions whose results are not known, on a frame that holds what they read.
+
+        Raises:
+            OnnxlabError: as `executor.execute` does.
         """
         limits, memory, position, key = run.limits, run.memory, self.position, id(frame)
         flagged, timed = limits.stop.is_set, limits.deadline is not None

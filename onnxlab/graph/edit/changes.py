@@ -56,6 +56,7 @@ class SetField:
     value: Any
 
     def apply(self, graph: GraphState) -> "SetField":
+        """Make the change and return its inverse."""
         if self.field in _INDEXED[self.target[0]]:
             raise ValueError(f"{self.field!r} of a {self.target[0]} has changes of its own; SetField sets others")
         proto = graph.target(self.target)
@@ -107,6 +108,7 @@ class RenameValue:
     mentions: tuple[Mention, ...] | None = None
 
     def apply(self, graph: GraphState) -> "RenameValue":
+        """Make the change and return its inverse."""
         value = graph.values[self.value]
         old = value.name
         set_string(onnx.ValueInfoProto(), "name", self.name)  # refuses what is no name, before anything is changed

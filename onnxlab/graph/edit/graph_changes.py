@@ -27,6 +27,7 @@ class InsertFormal:
     ids: dict[str, int] | None = None
 
     def apply(self, graph: GraphState) -> "RemoveFormal":
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         infos = getattr(scope.proto, self.kind)
         if scope.is_function:
@@ -48,6 +49,7 @@ class RemoveFormal:
     position: int
 
     def apply(self, graph: GraphState) -> InsertFormal:
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         infos = getattr(scope.proto, self.kind)
         info = infos[self.position]
@@ -72,6 +74,7 @@ class SetFormal:
     info: onnx.ValueInfoProto
 
     def apply(self, graph: GraphState) -> Change:
+        """Make the change and return its inverse."""
         if self.kind == "value_info":
             return ReplaceEntry(self.scope, "value_info", self.position, self.info).apply(graph)
         scope = graph.scopes[self.scope]
@@ -102,6 +105,7 @@ class SetTypes:
     types: tuple[bytes | None, ...]
 
     def apply(self, graph: GraphState) -> "SetTypes":
+        """Make the change and return its inverse."""
         scope, values = graph.scopes[self.scope], graph.values
         messages = getattr(scope.proto, self.kind)
         infos: list[Any] = [messages[at] if isinstance(at, int) else values[scope.names[at]].info for at in self.places]
@@ -141,6 +145,7 @@ class InsertEntry:
     ids: dict[str, int] | None = None
 
     def apply(self, graph: GraphState) -> "RemoveEntry":
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         places = scope.places(self.field)
         messages = getattr(scope.proto, self.field)
@@ -158,6 +163,7 @@ class RemoveEntry:
     position: int
 
     def apply(self, graph: GraphState) -> InsertEntry:
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         messages = getattr(scope.proto, self.field)
         old = messages[self.position]
@@ -179,6 +185,7 @@ class ReplaceEntry:
     proto: Any
 
     def apply(self, graph: GraphState) -> "ReplaceEntry":
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         messages = getattr(scope.proto, self.field)
         old = messages[self.position]
@@ -238,6 +245,7 @@ class SetInitializer:
     ids: dict[str, int] | None = None
 
     def apply(self, graph: GraphState) -> Change:
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         field: EntryField = "sparse_initializer" if self.sparse else "initializer"
         positions = scope.places(field).positions(self.name)
@@ -260,6 +268,7 @@ class InsertFunction:
     image: ScopeImage | None = None
 
     def apply(self, graph: GraphState) -> "RemoveFunction":
+        """Make the change and return its inverse."""
         proto = insert_message(graph.header.functions, self.position, self.proto)
         scope = graph.index.add_function(self.position, proto, self.image)
         graph.touch.function(scope)
@@ -273,6 +282,7 @@ class RemoveFunction:
     scope: int
 
     def apply(self, graph: GraphState) -> InsertFunction:
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         position = graph.index.function_ids.index(scope.id)
         graph.touch.function(scope, removed=True)

@@ -134,12 +134,14 @@ class History:
 
     @property
     def state(self) -> int:
+        """The number of the state that the model is in, 0 before the first edit."""
         if self._done:
             return self._done[-1].token
         return self._dropped[-1].token if self._dropped else 0
 
     @property
     def labels(self) -> list[str]:
+        """The labels of the steps that can be undone, oldest first."""
         return [step.label for step in self._done]
 
     @property
@@ -149,6 +151,7 @@ class History:
 
     @property
     def redo_labels(self) -> list[str]:
+        """The labels of the steps that can be redone, the next one last."""
         return [step.label for step in self._undone]
 
     @property
@@ -157,8 +160,9 @@ class History:
         return len(self._dropped) + len(self._done)
 
     def since(self, state: int) -> list[str]:
-        """What happened since a state: the labels of the edits, and of those taken back "undo …"; all of them where the
-        state cannot be come back to.
+        """The labels of the edits since a state, those taken back as "undo …".
+
+        These are all labels where neither undo nor redo leads to the state.
         """
         past = [*self._dropped, *self._done]
         done, undone = [0, *(step.token for step in past)], [step.token for step in self._undone]
@@ -219,6 +223,7 @@ class History:
         return None
 
     def next_redo(self) -> Step | None:
+        """The step that redo would make again, None where there is none."""
         return self._undone[-1] if self._undone else None
 
     def undone(self, inverses: tuple[Change, ...]) -> None:
@@ -228,6 +233,7 @@ class History:
         self._push(self._undone, step.label, inverses, step.token, step.deeds)
 
     def redone(self, inverses: tuple[Change, ...]) -> None:
+        """Move the next step of redo to those that can be undone."""
         step = self._undone.pop()
         self._held -= step.held
         self._push(self._done, step.label, inverses, step.token, step.deeds)

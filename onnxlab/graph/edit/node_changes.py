@@ -22,6 +22,7 @@ class InsertNode:
     image: NodeImage | None = None
 
     def apply(self, graph: GraphState) -> "RemoveNode":
+        """Make the change and return its inverse."""
         scope = graph.scopes[self.scope]
         if not 0 <= self.position <= len(scope.node_ids):
             raise IndexError(f"no position {self.position} for a node: there are {len(scope.node_ids)}")
@@ -39,6 +40,7 @@ class RemoveNode:
     node: int
 
     def apply(self, graph: GraphState) -> InsertNode:
+        """Make the change and return its inverse."""
         node = graph.nodes[self.node]
         scope = graph.scopes[node.scope]
         position = scope.position(node)
@@ -56,6 +58,7 @@ class MoveNode:
     position: int
 
     def apply(self, graph: GraphState) -> "MoveNode":
+        """Make the change and return its inverse."""
         node = graph.nodes[self.node]
         scope = graph.scopes[node.scope]
         old = scope.position(node)
@@ -77,6 +80,7 @@ class SetInputs:
     ids: dict[str, int] | None = None
 
     def apply(self, graph: GraphState) -> "SetInputs":
+        """Make the change and return its inverse."""
         node = graph.nodes[self.node]
         before, names, touch = node.inputs, tuple(node.proto.input[:]), graph.touch
         set_strings(node.proto, "input", self.names)  # first, since it refuses what is no name
@@ -95,6 +99,7 @@ class SetOutputs:
     ids: dict[str, int] | None = None
 
     def apply(self, graph: GraphState) -> "SetOutputs":
+        """Make the change and return its inverse."""
         node = graph.nodes[self.node]
         names, ids = tuple(node.proto.output[:]), {graph.values[vid].name: vid for vid in node.outputs if vid}
         set_strings(node.proto, "output", self.names)  # first, since it refuses what is no name
@@ -132,6 +137,7 @@ class SetAttribute:
     images: tuple[ScopeImage, ...] | None = None
 
     def apply(self, graph: GraphState) -> "SetAttribute":
+        """Make the change and return its inverse."""
         if not isinstance(self.proto, onnx.AttributeProto | Items | None):
             raise TypeError(f"an attribute is an AttributeProto, got {type(self.proto).__name__}")
         node = graph.nodes[self.node]

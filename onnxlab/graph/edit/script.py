@@ -108,8 +108,9 @@ def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep
 
 
 def without_copy(graph: GraphState, done: ScriptStep) -> ScriptStep:
-    """A deed that has just been done, with the model's own message in place of the one that was copied into it: the
-    history is not to hold the data of tensors and lists twice.
+    """A step that has just been made, with the model's own message in place of its copy.
+
+    The history is not to hold the data of tensors and lists twice.
     """
     change = done.change
     if isinstance(change, changes.SetInitializer):

@@ -168,6 +168,7 @@ class Snapshots:
         self._stamp = 0
 
     def forget_node(self, node: NodeRecord) -> None:
+        """Drop the view of a node and of its scope."""
         self._nodes.pop(node.id, None)
         self.forget_scope(node.scope)
 
@@ -183,6 +184,7 @@ class Snapshots:
         self._replaced.add(value)
 
     def forget_all(self) -> None:
+        """Drop all views."""
         self._last = self._like = None
         self._nodes.clear()
         self._scopes.clear()

@@ -61,6 +61,7 @@ def faults(graph: GraphState, suspects: Collection[int]) -> Found:
 
 
 def undefined_problem(graph: GraphState, value: ValueRecord) -> str:
+    """The message for a value that is read and never computed."""
     readers = [graph.label(graph.nodes[node]) for node, _ in value.uses][:3] or ["an output of the graph"]
     return (
         f"{value.name!r} is read by {', '.join(readers)} but nothing makes it: "

@@ -37,6 +37,7 @@ class Edit:
 
     @property
     def name(self) -> str:
+        """The name of the edit: that of its function."""
         return self.function.__name__
 
     @property

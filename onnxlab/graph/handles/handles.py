@@ -241,10 +241,12 @@ class Value(_Handle):
 
     @property
     def is_input(self) -> bool:
+        """Whether the value is an input of its graph."""
         return self._record.is_input
 
     @property
     def is_output(self) -> bool:
+        """Whether the value is an output of its graph."""
         return self._record.is_output
 
     @property

@@ -23,10 +23,12 @@ class NodeHandle(Protocol):
     def _record(self) -> NodeRecord: ...
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """The node's name, or what stands for it."""
 
     @property
-    def schema(self) -> Schema | None: ...
+    def schema(self) -> Schema | None:
+        """The operator's schema, None where it is not known."""
 
 
 class Attributes(MutableMapping[str, Any]):

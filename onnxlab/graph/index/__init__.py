@@ -26,8 +26,8 @@ Files:
                         made when asked for.
     records             What the index knows of each node, value and scope. Only the index and the primitive changes
                         write here.
-    tables              The records of a model by id, how scopes are nested, and which nodes are neighbors: what every
-                        part of the index reads. See `index.py` for the whole.
+    tables              The tables that every part of the index reads: records by id, the nesting of scopes, the
+                        nodes' neighbors.
     topology            Orders of small integers by their dependencies. Pure functions without recursion; they know
                         nothing of ONNX.
     uses                Who reads which value of a model as it was read: sorted arrays; the readers of one value are

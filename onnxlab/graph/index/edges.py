@@ -16,15 +16,20 @@ Slot = int | tuple[int, int]
 class Watcher(Protocol):
     """Hears of nodes and edges as they come and go."""
 
-    def node_added(self, node: NodeRecord) -> None: ...
+    def node_added(self, node: NodeRecord) -> None:
+        """Take note of a new node."""
 
-    def node_removed(self, node: NodeRecord) -> None: ...
+    def node_removed(self, node: NodeRecord) -> None:
+        """Take note of a removed node."""
 
-    def scope_removed(self, scope: int) -> None: ...
+    def scope_removed(self, scope: int) -> None:
+        """Take note of a removed scope."""
 
-    def edge_added(self, value: ValueRecord, producer: tuple[int, int], node_id: int, slot: Slot) -> None: ...
+    def edge_added(self, value: ValueRecord, producer: tuple[int, int], node_id: int, slot: Slot) -> None:
+        """Take note of a new edge from an output to a reader's slot."""
 
-    def edge_removed(self, value: ValueRecord, producer: tuple[int, int], node_id: int, slot: Slot) -> None: ...
+    def edge_removed(self, value: ValueRecord, producer: tuple[int, int], node_id: int, slot: Slot) -> None:
+        """Take note of a removed edge."""
 
 
 class Edges(Order):

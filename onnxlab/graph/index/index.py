@@ -74,12 +74,14 @@ class Index(Builder):
     # -- functions and scopes ---------------------------------------------------------------------------------------
 
     def add_function(self, position: int, proto: onnx.FunctionProto, image: ScopeImage | None = None) -> Scope:
+        """Add a function's scope at a position of the list of functions."""
         scope = self.add_scope("function", proto, image=image)
         self.function_ids.insert(position, scope.id)
         self._name_functions()
         return scope
 
     def remove_function(self, scope: Scope) -> ScopeImage:
+        """Remove a function's scope and return its image."""
         image = self.remove_scope(scope)
         self.function_ids.remove(scope.id)
         self._name_functions()
@@ -145,6 +147,7 @@ class Index(Builder):
         return node
 
     def remove_node(self, node: NodeRecord) -> NodeImage:
+        """Remove a node with its bodies and return its image."""
         scope = self.scopes[node.scope]
         ids = {self.values[vid].name: vid for vid in (*node.inputs, *node.outputs) if vid}
         image = NodeImage(node.proto, node.id, ids)
@@ -215,6 +218,7 @@ class Index(Builder):
     # -- formal inputs and outputs ----------------------------------------------------------------------------------
 
     def add_input(self, scope: Scope, position: int, info: Any, ids: Ids | None = None) -> ValueRecord:
+        """Declare an input at a position of a scope's inputs."""
         name = info if scope.is_function else info.name
         value = self.declare(scope, name, (ids or {}).get(name, 0))
         value.is_input = True
@@ -231,6 +235,7 @@ class Index(Builder):
         return value
 
     def add_output(self, scope: Scope, position: int, info: Any, ids: Ids | None = None) -> ValueRecord:
+        """Declare an output at a position of a scope's outputs."""
         value = self.value_for_reading(scope, info if scope.is_function else info.name, ids or {})
         scope.outputs.insert(position, value.id)
         self._number_outputs(scope, position)

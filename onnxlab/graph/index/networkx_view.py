@@ -106,6 +106,8 @@ def _bytes(fact: Fact) -> int:
 
 
 class CaptureData(EdgeData):
+    """The attributes of an edge into a body: those of its value, of kind "capture"."""
+
     __slots__ = ()
     _fields: Mapping[str, Callable[[ValueRecord], Any]] = {**EdgeData._fields, "kind": lambda _: "capture"}
 
@@ -179,23 +181,28 @@ class Networks:
     # -- what the index reports -------------------------------------------------------------------------------------
 
     def node_added(self, node: NodeRecord) -> None:
+        """Add the node to its scope's graph, where that was made."""
         if (graph := self._graphs.get(node.scope)) is not None:
             graph._node[node.id] = NodeData(node)
             graph._succ[node.id], graph._pred[node.id] = {}, {}
 
     def node_removed(self, node: NodeRecord) -> None:
+        """Remove the node from its scope's graph, where that was made."""
         if (graph := self._graphs.get(node.scope)) is not None:
             graph.remove_node(node.id)
 
     def scope_removed(self, scope: int) -> None:
+        """Drop the graph of a scope."""
         self._graphs.pop(scope, None)
 
     def edge_added(self, value: ValueRecord, producer: tuple[int, int], user: int, slot: "Slot") -> None:
+        """Add the edge, where its scope's graph was made."""
         scope = self._index.nodes[producer[0]].scope
         if scope in self._graphs:
             self._link(self._graphs[scope], scope, value, user, slot)
 
     def edge_removed(self, value: ValueRecord, producer: tuple[int, int], user: int, slot: "Slot") -> None:
+        """Remove the edge, where its scope's graph was made."""
         scope = self._index.nodes[producer[0]].scope
         if (graph := self._graphs.get(scope)) is not None:
             consumer, key = self._end(scope, producer[1], user, slot)

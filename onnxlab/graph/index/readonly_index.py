@@ -97,6 +97,7 @@ class GlanceIndex(Index):
                     self._uses = Uses(self._nodes_as_read())
 
     def nodes_called(self, name: str) -> list[int] | None:
+        """The ids of the nodes with that name, None where the file was not searched."""
         places = self._search.outputs(name)
         if places is None:
             return None

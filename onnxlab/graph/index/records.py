@@ -40,10 +40,12 @@ class NodeRecord:
 
     @property
     def name(self) -> str:
+        """The name in the proto."""
         return self.proto.name
 
     @property
     def op_type(self) -> str:
+        """The operator's name."""
         return self.proto.op_type
 
     @property
@@ -94,6 +96,7 @@ class ValueRecord:
 
     @property
     def defined(self) -> bool:
+        """Whether something defines the value: a node, an input or an initializer."""
         return bool(self.producers) or self.is_input or self.initializer is not None
 
 
@@ -134,6 +137,7 @@ class Scope:
 
     @property
     def is_function(self) -> bool:
+        """Whether the scope is the body of a function."""
         return self.kind == "function"
 
     def position(self, node: NodeRecord) -> int:

@@ -1,5 +1,6 @@
-"""The records of a model by id, how scopes are nested, and which nodes are neighbors: what every part of the index
-reads. See `index.py` for the whole.
+"""The tables that every part of the index reads: records by id, the nesting of scopes, the nodes' neighbors.
+
+See `index.py` for the whole.
 """
 
 from collections.abc import Iterator
@@ -34,12 +35,14 @@ class Tables:
         return self._last_id
 
     def new_id(self) -> int:
+        """An id that was never used before."""
         self._last_id += 1
         return self._last_id
 
     # -- nesting ----------------------------------------------------------------------------------------------------
 
     def parent_of(self, scope: Scope) -> Scope | None:
+        """The scope around a body, None for the others."""
         return self.scopes.get(scope.parent)
 
     def root_of(self, scope: Scope) -> Scope:

@@ -261,7 +261,7 @@ def _is_bare(attribute: onnx.AttributeProto) -> bool:
 
 
 def _kind_of_long(attribute: onnx.AttributeProto) -> str:
-    """ "floats", "ints" or "strings" of an attribute with a long list, "" of all others."""
+    """The field of an attribute's long list: "floats", "ints" or "strings"; "" where it has none."""
     kind = _FIELDS.get(attribute.type, "")
     return kind if kind and len(getattr(attribute, kind)) > LONG and not attribute.ref_attr_name else ""
 

@@ -54,7 +54,7 @@ def unwritable(error: UnicodeEncodeError) -> EditError:
 
 
 def readable(name: Name) -> str:
-    """A name for messages and paths, with \\xff for what is not UTF-8."""
+    r"""A name for messages and paths, with \xff for what is not UTF-8."""
     return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
 

@@ -110,7 +110,7 @@ def _resolve(node: onnx.NodeProto, given: Mapping[str, onnx.AttributeProto]) -> 
 
 
 def canonical(domain: str) -> str:
-    """ "" for ai.onnx, any other domain as it is."""
+    """The domain as protos have it: "" for ai.onnx, any other as it is."""
     return "" if domain == "ai.onnx" else domain
 
 

@@ -36,9 +36,11 @@ class Connections(Protocol):
     values: dict[int, ValueRecord]
     scopes: dict[int, Scope]
 
-    def topological(self, scope: Scope) -> list[int]: ...
+    def topological(self, scope: Scope) -> list[int]:
+        """The ids of a scope's nodes in topological order."""
 
-    def owner_in(self, node: NodeRecord, scope_id: int) -> int: ...
+    def owner_in(self, node: NodeRecord, scope_id: int) -> int:
+        """The id of the node of a scope in whose bodies `node` is, its own where it is there itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,17 @@ from onnxlab.graph.state.names import Names
 class Views(Protocol):
     """A cache of what snapshots show of nodes and scopes."""
 
-    def forget_node(self, node: NodeRecord) -> None: ...
+    def forget_node(self, node: NodeRecord) -> None:
+        """Drop what is known of a node."""
 
-    def forget_scope(self, scope: int) -> None: ...
+    def forget_scope(self, scope: int) -> None:
+        """Drop what is known of a scope."""
 
-    def forget_data(self, value: int) -> None: ...
+    def forget_data(self, value: int) -> None:
+        """Drop what is known of a value's elements."""
 
-    def forget_all(self) -> None: ...
+    def forget_all(self) -> None:
+        """Drop everything."""
 
 
 class Caches:
@@ -47,18 +51,21 @@ class Caches:
         self.keeps = True
 
     def forget_node(self, node: NodeRecord) -> None:
+        """Drop what is known of a node."""
         if self.views is not None:
             self.views.forget_node(node)
         for kept in self.kept.values():
             kept.forget_node(node.id)
 
     def forget_all_nodes(self) -> None:
+        """Drop what is known of any node."""
         if self.views is not None:
             self.views.forget_all()
         self.opsets.clear()
         self.kept.clear()
 
     def forget_scope(self, scope: int) -> None:
+        """Drop what is known of a scope."""
         for kept in self.kept.values():
             kept.forget_scope(scope)
         if self.views is not None:
@@ -73,6 +80,7 @@ class Caches:
             self.views.forget_data(value)
 
     def forget_array(self, value: int) -> None:
+        """Drop the array of a value and what was derived from it."""
         self.arrays.pop(value, None)
         for kept in self.kept.values():
             kept.forget_value(value)

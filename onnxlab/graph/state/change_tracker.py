@@ -93,6 +93,7 @@ class ChangeTracker:
                     self.wires(index.nodes[node])
 
     def scopes(self, *scopes: int) -> None:
+        """Note that the nodes of these scopes changed in number, order or wiring."""
         self.structure = True
         self._scopes.update(scopes)
         if self._caches.keeps:
@@ -115,6 +116,7 @@ class ChangeTracker:
                 self.bodies(node, name)
 
     def bodies(self, node: NodeRecord, attribute: str) -> None:
+        """Note the bodies under an attribute of a node."""
         for body in node.bodies.get(attribute, ()):
             self.scope(self._index.scopes[body])
 
@@ -126,15 +128,18 @@ class ChangeTracker:
             self.whole(self._index.nodes[inner_id])
 
     def removal(self, node: NodeRecord) -> None:
+        """Note a node that is removed, with its bodies and readers."""
         self.users(node.outputs)
         self.whole(node)
 
     def formal(self, scope: Scope, value: ValueRecord) -> None:
+        """Note an input or output of a scope."""
         self.scopes(scope.id)
         self._values.add(value.id)
         self.suspects.add(value.id)
 
     def initializer(self, scope: Scope, value: ValueRecord) -> None:
+        """Note that a value's array was set, replaced or removed."""
         self.formal(scope, value)
         self._caches.forget_array(value.id)
 
@@ -151,16 +156,19 @@ class ChangeTracker:
         self._declared.update(values)
 
     def renamed(self, value: ValueRecord) -> None:
+        """Note a value that got another name."""
         self.scopes(value.scope, *(scope for scope, _ in value.formal_outputs))
         for node, _ in value.producers:
             self.wires(self._index.nodes[node])
 
     def function(self, scope: Scope, removed: bool = False) -> None:
+        """Note a function that was added, changed or removed."""
         self.functions = True
         self._caches.kept.clear()  # any node may call it, or no more
         self.scope(scope)
 
     def field(self, target: Target, field: str) -> None:
+        """Note a field that SetField set."""
         kind, ident = target
         if kind == "node":
             self.node(self._index.nodes[ident])
@@ -176,6 +184,7 @@ class ChangeTracker:
             self._caches.forget_all_nodes()
 
     def freeze(self) -> Touched:
+        """What was noted so far, as commits show it."""
         index = self._index
         self._values.discard(0)
         nodes, removed_nodes = _parted(self._nodes, index.nodes)

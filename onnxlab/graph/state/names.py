@@ -239,7 +239,7 @@ def _strike(names: dict[str, int | dict[int, None]], name: str, node: int) -> No
 
 
 def suggestion(key: str, names: Iterable[str]) -> str:
-    """ " Did you mean …" with names close to the key, "" where there are none."""
+    """The end of a message, " Did you mean …", with names close to the key; "" where there are none."""
     pool = [name for name in names if name]
     close = difflib.get_close_matches(key, pool[:20_000], 3)
     close += [name for name in pool if key.lower() in name.lower() and name not in close][: 5 - len(close)]

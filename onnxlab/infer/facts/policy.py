@@ -47,6 +47,7 @@ class Policy:
 
     @property
     def is_default(self) -> bool:
+        """Whether every choice is the default."""
         return self.data_prop and self.prefer == "inferred"
 
     def applied(self, inferred: Fact, declared: Fact) -> Fact:

@@ -181,6 +181,7 @@ def fact_of_raw(elem_type: int, shape: tuple[int, ...], count: int, raw: bytes) 
 
 
 def fact_of_items(elem_type: int, shape: tuple[int, ...], items: tuple[Any, ...]) -> Fact:
+    """The fact of a tensor whose elements are known."""
     return TensorFact(elem_type, shape, KnownValue(value_kind(elem_type), shape, items))
 
 

@@ -28,6 +28,7 @@ class Sources:
         self.problems: dict[int, Diagnostic] = {}
 
     def forget(self, value: int) -> None:
+        """Drop what is known of a value."""
         self._facts.pop(value, None)
         self.tensors.pop(value, None)
         self.problems.pop(value, None)

@@ -73,8 +73,10 @@ def attribute_problems(schema: Schema, attributes: Mapping[str, Any]) -> list[Pr
 
 
 def oddities(schema: Schema, attributes: Mapping[str, Any], repeated: str) -> list[Problem]:
-    """Attributes that an operator of ONNX does not have, or has twice, and that it is deprecated: no matter to its
-    shapes."""
+    """Problems of a node that do not matter to its shapes.
+
+    They are attributes that the operator of ONNX does not have or that stand twice, and its deprecation.
+    """
     if schema.onnx is None and not schema.runtime:  # registered here: others may know more of it
         return []
     problems = []

@@ -56,6 +56,7 @@ class On:
 
 
 def is_id(given: Any) -> bool:
+    """Whether a parameter can be an id: an integer from 0, no Boolean."""
     return isinstance(given, int) and not isinstance(given, bool) and given >= 0
 
 

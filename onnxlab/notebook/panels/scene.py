@@ -186,7 +186,7 @@ class Scene:
 
 
 def op_name(node: NodeRecord) -> str:
-    """ "Conv", or "com.microsoft::Gelu" outside of the default domain."""
+    """The operator's name: "Conv", or "com.microsoft::Gelu" outside of the default domain."""
     return f"{node.domain}::{node.op_type}" if node.domain else node.op_type
 
 

@@ -41,10 +41,12 @@ class Plane:
 
     @property
     def height(self) -> int:
+        """The number of rows."""
         return self.shape[self.rows] if self.rows >= 0 else 1
 
     @property
     def width(self) -> int:
+        """The number of columns."""
         return self.shape[self.columns] if self.columns >= 0 else 1
 
     def read(self, source: Any, rows: slice, columns: slice) -> Array:

@@ -233,6 +233,7 @@ def graph_version(version: int | None) -> int | None:
 
 
 def result(request: int, payload: JSON) -> JSON:
+    """The reply to a request that succeeded."""
     return {"id": request, "result": payload}
 
 
@@ -254,6 +255,7 @@ def explanation(found: Explanation) -> JSON:
 
 
 def error(request: int, code: str, message: str, hint: str = "", node: int = 0) -> JSON:
+    """The reply to a request that was refused."""
     found: JSON = {"code": code, "message": message}
     if hint:
         found["hint"] = hint

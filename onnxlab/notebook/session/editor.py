@@ -72,6 +72,7 @@ class Editor:
             return self._edited(line)
 
     def rename_node(self, node: int, name: str, version: int | None) -> JSON:
+        """Rename a node."""
         with self._editing(version, [node]):
             self._node(node)
             handle, line = Node(self._graph, node), f"{node_line(self._model, node)}.name = {name!r}"
@@ -80,6 +81,7 @@ class Editor:
             return self._edited(line)
 
     def rename_value(self, value: int, name: str, version: int | None) -> JSON:
+        """Rename a value."""
         with self._editing(version, [value]):
             self._value(value)
             handle, line = Value(self._graph, value), f"{value_line(self._model, value)}.name = {name!r}"
@@ -90,6 +92,7 @@ class Editor:
     # -- gestures -----------------------------------------------------------------------------------------------
 
     def remove(self, nodes: list[int], bypass: bool, version: int | None) -> JSON:
+        """Remove nodes, with `bypass` joining their inputs to their readers."""
         with self._editing(version, nodes):
             handles = [Node(self._graph, self._node(node).id) for node in nodes]
             if not handles:
@@ -118,12 +121,14 @@ class Editor:
     # -- steps --------------------------------------------------------------------------------------------------
 
     def undo(self, version: int | None) -> JSON:
+        """Undo the last step."""
         with self._editing(version, None):
             if self._graph.undo(origin=self._origin) is None:
                 raise ProtocolError("nothing", "There is nothing to undo.")
             return self._edited("model.undo()")
 
     def redo(self, version: int | None) -> JSON:
+        """Redo the step undone last."""
         with self._editing(version, None):
             if self._graph.redo(origin=self._origin) is None:
                 raise ProtocolError("nothing", "There is nothing to redo.")

@@ -69,6 +69,7 @@ def modulo(a: Any, b: Any) -> Any:
 
 
 def power(a: Any, b: Any) -> Any:
+    """A ** b; of a symbol, small whole powers only."""
     if isinstance(a, Expr):
         if not isinstance(b, (int, float)) or b != int(b) or not 0 <= b <= 4:
             raise ArithmeticError("only small integer powers of a symbol")
@@ -97,6 +98,7 @@ def compare(function: Callable[[Any, Any], bool], strict: bool, swap: bool) -> C
 
 
 def equal(a: Any, b: Any) -> Any:
+    """A == b, where that can be decided for symbols."""
     if isinstance(a, Expr) or isinstance(b, Expr):
         if a is b:
             return True
@@ -106,6 +108,8 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def rounding(function: Callable[[float], int], symbolic: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A rounding function of numbers and of symbols."""
+
     def apply(a: Any) -> Any:
         if isinstance(a, Expr):
             return symbolic(a)
@@ -124,6 +128,7 @@ def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def whole(a: Expr) -> bool:
+    """Whether all coefficients are integers."""
     return all(isinstance(coefficient, int) for coefficient in a.terms.values())
 
 

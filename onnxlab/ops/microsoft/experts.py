@@ -41,6 +41,7 @@ class Layer:
     bias: Array | None
 
     def __call__(self, expert: int, rows: Array) -> Array:
+        """Apply the layer of one expert to its rows."""
         y = rows @ self.weights(expert).T
         return y if self.bias is None else y + widen(self.bias[expert])
 
@@ -62,6 +63,7 @@ class Gate:
     limit: float
 
     def __call__(self, expert: int, rows: Array, first: Layer, third: Layer | None) -> Array:
+        """Apply the layer of one expert to its rows."""
         inner = first(expert, rows)
         if self.activation != "swiglu":
             made = _ACTIVATIONS[self.activation](inner)

@@ -254,8 +254,10 @@ def dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: int = 0,
 ) -> tuple[Array, ...]:
-    """LSTM with int8 weights W [D, input, 4·hidden], R [D, hidden, 4·hidden]: X and every state are quantized by
-    their range. Scales and zero points are [D], or [D, 4·hidden] per column."""
+    """LSTM with int8 weights W [D, input, 4·hidden], R [D, hidden, 4·hidden].
+
+    X and every state are quantized by their range. Scales and zero points are [D], or [D, 4·hidden] per column.
+    """
     layer = prepare(x, w, r.swapaxes(1, 2), b, sequence_lens, (initial_h, initial_c), direction, 0)
     functions = activations_of(activations, activation_alpha, activation_beta, len(w), 3)
     steps, batch, width = layer.x.shape

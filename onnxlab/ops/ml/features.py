@@ -21,6 +21,7 @@ DOMAIN = "ai.onnx.ml"
 
 
 def logistic(x: Array) -> Array:
+    """1 / (1 + e⁻ˣ)."""
     return 1 / (1 + np.exp(-x))
 
 

@@ -1,5 +1,7 @@
-"""Random edits, undo, redo, saves, refusals and interrupts: after each step the index equals a rebuilt one and the
-model is as valid as it was; undoing all gives the first bytes, redoing all the last.
+"""Random edits, undo, redo, saves, refusals and interrupts leave index and model whole.
+
+After each step the index equals a rebuilt one and the model is as valid as it was; undoing all gives the first bytes,
+redoing all the last.
 """
 
 import os

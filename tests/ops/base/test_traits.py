@@ -56,7 +56,7 @@ def test_a_row_takes_the_words_that_exist_alone() -> None:
     with pytest.raises(ValueError, match="expected one of convolution, matrix"):
         OpTraits(category="convolutions", shape="shapes", flops=1)
     with pytest.raises(ValueError, match="expected one of shapes, sizes, elements"):
-        OpTraits(category="matrix", shape="shape", flops=1)  # type: ignore[arg-type]
+        OpTraits(category="matrix", shape="shape", flops=1)
     with pytest.raises(ValueError, match="Conv has a row of traits already"):
         traits("Conv", ops.find_traits("", "Conv"))
 

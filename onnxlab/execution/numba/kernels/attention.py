@@ -111,6 +111,7 @@ def _put_result(y, place, result, divisor, width):
 
 @kernel
 def attention(record: Any, unit: Any, scratch: Any) -> None:
+    """Compute one block of query rows of one head."""
     rows, total, depth, width = word(record, 10), word(record, 11), word(record, 12), word(record, 13)
     row_block, row_blocks = word(record, 14), word(record, 15)
     scale, cap = float_of_bits(word(record, 17)), float_of_bits(word(record, 18))

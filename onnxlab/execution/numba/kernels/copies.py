@@ -73,6 +73,7 @@ def _turn(source, target, rows, count, row_from, row_to, step):
 
 @kernel
 def copy(record: Any, unit: Any, scratch: Any) -> None:
+    """Copy one unit of lines between two layouts."""
     item = word(record, 4)
     size1 = word(record, 8)
     outer = unit // size1

@@ -228,6 +228,7 @@ def finish_panel(record, table, panel, row, rows, sums):
 
 @kernel
 def dot(record: Any, unit: Any, scratch: Any) -> None:
+    """Multiply one tile of 16-bit rows by packed panels of columns."""
     table, first_row, last_row, first_panel, last_panel = span(record, unit)
     x, offsets, tap_bytes, taps = word(record, 2) + word(table, 0), word(record, 3), word(record, 4), word(record, 5)
     length, zeros, narrow = word(record, 6), word(record, 22), word(record, 27)

@@ -207,6 +207,7 @@ def _bytes_of(x, offsets, tap_bytes, taps, length, zeros, to):
 
 @kernel
 def quad_dot(record: Any, unit: Any, scratch: Any) -> None:
+    """Multiply one tile of 8-bit rows by panels packed four deep."""
     table, first_row, last_row, first_panel, last_panel = span(record, unit)
     x, offsets, tap_bytes, taps = word(record, 2) + word(table, 0), word(record, 3), word(record, 4), word(record, 5)
     length, columns, zeros, room = word(record, 6), word(record, 16), word(record, 22), word(record, 28)

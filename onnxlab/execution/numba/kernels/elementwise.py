@@ -227,6 +227,7 @@ def _narrowed(target, source, kind):
 
 @kernel
 def elementwise(record: Any, unit: Any, scratch: Any) -> None:
+    """Run the program of an elementwise chain on one tile."""
     down, program, length = word(record, 3), word(record, 4), word(record, 5)
     rows, columns, size1, size2 = word(record, 8), word(record, 9), word(record, 10), word(record, 11)
     tile_rows, tile_columns = word(record, 15), word(record, 16)

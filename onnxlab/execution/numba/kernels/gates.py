@@ -127,5 +127,6 @@ def gru_row(gates, plane, hidden, h, recurrent, functions, clip):
 
 @helper
 def rnn_row(gates, hidden, h, functions, clip):
+    """H = f(gates) of one row of an RNN."""
     for at in range(0, hidden * 4, BYTES):
         store(h + at, activate(functions, load(gates + at), clip))

@@ -65,6 +65,7 @@ def _move(target, source, count):
 
 @kernel
 def gather(record: Any, unit: Any, scratch: Any) -> None:
+    """Copy one unit of slices whose positions stand in an index array."""
     source, target, count = word(record, 2), word(record, 3), word(record, 5)
     source_outer, target_outer, step, to = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
     size, indices, wide, inner = word(record, 10), word(record, 11), word(record, 12), word(record, 13)
@@ -91,6 +92,7 @@ def _sum_one(source, offsets, weights, taps):
 
 @kernel
 def resample(record: Any, unit: Any, scratch: Any) -> None:
+    """Weigh neighboring slices, as linear and cubic Resize do."""
     count, taps, columns = word(record, 5), word(record, 9), word(record, 12)
     first = unit * word(record, 13)
     for number in range(first, min(first + word(record, 13), word(record, 4) * count)):

@@ -98,6 +98,7 @@ def panel_rows(x, offsets, tap_bytes, taps, length, w, zeros, bias, y, places, r
 
 @kernel
 def gemm(record: Any, unit: Any, scratch: Any) -> None:
+    """Multiply one tile of rows by packed panels, then add bias and residual and clamp."""
     x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     length, weights, bias, y = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
     places, residual, sources = word(record, 10), word(record, 11), word(record, 12)

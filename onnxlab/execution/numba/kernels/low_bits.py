@@ -86,6 +86,7 @@ def _rows(record, panel, scratch):
 
 @kernel
 def low_bits(record: Any, unit: Any, scratch: Any) -> None:
+    """Multiply rows by one unit of panels of 4-bit or 2-bit weights."""
     columns, panel = word(record, 7), unit * word(record, 15)
     last = min(panel + word(record, 15), (columns + COLUMNS - 1) // COLUMNS)
     while panel < last:

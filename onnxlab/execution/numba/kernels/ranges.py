@@ -66,6 +66,7 @@ def quantization(low, high):
 
 @kernel
 def extent(record: Any, unit: Any, scratch: Any) -> None:
+    """Find the least and the greatest element of one chunk."""
     first = unit * word(record, 4)
     low, high = least_and_greatest(word(record, 2) + first * 4, min(word(record, 4), word(record, 3) - first))
     put_f32(word(record, 5) + unit * 8, low)
@@ -74,6 +75,7 @@ def extent(record: Any, unit: Any, scratch: Any) -> None:
 
 @kernel
 def byte_range(record: Any, unit: Any, scratch: Any) -> None:
+    """Derive scale and zero point from the chunks' extents, as DynamicQuantizeLinear does."""
     low, high = _ZERO, _ZERO
     for chunk in range(word(record, 7)):
         low = min(low, get_f32(word(record, 5) + chunk * 8))

@@ -202,6 +202,7 @@ def _advance(record, number, row, rows, padded, h, c, gates, spare):
 
 @kernel
 def recurrent(record: Any, unit: Any, scratch: Any) -> None:
+    """Run all time steps of an RNN, GRU or LSTM for one unit of the batch."""
     batch, hidden, steps, lengths = (
         word(record, BATCH),
         word(record, HIDDEN),

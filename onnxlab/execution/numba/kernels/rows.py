@@ -95,6 +95,7 @@ def scale_row(y, length, factor):
 
 @kernel
 def softmax(record: Any, unit: Any, scratch: Any) -> None:
+    """Softmax or its logarithm of one unit of rows."""
     length = word(record, 5)
     first = unit * word(record, 13)
     for row in range(first, min(first + word(record, 13), word(record, 4))):
@@ -124,6 +125,7 @@ def _norm_input(x, residual, y, i, count):
 
 @kernel
 def norm(record: Any, unit: Any, scratch: Any) -> None:
+    """Normalize one unit of rows by mean and variance, or by the root mean square."""
     length, scale, bias = word(record, 5), word(record, 8), word(record, 9)
     epsilon, mode = float_of_bits(word(record, 10)), word(record, 12)
     share = _ONE / np.float32(length)
@@ -173,6 +175,7 @@ def _start(mode):
 
 @kernel
 def reduce_rows(record: Any, unit: Any, scratch: Any) -> None:
+    """Reduce one unit of rows to one element each."""
     length, mode, share = word(record, 5), word(record, 12), float_of_bits(word(record, 11))
     first = unit * word(record, 13)
     start = _start(mode)

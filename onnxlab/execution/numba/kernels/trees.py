@@ -46,11 +46,13 @@ _LEAF = 7
 
 @declared(types.float64, types.int64)
 def get_f64(builder: Any, address: Any) -> Any:
+    """Load a float64."""
     return builder.load(pointer(builder, address, ir.DoubleType()), align=8)
 
 
 @declared(types.void, types.int64, types.float64)
 def put_f64(builder: Any, address: Any, value: Any) -> None:
+    """Store a float64."""
     builder.store(value, pointer(builder, address, ir.DoubleType()), align=8)
 
 
@@ -149,6 +151,7 @@ def _pair(record, y, score, number):
 
 @kernel
 def forest(record: Any, unit: Any, scratch: Any) -> None:
+    """Sum the trees' weights of one unit of rows."""
     nodes, roots, trees, targets = word(record, 6), word(record, 7), word(record, 8), word(record, 11)
     base, divisor, number = word(record, 16), float_of_bits(word(record, 17)), word(record, 21)
     seen = scratch + targets * number

@@ -53,6 +53,7 @@ def _clamp(value, low, high):
 
 @kernel
 def depthwise(record: Any, unit: Any, scratch: Any) -> None:
+    """Convolve one unit of pixels channel by channel."""
     x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     channels, y, places = word(record, 7), word(record, 8), word(record, 9)
     weights, bias, zeros = word(record, 10), word(record, 11), word(record, 16)
@@ -91,6 +92,7 @@ def depthwise(record: Any, unit: Any, scratch: Any) -> None:
 
 @kernel
 def max_pool(record: Any, unit: Any, scratch: Any) -> None:
+    """Take the maximum over the window of each pixel of a unit."""
     x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     channels, y, places = word(record, 7), word(record, 8), word(record, 9)
     first = unit * word(record, 15)
@@ -109,6 +111,7 @@ def max_pool(record: Any, unit: Any, scratch: Any) -> None:
 
 @kernel
 def average_pool(record: Any, unit: Any, scratch: Any) -> None:
+    """Take the mean over the window of each pixel of a unit."""
     x, offsets, tap_bytes, taps = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     channels, y, places, counts = word(record, 7), word(record, 8), word(record, 9), word(record, 12)
     first = unit * word(record, 15)

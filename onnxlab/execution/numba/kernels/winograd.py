@@ -125,6 +125,7 @@ def _by_taps(record, tile, channel, count, target):
 
 @kernel
 def winograd_input(record: Any, unit: Any, scratch: Any) -> None:
+    """Transform one unit of input tiles, Bᵀ d B."""
     image, planes, plane_bytes, channels = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     height, width, tiles_down, tiles_across = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
     first = unit * word(record, 15)
@@ -172,6 +173,7 @@ def _backward(source, step, target, stride):
 
 @kernel
 def winograd_output(record: Any, unit: Any, scratch: Any) -> None:
+    """Transform one unit of products back, Aᵀ m A, and add bias and residual."""
     image, planes, plane_bytes, channels = word(record, 2), word(record, 3), word(record, 4), word(record, 5)
     height, width, tiles_down, tiles_across = word(record, 6), word(record, 7), word(record, 8), word(record, 9)
     bias, residual = word(record, 17), word(record, 18)

@@ -57,10 +57,12 @@ class Attention:
 
     @property
     def lead(self) -> tuple[int, ...]:
+        """The leading dims: batch and heads."""
         return self.target.shape[:-2]
 
     @property
     def keys(self) -> int:
+        """The number of keys."""
         return self.k.shape[-1]
 
 

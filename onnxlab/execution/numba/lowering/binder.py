@@ -135,6 +135,7 @@ class Binder:
     # -- reading ----------------------------------------------------------------------------------------------------
 
     def value(self, name: str) -> Value:
+        """The lowered value of that name, or the constant."""
         found = self._values.get(name)
         if found is None:
             found = self._constants[name]
@@ -154,6 +155,7 @@ class Binder:
         return name in self._follows or isinstance(self._constants.get(name) if found is None else found, np.ndarray)
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of the value of that name."""
         found = self._values.get(name)
         return tuple((self._constants[name] if found is None else found).shape)
 
@@ -232,6 +234,7 @@ class Binder:
         return view
 
     def contiguous(self, name: str) -> View:
+        """The value as float32 without gaps, copied where it has some."""
         return contiguous(self.builder, self.floats(name))
 
     def rows_of_channels(self, name: str) -> View:

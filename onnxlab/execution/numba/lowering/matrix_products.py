@@ -73,6 +73,7 @@ class Product:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the product."""
         return self.target.shape
 
     @property
@@ -102,6 +103,7 @@ class Product:
         self.target, self.places = target, target.transposed([*lead, self.axis]).offsets(len(lead))
 
     def add_columns(self, values: Array) -> None:
+        """Add one number per column to the product."""
         self.bias = values if self.bias is None else self.bias + values
 
     def scale_columns(self, values: Array) -> None:

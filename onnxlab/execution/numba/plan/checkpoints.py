@@ -49,7 +49,8 @@ class Traced(Protocol):
     trace: Trace | None
 
     @property
-    def constants_nbytes(self) -> int: ...
+    def constants_nbytes(self) -> int:
+        """Bytes of the constants that the plan holds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

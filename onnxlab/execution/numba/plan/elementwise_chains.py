@@ -61,6 +61,7 @@ class Chain:
 
     @property
     def steps(self) -> int:
+        """How many operations the chain has, those of its operands included."""
         return 1 + sum(operand.steps for operand in self.operands if isinstance(operand, Chain))
 
     def leaves(self) -> list[View]:
@@ -75,6 +76,7 @@ class Chain:
 
 
 def supports(dtype: np.dtype[np.generic]) -> bool:
+    """Whether chains compute with elements of this type."""
     return dtype in _KINDS
 
 

@@ -123,8 +123,10 @@ def interpret(frame: Frame, first: int, last: int, threads: int) -> None:
 
 
 def caller(frame: Frame, records: int) -> Callable[[], object]:
-    """What runs so many records of a frame in one thread: some microseconds, for which it is not worth it to let go
-    of the GIL. The frame has to live as long."""
+    """A call that runs the first `records` records of a frame in one thread and keeps the GIL.
+
+    It is meant for some microseconds of work, which releasing the GIL would double. The frame has to live as long.
+    """
     return partial(_at_once, *map(ctypes.c_int64, (frame.calls(1)[0], 0, records)))
 
 

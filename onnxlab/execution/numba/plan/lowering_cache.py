@@ -83,6 +83,7 @@ class Table(dict[K, V], Generic[K, V]):
     def get(self, key: K, default: V | T, /) -> V | T: ...
 
     def get(self, key: K, default: Any = None, /) -> Any:
+        """The value of a key, noted on the tape as one that was read."""
         found = dict.get(self, key)
         tape, place = self._tapes.tape, (self._number, key)
         if place not in tape.said:

@@ -376,6 +376,7 @@ class Frame:
 
     @property
     def halted(self) -> bool:
+        """Whether the run has been asked to stop."""
         return bool(self._stop[0])
 
     def calls(self, threads: int) -> list[int]:

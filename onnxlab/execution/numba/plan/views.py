@@ -52,14 +52,17 @@ class View:
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return prod(self.shape)
 
     @property
     def nbytes(self) -> int:
+        """Bytes of the elements, gaps left out."""
         return self.size * self.dtype.itemsize
 
     @property
     def contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
         return self.is_laid_out(dense(self.shape, self.dtype.itemsize))
 
     def is_laid_out(self, strides: Sequence[int]) -> bool:

@@ -58,6 +58,7 @@ class Packed:
         return "content", array.shape, hashlib.blake2b(array.tobytes(), digest_size=16).digest()
 
     def get(self, key: Key) -> View | None:
+        """The packed weights of a key, None where they were not packed yet."""
         found = self._own.get(key)
         if found is None:
             found = self.shared.views.get(key)

@@ -101,6 +101,7 @@ class Region:
         self._under_way: set[Any] = set()  # by process: a forked child has no thread that would come to it
 
     def __call__(self, context: NodeContext, *arrays: Any) -> list[Any]:
+        """Run the plan for the inputs' shapes, or node by node where there is none."""
         plan = self._plan(arrays)
         if isinstance(plan, Plan):
             context.reserve(plan.nbytes)
@@ -328,9 +329,11 @@ class BareContext:
         self._opsets = opsets
 
     def opset_version(self, domain: str = "") -> int:
+        """The imported version of a domain, 0 where it is not imported."""
         return self._opsets.get(domain, 0)
 
     def reserve(self, nbytes: int, what: str = "") -> None:
+        """Refuse constants that are too large to be part of a plan."""
         if nbytes > _LARGEST:
             raise UnbindableError(f"{what or 'a constant'} of {nbytes} bytes")
 

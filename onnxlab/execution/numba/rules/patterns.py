@@ -114,6 +114,7 @@ class Match:
 
     @property
     def output(self) -> str:
+        """The name of the value that the match computes."""
         return self.nodes[-1].outputs[0]
 
     def node(self, op_type: str) -> NodeView:

@@ -106,6 +106,7 @@ def floats_at(node: NodeView, view: StaticFacts, *slots: int) -> str:
 
 
 def dtype_reason(name: str, view: StaticFacts, fits: Callable[[np.dtype[np.generic]], bool]) -> str:
+    """Why a value's element type is not supported, "" where it is or is not known yet."""
     constant = view.constant(name)
     if view.known(name) and constant is None:
         return ""

@@ -19,25 +19,32 @@ class Term:
 
     @property
     def letters(self) -> str:
+        """The term's letters, the ellipsis left out."""
         return self.head + self.tail
 
     def __str__(self) -> str:
         return self.head + "..." * self.dots + self.tail
 
     def fits(self, rank: int) -> bool:
+        """Whether an operand of that rank fits the term."""
         return len(self.letters) <= rank if self.dots else len(self.letters) == rank
 
 
 @dataclass(frozen=True, slots=True)
 class Equation:
+    """An equation taken apart: a term for each operand and one for the output."""
+
     operands: tuple[Term, ...]
     output: Term
 
 
 @lru_cache(maxsize=1024)
 def read(equation: str) -> Equation:
-    """The equation with its output, which is implied where there is no arrow: an ellipsis for all that ellipses of
-    operands stand for, then the letters that occur once, in the order of the alphabet."""
+    """The equation with its output, which is implied where there is no arrow.
+
+    The implied output has an ellipsis for all that ellipses of operands stand for, then the letters that occur once,
+    in the order of the alphabet.
+    """
     left, arrow, right = "".join(equation.split()).partition("->")
     operands = tuple(map(_term, left.split(",")))
     if arrow:

@@ -79,6 +79,8 @@ def _by_input(name: str) -> Callable[..., Fact]:
 
 
 def by_attribute(name: str) -> Callable[..., Fact]:
+    """A shape rule for versions that take the axes as an attribute."""
+
     def infer(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
         axes = attributes.get("axes")
         return _reduced(name, attributes, x, axes, not axes)

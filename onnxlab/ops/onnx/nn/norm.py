@@ -199,10 +199,10 @@ def _standardize_rows(
 
 @lru_cache(maxsize=64)
 def _constants(width: int, epsilon: float, dtype: np.dtype[Any]) -> tuple[Array, Array, Array]:
-    """width·epsilon and √width: 1/√(Σx²/width + epsilon) = √width/√(Σx² + width·epsilon) in a pass less; and what a
-    row is multiplied by for its mean.
+    """width·epsilon, √width and the factors that average a row.
 
-    Arrays of rank 0: ufuncs take them faster than numbers.
+    1/√(Σx²/width + epsilon) = √width/√(Σx² + width·epsilon) takes a pass less. Arrays of rank 0:
+    ufuncs take them faster than numbers.
     """
     return np.asarray(width * epsilon, dtype), np.asarray(np.sqrt(width), dtype), averaging(width, dtype)
 

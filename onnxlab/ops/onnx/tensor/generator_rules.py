@@ -1,4 +1,4 @@
-"""Shape rules of operators that make tensors from sizes: ConstantOfShape, Range, EyeLike, random numbers, …"""
+"""Shape rules of operators that make tensors from sizes: ConstantOfShape, Range, EyeLike, random numbers and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that pick or place elements by index: Gather, Scatter, Slice, TopK, OneHot, NonZero, Unique, …"""
+"""Operators that pick or place elements by index: Gather, Scatter, Slice, TopK, OneHot, NonZero, Unique and others."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"

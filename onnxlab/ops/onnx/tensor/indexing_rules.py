@@ -1,4 +1,4 @@
-"""Shape rules of operators that pick elements: Gather, Slice, TopK, NonZero, OneHot, Unique, …"""
+"""Shape rules of operators that pick elements: Gather, Slice, TopK, NonZero, OneHot, Unique and others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that rearrange: Reshape, Transpose, Squeeze, Concat, Split, Expand, Tile, Pad, DepthToSpace, …"""
+"""Operators that rearrange: Reshape, Transpose, Squeeze, Concat, Split, Expand, Tile, Pad, DepthToSpace and others."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"

@@ -1,4 +1,4 @@
-"""Shape rules of operators that ask for shapes or rearrange: Shape, Reshape, Transpose, Squeeze, Concat, Split, …"""
+"""Shape rules of operators that give shapes or rearrange: Shape, Reshape, Transpose, Squeeze, Concat and others."""
 
 from __future__ import annotations
 

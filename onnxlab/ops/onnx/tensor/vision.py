@@ -399,6 +399,7 @@ def _roi_align_bytes(attributes: Mapping[str, Any], array: Any, rois: Any, *rest
 
 
 def grid_sample_bytes(attributes: Mapping[str, Any], array: Any, grid: Any) -> int:
+    """Bytes of the output of GridSample."""
     return int(array.shape[1] * (grid.size // max(1, grid.shape[-1])) * array.itemsize)
 
 

@@ -94,10 +94,12 @@ def splat_value(builder: Any, scalar: Any, kind: Any = VECTOR) -> Any:
 
 
 def pointer(builder: Any, address: Any, kind: Any) -> Any:
+    """An address as a pointer to `kind`."""
     return builder.inttoptr(address, kind.as_pointer())
 
 
 def constant(value: float) -> Any:
+    """A vector with one float32 in every lane."""
     return ir.Constant(VECTOR, [ir.Constant(_F32, value)] * WIDTH)
 
 
@@ -113,12 +115,14 @@ def part_mask(builder: Any, count: Any) -> Any:
 
 
 def masked_load(builder: Any, address: Any, chosen: Any) -> Any:
+    """Load the chosen lanes; the others are undefined."""
     where = VECTOR.as_pointer()
     load = external(builder, f"llvm.masked.load.v{WIDTH}f32.p0", VECTOR, where, _I32, MASKS, VECTOR)
     return builder.call(load, [pointer(builder, address, VECTOR), _I32(4), chosen, ir.Constant(VECTOR, None)])
 
 
 def masked_store(builder: Any, address: Any, value: Any, chosen: Any) -> None:
+    """Store the chosen lanes and leave the others' memory alone."""
     where = VECTOR.as_pointer()
     store = external(builder, f"llvm.masked.store.v{WIDTH}f32.p0", ir.VoidType(), VECTOR, where, _I32, MASKS)
     builder.call(store, [value, pointer(builder, address, VECTOR), _I32(4), chosen])
@@ -129,11 +133,13 @@ def masked_store(builder: Any, address: Any, value: Any, chosen: Any) -> None:
 
 @declared(lanes, _i64)
 def load(builder: Any, address: Any) -> Any:
+    """Load a vector of float32 from any multiple of 4."""
     return builder.load(pointer(builder, address, VECTOR), align=4)
 
 
 @declared(types.void, _i64, lanes)
 def store(builder: Any, address: Any, value: Any) -> None:
+    """Store a vector of float32 at any multiple of 4."""
     builder.store(value, pointer(builder, address, VECTOR), align=4)
 
 
@@ -145,6 +151,7 @@ def load_part(builder: Any, address: Any, count: Any) -> Any:
 
 @declared(types.void, _i64, lanes, _i64)
 def store_part(builder: Any, address: Any, value: Any, count: Any) -> None:
+    """Store the first `count` lanes."""
     masked_store(builder, address, value, part_mask(builder, count))
 
 
@@ -156,56 +163,67 @@ def word(builder: Any, address: Any, index: Any) -> Any:
 
 @declared(_i64, _i64)
 def get_i32(builder: Any, address: Any) -> Any:
+    """Load an int32, widened to int64."""
     return builder.sext(builder.load(pointer(builder, address, _I32), align=4), _I64)
 
 
 @declared(_i64, _i64)
 def get_i64(builder: Any, address: Any) -> Any:
+    """Load an int64 from any address."""
     return builder.load(pointer(builder, address, _I64), align=1)
 
 
 @declared(_i64, _i64)
 def get_u8(builder: Any, address: Any) -> Any:
+    """Load a uint8, widened to int64."""
     return builder.zext(builder.load(pointer(builder, address, _I8), align=1), _I64)
 
 
 @declared(types.void, _i64, _i64)
 def put_u8(builder: Any, address: Any, value: Any) -> None:
+    """Store the low 8 bits."""
     builder.store(builder.trunc(value, _I8), pointer(builder, address, _I8), align=1)
 
 
 @declared(types.void, _i64, _i64)
 def put_i64(builder: Any, address: Any, value: Any) -> None:
+    """Store an int64 at any address."""
     builder.store(value, pointer(builder, address, _I64), align=1)
 
 
 @declared(types.void, _i64, _i64)
 def put_i32(builder: Any, address: Any, value: Any) -> None:
+    """Store the low 32 bits."""
     builder.store(builder.trunc(value, _I32), pointer(builder, address, _I32), align=1)
 
 
 @declared(types.void, _i64, _i64)
 def put_i16(builder: Any, address: Any, value: Any) -> None:
+    """Store the low 16 bits."""
     builder.store(builder.trunc(value, ir.IntType(16)), pointer(builder, address, ir.IntType(16)), align=1)
 
 
 @declared(_i64, _i64)
 def get_i16(builder: Any, address: Any) -> Any:
+    """Load an int16, widened to int64."""
     return builder.sext(builder.load(pointer(builder, address, ir.IntType(16)), align=1), _I64)
 
 
 @declared(_f32, _i64)
 def get_f32(builder: Any, address: Any) -> Any:
+    """Load a float32."""
     return builder.load(pointer(builder, address, _F32), align=4)
 
 
 @declared(types.void, _i64, _f32)
 def put_f32(builder: Any, address: Any, value: Any) -> None:
+    """Store a float32."""
     builder.store(value, pointer(builder, address, _F32), align=4)
 
 
 @declared(types.void, _i64, _i64, _i64)
 def copy_bytes(builder: Any, target: Any, source: Any, count: Any) -> None:
+    """Copy `count` bytes between places that do not overlap."""
     byte = _I8.as_pointer()
     move = external(builder, "llvm.memcpy.p0.p0.i64", ir.VoidType(), byte, byte, _I64, ir.IntType(1))
     builder.call(move, [pointer(builder, target, _I8), pointer(builder, source, _I8), count, ir.IntType(1)(0)])
@@ -213,6 +231,7 @@ def copy_bytes(builder: Any, target: Any, source: Any, count: Any) -> None:
 
 @declared(types.void, _i64, _i64)
 def clear_bytes(builder: Any, target: Any, count: Any) -> None:
+    """Set `count` bytes to zero."""
     byte = _I8.as_pointer()
     fill = external(builder, "llvm.memset.p0.i64", ir.VoidType(), byte, _I8, _I64, ir.IntType(1))
     builder.call(fill, [pointer(builder, target, _I8), _I8(0), count, ir.IntType(1)(0)])
@@ -226,6 +245,7 @@ def atomic_add(builder: Any, address: Any, value: Any) -> Any:
 
 @declared(_i64, _i64)
 def atomic_load(builder: Any, address: Any) -> Any:
+    """Load an int64 with acquire ordering."""
     return builder.load_atomic(pointer(builder, address, _I64), "acquire", 8)
 
 
@@ -247,11 +267,13 @@ def call_kernel(builder: Any, kernel: Any, record: Any, unit: Any, scratch: Any)
 
 @declared(lanes, _f32)
 def splat(builder: Any, scalar: Any) -> Any:
+    """A vector with `scalar` in every lane."""
     return splat_value(builder, scalar)
 
 
 @declared(lanes, lanes, lanes, lanes)
 def fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    """A · b + c, rounded once where the processor can."""
     return multiply_add(builder, a, b, c)
 
 
@@ -297,6 +319,7 @@ not_equal = _comparison("not_equal", "!=", ordered=False)
 
 @declared(lanes, mask, lanes, lanes)
 def select(builder: Any, chosen: Any, a: Any, b: Any) -> Any:
+    """A where `chosen`, else b, lane by lane."""
     return builder.select(chosen, a, b)
 
 
@@ -309,6 +332,7 @@ def vmax(builder: Any, a: Any, b: Any) -> Any:
 
 @declared(lanes, lanes, lanes)
 def vmin(builder: Any, a: Any, b: Any) -> Any:
+    """The lesser of each pair of lanes; NaN where either is."""
     kept = builder.select(builder.fcmp_ordered("<", a, b), a, b)
     return builder.select(builder.fcmp_unordered("uno", a, a), a, kept)
 

@@ -106,6 +106,7 @@ def log(x):
 
 @helper
 def tanh(x):
+    """Hyperbolic tangent by a rational approximation, clamped where it is ±1 in float32."""
     kept = vmin(vmax(x, splat(f(-7.90531110763549805))), splat(f(7.90531110763549805)))
     z = kept * kept
     p = fma(splat(f(-2.76076847742355e-16)), z, splat(f(2.00018790482477e-13)))
@@ -131,6 +132,7 @@ def sigmoid(x):
 
 @helper
 def erf(x):
+    """Error function by a rational approximation, clamped where it is ±1 in float32."""
     kept = vmin(vmax(x, splat(f(-4.0))), splat(f(4.0)))
     z = kept * kept
     p = fma(splat(f(-2.72614225801306e-10)), z, splat(f(2.77068142495902e-08)))

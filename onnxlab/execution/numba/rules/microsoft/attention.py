@@ -76,6 +76,7 @@ def _ms_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("Attention", domain=DOMAIN, accept=_ms_accept, weight=6)
 def attention_ms(binder: Binder, node: NodeView) -> None:
+    """Lower com.microsoft's Attention with packed projections."""
     found, x = node.attributes, binder.floats(node.inputs[0])
     weights = fixed(binder, node.inputs[1])
     bias = fixed(binder, node.inputs[2]) if given(node, 2) else None
@@ -139,6 +140,7 @@ def _mha_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("MultiHeadAttention", domain=DOMAIN, accept=_mha_accept, weight=6)
 def multi_head_attention(binder: Binder, node: NodeView) -> None:
+    """Lower MultiHeadAttention, its biases and past included."""
     count = node.attributes.get("num_heads", 1)
     q, k, v = _three(binder, node, count)
     if given(node, 3):
@@ -199,6 +201,7 @@ def _gqa_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("GroupQueryAttention", domain=DOMAIN, accept=_gqa_accept, weight=6, reads=(9,))
 def group_query_attention(binder: Binder, node: NodeView) -> None:
+    """Lower GroupQueryAttention, rotary embedding included."""
     found = node.attributes
     count, shared = found.get("num_heads", 1), found.get("kv_num_heads", 1)
     q, k, v = _packed_heads(binder, node, count, shared)

@@ -27,6 +27,7 @@ def _accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("MatMulNBits", domain=DOMAIN, accept=_accept, weight=6)
 def matmul_bits(binder: Binder, node: NodeView) -> None:
+    """Lower MatMulNBits to a product with packed low-bit weights."""
     found = node.attributes
     depth, columns, block = found["K"], found["N"], found.get("block_size", 32)
     blocks = -(-depth // block)

@@ -44,11 +44,13 @@ def _put(binder: Binder, node: NodeView, y: View) -> None:
 
 @rule("QLinearAveragePool", domain=DOMAIN, accept=_pool_accept)
 def average_pool(binder: Binder, node: NodeView) -> None:
+    """Lower QLinearAveragePool."""
     _put(binder, node, averaged(binder, node, _image(binder, node)))
 
 
 @rule("QLinearGlobalAveragePool", domain=DOMAIN, accept=_pool_accept)
 def global_average_pool(binder: Binder, node: NodeView) -> None:
+    """Lower QLinearGlobalAveragePool."""
     _put(binder, node, over_all(binder, _image(binder, node), "average_pool"))
 
 

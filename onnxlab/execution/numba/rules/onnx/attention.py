@@ -85,6 +85,7 @@ def heads_of(binder: Binder, name: str, count: int | None) -> View:
 
 
 def by_heads(binder: Binder, view: View, count: int | None) -> View:
+    """View [batch, steps, heads · width] as [batch, heads, steps, width]."""
     if len(view.shape) == 4:
         return view
     if len(view.shape) != 3 or not count or view.shape[2] % count:
@@ -162,6 +163,7 @@ def present(binder: Binder, past: str, new: View, output: str) -> View:
 
 
 def output_name(node: NodeView, slot: int) -> str:
+    """The name of an output slot, "" where it is left out."""
     return node.outputs[slot] if len(node.outputs) > slot else ""
 
 
@@ -177,6 +179,7 @@ def _attention_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("Attention", since=23, accept=_attention_accept, weight=6)
 def attention(binder: Binder, node: NodeView) -> None:
+    """Lower Attention with its masks, past and outputs."""
     found = node.attributes
     q = heads_of(binder, node.inputs[0], found.get("q_num_heads"))
     k, v = (heads_of(binder, name, found.get("kv_num_heads")) for name in node.inputs[1:3])

@@ -20,6 +20,7 @@ _ABSENT = -(1 << 40)
 
 @rule("ConvTranspose", accept=convolution_reason, weight=4)
 def conv_transpose(binder: Binder, node: NodeView) -> None:
+    """Lower ConvTranspose to products and a scattered sum."""
     weights = binder.known(node.inputs[1])
     assert weights is not None
     bias = binder.known(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None

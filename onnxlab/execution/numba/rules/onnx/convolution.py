@@ -107,6 +107,7 @@ def pixels(view: View) -> View:
 
 @rule("Conv", accept=convolution_reason, weight=4)
 def conv(binder: Binder, node: NodeView) -> None:
+    """Lower Conv: as a product over taps, depthwise, or by Winograd's algorithm."""
     weights, key = binder.weights(node.inputs[1])
     assert weights is not None
     bias = binder.known(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None

@@ -37,6 +37,7 @@ def _accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("Einsum", since=12, accept=_accept, weight=4)
 def einsum(binder: Binder, node: NodeView) -> None:
+    """Lower an Einsum of two operands to one batched product."""
     found = terms(node.attributes["equation"])
     assert found is not None
     left, right, result = found

@@ -26,6 +26,7 @@ _UNARY = {"Neg": "neg", "Abs": "abs", "Exp": "exp", "Log": "log", "Sqrt": "sqrt"
 
 @rule("Add", "Sub", "Mul", "Div", since=7)
 def binary(binder: Binder, node: NodeView) -> None:
+    """Lower arithmetic of two operands, into a product before it where possible."""
     a, b = node.inputs
     if not _joined(binder, node.op_type, a, b, node.outputs[0]):
         binder.combine(node.outputs[0], _BINARY[node.op_type], [binder.operand(a), binder.operand(b)])
@@ -33,6 +34,7 @@ def binary(binder: Binder, node: NodeView) -> None:
 
 @rule("PRelu", since=7)
 def prelu(binder: Binder, node: NodeView) -> None:
+    """Lower PRelu."""
     x, slope = map(binder.operand, node.inputs)
     binder.combine(node.outputs[0], "prelu", [x, slope])
 
@@ -66,6 +68,7 @@ def _joined(binder: Binder, op_type: str, a: str, b: str, output: str) -> bool:
 
 @rule("Sum", since=8)
 def total(binder: Binder, node: NodeView) -> None:
+    """Lower Sum to a chain of additions."""
     if len(node.inputs) == 2 and _joined(binder, "Add", *node.inputs, node.outputs[0]):
         return
     _fold(binder, node, "add")
@@ -73,6 +76,7 @@ def total(binder: Binder, node: NodeView) -> None:
 
 @rule("Max", "Min", since=8)
 def extreme(binder: Binder, node: NodeView) -> None:
+    """Lower Max and Min to a chain."""
     _fold(binder, node, node.op_type.lower())
 
 
@@ -89,32 +93,38 @@ def _fold(binder: Binder, node: NodeView, operation: str) -> None:
 
 @rule(*_UNARY, since=6)
 def unary(binder: Binder, node: NodeView) -> None:
+    """Lower functions of one operand."""
     binder.combine(node.outputs[0], _UNARY[node.op_type], [binder.operand(node.inputs[0])])
 
 
 @rule("Erf", "Softplus", "HardSwish", "Sign")
 def unary_of_any_version(binder: Binder, node: NodeView) -> None:
+    """Lower functions whose first version is supported too."""
     unary(binder, node)
 
 
 @rule("Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal", "And", "Or", "Xor", since=7, accept=bools)
 def comparison(binder: Binder, node: NodeView) -> None:
+    """Lower comparisons and Boolean functions of two operands."""
     operands = [binder.operand(name) for name in node.inputs]
     binder.combine(node.outputs[0], _COMPARING[node.op_type], operands, truth=True)
 
 
 @rule("Not", accept=bools)
 def negation(binder: Binder, node: NodeView) -> None:
+    """Lower Not."""
     binder.combine(node.outputs[0], "not", [binder.operand(node.inputs[0])], truth=True)
 
 
 @rule("IsNaN", since=9)
 def is_nan(binder: Binder, node: NodeView) -> None:
+    """Lower IsNaN."""
     binder.combine(node.outputs[0], "isnan", [binder.operand(node.inputs[0])], truth=True)
 
 
 @rule("Where", since=9, accept=bools)
 def where(binder: Binder, node: NodeView) -> None:
+    """Lower Where, except between Booleans."""
     condition, x, y = (binder.operand(name) for name in node.inputs)
     if any(_is_truth(operand) for operand in (x, y)):
         raise UnbindableError("a choice between booleans")
@@ -129,6 +139,7 @@ def _is_truth(operand: Operand) -> bool:
 
 @rule("Relu", since=6)
 def relu(binder: Binder, node: NodeView) -> None:
+    """Lower Relu as a clamp."""
     _clamped(binder, node, 0.0, inf, "relu")
 
 
@@ -138,6 +149,7 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 @rule("Clip", since=6)
 def clip(binder: Binder, node: NodeView) -> None:
+    """Lower Clip with constant bounds, attributes or inputs."""
     if node.since_version < 11:
         low, high = node.attributes.get("min", _LOWEST), node.attributes.get("max", -_LOWEST)
     else:
@@ -174,12 +186,14 @@ def _parameter(node: NodeView, name: str, default: float) -> float:
 
 @rule("LeakyRelu", since=6)
 def leaky_relu(binder: Binder, node: NodeView) -> None:
+    """Lower LeakyRelu."""
     x = binder.operand(node.inputs[0])
     binder.combine(node.outputs[0], "prelu", [x, _parameter(node, "alpha", 0.01)])
 
 
 @rule("HardSigmoid", since=6)
 def hard_sigmoid(binder: Binder, node: NodeView) -> None:
+    """Lower HardSigmoid."""
     x = binder.operand(node.inputs[0])
     line = binder.chain("fma", [x, _parameter(node, "alpha", 0.2), _parameter(node, "beta", 0.5)])
     binder.combine(node.outputs[0], "clip", [line, 0.0, 1.0])
@@ -187,6 +201,7 @@ def hard_sigmoid(binder: Binder, node: NodeView) -> None:
 
 @rule("Elu", since=6)
 def elu(binder: Binder, node: NodeView) -> None:
+    """Lower Elu."""
     x = binder.view(node.inputs[0])
     curve = binder.chain("expm1", [binder.chain("min", [x, 0.0])])
     below = binder.chain("mul", [curve, _parameter(node, "alpha", 1.0)])
@@ -195,6 +210,7 @@ def elu(binder: Binder, node: NodeView) -> None:
 
 @rule("Celu", since=12)
 def celu(binder: Binder, node: NodeView) -> None:
+    """Lower Celu."""
     x, alpha = binder.view(node.inputs[0]), _parameter(node, "alpha", 1.0)
     if not alpha:
         raise UnbindableError("an alpha of 0")
@@ -205,6 +221,7 @@ def celu(binder: Binder, node: NodeView) -> None:
 
 @rule("ThresholdedRelu", since=10)
 def thresholded_relu(binder: Binder, node: NodeView) -> None:
+    """Lower ThresholdedRelu."""
     x = binder.view(node.inputs[0])
     above = binder.chain("greater", [x, _parameter(node, "alpha", 1.0)])
     binder.combine(node.outputs[0], "where", [above, x, 0.0])
@@ -212,6 +229,7 @@ def thresholded_relu(binder: Binder, node: NodeView) -> None:
 
 @rule("Selu", since=6)
 def selu(binder: Binder, node: NodeView) -> None:
+    """Lower Selu."""
     alpha, gamma = _parameter(node, "alpha", 1.6732632423543772), _parameter(node, "gamma", 1.0507009873554805)
     x = binder.view(node.inputs[0])
     below = binder.chain("mul", [binder.chain("expm1", [binder.chain("min", [x, 0.0])]), alpha])
@@ -221,18 +239,21 @@ def selu(binder: Binder, node: NodeView) -> None:
 
 @rule("Softsign")
 def softsign(binder: Binder, node: NodeView) -> None:
+    """Lower Softsign."""
     x = binder.view(node.inputs[0])
     binder.combine(node.outputs[0], "div", [x, binder.chain("add", [binder.chain("abs", [x]), 1.0])])
 
 
 @rule("Mish", since=18)
 def mish(binder: Binder, node: NodeView) -> None:
+    """Lower Mish."""
     x = binder.view(node.inputs[0])
     binder.combine(node.outputs[0], "mul", [x, binder.chain("tanh", [binder.chain("softplus", [x])])])
 
 
 @rule("Swish", since=24)
 def swish(binder: Binder, node: NodeView) -> None:
+    """Lower Swish."""
     x = binder.view(node.inputs[0])
     alpha = _parameter(node, "alpha", 1.0)
     if alpha == 1.0:
@@ -243,6 +264,7 @@ def swish(binder: Binder, node: NodeView) -> None:
 
 @rule("Gelu", since=20)
 def gelu(binder: Binder, node: NodeView) -> None:
+    """Lower Gelu, exact or by tanh."""
     tanh = node.attributes.get("approximate", "none") == "tanh"
     binder.combine(node.outputs[0], "gelu_tanh" if tanh else "gelu", [binder.operand(node.inputs[0])])
 
@@ -277,6 +299,7 @@ _POWERS: dict[float, Callable[[Binder, Operand], Operand]] = {
 
 @rule("Pow", since=7, accept=_power_accept)
 def power(binder: Binder, node: NodeView) -> None:
+    """Lower Pow with one of the exponents of the table."""
     exponent = binder.known(node.inputs[1])
     if exponent is None or exponent.size != 1 or float(exponent.reshape(())) not in _POWERS:
         raise UnbindableError("a power that is no constant of the table")

@@ -54,6 +54,7 @@ _MODES = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}
 
 @rule("Pad", since=2, accept=numbers)
 def pad(binder: Binder, node: NodeView) -> None:
+    """Lower Pad with amounts that are known."""
     x = binder.view(node.inputs[0])
     rank = len(x.shape)
     by_inputs = node.since_version >= 11
@@ -136,6 +137,7 @@ def _resize_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("Resize", since=11, accept=_resize_accept, weight=2)
 def resize_(binder: Binder, node: NodeView) -> None:
+    """Lower Resize to gathered and weighed neighbors."""
     found, x = node.attributes, binder.view(node.inputs[0])
     roi, scales, sizes = (binder.known(name) if name else None for name in (*node.inputs[1:], "", "", "")[:3])
     scales, sizes = (None if array is None or not array.size else array for array in (scales, sizes))

@@ -73,6 +73,7 @@ def _conv_integer_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("ConvInteger", since=10, accept=_conv_integer_accept, weight=4)
 def conv_integer(binder: Binder, node: NodeView) -> None:
+    """Lower ConvInteger."""
     weights, key = kernels(binder, node.inputs[1], given(node, 3))
     x = levels_of(binder, node.inputs[0], given(node, 2))
     binder.put(node.outputs[0], convolved(binder, node, x, weights, key, _SUM))
@@ -84,6 +85,7 @@ def _qlinear_conv_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("QLinearConv", since=10, accept=_qlinear_conv_accept, weight=4)
 def qlinear_conv(binder: Binder, node: NodeView) -> None:
+    """Lower QLinearConv, channels last included."""
     weights, key = kernels(binder, node.inputs[3], node.inputs[5])
     x = levels_of(binder, node.inputs[0], node.inputs[2])
     last = bool(node.domain and node.attributes.get("channels_last", 0))

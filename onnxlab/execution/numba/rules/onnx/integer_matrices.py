@@ -75,6 +75,7 @@ def _matrices(node: NodeView, view: StaticFacts) -> str:
 
 @rule("MatMulInteger", since=10, accept=_matrices, weight=4)
 def matmul_integer(binder: Binder, node: NodeView) -> None:
+    """Lower MatMulInteger."""
     b, key = factor_b(binder, node.inputs[1], given(node, 3))
     a = levels_of(binder, node.inputs[0], given(node, 2))
     binder.put(node.outputs[0], product(binder, a, b, key))
@@ -86,6 +87,7 @@ def _scaled_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("MatMulIntegerToFloat", domain=DOMAIN, accept=_scaled_accept, weight=4)
 def matmul_integer_to_float(binder: Binder, node: NodeView) -> None:
+    """Lower MatMulIntegerToFloat."""
     b, key = factor_b(binder, node.inputs[1], given(node, 5))
     a = levels_of(binder, node.inputs[0], given(node, 4))
     made = product(binder, a, b, key, _FLOAT)
@@ -101,6 +103,7 @@ def _dynamic_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("DynamicQuantizeMatMul", domain=DOMAIN, accept=_dynamic_accept, weight=4)
 def dynamic_quantize_matmul(binder: Binder, node: NodeView) -> None:
+    """Lower DynamicQuantizeMatMul."""
     b, key = factor_b(binder, node.inputs[1], given(node, 3))
     a, scale, _ = dynamic_levels(binder, binder.floats(node.inputs[0]))
     made = product(binder, a, b, key, _FLOAT)
@@ -146,6 +149,7 @@ def _qlinear_matmul_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("QLinearMatMul", since=10, accept=_qlinear_matmul_accept, weight=4)
 def qlinear_matmul(binder: Binder, node: NodeView) -> None:
+    """Lower QLinearMatMul."""
     b, key = factor_b(binder, node.inputs[3], node.inputs[5])
     a = levels_of(binder, node.inputs[0], node.inputs[2])
     made = product(binder, a, b, key, _FLOAT)
@@ -159,6 +163,7 @@ def _gemm_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("QGemm", domain=DOMAIN, accept=_gemm_accept, weight=4)
 def q_gemm(binder: Binder, node: NodeView) -> None:
+    """Lower QGemm."""
     found = node.attributes
     b, key = factor_b(binder, node.inputs[3], node.inputs[5])
     a = levels_of(binder, node.inputs[0], node.inputs[2])

@@ -18,6 +18,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 
 @rule("MatMul", weight=4)
 def matmul(binder: Binder, node: NodeView) -> None:
+    """Lower MatMul of matrices, vectors and batches."""
     a = binder.floats(node.inputs[0])
     weights, key = binder.weights(node.inputs[1])
     b = binder.value(node.inputs[1]) if weights is None else weights
@@ -91,6 +92,7 @@ def stacked(left: View, right: View, target: View, packed: View) -> tuple[Array,
 
 @rule("Gemm", since=7, weight=4)
 def gemm(binder: Binder, node: NodeView) -> None:
+    """Lower Gemm, its transposes, alpha and beta included."""
     alpha, beta = node.attributes.get("alpha", 1.0), node.attributes.get("beta", 1.0)
     a = binder.floats(node.inputs[0])
     if len(a.shape) != 2:

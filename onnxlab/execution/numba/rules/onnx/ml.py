@@ -130,6 +130,7 @@ def _base(binder: Binder, values: Any, targets: int) -> Word:
 
 @rule("TreeEnsembleRegressor", domain=DOMAIN, accept=_accept, weight=8)
 def tree_regressor(binder: Binder, node: NodeView) -> None:
+    """Lower TreeEnsembleRegressor."""
     found, x = node.attributes, _features(binder, node)
     targets, aggregate = found.get("n_targets", 1), found.get("aggregate_function", "SUM")
     forest = _grown(found, "target", found.get("target_ids", ()), targets)
@@ -173,6 +174,7 @@ def _classifier_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("TreeEnsembleClassifier", domain=DOMAIN, accept=_classifier_accept, weight=8)
 def tree_classifier(binder: Binder, node: NodeView) -> None:
+    """Lower TreeEnsembleClassifier."""
     found, x = node.attributes, _features(binder, node)
     names = np.asarray(found.get("classlabels_int64s", ()), np.int64)
     ids, base = found.get("class_ids", ()), found.get("base_values") or ()
@@ -214,6 +216,7 @@ def _ensemble_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("TreeEnsemble", domain=DOMAIN, accept=_ensemble_accept, weight=8)
 def tree_ensemble(binder: Binder, node: NodeView) -> None:
+    """Lower TreeEnsemble."""
     found, x = node.attributes, _in_rows(binder, binder.view(node.inputs[0]))
     targets = found.get("n_targets", 1)
     lists = [found[name] for name in _PLANTED]
@@ -253,6 +256,7 @@ def _scores(binder: Binder, x: View, coefficients: Array, intercepts: Any, name:
 
 @rule("LinearRegressor", domain=DOMAIN, accept=_accept, weight=5)
 def linear_regressor(binder: Binder, node: NodeView) -> None:
+    """Lower LinearRegressor."""
     found, x = node.attributes, _features(binder, node)
     coefficients = np.asarray(found["coefficients"], np.float32).reshape(found.get("targets", 1), -1)
     transform = _transform(found.get("post_transform", "NONE"), len(coefficients))
@@ -263,6 +267,7 @@ def linear_regressor(binder: Binder, node: NodeView) -> None:
 
 @rule("LinearClassifier", domain=DOMAIN, accept=_accept, weight=5)
 def linear_classifier(binder: Binder, node: NodeView) -> None:
+    """Lower LinearClassifier."""
     found, x = node.attributes, _features(binder, node)
     names = np.asarray(found.get("classlabels_ints", ()), np.int64)
     features = x.shape[1]
@@ -294,6 +299,7 @@ def linear_classifier(binder: Binder, node: NodeView) -> None:
 
 @rule("Scaler", domain=DOMAIN, accept=_accept)
 def scaler(binder: Binder, node: NodeView) -> None:
+    """Lower Scaler."""
     offset, scale = (
         binder.constant(np.asarray(node.attributes.get(name, default), np.float32))
         for name, default in (("offset", (0.0,)), ("scale", (1.0,)))

@@ -22,6 +22,7 @@ def _one_output(node: NodeView, view: StaticFacts) -> str:
 
 @rule("MaxPool", accept=_one_output)
 def max_pooling(binder: Binder, node: NodeView) -> None:
+    """Lower MaxPool without indices."""
     x = binder.rows_of_channels(node.inputs[0])
     found = window_of(node, x.shape, tuple(node.attributes["kernel_shape"]))
     binder.put(node.outputs[0], _pooled(binder, x, found, "max_pool", None))
@@ -29,6 +30,7 @@ def max_pooling(binder: Binder, node: NodeView) -> None:
 
 @rule("AveragePool")
 def average_pooling(binder: Binder, node: NodeView) -> None:
+    """Lower AveragePool."""
     binder.put(node.outputs[0], averaged(binder, node, binder.rows_of_channels(node.inputs[0])))
 
 
@@ -55,11 +57,13 @@ def _counts(found: Window, axis: int, include_padding: int) -> Array:
 
 @rule("GlobalMaxPool")
 def global_max_pooling(binder: Binder, node: NodeView) -> None:
+    """Lower GlobalMaxPool."""
     binder.put(node.outputs[0], over_all(binder, binder.rows_of_channels(node.inputs[0]), "max_pool"))
 
 
 @rule("GlobalAveragePool")
 def global_average_pooling(binder: Binder, node: NodeView) -> None:
+    """Lower GlobalAveragePool."""
     binder.put(node.outputs[0], over_all(binder, binder.rows_of_channels(node.inputs[0]), "average_pool"))
 
 

@@ -141,6 +141,7 @@ def _quantize_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("QuantizeLinear", since=10, accept=_quantize_accept)
 def quantize_linear(binder: Binder, node: NodeView) -> None:
+    """Lower QuantizeLinear."""
     name, scale, zero = node.inputs[0], node.inputs[1], given(node, 2)
     array = fixed(binder, zero) if zero else None
     dtype = _dtype(node) if array is None else array.dtype
@@ -196,6 +197,7 @@ def _dequantize_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("DequantizeLinear", since=10, accept=_dequantize_accept)
 def dequantize_linear(binder: Binder, node: NodeView) -> None:
+    """Lower DequantizeLinear."""
     dequantized(binder, node.outputs[0], node.inputs[0], node.inputs[1], given(node, 2), node.attributes.get("axis", 1))
 
 
@@ -220,6 +222,7 @@ def dequantized(binder: Binder, output: str, name: str, scale: str, zero: str, a
 
 @rule("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(binder: Binder, node: NodeView) -> None:
+    """Lower DynamicQuantizeLinear."""
     levels, scale, zero = dynamic_levels(binder, binder.floats(node.inputs[0]))
     y, y_scale, y_zero = (*node.outputs, "", "")[:3]
     put_levels(binder, y, levels, zero, QuantizedView(levels, y_zero or None, None), np.uint8)
@@ -269,6 +272,7 @@ def _pair_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule(*_BINARY, domain=DOMAIN, accept=_pair_accept)
 def binary(binder: Binder, node: NodeView) -> None:
+    """Lower QLinearAdd and QLinearMul."""
     a, b = (floats_of(binder, *node.inputs[first : first + 3]) for first in (0, 3))
     requantized(binder, node, chain(_BINARY[node.op_type], a, b), given(node, 6), given(node, 7))
 
@@ -279,6 +283,7 @@ def _single_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("QLinearSigmoid", "QLinearLeakyRelu", domain=DOMAIN, accept=_single_accept)
 def unary(binder: Binder, node: NodeView) -> None:
+    """Lower QLinearSigmoid and QLinearLeakyRelu."""
     x = floats_of(binder, *node.inputs[:3])
     made = chain("sigmoid", x)
     if node.op_type == "QLinearLeakyRelu":

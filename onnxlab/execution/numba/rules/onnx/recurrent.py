@@ -46,6 +46,7 @@ def _accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("LSTM", "GRU", "RNN", accept=_accept, since=7, weight=8)
 def recurrent(binder: Binder, node: NodeView) -> None:
+    """Lower LSTM, GRU and RNN."""
     kind = _KINDS[node.op_type]
     w, r = fixed(binder, node.inputs[1]), fixed(binder, node.inputs[2])
     assert w is not None

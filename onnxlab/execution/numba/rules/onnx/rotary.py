@@ -96,6 +96,7 @@ def _put(binder: Binder, node: NodeView, turned: View) -> None:
 
 @rule("RotaryEmbedding", since=23, accept=_accept, reads=(3,))
 def rotary_embedding(binder: Binder, node: NodeView) -> None:
+    """Lower ONNX's RotaryEmbedding."""
     found = node.attributes
     cos, sin = (binder.floats(name) for name in node.inputs[1:3])
     if given(node, 3):
@@ -109,6 +110,7 @@ def rotary_embedding(binder: Binder, node: NodeView) -> None:
 
 @rule("RotaryEmbedding", domain=DOMAIN, accept=_accept, reads=(1,))
 def rotary_embedding_ms(binder: Binder, node: NodeView) -> None:
+    """Lower com.microsoft's RotaryEmbedding."""
     found, width = node.attributes, 2 * binder.shape(node.inputs[2])[1]
     x = _rows(binder, node.inputs[0], found.get("num_heads", 0), width)
     ids = node.inputs[1]

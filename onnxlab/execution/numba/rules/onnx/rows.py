@@ -21,6 +21,7 @@ def emit_rows(
     binder: Binder, kernel: str, x: View, target: View, rows: int, length: int, x_row: int, y_row: int,
     reads: list[View] | None = None, cost: float = 1.0, **extra: Word,
 ) -> None:  # fmt: skip
+    """Emit a record that runs a kernel over `rows` rows of `length` elements."""
     unit = max(1, -(-rows // 16))
     values: dict[str, Word] = {
         "x": x.where, "y": target.where, "rows": rows, "length": length, "x_row": x_row, "y_row": y_row,
@@ -32,6 +33,7 @@ def emit_rows(
 
 @rule("Softmax", "LogSoftmax")
 def softmax_(binder: Binder, node: NodeView) -> None:
+    """Lower Softmax and LogSoftmax."""
     x = binder.floats(node.inputs[0])
     rank = len(x.shape)
     old = node.since_version < 13
@@ -83,6 +85,7 @@ def _parameter(binder: Binder, node: NodeView, slot: int, length: int, shape: tu
 
 @rule("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization", accept=_one_output, since=0, weight=2)
 def layer_normalization(binder: Binder, node: NodeView) -> None:
+    """Lower LayerNormalization and RMSNormalization."""
     x = binder.contiguous(node.inputs[0])
     axis = axis_of(node, len(x.shape), -1)
     length = prod(x.shape[axis:])
@@ -204,6 +207,7 @@ _MODES = {"ReduceSum": 0, "ReduceMean": 0, "ReduceMax": 1, "ReduceMin": 2, "Redu
 
 @rule(*_MODES)
 def reduction(binder: Binder, node: NodeView) -> None:
+    """Lower the reductions."""
     x = binder.floats(node.inputs[0])
     rank = len(x.shape)
     axes = _reduced_axes(binder, node)

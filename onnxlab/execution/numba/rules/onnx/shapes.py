@@ -18,6 +18,7 @@ from onnxlab.graph.edit.snapshot import NodeView
 
 @rule("Identity", weight=0, accept=numbers)
 def identity(binder: Binder, node: NodeView) -> None:
+    """Lower Identity to another name."""
     binder.put(node.outputs[0], binder.value(node.inputs[0]))
 
 
@@ -31,11 +32,13 @@ def _inference_dropout(node: NodeView, view: StaticFacts) -> str:
 
 @rule("Dropout", since=7, weight=0, accept=_inference_dropout)
 def dropout(binder: Binder, node: NodeView) -> None:
+    """Lower Dropout of inference to another name."""
     binder.put(node.outputs[0], binder.value(node.inputs[0]))
 
 
 @rule("Transpose", accept=numbers)
 def transpose(binder: Binder, node: NodeView) -> None:
+    """Lower Transpose to a view."""
     x = binder.view(node.inputs[0])
     axes = list(range(len(x.shape)))
     perm = node.attributes.get("perm", axes[::-1])
@@ -55,6 +58,7 @@ def reshape_to(binder: Binder, name: str, x: View, shape: list[int]) -> None:
 
 @rule("Reshape", since=5, weight=0, accept=numbers)
 def reshape(binder: Binder, node: NodeView) -> None:
+    """Lower Reshape to a view where the layout permits."""
     x = binder.view(node.inputs[0])
     wanted = binder.integers(node.inputs[1])
     if not node.attributes.get("allowzero", 0):
@@ -71,6 +75,7 @@ def reshape(binder: Binder, node: NodeView) -> None:
 
 @rule("Flatten", weight=0, accept=numbers)
 def flatten(binder: Binder, node: NodeView) -> None:
+    """Lower Flatten to a view where the layout permits."""
     x = binder.view(node.inputs[0])
     axis = axis_of(node, len(x.shape), 1, after=1)
     reshape_to(binder, node.outputs[0], x, [prod(x.shape[:axis]), prod(x.shape[axis:])])
@@ -86,6 +91,7 @@ def _axes(binder: Binder, node: NodeView, rank: int) -> list[int] | None:
 
 @rule("Squeeze", weight=0, accept=numbers)
 def squeeze(binder: Binder, node: NodeView) -> None:
+    """Lower Squeeze to a view."""
     x = binder.view(node.inputs[0])
     axes = _axes(binder, node, len(x.shape))
     gone = {axis for axis, size in enumerate(x.shape) if size == 1} if axes is None else set(axes)
@@ -97,6 +103,7 @@ def squeeze(binder: Binder, node: NodeView) -> None:
 
 @rule("Unsqueeze", weight=0, accept=numbers)
 def unsqueeze(binder: Binder, node: NodeView) -> None:
+    """Lower Unsqueeze to a view."""
     x = binder.view(node.inputs[0])
     count = len(node.attributes.get("axes") or binder.integers(node.inputs[1]))
     axes = _axes(binder, node, len(x.shape) + count) or []
@@ -109,6 +116,7 @@ def unsqueeze(binder: Binder, node: NodeView) -> None:
 
 @rule("Expand", accept=numbers)
 def expand(binder: Binder, node: NodeView) -> None:
+    """Lower Expand to a view with strides of 0."""
     x = binder.view(node.inputs[0])
     shape = np.broadcast_shapes(x.shape, tuple(binder.integers(node.inputs[1])))
     binder.put(node.outputs[0], x.broadcast(shape))
@@ -168,6 +176,7 @@ _SLICE_BY_INPUTS = 10
 
 @rule("Slice", accept=numbers)
 def slice_(binder: Binder, node: NodeView) -> None:
+    """Lower Slice to a view."""
     x = binder.view(node.inputs[0])
     if node.since_version < _SLICE_BY_INPUTS:
         starts, ends = (list(node.attributes[name]) for name in ("starts", "ends"))
@@ -191,6 +200,7 @@ def slice_(binder: Binder, node: NodeView) -> None:
 
 @rule("Split", accept=numbers, since=2)
 def split(binder: Binder, node: NodeView) -> None:
+    """Lower Split to views."""
     x = binder.view(node.inputs[0])
     axis = axis_of(node, len(x.shape))
     sizes = node.attributes.get("split")

@@ -30,6 +30,7 @@ def _accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("STFT", since=17, accept=_accept, weight=4)
 def stft(binder: Binder, node: NodeView) -> None:
+    """Lower STFT to a product with the transform's matrix."""
     names = (*node.inputs, "", "")
     signal, step = binder.floats(names[0]), binder.integers(names[1])[0]
     window = binder.known(names[2]) if names[2] else None
