@@ -103,8 +103,10 @@ def training(rows: list[Row], known: list[Row]) -> list[Row]:
 
 
 def mark_unchecked(rows: list[Row]) -> None:
-    """Mark the operators of which onnxruntime takes attributes that their schemas lack: it says so of no schema, so it
-    is asked with a model of each. The table must have the rows already."""
+    """Mark the operators of which onnxruntime takes attributes that their schemas lack.
+
+    No schema says so, therefore it is asked with a model of each. The table must have the rows already.
+    """
     from onnxlab import schemas
     from tests.support.one_operator import sound
     from tests.support.ort_judge import OrtJudge
