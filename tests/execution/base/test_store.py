@@ -10,6 +10,7 @@ from onnxlab.execution.base.store import State, same
 from onnxlab.execution.run.recorder import Recorder
 from onnxlab.graph import edits
 from onnxlab.graph.edit.changes import SetAttribute, SetField
+from tests.execution.support.internals import current_programs, incremental_plans_of
 from tests.execution.support.models import CHAIN, node, runner, value
 
 X = np.array([[-1, 2, 3, -4]], np.float32)
@@ -165,7 +166,7 @@ def test_a_what_if_takes_from_the_last_run_what_it_cannot_change(run):
     run.run({"x": X})
     given = np.full_like(X, 2)
     np.testing.assert_array_equal(run.run({"b": given})["d"], -2 * np.maximum(X, 0))  # a is as it was
-    assert [len(program.instructions) for program in run._programs.current()[1].values()] == [2]  # Neg and Mul
+    assert [len(program.instructions) for program in current_programs(run)[1].values()] == [2]  # Neg and Mul
     np.testing.assert_array_equal(run.run({"a": given}, ["c"])["c"], -(given + X))
     run.store.clear()
     with pytest.raises(FeedError, match="these inputs are needed and not fed: 'x'"):
@@ -262,10 +263,10 @@ def test_pins_hold_in_every_kind_of_run(run):
 def test_an_edit_of_a_weight_runs_its_cone_in_the_same_plan():
     run = runner("g (float[2] x) => (float[2] z) <float[2] w = {2, 3}> { y = Mul (x, w) z = Neg (y) q = Abs (x) }")
     run.run({"x": [1.0, 1.0]})
-    (before,) = run._kept.plans.values()
+    (before,) = incremental_plans_of(run).values()
     edits.set_initializer(run.graph, run.graph.values[value(run, "w")], np.full(2, 5, np.float32))
     assert run.run()["z"].tolist() == [-5, -5]
-    (after,) = run._kept.plans.values()
+    (after,) = incremental_plans_of(run).values()
     assert after.program.slots is before.program.slots
     run.graph.apply(SetField(("node", node(run, "z")), "op_type", "Abs"))
     assert run.run()["z"].tolist() == [5, 5]

@@ -20,6 +20,7 @@ from onnxlab.infer.live.engine import Inference
 from tests.execution.planning.test_decided_branches import feeds as branch_feeds
 from tests.execution.planning.test_decided_branches import model as branch_model
 from tests.execution.planning.test_decided_branches import parts
+from tests.execution.support.internals import compiler_of, fallbacks_of
 from tests.execution.support.regions import Both, Eager, assert_close
 
 TEXT = """
@@ -128,7 +129,7 @@ def test_after_an_edit_what_was_made_quickly_is_made_at_once(keep):
     graph, runner, slow = made()
     run(runner, keep)
     assert background.wait(60)
-    times = runner._programs.standins._times
+    times = fallbacks_of(runner)._times
     run(runner, keep)
     for whole, instead, ran in ((0.01, 0.0, 2), (0.5, 0.6, 3), (0.5, 0.1, 3)):
         weigh(graph)
@@ -145,7 +146,7 @@ def test_after_an_edit_what_is_made_in_little_of_its_stand_ins_run_is_made_at_on
     graph, runner, slow = made()
     run_and_wait(runner)
     run(runner)
-    standins = runner._programs.standins
+    standins = fallbacks_of(runner)
     (key,) = standins._runs
     standins._runs[key] = seconds
     standins._times.update({who: 0.5 if len(who[0]) > 1 else 0.0 for who in standins._times})
@@ -260,7 +261,7 @@ def test_branches_that_shapes_decide_are_compiled_in_the_background():
         assert_close(found, expected, 2e-6)
         assert background.wait(120)
     assert ("numba", True) in [(provider, "MatMul" in operators) for provider, operators in parts(hot)]
-    ((_, programs),) = hot._programs.compiled[0].notes["branches"]._known.values()
+    ((_, programs),) = compiler_of(hot).notes["branches"]._known.values()
     assert len(programs) == 1
 
 

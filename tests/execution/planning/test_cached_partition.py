@@ -9,6 +9,7 @@ from onnxlab.execution.planning import cached_partition
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edits import bypassing
+from tests.execution.support.internals import programs_of
 from tests.execution.support.regions import Eager, Recipe
 
 
@@ -73,7 +74,7 @@ class Edited:
 
 
 def steps(runner):
-    (program,) = runner._programs.compiled[1].values()
+    (program,) = programs_of(runner)
     return [instruction.step for instruction in program.instructions]
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from onnxlab.errors import RunError
 from onnxlab.graph import edits
+from tests.execution.support.internals import compiler_of
 from tests.execution.support.regions import Both, assert_close
 
 # what is behind the outer If has no known rank; t is in both branches of the inner one, c an initializer of a branch
@@ -46,7 +47,7 @@ def feeds(*shape, flag=True):
 
 def parts(runner):
     """[(provider, operators)] of the newest compiler for certain shapes."""
-    branches = runner._programs.compiled[0].notes["branches"]
+    branches = compiler_of(runner).notes["branches"]
     *_, (compiler, _) = branches._known.values()
     plan = compiler.main.partition(("x", "flag"), ("y",))
     return [(part.provider, [node.op_type for node in part.nodes]) for part in plan.parts]
@@ -71,7 +72,7 @@ def test_what_elements_decide_stays_an_if_and_is_not_asked_again():
     both = Both(model(text.replace("narrow = Equal (second, one)", "narrow = Identity (flag)")))
     for _ in range(4):
         both.hot.run(feeds(1, 3, 8), keep=False)
-    branches = both.hot._programs.compiled[0].notes["branches"]
+    branches = compiler_of(both.hot).notes["branches"]
     assert not branches._open
     assert not branches._known
 

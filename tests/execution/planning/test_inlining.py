@@ -6,6 +6,7 @@ import pytest
 
 from onnxlab.execution.planning import inlining
 from onnxlab.execution.planning.inlining import Flattened
+from tests.execution.support.internals import compiler_of
 from tests.execution.support.regions import Both, assert_close
 
 TEXT = """
@@ -41,7 +42,7 @@ def test_values_are_those_of_calls(opset, calls):
     ours, theirs = both.run(feeds)
     for name, expected in theirs.items():
         assert_close(ours[name], expected, 2e-6, name)
-    scope = both.hot._programs.compiled[0].main
+    scope = compiler_of(both.hot).main
     flat = Flattened(scope, scope.scope.nodes)
     nodes = flat.needed(["y", "z"], {"x", "w"})
     assert sum(node.op_type == "Twice" for node in nodes) == calls
@@ -173,5 +174,5 @@ def test_a_budget_of_nodes_is_for_all_calls_of_a_scope(monkeypatch):
     both = Both(model)
     ours, _ = both.run({"x": np.ones(2, np.float32)})
     assert ours["y4"].tolist() == [1, 1]
-    flat = Flattened(scope := both.hot._programs.compiled[0].main, scope.scope.nodes)
+    flat = Flattened(scope := compiler_of(both.hot).main, scope.scope.nodes)
     assert [node.op_type for node in flat.nodes].count("F3") == 3

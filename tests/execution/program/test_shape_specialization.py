@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxlab.execution.program import shape_specialization
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
+from tests.execution.support.internals import current_programs
 from tests.execution.support.models import graph
 
 HEADS = """g (float[b,s,d] x) => (float[b,k,s,e] y, int64[1] last) {
@@ -26,7 +27,7 @@ def floats(*shape: int) -> np.ndarray:
 
 def rows(run: Runner, **feeds: np.ndarray) -> int:
     """How many instructions a run of these feeds begins with."""
-    _, programs = run._programs.current()
+    _, programs = current_programs(run)
     (program,) = programs.values()
     found = program.notes["shaped"].known.get(tuple(array.shape for array in feeds.values()))
     return len(program.instructions if found is None else found.rows)

@@ -8,6 +8,7 @@ import pytest
 
 from onnxlab.errors import RunError
 from onnxlab.ops.onnx.tensor.string import string_concat
+from tests.execution.support.internals import current_programs
 from tests.execution.support.models import runner
 from tests.execution.support.regions import Both, Recipe
 
@@ -16,7 +17,7 @@ LOG = "g (float[n] x) => (float[n] y, float[n] z) { y = Log (x)  z = Identity (y
 
 def straight(run):
     """What runs the only feeds that were seen, and how often it was given up of late."""
-    compiler, _ = run._programs.current()
+    compiler, _ = current_programs(run)
     ((found,),) = [list(ready.accepted.values()) for ready in compiler.ready.values()]
     return found
 

@@ -5,6 +5,7 @@ import pytest
 
 from onnxlab.errors import FeedError, RunError
 from onnxlab.graph.edit.changes import SetField
+from tests.execution.support.internals import current_programs
 from tests.execution.support.models import node, runner
 
 TEXT = """
@@ -20,7 +21,7 @@ def pairs(rows):
 
 
 def ready(run):
-    compiler, _ = run._programs.current()
+    compiler, _ = current_programs(run)
     return {key: list(found.accepted) for key, found in compiler.ready.items()}
 
 

@@ -11,6 +11,7 @@ import onnxlab
 from onnxlab.execution.base import background
 from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
+from tests.execution.support.internals import programs_of
 from tests.execution.support.regions import Eager
 from tests.support.corpus import inputs, path
 
@@ -57,7 +58,7 @@ def test_a_compiled_region_and_its_weights(uncollected):
     model = onnxlab.load(onnx.parser.parse_model(TEXT))
     runner = Runner(model.graph, model.inference.fact, [Eager(), NumpyProvider()])
     runner.run({"x": np.ones(4, np.float32)}, keep=False)
-    (program,) = runner._programs.compiled[1].values()
+    (program,) = programs_of(runner)
     (region,) = [each.call for each in program.instructions if type(each.call).__name__ == "Region"]
     seen = [*parts(model), *map(weakref.ref, (runner, region, region._packed, region._packed.shared))]  # type: ignore[attr-defined]
     del model, runner, program, region

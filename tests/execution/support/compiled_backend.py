@@ -9,6 +9,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.engine import Inference
+from tests.execution.support.internals import programs_of
 from tests.execution.support.regions import Eager
 
 REACHED = {"regions": 0, "whole": 0}
@@ -23,7 +24,7 @@ class EagerRep(BackendRep):
 
     def run(self, inputs, **kwargs):
         found = super().run(inputs, **kwargs)
-        for program in self._runner._programs.compiled[1].values():
+        for program in programs_of(self._runner):
             for instruction in program.instructions:
                 if type(instruction.call).__name__ == "Region":
                     REACHED["regions"] += 1

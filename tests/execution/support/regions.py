@@ -9,6 +9,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.engine import Inference
+from tests.execution.support.internals import programs_of
 
 
 class Recipe:
@@ -59,7 +60,7 @@ class Both:
         self.cold = Runner(graph, fact)
 
     def regions(self):
-        programs = self.hot._programs.compiled[1].values()
+        programs = programs_of(self.hot)
         calls = [instruction.call for program in programs for instruction in program.instructions]
         return [call for call in calls if type(call).__name__ == "Region"]
 

@@ -23,6 +23,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.engine import Inference
+from tests.execution.support.internals import plans_of, programs_of
 from tests.execution.support.regions import Eager, Recipe
 
 
@@ -165,8 +166,8 @@ def test_no_piece_of_work_between_two_rests_grows_with_the_model(monkeypatch):
             finally:
                 sys.settrace(before)
             rest()
-        calls = [each.call for program in runner._programs.compiled[1].values() for each in program.instructions]
-        made = [call for call in calls if isinstance(call, Region) and call._plans]
+        calls = [each.call for program in programs_of(runner) for each in program.instructions]
+        made = [call for call in calls if isinstance(call, Region) and plans_of(call)]
     assert len(pieces) > 1000
     assert max(pieces) < 10_000
 

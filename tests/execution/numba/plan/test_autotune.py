@@ -5,6 +5,7 @@ import pytest
 
 from onnxlab.execution.numba.plan import autotune
 from onnxlab.execution.numba.plan.copies import emit_copy
+from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
 
 
@@ -53,7 +54,7 @@ def test_a_convolution_is_measured_once_and_right_either_way(forgotten, monkeypa
         ours, theirs = both.run(feeds)
         for name, expected in theirs.items():
             assert_close(ours[name], expected, 1e-5)
-        (plan,) = both.regions()[0]._plans.values()
+        (plan,) = plans_of(both.regions()[0]).values()
         records[way] = plan.records
     assert records["winograd"] == records["direct"] + 2
 
@@ -64,7 +65,7 @@ def test_nothing_is_measured_while_somebody_waits(forgotten):
     both.run(feeds)
     (region,) = both.regions()
     autotune._found.clear()
-    region._plans.clear()
+    plans_of(region).clear()
     from onnxlab.execution.numba.plan import engine
 
     region._bind(list(feeds.values()), engine.ready_address)

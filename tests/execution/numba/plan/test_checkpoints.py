@@ -17,6 +17,7 @@ from onnxlab.graph import edits
 from onnxlab.graph.edits import bypassing
 from onnxlab.limits import Limits
 from tests.execution.numba.plan.test_weight_renewal import WEIGHTS, network
+from tests.execution.support.internals import programs_of
 from tests.execution.support.random_regions import Drawing
 from tests.execution.support.regions import Eager, Recipe
 
@@ -282,5 +283,5 @@ def test_a_run_that_was_stopped_leaves_the_notes_of_before(edited, monkeypatch):
 
 
 def regions(runner):
-    programs = runner._programs.compiled[1].values()
+    programs = programs_of(runner)
     return [each.call for program in programs for each in program.instructions if hasattr(each.call, "_packed")]

@@ -6,6 +6,7 @@ import pytest
 from onnxlab.errors import RunError
 from onnxlab.execution.numba.machine.host import host
 from onnxlab.execution.numba.plan.copies import _split
+from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
 
 
@@ -16,7 +17,7 @@ def normal(rng, *shape):
 def records(model, feeds):
     both = Both(model)
     both.run(feeds)
-    (plan,) = both.regions()[0]._plans.values()
+    (plan,) = plans_of(both.regions()[0]).values()
     return plan.records
 
 

@@ -24,6 +24,7 @@ from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.infer.live.engine import Inference
 from onnxlab.limits import Limits
+from tests.execution.support.internals import plans_of, programs_of
 from tests.execution.support.regions import Both, Eager, Recipe, assert_close, check
 
 _PATIENCE = 900
@@ -52,7 +53,7 @@ def test_open_dims_make_a_plan_each():
         (name,) = theirs
         assert_close(ours[name], theirs[name], 2e-6)
     (region,) = both.regions()
-    assert [plan is not None for plan in region._plans.values()] == [True, True]
+    assert [plan is not None for plan in plans_of(region).values()] == [True, True]
 
 
 def test_integers_from_outside_are_part_of_the_key():
@@ -75,7 +76,7 @@ def test_numpy_answers_while_kernels_compile():
             assert_close(ours[name], theirs[name], 2e-6)
         assert background.wait(120)
     (region,) = both.regions()
-    assert [type(plan).__name__ for plan in region._plans.values()] == ["Plan"]
+    assert [type(plan).__name__ for plan in plans_of(region).values()] == ["Plan"]
 
 
 def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
@@ -92,7 +93,7 @@ def test_nobody_waits_for_a_plan_that_takes_longer_than_numpy(monkeypatch):
                 assert_close(ours[name], theirs[name], 2e-6)
     here = threading.current_thread()
     assert [thread is here for thread in threads] == [False, True, False, True]
-    assert [type(plan).__name__ for plan in both.regions()[0]._plans.values()] == ["Plan"] * 4
+    assert [type(plan).__name__ for plan in plans_of(both.regions()[0]).values()] == ["Plan"] * 4
 
 
 def test_claiming_imports_no_numba():
@@ -224,8 +225,8 @@ def test_a_forked_child_binds_what_its_parent_was_binding(monkeypatch):
 
     def runs_compiled():
         runner.run({"x": x}, keep=False)
-        calls = [each.call for program in runner._programs.compiled[1].values() for each in program.instructions]
-        return any(isinstance(call, Region) and call._plans for call in calls)
+        calls = [each.call for program in programs_of(runner) for each in program.instructions]
+        return any(isinstance(call, Region) and plans_of(call) for call in calls)
 
     monkeypatch.setattr(Region, "_bind", held)
     assert not runs_compiled()  # asks for the program
@@ -263,7 +264,7 @@ def test_who_is_stopped_too_late_leaves_nothing_behind(monkeypatch):
     y = recipe.node("MatMul", recipe.input("x", x), recipe.constant(np.eye(64, dtype=np.float32)))
     both = Both(recipe.model(recipe.node("Exp", recipe.node("Neg", y))))
     both.hot.run({"x": x}, keep=False)
-    (found,) = both.regions()[0]._plans.values()
+    (found,) = plans_of(both.regions()[0]).values()
     assert not found.short
 
     @contextmanager

@@ -17,6 +17,7 @@ from onnxlab.execution.numpy.provider import NumpyProvider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph import edits
 from onnxlab.graph.edits import bypassing
+from tests.execution.support.internals import incremental_plans_of
 
 MODEL = """
 <ir_version: 8, opset_import: ["" : 15]>
@@ -67,7 +68,7 @@ def scale(model, name, factor):
 
 def compiled(model):
     """Names of what compiled kernels make."""
-    plan = next(reversed(model.runner._kept.plans.values()))
+    plan = next(reversed(incremental_plans_of(model.runner).values()))
     calls = [each.call for each in plan.program.instructions if isinstance(each.call, TieredKernel)]
     return [call._node.outputs[0] for call in calls if call._case.call is not None]
 
@@ -178,7 +179,7 @@ def test_runs_of_many_threads(model):
 def test_a_kernel_that_is_slower_than_numpy_is_given_up(model, monkeypatch):
     monkeypatch.setattr(tiered_kernels, "_TRIED", 2)
     hasten(model)
-    (plan,) = model.runner._kept.plans.values()
+    (plan,) = incremental_plans_of(model.runner).values()
     call = next(each.call for each in plan.program.instructions if isinstance(each.call, TieredKernel))
     call._case.seconds, call._case.tried[:] = 0.0, []
     for seed in range(2):
@@ -190,7 +191,7 @@ def test_a_kernel_that_is_slower_than_numpy_is_given_up(model, monkeypatch):
 
 def test_what_a_budget_does_not_allow_is_left_to_numpy(model):
     hasten(model)
-    plan = next(reversed(model.runner._kept.plans.values()))
+    plan = next(reversed(incremental_plans_of(model.runner).values()))
     call = next(each.call for each in plan.program.instructions if isinstance(each.call, TieredKernel))
     asked = []
 
@@ -207,7 +208,7 @@ def test_what_a_budget_does_not_allow_is_left_to_numpy(model):
 def test_numpy_alone_and_short_nodes_stay_numpys(model, monkeypatch):
     plain = Runner(model.graph, model.inference.fact, [NumpyProvider()])
     plain.run(pictures())
-    (plan,) = plain._kept.plans.values()
+    (plan,) = incremental_plans_of(plain).values()
     assert not any(isinstance(each.call, TieredKernel) for each in plan.program.instructions)
     assert isinstance(model.runner.providers[0], TieredNumpyProvider)
     monkeypatch.setattr(tiered_kernels, "_LONG", 60.0)
@@ -218,5 +219,5 @@ def test_numpy_alone_and_short_nodes_stay_numpys(model, monkeypatch):
 def test_without_a_compiler_nothing_changes(model, monkeypatch):
     monkeypatch.setattr(tiered_kernels, "_can_compile", lambda: False)
     hasten(model)
-    (plan,) = model.runner._kept.plans.values()
+    (plan,) = incremental_plans_of(model.runner).values()
     assert not any(isinstance(each.call, TieredKernel) for each in plan.program.instructions)

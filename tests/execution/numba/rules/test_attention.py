@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
 
 
@@ -243,7 +244,8 @@ def test_tokens_one_by_one_stay_compiled_and_values_that_always_change_do_not():
     for seen in range(70):
         both.hot.run(step(99, seen), keep=False)
     assert (
-        type(region._plans[region._key([step(99, 69)[name] for name in region.part.inputs])]).__name__ == "NodeFallback"
+        type(plans_of(region)[region._key([step(99, 69)[name] for name in region.part.inputs])]).__name__
+        == "NodeFallback"
     )
 
 

@@ -6,6 +6,7 @@ import pytest
 from onnxlab.execution.numba.rules.fusion.fusions import FUSIONS
 from onnxlab.execution.numba.rules.patterns import Number, Term, parse
 from tests.execution.numba.rules.test_attention import fusions
+from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, check
 
 SHAPES = {"q": (2, 3, 5, 8), "k": (2, 3, 8, 7), "v": (2, 3, 7, 9), "mask": (2, 1, 5, 7), "x": (3, 5, 17),
@@ -126,7 +127,7 @@ def test_products_of_one_value_are_one_while_they_are_small(large):
     check(model, {"x": x}, 1e-5)
     both = Both(model)
     both.run({"x": x})
-    (plan,) = both.regions()[0]._plans.values()
+    (plan,) = plans_of(both.regions()[0]).values()
     assert plan.records == (6 if large else 4)
 
 

@@ -14,6 +14,7 @@ import onnxruntime
 import pytest
 
 from onnxlab.execution.numba.machine.host import HOSTS
+from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
 
 BYTES = (np.uint8, np.int8)
@@ -291,7 +292,7 @@ def test_floats_that_stand_for_integers(rng, dtype):
         difference = np.abs(ours[name].astype(int) - theirs[name])
         assert difference.max() <= 1
         assert np.mean(difference > 0) <= 0.02, name
-    (plan,) = region._plans.values()
+    (plan,) = plans_of(region).values()
     assert plan.records < 32  # as one region of products that take in what follows them
 
 

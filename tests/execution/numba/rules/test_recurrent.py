@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from onnxlab.execution.numba.lowering.integer_products import pack_quads
 from onnxlab.execution.numba.machine.host import host
 from tests.execution.numba.rules.test_integer_products import integers, normal, oracle
+from tests.execution.support.internals import plans_of
 from tests.execution.support.regions import Both, Recipe, assert_close, check
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -122,7 +123,7 @@ def test_long_sequences_are_several_records(rng):
     ours, theirs = made.run(feeds)
     for name, expected in theirs.items():
         assert_close(ours[name], expected, 4e-6, name)
-    ((plan,),) = [list(region._plans.values()) for region in made.regions()]
+    ((plan,),) = [list(plans_of(region).values()) for region in made.regions()]
     assert len(plan.stages) > 1
 
 
