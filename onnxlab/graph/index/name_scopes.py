@@ -62,6 +62,10 @@ class NameScopes:
                 right = parents[right]
         return left
 
+    def named(self, parts: Sequence[str]) -> int:
+        """The path of these parts, made where it is new."""
+        return self._insert(parts, whole=False)
+
     def _of_name(self, name: str) -> int:
         head = name[: name.rfind("/") + 1]
         path = self._memo.get(head)

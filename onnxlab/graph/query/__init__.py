@@ -10,6 +10,14 @@ Files:
                       positions.
     hierarchy_levels  The nodes of one scope sorted into boxes within boxes: what `hierarchy.py` publishes, without
                       ids.
+    node_roles        What part each node of a scope plays in its picture: the trunk that carries data, or arithmetic
+                      beside it.
+    parameter_scopes  Paths from the names of parameters, for models whose nodes have no scopes in their names.
     queries           Finding nodes and values by what they are: `find(graph, op_type="Conv", name="*/attn/*",
                       shape=(…, 768))`.
+    unit_cuts         Where one unit of a model ends and the next begins: pure functions of positions and operators.
+    unit_runs         Units in a row that are alike and follow one another: the blocks of one stage.
+    unit_words        What a set of nodes is, in the words of the field: "attention", "residual block",
+                      "conv·bn·relu".
+    units             Units of a model where names tell none: layers, blocks and stages, found in how nodes are wired.
 """

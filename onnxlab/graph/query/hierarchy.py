@@ -19,6 +19,8 @@ from onnxlab.graph.index.name_scopes import NameScopes
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.hierarchy_cuts import cut
 from onnxlab.graph.query.hierarchy_levels import Box, Level, size_of
+from onnxlab.graph.query.parameter_scopes import parameter_paths
+from onnxlab.graph.query.units import UnitFinder
 
 LIMIT = 300
 """Most boxes that a level shows side by side in the widget."""
@@ -26,7 +28,7 @@ LIMIT = 300
 SMALL_MODEL, SMALL_EDIT = 2000, 50
 """Models of more nodes are not sorted anew after an edit that adds and removes no more than so many."""
 
-GroupKind = Literal["scope", "cut"]
+GroupKind = Literal["scope", "unit", "stage", "cut"]
 
 
 class Connections(Protocol):
@@ -45,7 +47,12 @@ class Connections(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group; `nodes` are its direct members `size` counts those of inner groups too."""
+    """A group; `nodes` are its direct members, `size` counts those of inner groups too.
+
+    Attributes:
+        about: what it is in the words of the field, "residual block"; "" where its name says it.
+        units: of a stage, how many units follow one another in it; else 0.
+    """
 
     id: int
     parent: int
@@ -54,6 +61,8 @@ class Group:
     scope: int
     nodes: tuple[int, ...]
     size: int
+    about: str = ""
+    units: int = 0
 
 
 class Hierarchy:
@@ -89,9 +98,11 @@ class Hierarchy:
             order = graph.topological(scope)
             claims = [self._names.path(graph.nodes[node]) for node in order]
             self._claims.update(zip(order, claims, strict=True))
-            level = _level(graph, scope, order, claims, self._names)
+            records = list(map(graph.nodes.__getitem__, order))
+            level = _level(graph, scope, order, list(claims), self._names)
             top = level.build()
-            self._limit(level, top, order, scope.id)
+            UnitFinder(level, records, graph.nodes, graph.values).group(top)
+            self._limit(level, top, records, scope.id)
             self._publish(top, order, scope.id, groups, group_of)
         found = {group.id: group for group in reversed(groups)}
         changed = found != self.groups or group_of != self.group_of
@@ -182,7 +193,7 @@ class Hierarchy:
             group = self.groups[group].parent
         return "/".join(reversed(parts))
 
-    def _limit(self, level: Level, top: Box, order: list[int], scope: int) -> None:
+    def _limit(self, level: Level, top: Box, order: list[NodeRecord], scope: int) -> None:
         """Cut every level that shows too many boxes, from the top down."""
         stack = [top]
         while stack:
@@ -191,9 +202,9 @@ class Hierarchy:
                 self._cut(level, box, order, scope)
             stack.extend(box.children)
 
-    def _cut(self, level: Level, box: Box, order: list[int], scope: int) -> None:
+    def _cut(self, level: Level, box: Box, order: list[NodeRecord], scope: int) -> None:
         row = level.row(box)
-        heads = list(map(order.__getitem__, row.heads))
+        heads = [order[head].id for head in row.heads]
         starts = self._starts.setdefault((scope, box.key), set())
         bounds = cut(heads, level.spans(row), starts, self._limit_of_level)
         starts.clear()
@@ -201,8 +212,10 @@ class Hierarchy:
             return
         starts.update(heads[bound] for bound in bounds)
         box.nodes, box.children = [], []
-        for number, (low, high) in enumerate(zip(bounds, [*bounds[1:], len(heads)], strict=True), start=1):
-            part = Box((box.key, "cut", heads[low]), f"part {number}", kind="cut")
+        for low, high in zip(bounds, [*bounds[1:], len(heads)], strict=True):
+            first, last = order[row.heads[low]], order[row.heads[high - 1]]
+            name = f"{first.name or first.op_type} … {last.name or last.op_type}"
+            part = Box((box.key, "cut", heads[low]), name, kind="cut")
             part.nodes = sorted(chain.from_iterable(row.nodes[low:high]))
             if row.boxes:
                 part.children = [row.boxes[place] for place in range(low, high) if place in row.boxes]
@@ -217,7 +230,7 @@ class Hierarchy:
             gid = self._ids.setdefault((scope, box.key), len(self._ids) + 1)
             nodes = tuple(map(order.__getitem__, box.nodes))
             size = size_of(box)
-            groups.append(Group(gid, parent, box.name, box.kind, scope, nodes, size))
+            groups.append(Group(gid, parent, box.name, box.kind, scope, nodes, size, box.about, box.units))
             group_of.update(dict.fromkeys(nodes, gid))
             row.extend((child, gid) for child in box.children)
 
@@ -234,6 +247,10 @@ def _level(graph: Connections, scope: Scope, order: list[int], claims: list[int]
         if consumers[number] and not node.bodies and _is_source(node, values, makers, sources):
             sources[number] = True
             constants[number] = node.op_type == "Constant"
+    if not any(claims):
+        records = list(map(nodes.__getitem__, order))
+        said = parameter_paths(records, values, sources, names)
+        return Level(consumers, sources, constants, said or claims, names, certain=False)
     return Level(consumers, sources, constants, claims, names)
 
 

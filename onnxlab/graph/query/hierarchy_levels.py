@@ -24,13 +24,20 @@ Claims = dict[int, list[int]]
 
 @dataclass(slots=True, eq=False)
 class Box:
-    """A group in the making: `key` names it for good, `nodes` and `children` are its direct members."""
+    """A group in the making: `key` names it for good, `nodes` and `children` are its direct members.
+
+    Attributes:
+        about: what it is in the words of the field, "" where its name says it.
+        units: of a stage, how many equal or similar units follow one another in it.
+    """
 
     key: object
     name: str
     nodes: list[int] = field(default_factory=list)
     children: list["Box"] = field(default_factory=list)
-    kind: Literal["scope", "cut"] = "scope"
+    kind: Literal["scope", "unit", "stage", "cut"] = "scope"
+    about: str = ""
+    units: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -56,6 +63,7 @@ class Level:
         sources: whether a node reads nothing but initializers and other sources, by position.
         constants: whether it is a source without a box of its own, by position.
         paths: the path that each node claims, by position.
+        certain: whether the nodes themselves claim them; else only sources go to where their readers are.
     """
 
     def __init__(
@@ -65,12 +73,14 @@ class Level:
         constants: Sequence[bool],
         paths: list[int],
         names: NameScopes,
+        certain: bool = True,
     ) -> None:
         self.consumers = consumers
         self.sources = sources
         self.constants = constants
         self.paths = paths
         self.names = names
+        self.certain = certain
         if any(paths):
             self._adopt()
 
@@ -92,12 +102,15 @@ class Level:
         """Move constants, and nodes that claim no path, to where their neighbors are."""
         paths, common = self.paths, self.names.common
         for node in range(len(paths) - 1, -1, -1):
-            if self.consumers[node] and (self.constants[node] or paths[node] == ROOT):
+            if self.consumers[node] and (self.constants[node] or (paths[node] == ROOT and self._adopts(node))):
                 readers = {paths[reader] for reader in self.consumers[node]}
                 path = readers.pop()
                 for other in readers:
                     path = common(path, other)
                 paths[node] = path
+
+    def _adopts(self, node: int) -> bool:
+        return self.certain or self.sources[node]
 
     def _cyclic_paths(self) -> set[int]:
         """Paths whose boxes depend on each other in a circle."""

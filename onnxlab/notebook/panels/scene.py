@@ -131,6 +131,8 @@ class Scene:
                 "name": group.name,
                 "kind": group.kind,
                 "scope": group.scope,
+                "about": group.about,
+                "units": group.units,
             }
             for group in self.hierarchy.groups.values()
         ]
@@ -197,8 +199,8 @@ def type_name(fact: Fact) -> str:
     return str(fact).partition("(")[0].strip("?")
 
 
-def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str]]:
-    return {(group.id, group.parent, group.name) for group in groups}
+def _outline(groups: Iterable[Group]) -> set[tuple[int, int, str, str]]:
+    return {(group.id, group.parent, group.name, group.about) for group in groups}
 
 
 def _label(fact: Fact) -> str:

@@ -73,6 +73,10 @@ export interface GroupRecord {
   name: string;
   kind: string;
   scope: number;
+  /** What it is in the words of the field, "residual block"; "" where its name says it. */
+  about?: string;
+  /** Of a stage: how many units follow one another in it; else 0. */
+  units?: number;
 }
 
 export interface ScopeRecord {

@@ -1,0 +1,99 @@
+"""Paths from the names of parameters, for models whose nodes have no scopes in their names.
+
+Optimizers and converters rename nodes and keep the names of weights: `encoder.layer.5.attention.self.query.weight`.
+A node with such weights belongs where they do, and what reads it and has none belongs to the last of what it reads.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from onnxlab.graph.index.name_scopes import ROOT, NameScopes
+from onnxlab.graph.index.records import NodeRecord, ValueRecord
+
+LEAST_SHARE = 8
+"""Nodes have scopes of their own where at least one of so many claims one."""
+LEAST_PATHS = 3
+BORDERS = frozenset({"MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "Resize", "Upsample"})
+"""Operators that stand between modules rather than in the one before them."""
+_NUMBER = re.compile(r"\d+")
+_KIND = re.compile(r"[._](w|b|weights?|bias|kernel|filter)(_\d+)?$")
+_MEANINGLESS = re.compile(r"^(onnx::|p2o|val_|const|_?\d|helper\.|graph_constant)", re.IGNORECASE)
+
+
+def parameter_paths(
+    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[bool], names: NameScopes
+) -> list[int] | None:
+    """The path of each node by its parameters; None where these say nothing of most of the model.
+
+    Args:
+        nodes: of one scope, in topological order.
+        sources: whether a node reads nothing but weights; these stand with what reads them.
+    """
+    stored = _stored_names(nodes, values, sources)
+    paths = [ROOT if source else _path_of(node, stored, names) for node, source in zip(nodes, sources, strict=True)]
+    if sum(path != ROOT for path in paths) * LEAST_SHARE < len(nodes):
+        return None
+    if len(set(paths)) < LEAST_PATHS:
+        return None
+    _adopt_from_readers(nodes, stored, sources, paths)
+    by_value: dict[int, tuple[int, int]] = {}  # place and path of what makes a value
+    for place, node in enumerate(nodes):
+        if paths[place] == ROOT and not sources[place] and node.op_type not in BORDERS:
+            made = [by_value[value] for value in node.inputs if value in by_value]
+            if made:
+                paths[place] = max(made)[1]
+        if paths[place] != ROOT:
+            by_value.update((value, (place, paths[place])) for value in node.outputs if value)
+    return paths
+
+
+def _adopt_from_readers(
+    nodes: Sequence[NodeRecord], stored: Mapping[int, str], sources: Sequence[bool], paths: list[int]
+) -> None:
+    """A product whose weight was given a new name goes to what reads it: its bias still has the old one."""
+    path_of: dict[int, int] = {}  # by value: the path of its first reader
+    for place in range(len(nodes) - 1, -1, -1):
+        node = nodes[place]
+        if paths[place] == ROOT and not sources[place] and any(value in stored for value in node.inputs):
+            paths[place] = next((path_of[value] for value in node.outputs if path_of.get(value, ROOT) != ROOT), ROOT)
+        path_of.update(dict.fromkeys(node.inputs, paths[place]))
+
+
+def _stored_names(
+    nodes: Sequence[NodeRecord], values: Mapping[int, ValueRecord], sources: Sequence[bool]
+) -> dict[int, str]:
+    """The name of the parameter behind each value that is one, or is made of nothing but one."""
+    found = {value.id: value.name for value in values.values() if value.initializer is not None}
+    for node, source in zip(nodes, sources, strict=True):
+        if source and node.op_type != "Constant":
+            read = (found[value] for value in node.inputs if value in found and node.op_type != "ConstantOfShape")
+            name = next(read, "")
+            found.update((value, name or values[value].name) for value in node.outputs if value)
+    return found
+
+
+def _path_of(node: NodeRecord, stored: Mapping[int, str], names: NameScopes) -> int:
+    found = ROOT
+    for value in node.inputs:
+        name = stored.get(value, "")
+        if not name or _MEANINGLESS.match(name):
+            continue
+        path = names.named(parts_of(name))
+        if path != ROOT:
+            found = path if found == ROOT else names.common(found, path)
+    return found
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """ "encoder.layer.5.query.weight" -> ("encoder", "layer.5", "query"); "conv1_w" -> ("conv1",)."""
+    parts = [part for part in name.split("/" if "/" in name else ".") if part]
+    if len(parts) == 1 and (stem := _KIND.sub("", name)) != name:
+        return (stem,)
+    parts = parts[:-1]
+    found: list[str] = []
+    for part in parts:
+        if _NUMBER.fullmatch(part) and found:
+            found[-1] = f"{found[-1]}.{part}"
+        else:
+            found.append(part)
+    return tuple(found)

@@ -1,0 +1,43 @@
+"""Units in a row that are alike and follow one another: the blocks of one stage."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+ALIKE = 0.7
+"""Share of operators that alike units have in common at least."""
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A part of a row, by its places.
+
+    Attributes:
+        ops: those of the trunk.
+        depthwise: convolutions with a group for each channel.
+        halves: something in it has strides, so that its result is smaller than what it reads.
+    """
+
+    places: list[int]
+    ops: tuple[str, ...]
+    depthwise: int = 0
+    halves: bool = False
+
+
+def runs_of(units: Sequence[Unit | None]) -> list[list[int]]:
+    """Places of like units that follow one another at one resolution; None stands for what is no group."""
+    runs: list[list[int]] = []
+    before: Unit | None = None
+    for place, unit in enumerate(units):
+        if unit is not None and before is not None and not unit.halves and _alike(unit, before):
+            runs[-1].append(place)
+        elif unit is not None:
+            runs.append([place])
+        before = unit
+    return runs
+
+
+def _alike(left: Unit, right: Unit) -> bool:
+    """Whether two units have most of their operators in common."""
+    ours, theirs = Counter(left.ops), Counter(right.ops)
+    return (ours & theirs).total() >= ALIKE * max((ours | theirs).total(), 1)

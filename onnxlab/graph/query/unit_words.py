@@ -1,0 +1,149 @@
+"""What a set of nodes is, in the words of the field: "attention", "residual block", "conv·bn·relu"."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+
+from onnxlab.graph.query.node_roles import ATTENTION, CONVOLUTIONS, LOOKUPS, PRODUCTS, RECURRENT
+
+ACTIVATIONS = {
+    "Relu": "relu", "LeakyRelu": "leaky relu", "PRelu": "prelu", "Gelu": "gelu", "Erf": "gelu", "Sigmoid": "sigmoid",
+    "HardSwish": "hard-swish", "HardSigmoid": "hard-sigmoid", "Clip": "clip", "Tanh": "tanh", "Elu": "elu",
+    "Softplus": "softplus", "Mish": "mish", "Swish": "silu", "QuickGelu": "gelu", "FastGelu": "gelu",
+}  # fmt: skip
+NORMS = {
+    "BatchNormalization": "batch norm", "LayerNormalization": "layer norm", "InstanceNormalization": "instance norm",
+    "GroupNormalization": "group norm", "RMSNormalization": "RMS norm", "SimplifiedLayerNormalization": "RMS norm",
+    "SkipLayerNormalization": "layer norm", "SkipSimplifiedLayerNormalization": "RMS norm", "LRN": "LRN",
+}  # fmt: skip
+POOLS = {
+    "MaxPool": "max pool", "AveragePool": "average pool", "GlobalAveragePool": "global pool",
+    "GlobalMaxPool": "global pool", "LpPool": "pool", "ReduceMean": "mean", "ReduceMax": "max",
+}  # fmt: skip
+SINGLE = {
+    "Softmax": "softmax", "LogSoftmax": "softmax", "Resize": "resize", "Upsample": "resize", "STFT": "STFT",
+    "NonMaxSuppression": "NMS", "TopK": "top-k", "Concat": "concat", "TreeEnsembleClassifier": "tree ensemble",
+    "TreeEnsembleRegressor": "tree ensemble", "Loop": "loop", "If": "if", "Scan": "scan",
+    "QuantizeLinear": "quantize", "DequantizeLinear": "dequantize",
+}  # fmt: skip
+LEAST_TOLD = 2
+_MEANINGLESS = re.compile(r"(onnx::.*|val|p2o.*|helper.*|const.*|graph.*|m|model|[\\W\\d_]*)$", re.IGNORECASE)
+_MATMULS_OF_ATTENTION = 2
+_MATMULS_OF_LAYER = 6
+MOST_AROUND = 3
+"""Nodes of a unit that is named after its Concat."""
+
+
+def describe(ops: Mapping[str, int], depthwise: int = 0) -> str:
+    """What nodes with these operators are; "" where there is no word for it.
+
+    Args:
+        ops: how many nodes there are of each operator.
+        depthwise: convolutions with a group for each channel.
+    """
+    count = Counter(ops)
+    convs = sum(count[op] for op in CONVOLUTIONS)
+    products = sum(count[op] for op in PRODUCTS)
+    adds = count["Add"] + count["Sum"]
+    recurrent = [op for op in RECURRENT if count[op]]
+    attends = any(count[op] for op in ATTENTION) or (count["Softmax"] and products >= _MATMULS_OF_ATTENTION)
+    if recurrent:
+        return _recurrent(count, recurrent)
+    if attends:
+        return _attention(count, convs, products)
+    if convs:
+        return _convolution(count, convs, adds, depthwise)
+    if count["NonMaxSuppression"]:
+        return "NMS"
+    if products:
+        return _product(count, products)
+    return _light(count)
+
+
+def _recurrent(count: Counter[str], recurrent: list[str]) -> str:
+    name = "LSTM" if recurrent[0] == "DynamicQuantizeLSTM" else recurrent[0]
+    number = sum(count[op] for op in recurrent)
+    return f"{name} ×{number}" if number > 1 else name
+
+
+def _attention(count: Counter[str], convs: int, products: int) -> str:
+    blocks = max(count["Softmax"], sum(count[op] for op in ATTENTION if op != "RotaryEmbedding"))
+    if convs > blocks:
+        return "convolutions + attention"
+    if products >= _MATMULS_OF_LAYER * blocks and _has_activation(count):
+        return "transformer layer" if blocks == 1 else f"{blocks} transformer layers"
+    return "attention" if blocks == 1 else f"attention ×{blocks}"
+
+
+def _convolution(count: Counter[str], convs: int, adds: int, depthwise: int) -> str:
+    pools = [word for op, word in POOLS.items() if count[op] and op.endswith("Pool") and "Global" not in op]
+    squeezes = count["GlobalAveragePool"] + count["ReduceMean"] and count["Mul"]
+    upsamples = count["ConvTranspose"] or count["Resize"] or count["Upsample"]
+    if depthwise and convs > 1:
+        return "inverted residual" + (" + SE" if squeezes else "")
+    if convs > 1 and count["Concat"]:
+        return "dense layer" if count["Concat"] == 1 and convs == 2 and count["BatchNormalization"] else "branches"
+    if convs > 1 and adds and not upsamples:
+        return "residual block" + (" + SE" if squeezes else "")
+    words = [f"conv ×{convs}" if convs > 1 else "conv"]
+    words += ["bn"] if count["BatchNormalization"] else []
+    words += [_activation(count)] if _has_activation(count) else []
+    words += pools[:1] + (["upsample"] if upsamples else [])
+    return " · ".join(words)
+
+
+def _product(count: Counter[str], products: int) -> str:
+    if any(count[op] for op in LOOKUPS) and products == 1 and not _has_activation(count):
+        return "embedding + linear"
+    if products > 1 and _has_activation(count):
+        return "MLP"
+    words = ["linear" if products == 1 else f"linear ×{products}"]
+    words += [_activation(count)] if _has_activation(count) else []
+    words += ["softmax"] if count["Softmax"] or count["LogSoftmax"] else []
+    return " · ".join(words)
+
+
+def _light(count: Counter[str]) -> str:
+    for op, word in SINGLE.items():
+        if count[op] and (op != "Concat" or count.total() <= MOST_AROUND):
+            return word
+    for op, word in {**NORMS, **POOLS}.items():
+        if count[op] and op not in ("ReduceMean", "ReduceMax"):
+            return word
+    if count["ReduceMean"] and (count["Sqrt"] or count["Pow"]):
+        return "layer norm" if count["Sub"] else "RMS norm"
+    if any(count[op] for op in LOOKUPS):
+        return "embedding" if count["Add"] or sum(count.values()) < 6 else "lookup"
+    if _has_activation(count):
+        return _activation(count)
+    return POOLS["ReduceMean"] if count["ReduceMean"] else ""
+
+
+def _has_activation(count: Counter[str]) -> bool:
+    return any(count[op] for op in ACTIVATIONS)
+
+
+def _activation(count: Counter[str]) -> str:
+    if (count["HardSigmoid"] and count["Mul"]) or (count["Clip"] and count["Mul"] and count["Div"]):
+        return "hard-swish"
+    if count["Sigmoid"] and count["Mul"]:
+        return "silu"
+    return next((word for op, word in ACTIVATIONS.items() if count[op]), "")
+
+
+def common_name(names: Sequence[str]) -> str:
+    """ "res2_0" of "gpu_0/res2_0_branch2a_w_0" and "gpu_0/res2_0_branch2b_w_0"; "" where it says little."""
+    told = [name for name in names if name]
+    if len(told) < LEAST_TOLD:
+        return ""
+    common = _common_start(min(told), max(told))
+    cut = max(common.rfind(mark) for mark in "/._")
+    common = common[: cut if cut > 0 else 0].strip("/._")
+    last = common.rpartition("/")[2].rpartition(".")[2]
+    return last if len(last) > LEAST_TOLD and not _MEANINGLESS.match(last) else ""
+
+
+def _common_start(left: str, right: str) -> str:
+    """What two texts begin with alike; of a sorted list the first and the last decide."""
+    return "".join(mine for mine, _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
