@@ -12,6 +12,7 @@ from typing import Any
 
 import onnx
 
+from onnxlab.analysis import check_ge
 from onnxlab.analysis import check_model as models
 from onnxlab.analysis.check_model import Reader
 from onnxlab.analysis.check_nodes import check_node
@@ -23,6 +24,7 @@ from onnxlab.execution.run.provider_names import named
 from onnxlab.formats import onnx as onnx_format
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import Scope
+from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.protos.nesting import nesting_refused
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer import Inference
@@ -83,6 +85,8 @@ class Checker:
         """Everything that the rules find: of the model, then by scope, node and value, in the order of their ids."""
         graph = self._graph
         with graph.lock:
+            if ge_dump.is_dump(graph.header):
+                return check_ge.problems(graph)
             found = Findings()
             models.check_model(graph.proto, found)
             if graph.proto.functions and graph.proto.ir_version >= 8:
@@ -103,6 +107,8 @@ class Checker:
         """
         graph = self._graph
         with graph.lock:
+            if ge_dump.is_dump(graph.header):
+                return []
             if self._doubts[0] != graph.version:
                 found = Inference(graph, Policy(as_onnx=True, cross_check=True)).diagnostics
                 self._doubts = graph.version, [_doubt(problem) for problem in found if problem.severity == "error"]

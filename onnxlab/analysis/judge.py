@@ -15,6 +15,7 @@ from onnxlab.errors import Diagnostic
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos import ge_dump
 from onnxlab.infer import Inference
 
 REFUSED = frozenset(
@@ -22,6 +23,9 @@ REFUSED = frozenset(
      "deprecated", "single-assignment", "opset-newer", "ir-version")
 )  # fmt: skip
 """Codes of errors for which ONNX Runtime too refuses a model."""
+
+GE_DUMP = "ge-dump"
+"""The code for which a dump of GE is not run."""
 
 
 class Judge:
@@ -35,8 +39,17 @@ class Judge:
     def refusals(self) -> list[Diagnostic]:
         """The errors as the model is now; those without a node are of the whole model."""
         with self._graph.lock:
+            if ge_dump.is_dump(self._graph.header):
+                message = "this is a dump of GE, whose operators only that engine runs; it can be looked at and edited"
+                return [Diagnostic("error", GE_DUMP, message)]
             found = [each for each in self._inference.problems if each.code in REFUSED and self._counts(each)]
             return [*self._versions(), *self._made_twice(), *found]
+
+    def sentence(self, problem: Diagnostic) -> str:
+        """Why a run is refused for an error, and what to do."""
+        if problem.code == GE_DUMP:
+            return str(problem)
+        return f"{problem}; onnxruntime refuses such a model too: strict=False runs it all the same"
 
     def needed(self, problem: Diagnostic, nodes: set[int]) -> bool:
         """Whether a problem keeps these nodes of the main graph from running.

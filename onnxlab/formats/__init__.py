@@ -14,6 +14,7 @@ Files:
     change_codec   Changes as bytes and back, for the journal: what they refer to is said by place, not by id.
     foreign        Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they
                    were.
+    ge_stages      The stages of one graph in a folder of GE dumps, and what differs between two of them.
     identify       What a file is that could not be read as an ONNX model: one sentence that says so and what to do.
     journal        The crash journal: every committed edit of a model that came from a file, written down before
                    anybody hears of it.

@@ -44,7 +44,12 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         form, opened = _opened(content)
         strings = _stand_ins(opened.model, content, form)
         return opened.model, Source(
-            kept=data, origin_format=form.name, form=form.name, strings=strings, extra=opened.extra
+            kept=data,
+            origin_format=form.name,
+            form=form.name,
+            strings=strings,
+            extra=opened.extra,
+            read_only=opened.read_only,
         )
     if not isinstance(source, str | os.PathLike):
         raise LoadError(f"a model is loaded from a path, bytes or a ModelProto, not from {type(source).__name__}")
@@ -59,7 +64,7 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         digest = hashlib.sha256(content.data).hexdigest() if lean else None
     return model, Source(
         path, path.parent, path, stamp, disk=stamp, origin_format=form.name, form=form.name, strings=strings,
-        digest=digest, extra=opened.extra,
+        digest=digest, extra=opened.extra, read_only=opened.read_only,
     )  # fmt: skip
 
 

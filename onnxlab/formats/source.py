@@ -55,6 +55,7 @@ class Source:
         inline: whether the last save took all external data into the model's file.
         strings: what stands in the live model for strings that are no UTF-8.
         extra: what the format of the file holds besides the model.
+        read_only: why the model must not be edited, "" where it may.
         digest: SHA-256 of the file in the state `disk`, where it was worth making while its bytes were at hand.
     """
 
@@ -72,6 +73,7 @@ class Source:
     strings: Mapping[str, bytes] = field(default_factory=dict)
     digest: str | None = None
     extra: Any = None
+    read_only: str = ""
 
     def original(self) -> bytes | None:
         """The bytes that the model was loaded from, None where they are gone: the file changed or was removed.

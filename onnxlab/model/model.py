@@ -62,6 +62,7 @@ class Model(Querying, Running, Showing, WeightFiles):
         read_here = self.source.path is not None or self.source.kept is not None
         with no_collection():
             self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here, size=self.source.size)
+            self.graph.read_only = self.source.read_only
             self.inference = Inference(self.graph)
             self.graph.index.forget_signatures()
         self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from onnxlab.garbage_collection import AGED, PATIENCE, no_collection
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.query.hierarchy import Hierarchy
 from onnxlab.ops import find_traits
 from onnxlab.render.categories import category
@@ -54,7 +55,7 @@ class Edge:
     """One or several values from one box to another.
 
     The label is the shape of the first value, "" where another edge of the same value says it. It is a capture where
-    bodies read all of its values from outside of themselves.
+    bodies read all of its values from outside of themselves, or where all of them are control edges of a GE dump.
     """
 
     source: int
@@ -105,6 +106,7 @@ class _Painter:
         self._scope: Scope = model.graph.main
         self._hierarchy = hierarchy
         self._fixed: set[int] = set()
+        self._is_dump = ge_dump.is_dump(model.graph.header)
         order = map(model.graph.nodes.__getitem__, model.graph.index.topological(self._scope))
         self._order = [node for node in order if not self._is_constant(node)]
         self._open = dict.fromkeys(self._unfold(max_boxes))
@@ -120,6 +122,8 @@ class _Painter:
 
         Producers are asked before their readers.
         """
+        if self._is_dump:  # whose inputs and weights are nodes
+            return False
         values, fixed = self._graph.values, self._fixed
         for value in node.inputs:
             if value and value not in fixed and values[value].initializer is None:
@@ -281,6 +285,8 @@ class _Painter:
         """Boxes for the graph's own inputs or outputs, with their edges."""
         records = [self._graph.values[value] for value in dict.fromkeys(values)]
         records = [record for record in records if family == "output" or record.initializer is None]
+        if self._is_dump:  # whose inputs and outputs are names of nodes, which are drawn
+            return
         if len(records) > MAX_TERMINALS:
             key = self._key(family, 0)
             self._picture.boxes.append(
@@ -316,7 +322,7 @@ class _Painter:
             for value in node.inputs:
                 # Most lines of a folded picture lie inside of one box.
                 if box_of.get(value, target) != target or value in self._makers_of:
-                    self._join(value, target, self._graph.values[value].scope != node.scope, box_of, found)
+                    self._join(value, target, self._is_dashed(value, node), box_of, found)
         told: set[tuple[int, int]] = set()
         for (source, target), values in found.items():
             first = next(iter(values))
@@ -324,6 +330,11 @@ class _Painter:
             is_news = label != "?" and (source, first) not in told
             told.add((source, first))
             self._picture.edges.append(Edge(source, target, label if is_news else "", all(values.values())))
+
+    def _is_dashed(self, value: int, node: NodeRecord) -> bool:
+        """Whether a line is one into a body, or of control."""
+        record = self._graph.values[value]
+        return record.scope != node.scope or (self._is_dump and ge_dump.is_control(record.name))
 
     def _join(
         self, value: int, target: int, capture: bool, box_of: Mapping[int, int],

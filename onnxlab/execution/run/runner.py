@@ -52,6 +52,10 @@ _REFUSED = "refused"  # note of a compiler
 class Refuse(Protocol):
     """Who knows what keeps nodes from running."""
 
+    def sentence(self, problem: Diagnostic) -> str:
+        """Why a run is refused for an error, and what to do."""
+        ...
+
     def refusals(self) -> Sequence[Diagnostic]:
         """The errors of the graph as it is now for which a run is refused."""
 
@@ -287,10 +291,7 @@ class Runner:
         for problem in compiler.notes[_REFUSED]:
             if self._refuse is not None and self._refuse.needed(problem, nodes):
                 record = self.graph.nodes.get(problem.node)
-                raise RunError(
-                    f"{problem}; onnxruntime refuses such a model too: strict=False runs it all the same",
-                    None if record is None else self.graph.label(record),
-                )
+                raise RunError(self._refuse.sentence(problem), None if record is None else self.graph.label(record))
 
     def _ready(
         self, compiler: Compiler, feeds: Mapping[str, Any], outputs: Sequence[str] | None

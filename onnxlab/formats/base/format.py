@@ -103,10 +103,11 @@ class LossReport(Sequence[Loss]):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What was read: a model, and what its format holds besides."""
+    """What was read: a model, what its format holds besides, and why it must not be edited, "" where it may."""
 
     model: onnx.ModelProto
     extra: Any = None
+    read_only: str = ""
 
 
 @dataclass(frozen=True, slots=True)

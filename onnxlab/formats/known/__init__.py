@@ -3,6 +3,8 @@
 Files:
     caffe2_net        A network of Caffe2 as protobuf text, to look at; the init net beside a predict net gives its
                       initializers.
+    ge_dump           MindSpore's and Ascend's dumps of graphs, ge_onnx_*.pbtxt: protobuf text of ModelProtos that
+                      mean something else.
     json_text         Protobuf's JSON of a model. It holds every field that onnx.proto has; unknown fields are lost.
     npz_archive       NumPy's .npz archives: a model of initializers alone, read in place. `model.save_weights` writes
                       them.

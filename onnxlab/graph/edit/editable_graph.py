@@ -23,6 +23,7 @@ class EditableGraph(GraphState):
 
     Attributes:
         transaction: the outermost edit that is in progress.
+        read_only: why no edit is taken, "" where they are.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
         completer: what completes every edit before it is final, None where nothing does; undo and redo have it all.
@@ -36,6 +37,7 @@ class EditableGraph(GraphState):
         self.completer: Completer | None = None
         self.journal: Journal | None = None
         self.transaction: OpenEdit | None = None
+        self.read_only = ""
 
     def about_to_apply(self, change: Change) -> None:
         """Let the index note who reads what, before a change that may change that."""

@@ -21,6 +21,7 @@ from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.index.networkx_view import Networks
 from onnxlab.graph.index.readonly_index import GlanceIndex
 from onnxlab.graph.index.records import Scope
+from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.change_tracker import NO_TRANSACTION, ChangeTracker
 
@@ -47,7 +48,7 @@ class ModelGraph(EditableGraph):
         if size is not None and size <= _LEAN * (1000 + len(proto.graph.node)):
             self.index_type = GlanceIndex
         super().__init__(proto, base_dir, shared)
-        self.networks = Networks(self.index)
+        self.networks = Networks(self.index, ge_dump.is_dump(proto))
         self.caches.views = self._snapshots = Snapshots(self)
 
     # -- editing ----------------------------------------------------------------------------------------------------

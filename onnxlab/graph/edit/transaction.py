@@ -43,6 +43,8 @@ class Transaction:
         self._completed_by: Completer | None = None
 
     def __enter__(self) -> "Transaction":
+        if self._graph.read_only:
+            raise EditError(self._graph.read_only)
         held = False
         try:
             with UNINTERRUPTED:

@@ -6,6 +6,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import RenameValue, SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.protos import ge_dump
 
 
 def rename_node(graph: ModelGraph, node: NodeRecord, name: str, origin: Any = None) -> None:
@@ -15,7 +16,22 @@ def rename_node(graph: ModelGraph, node: NodeRecord, name: str, origin: Any = No
     scope = graph.scopes[node.scope]
     if name and name != node.name and graph.names.nodes_called(scope, name):
         raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
-    graph.apply(SetField(("node", node.id), "name", name), label=f"rename {graph.label(node)} to {name}", origin=origin)
+    with graph.edit(f"rename {graph.label(node)} to {name}", origin=origin) as edit:
+        if ge_dump.is_dump(graph.header):
+            _rename_references(graph, node, name, scope)
+        edit.apply(SetField(("node", node.id), "name", name))
+
+
+def _rename_references(graph: ModelGraph, node: NodeRecord, name: str, scope: Scope) -> None:
+    """Rename what a dump of GE calls by its node: "node:port", and inputs and outputs of the graph."""
+    for ident in node.outputs:
+        value = graph.values.get(ident)
+        reference = ge_dump.split(value.name) if value is not None else None
+        if value is not None and reference is not None and reference.node == node.name:
+            rename_value(graph, value, f"{name}:{reference.port}")
+    for ident in [*scope.inputs, *scope.outputs]:
+        if graph.values[ident].name == node.name:
+            rename_value(graph, graph.values[ident], name)
 
 
 def rename_value(graph: ModelGraph, value: ValueRecord, name: str, origin: Any = None) -> None:

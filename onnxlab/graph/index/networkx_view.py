@@ -15,6 +15,7 @@ from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.index.edges import Slot
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.protos import ge_dump
 from onnxlab.shapes import UNKNOWN, Fact, TensorFact
 
 
@@ -64,7 +65,7 @@ class NodeData(_Data):
 
 
 class EdgeData(_Data):
-    """`value` (its id), `name` of the value and `kind` of an edge: "data", or "capture" by a body.
+    """`value` (its id), `name` of the value and `kind` of an edge: "data", "capture" by a body, "control" in a GE dump.
 
     What inference knows of the value is `dtype` ("float32", "" where it is unknown), `shape` ("batch,64,56,56", "?"
     where the rank is unknown) and `bytes`, with 1 in the place of dims that are no numbers, 0 where nothing is known.
@@ -89,6 +90,8 @@ class EdgeData(_Data):
     def __getitem__(self, key: str) -> Any:
         if (look := self._facts.get(key)) is not None:
             return look(self._networks.fact_of(self._record.id))
+        if key == "kind" and self._networks.has_control_edges and ge_dump.is_control(self._record.name):
+            return "control"
         return self._fields[key](self._record)
 
     def __iter__(self) -> Iterator[str]:
@@ -117,9 +120,11 @@ class Networks:
 
     Attributes:
         fact_of: what is known of a value id, for the attributes of edges; nothing, unless somebody who knows sets it.
+        has_control_edges: whether names of values say which edges are of control, as in dumps of GE.
     """
 
-    def __init__(self, index: "Index") -> None:
+    def __init__(self, index: "Index", has_control_edges: bool = False) -> None:
+        self.has_control_edges = has_control_edges
         self.fact_of: Callable[[int], Fact] = lambda _: UNKNOWN
         self._index = index
         self._graphs: dict[int, Any] = {}

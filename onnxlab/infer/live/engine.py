@@ -22,6 +22,7 @@ from onnxlab.garbage_collection import no_collection
 from onnxlab.graph.edit.commits import GraphCommit
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+from onnxlab.graph.protos import ge_dump
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.infer.facts.fact_join import join
 from onnxlab.infer.facts.policy import DEFAULT_POLICY, Policy
@@ -119,6 +120,8 @@ class Inference:
         """Every problem, by node: refused inputs, unknown operators, unreadable tensors; then conflicts of types."""
         self._notice_operators()
         with self._graph.lock:
+            if ge_dump.is_dump(self._graph.header):  # what its nodes say is taken as it is
+                return []
             known = ChainMap(self._walker.overruled, self._frame.facts)
             return list(dict.fromkeys([*self.problems, *self._conflicts.diagnostics(known)]))
 

@@ -13,6 +13,8 @@ from weakref import proxy
 
 from onnxlab import schemas
 from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos import ge_dump
+from onnxlab.infer.facts.ge_descriptors import output_facts
 from onnxlab.infer.facts.policy import refined
 from onnxlab.infer.facts.symbols import has_holes
 from onnxlab.infer.rules import native, schema_checks
@@ -163,6 +165,9 @@ class Answers:
 
     def _unknown_operator(self, node: NodeRecord, operator: Operator, problems: list[Problem]) -> Sequence[Fact]:
         """Types that the model declares, since nothing else is known of the operator."""
+        if ge_dump.is_dump(self._graph.header):
+            operator.shared = False
+            return output_facts(node.proto, native.hole)
         name = f"{operator.domain}::{operator.op_type}" if operator.domain else operator.op_type
         hint = "onnxlab.ops.register() makes a custom operator known"
         if exists := schemas.versions(operator.domain, operator.op_type):

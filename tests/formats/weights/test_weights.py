@@ -123,7 +123,7 @@ def test_arrays_that_lie_otherwise_are_read(tmp_path: Path) -> None:
 
 
 def test_missing_extra_and_misshapen_tensors_are_named(tmp_path: Path) -> None:
-    there = {"a": FLOATS["a"], "b": FLOATS["b"].T.copy(), "z": FLOATS["a"]}  # type: ignore[attr-defined]
+    there = {"a": FLOATS["a"], "b": FLOATS["b"].T.copy(), "z": FLOATS["a"]}
     safetensors.numpy.save_file(there, tmp_path / "w.safetensors")
     model = onnxlab.load(model_of(a=FLOATS["a"], b=FLOATS["b"], c=FLOATS["a"]))
     report = model.load_weights(tmp_path / "w.safetensors", dry_run=True)
@@ -132,16 +132,16 @@ def test_missing_extra_and_misshapen_tensors_are_named(tmp_path: Path) -> None:
     assert "b: the model has the shape [2, 3]" in str(report)
     with pytest.raises(EditError, match=r"b \(the model has the shape"):
         model.load_weights(tmp_path / "w.safetensors", strict=False)
-    safetensors.numpy.save_file({"a": FLOATS["a"] * 2, "z": FLOATS["a"]}, tmp_path / "w.safetensors")  # type: ignore[operator]
+    safetensors.numpy.save_file({"a": FLOATS["a"] * 2, "z": FLOATS["a"]}, tmp_path / "w.safetensors")
     with pytest.raises(EditError, match="b, c are not in the file; z is not in the model"):
         model.load_weights(tmp_path / "w.safetensors")
     assert model.version == 0
     model.load_weights(tmp_path / "w.safetensors", strict=False)
-    np.testing.assert_array_equal(np.asarray(model.tensor("a")), FLOATS["a"] * 2)  # type: ignore[operator]
+    np.testing.assert_array_equal(np.asarray(model.tensor("a")), FLOATS["a"] * 2)
 
 
 def test_other_dtypes_are_refused(tmp_path: Path) -> None:
-    safetensors.numpy.save_file({"a": FLOATS["a"].astype(np.int32)}, tmp_path / "w.safetensors")  # type: ignore[attr-defined]
+    safetensors.numpy.save_file({"a": FLOATS["a"].astype(np.int32)}, tmp_path / "w.safetensors")
     with pytest.raises(EditError, match="the model has int64, the file int32"):
         onnxlab.load(model_of(a=FLOATS["a"])).load_weights(tmp_path / "w.safetensors")
 
@@ -157,7 +157,7 @@ def test_names_may_differ(tmp_path: Path) -> None:
 def test_documentation_of_an_initializer_stays(tmp_path: Path) -> None:
     proto = model_of(b=FLOATS["b"])
     proto.graph.initializer[0].doc_string = "kept"
-    safetensors.numpy.save_file({"b": FLOATS["b"] + 1}, tmp_path / "w.safetensors")  # type: ignore[operator]
+    safetensors.numpy.save_file({"b": FLOATS["b"] + 1}, tmp_path / "w.safetensors")
     model = onnxlab.load(proto)
     model.load_weights(tmp_path / "w.safetensors")
     assert model.proto.graph.initializer[0].doc_string == "kept"

@@ -1,0 +1,47 @@
+"""MindSpore's and Ascend's dumps of graphs, ge_onnx_*.pbtxt: protobuf text of ModelProtos that mean something else."""
+
+import re
+from typing import Final
+
+import onnx
+from google.protobuf import text_format
+
+from onnxlab.errors import LoadError
+from onnxlab.formats.base.format import Content, Format, Opened, Written, is_model
+from onnxlab.formats.base.text import FIELDS, beginning, text_of
+from onnxlab.formats.known.protobuf_text import in_octal
+from onnxlab.graph.protos import ge_dump
+
+_TITLE: Final = "a GE dump"
+_BEGINS: Final = re.compile(rf"(?:{FIELDS})\s*[:{{]")
+_MARK: Final = re.compile(r'op_type:\s*"ge:|producer_name:\s*"GE"')
+
+
+def _recognizes(content: Content) -> bool:
+    head = beginning(content)
+    return head is not None and _BEGINS.match(head) is not None and _MARK.search(head) is not None
+
+
+def _read(content: Content) -> Opened:
+    text, model = text_of(content, _TITLE), onnx.ModelProto()
+    refusal = ""
+    try:
+        text_format.Parse(text, model)
+    except (text_format.ParseError, RecursionError) as error:
+        refusal = f"this dump has fields that onnx.proto lacks ({error}), which an edit would lose: it is only shown"
+        try:
+            model = text_format.Parse(text, onnx.ModelProto(), allow_unknown_field=True)
+        except (text_format.ParseError, RecursionError) as worse:
+            raise LoadError(f"it is no protobuf text of {_TITLE}: {worse}") from worse
+    if not is_model(model):
+        raise LoadError(f"it is {_TITLE} without a graph")
+    return Opened(model, read_only=refusal)
+
+
+def _write(model: onnx.ModelProto, extra: object) -> Written:
+    if not ge_dump.is_dump(model):
+        raise ValueError("its operators are not those of GE")
+    return Written(in_octal(text_format.MessageToString(model, as_utf8=True)).encode())
+
+
+FORMAT = Format("ge", _TITLE, (), _recognizes, _read, _write, rank=50, instead="save it as .pbtxt")

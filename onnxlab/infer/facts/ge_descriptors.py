@@ -1,0 +1,30 @@
+"""Facts of the nodes of a GE dump: what their attributes say of their outputs."""
+
+from collections.abc import Callable
+
+import onnx
+
+from onnxlab.graph.protos import ge_dump
+from onnxlab.shapes import UNKNOWN, Dim, Fact, TensorFact
+
+
+def output_facts(node: onnx.NodeProto, hole: Callable[[int, int], Dim]) -> list[Fact]:
+    """Facts of the outputs that a node lists, by their ports.
+
+    Args:
+        node: of a dump.
+        hole: the dim that stands for an unknown size, by position of the output and axis.
+    """
+    return [_fact(node, position, name, hole) for position, name in enumerate(node.output)]
+
+
+def _fact(node: onnx.NodeProto, position: int, name: str, hole: Callable[[int, int], Dim]) -> Fact:
+    reference = ge_dump.split(name)
+    if reference is None or reference.is_control:
+        return UNKNOWN
+    found = ge_dump.descriptor(node, "output", reference.port)
+    if not found.dtype and found.shape is None:
+        return UNKNOWN
+    shape = found.shape
+    dims = None if shape is None else tuple(hole(position, axis) if dim < 0 else dim for axis, dim in enumerate(shape))
+    return TensorFact(found.elem_type, dims)
