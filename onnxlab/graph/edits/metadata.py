@@ -217,7 +217,8 @@ def _refuse_misfits(graph: ModelGraph, nodes: list[NodeRecord], before: Mapping[
     for node in nodes:
         schema = graph.schema(node)
         called = function_key(node.proto) in graph.index.functions
-        if not called and (schema is None or schema.deprecated) and schemas.versions(node.domain, node.op_type):
+        gone = schema is None or schema.deprecated or (schema.runtime and node.domain in schemas.OFFICIAL)
+        if not called and gone and schemas.versions(node.domain, node.op_type):
             found.append(f"{graph.label(node)}: there is no {node.op_type} in it.")
         found += [problem for problem in node_problems(graph, node) if problem not in before[node.id]]
     if found:
