@@ -12,7 +12,10 @@ ROOT = Path(__file__).resolve().parents[2]
 LENGTH = 6
 _FOLDERS = (("onnxlab", "*.py"), ("bench", "*.py"), ("widgets/src", "*.ts*"))
 # imports, parameters, arguments by name, lone brackets and comments say nothing of repetition
-_NOISE = re.compile(r'(from|import|export) |[\])}>(\[{,;]*$|#|//|/?\*|"""|@|\w+(: .*|=[^()]*)?,$|\w+\($|</?\w|\w+ = [^()]*,$|\w+=[{"]|\w+$')
+_NOISE = re.compile(
+    r'(from|import|export) |[\])}>(\[{,;]*$|#|//|/?\*|"""|@|\w+(: .*|=[^()]*)?,$|\w+\($'
+    r'|</?\w|\w+ = [^()]*,$|\w+=[{"]|\w+$'  # markup, declarations in a list
+)
 Place = tuple[Path, int]
 
 

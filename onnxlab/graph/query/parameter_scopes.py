@@ -85,7 +85,7 @@ def _path_of(node: NodeRecord, stored: Mapping[int, str], names: NameScopes) -> 
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """ "encoder.layer.5.query.weight" -> ("encoder", "layer.5", "query"); "conv1_w" -> ("conv1",)."""
+    """Split a name: "encoder.layer.5.query.weight" is in ("encoder", "layer.5", "query"), "conv1_w" in ("conv1",)."""
     parts = [part for part in name.split("/" if "/" in name else ".") if part]
     if len(parts) == 1 and (stem := _KIND.sub("", name)) != name:
         return (stem,)

@@ -133,7 +133,7 @@ def _activation(count: Counter[str]) -> str:
 
 
 def common_name(names: Sequence[str]) -> str:
-    """ "res2_0" of "gpu_0/res2_0_branch2a_w_0" and "gpu_0/res2_0_branch2b_w_0"; "" where it says little."""
+    """What names have in common: "res2_0" of "gpu_0/res2_0_branch2a" and "gpu_0/res2_0_branch2b"; "" for little."""
     told = [name for name in names if name]
     if len(told) < LEAST_TOLD:
         return ""
