@@ -62,7 +62,7 @@ def _complain(message: str) -> None:
 
 
 def _warned(message: Warning | str, *_: object, **_named: object) -> None:
-    """What Python does with a warning here: one line, without the line of code that gave it."""
+    """Print a warning as one line, without the line of code that gave it."""
     _complain(f"warning: {message}")
 
 
@@ -153,7 +153,7 @@ def _info(options: argparse.Namespace) -> int:
 
 
 def facts(model: "Model") -> dict[str, Any]:
-    """What `info --json` prints."""
+    """The facts that `info --json` prints."""
     from collections import Counter
 
     from onnxlab.render import text

@@ -1,7 +1,7 @@
 """ONNX element types, their short names and the NumPy dtypes that hold them.
 
 An element type is the int of `TensorProto.DataType`. The ints are written down here, so that neither onnx nor
-ml_dtypes is imported until somebody needs one of the exotic types; a test compares them with onnx.
+ml_dtypes is imported until one of the exotic types is needed; a test compares them with onnx.
 """
 
 from __future__ import annotations

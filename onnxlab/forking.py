@@ -1,4 +1,4 @@
-"""Locks that are free in a forked child: whoever else held one does not live there.
+"""Locks that are free in a forked child, where no other thread lives that could hold them.
 
 Without, a child would wait for ever for a thread that it does not have, such as the one that compiles in the
 background. What such a thread was about at that moment stays half done in the child: caches of ours bear that, and an

@@ -13,7 +13,7 @@ PATIENCE = 5
 """How many times as many where a picture is waited for: nothing in one refers to itself."""
 
 HELD = 1 << 28
-"""Bytes that models may come to hold before a whole collection looks for those that nobody uses any more."""
+"""Bytes that models may come to hold before a whole collection looks for those that are referenced no more."""
 
 _aged = 0
 _held = 0
@@ -48,7 +48,7 @@ def no_collection(before: bool = True, most: int | None = None) -> Iterator[None
 def count_as_old() -> None:
     """Put all that was made since the last collection among the old objects: it counts for no whole collection."""
     global _aged
-    if gc.get_freeze_count() == 0:  # else somebody keeps objects out of all collections, and unfreezing ends it
+    if gc.get_freeze_count() == 0:  # else other code keeps objects out of collections, and unfreezing ends it
         _aged += gc.get_count()[0]
         gc.freeze()
         gc.unfreeze()

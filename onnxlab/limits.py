@@ -1,4 +1,4 @@
-"""Budgets of a run, and what a rule or kernel may ask of whoever runs it.
+"""Budgets of a run, and the questions that rules and kernels may ask it.
 
 `Limits` is what a user gives: bytes, loop iterations, seconds and a stop flag. `begin` turns it into the
 running budget of one run, which counts. The protocols `Body`, `RunContext` and `InferContext` let operators
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 SHARE_OF_MEMORY = 0.8
 """Part of the available memory that a run may take when nothing else is said."""
 
-_telling = fork_safe(threading.Lock())  # of who is told that a run has to end
+_telling = fork_safe(threading.Lock())  # of the listeners that learn when a run has to end
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY_IS_FRESH = 1.0  # seconds for which a reading of the available memory is used again
 
 
 @dataclass(slots=True)
 class Limits:
-    """What a run may use. None means the default for `bytes` and no limit for the others.
+    """The limits of a run. None means the default for `bytes` and no limit for the others.
 
     Attributes:
         bytes: bytes of arrays alive at once; default 80 % of the memory available when the run begins.
@@ -92,7 +92,7 @@ class Limits:
                 self._listeners.remove(stop)
 
     def end(self) -> None:
-        """Tell those who listen that the run has to end."""
+        """Notify the listeners that the run has to end."""
         with _telling:
             for stop in list(self._listeners):
                 stop()
@@ -195,7 +195,7 @@ def _machine_memory() -> int:
 
 
 def _cgroup_memory(root: Path) -> list[int]:
-    """What a container may still take, by cgroup version 2 or 1; empty without a limit.
+    """Memory left to a container, by cgroup version 2 or 1; empty without a limit.
 
     Page cache that the kernel would drop first (inactive_file) counts as free.
     """
@@ -230,7 +230,7 @@ class Body(Protocol):
 
 
 class RunContext(Protocol):
-    """What a kernel that asked for `context=True` gets as its first argument."""
+    """The first argument of a kernel with `context=True`."""
 
     @property
     def node(self) -> str:
@@ -258,7 +258,7 @@ class RunContext(Protocol):
 
 
 class InferContext(Protocol):
-    """What a shape rule gets as its first argument."""
+    """The first argument of a shape rule."""
 
     @property
     def node(self) -> str:
@@ -270,7 +270,7 @@ class InferContext(Protocol):
 
     @property
     def depth(self) -> int:
-        """How many bodies the node is nested in; 0 in the main graph."""
+        """The number of bodies that the node is nested in; 0 in the main graph."""
 
     def opset_version(self, domain: str = "") -> int:
         """Version of `domain` that the node's graph or function imports; 0 where it imports none."""

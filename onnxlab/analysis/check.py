@@ -36,7 +36,7 @@ BEYOND = {
         for code in ("arity", "attribute-missing", "attribute-unknown", "attribute-type", "attribute-value")
     },
     "tensor-size-unchecked": "more data than the shape takes: onnx.checker looks only whether there is enough",
-    "tensor-type-unchecked": "an unknown element type in raw_data, which nobody can decode",
+    "tensor-type-unchecked": "an unknown element type in raw_data, which cannot be decoded",
     "value-type-unknown": "an element type that does not exist: onnx.checker sees it only where a node reads it",
     "external-data-unreadable": "offset, length and size of a data file: onnx.checker looks only at its name",
     "opset-newer": "a version that onnx does not know: onnx.checker takes the newest that it knows for it",
@@ -101,7 +101,7 @@ class Checker:
             return result
 
     def doubts(self) -> list[Diagnostic]:
-        """What onnx's inference refuses, node by node, as warnings: for models in which nothing else is wrong.
+        """Refusals of onnx's inference, node by node, as warnings: for models in which nothing else is wrong.
 
         Our rules are asked alone otherwise, and some of them take what onnx does not.
         """
@@ -165,7 +165,7 @@ class Checker:
         return known[root.id]
 
     def _weighed(self, problem: Diagnostic) -> Diagnostic:
-        """Less than an error where nobody runs it: in training graphs, and functions before IR version 8."""
+        """Weigh a problem: it is a warning where its graph is not run, in training and in functions before IR version 8."""
         scope = self._graph.scopes.get(problem.scope)
         in_function = scope is not None and self._graph.root(scope).is_function
         idle = self._is_in_training(scope) or (in_function and self._graph.proto.ir_version < 8)
@@ -224,7 +224,7 @@ def unread(header: onnx.ModelProto, providers: Sequence[str | Provider] | None) 
 
 
 def foreign_strings(stand_ins: Iterable[str]) -> list[Diagnostic]:
-    """What is to be said of the strings of a model that are no UTF-8, of which these are the stand-ins."""
+    """The findings about strings of a model that are not UTF-8, under their stand-ins."""
     hint = "give it another name or text; what you leave alone is saved as it was"
     return [
         Diagnostic("warning", "no-utf8", f"a string of the model is no UTF-8 and shown as {shown!r}", hint=hint)

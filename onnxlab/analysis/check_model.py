@@ -1,4 +1,4 @@
-"""What `check` asks of a model as a whole: versions, opset imports, metadata, and its functions among each other."""
+"""Checks of a model as a whole: versions, opset imports, metadata, and its functions among each other."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -69,7 +69,7 @@ class Reader(Protocol):
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """The function's name in messages."""
 
     def newest(self, domain: str, known: int) -> int:
         """The newest version of a domain that it reads, `known` where that is not below it."""
@@ -189,7 +189,7 @@ def _callees(nodes: Sequence[onnx.NodeProto], keys: set[tuple[str, str, str]]) -
 
 
 def _check_calls(calls: dict[tuple[str, str, str], list[tuple[str, str, str]]], findings: Findings) -> None:
-    """Cycles, and chains of calls that are longer than anybody follows; without recursion."""
+    """Report cycles and chains of calls that are too long; without recursion."""
     done: set[tuple[str, str, str]] = set()
     for root in calls:
         if root in done:

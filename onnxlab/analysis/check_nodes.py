@@ -1,4 +1,4 @@
-"""What `check` asks of a node: its operator and attributes against the schema, its names against each other."""
+"""Checks of a node: operator and attributes against the schema, names against each other."""
 
 from dataclasses import replace
 from pathlib import Path

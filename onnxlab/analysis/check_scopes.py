@@ -1,4 +1,4 @@
-"""What `check` asks of graphs, functions and their values: names, order, single assignment, declared types."""
+"""Checks of graphs, functions and their values: names, order, single assignment, declared types."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

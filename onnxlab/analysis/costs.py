@@ -1,4 +1,4 @@
-"""What every node costs by facts alone, without running anything: floating-point operations."""
+"""Floating-point operations of every node, by facts alone, without running anything."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

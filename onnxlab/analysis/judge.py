@@ -1,4 +1,4 @@
-"""Which nodes `run` refuses: those with an error for which ONNX Runtime refuses to load the whole model too.
+"""The nodes that `run` refuses: those with an error for which ONNX Runtime refuses to load the whole model too.
 
 A run of them would give numbers, and often those that were meant; but no other runtime would run the model. The rest of
 what is wrong with a node (shapes, values of attributes) its kernel says when it gets there.

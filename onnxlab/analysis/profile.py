@@ -1,4 +1,4 @@
-"""Where a run's time goes: seconds, bytes and floating-point operations of every node.
+"""Profiles of a run: seconds, bytes and floating-point operations of every node.
 
     print(profile(runner, feeds))
 

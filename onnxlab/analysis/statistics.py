@@ -1,4 +1,4 @@
-"""What a value looks like at a glance: range, mean, NaN count and a histogram, for arrays of every ONNX type.
+"""Statistics of a value: range, mean, NaN count and a histogram, for arrays of every ONNX type.
 
 Works through an array in chunks, so that a value of many gigabytes costs a few megabytes more.
 """

@@ -1,4 +1,4 @@
-"""Where the boxes of a picture go: by Graphviz's `dot` where it is installed, else in plain rows.
+"""Places of a picture's boxes: by Graphviz's `dot` where it is installed, else in plain rows.
 
 Coordinates are in pixels with y downwards. Names never reach `dot`: it sees numbers and sizes.
 """

@@ -75,7 +75,7 @@ class Frame:
 
 @dataclass(slots=True)
 class Picture:
-    """What there is to lay out; boxes are in topological order."""
+    """Boxes and edges to lay out; boxes are in topological order."""
 
     boxes: list[Box] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
@@ -199,7 +199,7 @@ class _Painter:
         self._hand_out(node, bodies, box_of)
 
     def _hand_out(self, node: NodeRecord, bodies: list[Scope], box_of: dict[int, int]) -> None:
-        """What a node gives comes from the boxes in its bodies that make it."""
+        """Let a node's outputs come from the boxes in its bodies that compute them."""
         first = find_traits(node.domain, node.op_type).first_result
         for slot, value in enumerate(node.outputs):
             if first is None or not value:

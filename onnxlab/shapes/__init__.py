@@ -13,7 +13,7 @@ Files:
     binding      Dims with their symbols replaced: by numbers (`evaluate`), by dims (`substitute`), or atom by atom.
     expressions  Dimensions: integers, or canonical symbolic expressions over named symbols.
     facts        Facts: what is known about a value without running the model.
-    interning    Tables of objects that exist once for each key, for as long as somebody holds them.
+    interning    Tables of objects that exist once for each key, for as long as they are referenced.
     notation     Dimensions as text and back.
     problems     What a shape rule raises when its inputs or attributes cannot be right.
     values       Known values: small tensors whose elements are known, symbolic, or unknown one by one.

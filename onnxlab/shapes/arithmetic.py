@@ -244,7 +244,7 @@ def _mins_first(dim: Dim) -> tuple[bool, int]:
 
 
 def _implied(extreme: Dim, others: set[Dim]) -> set[Dim]:
-    """Which of the dims that broadcast with a min or max it decides, or is decided by: what can be left out.
+    """The dims that a broadcast with a min or max decides, or that decide it: they can be left out.
 
     min(n, 512) and n only broadcast where they are equal or the min is 1: the result is n. max(n, 4) and n, which
     is at least 1, only where they are equal or n is 1: the result is the max.

@@ -1,4 +1,4 @@
-"""Tables of objects that exist once for each key, for as long as somebody holds them."""
+"""Tables of objects that exist once for each key, for as long as they are referenced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Interned(dict[Hashable, Any]):
         self._died = self._forget  # one method object for all references
 
     def keep(self, key: Hashable, made: Any) -> Any:
-        """What the key stands for: from now on `made`, where a look found nothing and no other thread was faster."""
+        """Enter `made` for a key that no look-up found, and return the object of the key: another thread may be first."""
         reference = _Kept(made, self._died)
         reference.key = key
         if self.setdefault(key, reference) is reference:  # which takes no lock

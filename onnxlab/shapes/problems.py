@@ -1,4 +1,4 @@
-"""What a shape rule raises when its inputs or attributes cannot be right."""
+"""The exception of shape rules whose inputs or attributes cannot be right."""
 
 from __future__ import annotations
 

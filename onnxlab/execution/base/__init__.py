@@ -1,4 +1,4 @@
-"""What all of execution shares: providers, the value store, BLAS threads, background work.
+"""Foundations of execution: providers, the value store, BLAS threads, background work.
 
 Files:
     background        The one background thread: what is to be done beside runs, one job after the other.

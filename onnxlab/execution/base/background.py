@@ -25,7 +25,7 @@ _thread: threading.Thread | None = None
 _SPELL = 1e-3
 """Seconds of work after which the background thread rests: it needs the interpreter that runs need."""
 _LOOK = 5e-4
-"""Seconds that it rests at least, to see whether others work, who cannot while it has the interpreter."""
+"""Seconds that it rests at least, so that other threads can be seen to work once the interpreter is free."""
 _REST = 12.0
 """How many times as long as it worked it then rests."""
 _LONGEST_REST = 0.2
@@ -78,7 +78,7 @@ def rest() -> None:
 
 @contextmanager
 def run() -> Iterator[None]:
-    """While somebody waits for what is in the block, the background thread rests."""
+    """Let the background thread rest while a foreground call is inside the block."""
     token = object()
     _runs.add(token)
     try:
@@ -100,7 +100,7 @@ def _resting(items: Iterable[T]) -> Iterator[T]:
 
 
 class _BetweenImports:
-    """A finder of modules that finds none: the background thread rests before each module, whoever's it is.
+    """A finder of modules that finds none: the background thread rests before each module that any thread imports.
 
     It stays where it is once put, because another thread may be walking through the list.
     """
@@ -138,7 +138,7 @@ def _polite() -> Iterator[None]:
     try:
         yield
     finally:
-        if sys.getswitchinterval() == ours:  # else somebody has set it since
+        if sys.getswitchinterval() == ours:  # else other code has set it since
             sys.setswitchinterval(before)
 
 

@@ -43,7 +43,7 @@ def libraries() -> tuple[Any, ...]:
 def limited(threads: int) -> Iterator[None]:
     """Let BLAS use at most this many threads, in the whole process, until the last run under way has ended.
 
-    With several runs at once, the one that asks for most has its way. A lower limit that somebody else set stays.
+    With several runs at once, the one that asks for most has its way. A lower limit that other code set stays.
     0 asks for nothing and changes nothing.
     """
     if not threads:
@@ -83,7 +83,7 @@ def may_use(call: Callable[..., Any]) -> bool:
 
 
 def _setter(library: Any) -> Callable[[int], None]:
-    """What sets the threads of a library from any thread.
+    """A function that sets the threads of a library from any thread.
 
     threadpoolctl's public setter obeys only the thread that set OpenBLAS's first, but runs end in any order and here
     they are counted, so the one behind it is used where there is one.

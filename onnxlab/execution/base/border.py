@@ -51,7 +51,7 @@ def _watched(step: Step, name: str, fact: Callable[[str], Fact]) -> Step:
 
 
 class _Bordered:
-    """What a provider compiled, between read-only inputs and checked outputs.
+    """A compiled part between read-only inputs and checked outputs.
 
     Args:
         call: takes a context first if `context`, then arrays in the order of `inputs`.

@@ -1,4 +1,4 @@
-"""What depends on a value of the main graph, remembered from edit to edit while no node reads anything else."""
+"""Dependents of a value of the main graph, remembered from edit to edit while no node reads anything else."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Dependents:
         return found
 
     def _made_of(self, value: int) -> tuple[int, ...]:
-        """What nodes of the main graph make that read a value, themselves or in their bodies."""
+        """Outputs of the nodes of the main graph that read a value, themselves or in their bodies."""
         graph, main = self._graph, self._graph.main.id
         record = graph.values[value]
         readers = [node for node, _ in record.uses]

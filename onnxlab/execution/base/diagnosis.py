@@ -1,4 +1,4 @@
-"""What is wrong with the inputs of a node whose kernel failed: signatures and inference are asked about them.
+"""Diagnosis of a failed kernel's inputs: signatures and shape rules are asked about them.
 
 Kernels check what they must not get wrong, and leave the rest to NumPy, whose complaints are about NumPy. Signatures
 and the rules of inference know what each operator takes, and say so in its words; nobody pays before something failed.
@@ -25,7 +25,7 @@ _KNOWN = 256  # elements of an input up to which rules may look at them: sizes, 
 
 
 def broken_rule(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[Any], fully: bool = True) -> str:
-    """Which rule of its operator a node breaks on these inputs, in words; "" where nobody can tell.
+    """The rule of its operator that a node breaks on these inputs, in words; "" where none can be named.
 
     Without `fully` only signatures are asked, which know ranks and equal sizes.
     """
@@ -56,7 +56,7 @@ def _of_inference(node: NodeView, opsets: Mapping[str, int], arrays: Sequence[An
 
 
 def _prefix(graph: ModelGraph, node: int) -> str:
-    """How a diagnostic names the node that it is about."""
+    """The node that a diagnostic is about, as messages begin."""
     if not node:
         return ""
     record = graph.nodes[node]

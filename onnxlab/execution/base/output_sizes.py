@@ -1,4 +1,4 @@
-"""How many bytes a node's outputs will take, asked with the real inputs before the kernel is called.
+"""Bytes of a node's outputs, computed from the real inputs before the kernel is called.
 
 Only operators whose outputs can dwarf their inputs have an estimate, among their traits: by broadcasting, by a product,
 or because an input or attribute is a size. All others make at most a few times what they get, and are counted when they

@@ -1,4 +1,4 @@
-"""What an execution provider is, in ONNX Runtime's words: it claims nodes and compiles what it was given.
+"""Execution providers, in ONNX Runtime's words: they claim nodes and compile the parts they are given.
 
 A provider in full:
 
@@ -96,7 +96,7 @@ CompiledPart: TypeAlias = Callable[..., Sequence[Any]] | list[Step]
 
 @dataclass(slots=True)
 class PartitionView:
-    """What a provider sees of a scope: the nodes that a run needs, and what is known about their values.
+    """A scope as providers see it: the nodes that a run needs, and what is known about their values.
 
     Attributes:
         nodes: in topological order; a node's own bodies are its provider's business (`reads` tells what they capture).
@@ -143,7 +143,7 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in plans and errors: "numpy", "onnxruntime"."""
+        """The provider's name in plans and errors: "numpy", "onnxruntime"."""
 
     def get_capability(self, view: PartitionView) -> Sequence[SubgraphClaim]:
         """Says which nodes it can take. Called once per plan, for each graph, body and function."""

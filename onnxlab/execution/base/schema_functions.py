@@ -67,7 +67,7 @@ def _version(versions: Sequence[int], version: int) -> int:
 
 
 def signature(arrays: Sequence[Any]) -> tuple[Any, ...]:
-    """What a made body may depend on: element type and rank of each input."""
+    """The signature that a made body depends on: element type and rank of each input."""
     return tuple((array.dtype, array.ndim) if isinstance(array, np.ndarray) else type(array) for array in arrays)
 
 

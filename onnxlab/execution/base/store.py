@@ -32,7 +32,7 @@ new_stamp = itertools.count(1).__next__
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is kept, by value id. Immutable: a run may read it while another merges.
+    """The stored values, by id. Immutable: a run may read it while another merges.
 
     Attributes:
         arrays: read-only arrays, lists and dicts; an evicted value has none, but still its stamp.
@@ -114,7 +114,7 @@ class ValueStore:
     # -- staleness --------------------------------------------------------------------------------------------------
 
     def follow(self, commit: GraphCommit) -> None:
-        """Note what a commit touched; what depends on it is worked out when somebody asks."""
+        """Note what a commit touched; dependents are worked out at the next question."""
         touched = commit.touched
         with self._lock:
             self.dependents.follow(commit)

@@ -130,7 +130,7 @@ def _size(dim: Dim, axis: int, rank: int, sizes: dict[str, int]) -> int:
 
 
 def _conventional(name: str, sizes: Mapping[str, int]) -> int:
-    """What exporters of language models mean by "past" and "total" (past and new tokens); 0 for other names."""
+    """Sizes by the conventions of exported language models, "past" and "total" (past and new tokens); 0 for others."""
     name = name.lower()
     if "total" in name:
         known = [(word, size) for symbol, size in sizes.items() for word in ("past", "seq") if word in symbol.lower()]
@@ -184,7 +184,7 @@ _ROLES: Final[Mapping[SizeRole, Draw]] = {"one": ones, "zero": zeros, "few": bel
 
 
 class Uses:
-    """What the values of a scope are used for.
+    """The uses of a scope's values.
 
     Args:
         nodes: of the scope.
@@ -200,7 +200,7 @@ class Uses:
                     self._readers.setdefault(name, []).append((node, slot))
 
     def draw(self, name: str) -> Draw | None:
-        """What to fill a value with, judging by its name and by what it is used for; None: nothing special."""
+        """A way to fill a value, by its name and its uses; None for nothing special."""
         dtype = self._fact(name).dtype
         if "mask" in name.lower() and (dtype is None or dtype.kind in "iubf"):
             return ones

@@ -39,7 +39,7 @@ class Watched:
     once: bool
 
     def found(self, seen: Mapping[int, Sequence[Any]]) -> Any:
-        """What a run saw: the array, or a list with that of each iteration.
+        """A value of a run: the array, or a list with that of each iteration.
 
         Raises:
             RunError: the branch was not taken.

@@ -68,7 +68,7 @@ def _held(steps: Sequence[Step], nodes: Sequence[NodeView], halves: Mapping[str,
 
 
 def _half(node: NodeView) -> Half:
-    """What becomes of small floats that a node computes in float32; "" where that is not sure."""
+    """How a node changes small floats when it computes in float32; "" where that is not sure."""
     return find_traits(node.domain, node.op_type).half
 
 

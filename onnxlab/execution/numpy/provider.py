@@ -29,7 +29,7 @@ from onnxlab.shapes import TensorFact
 
 
 class NumpyProvider:
-    """Runs nodes with NumPy. As the last provider it gets what nobody else took, and says what it cannot run."""
+    """Runs nodes with NumPy. The last provider: it gets what no other took, and refuses what it cannot run."""
 
     name = "numpy"
     trusted = True
@@ -155,7 +155,7 @@ def _array(value: Any) -> Any:
 
 
 def _keywords(schema: Schema | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a kernel is called with: attributes that the operator has, defaults where the node sets none."""
+    """The keyword arguments of a kernel: the operator's attributes, defaults where the node sets none."""
     if schema is None:
         return dict(given)
     keywords = dict(_defaults(schema))

@@ -105,7 +105,7 @@ class OnnxRuntimeProvider:
         return runtime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
     def _refusal(self, node: NodeView, view: PartitionView) -> str:
-        """Why a node cannot be taken, "" where it can."""
+        """The reason why a node cannot be taken, "" where it can."""
         if node.attributes.bodies:
             return "it has bodies"
         if (node.domain, node.op_type, node.overload) in view.scope.compiler.snapshot.functions:
@@ -184,7 +184,7 @@ def _onnxruntime() -> Any:
 
 
 def _fault(node: NodeView, view: PartitionView) -> str:
-    """What onnx's checker finds wrong with a node, "" for nothing: onnxruntime does not survive every such node."""
+    """The fault that onnx's checker finds in a node, "" for none: onnxruntime does not survive every such node."""
     context = onnx.checker.C.CheckerContext()
     context.ir_version = _IR_VERSION
     context.opset_imports = {node.domain: 1, **view.opsets}
