@@ -55,7 +55,7 @@ def rows() -> Iterator[Line]:
 
 
 def _least(side: str, path: Path) -> Taken:
-    """What a side takes at best of some processes."""
+    """The least time of a side over some processes."""
     command = [sys.executable, "-m", "bench.attributes", *side.split(), str(path)]
     found: list[Taken] = [json.loads(subprocess.check_output(command, text=True)) for _ in range(REPEATS)]
     return {what: min(taken[what] for taken in found) for what in found[0]}

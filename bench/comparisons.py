@@ -1,4 +1,4 @@
-"""What is compared with what. Each function yields rows of the table."""
+"""Comparisons with other tools. Each function yields rows of the table."""
 
 import itertools
 import subprocess

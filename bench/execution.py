@@ -195,7 +195,7 @@ def _fresh_session(model: onnxlab.Model, feeds: Any, optimize: bool) -> float:
 
 
 def peak_memory() -> Iterator[Line]:
-    """What loading and two runs take above what the imports took, each side in a process of its own."""
+    """Memory that loading and two runs take above the imports', each side in a process of its own."""
     worst, large = 0.0, ""
     for name in ("swin_s", "whisper_encoder", "light_resnet50", "light_densenet121", "minilm_int8", "rapidocr_rec"):
         sizes = {}

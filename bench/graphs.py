@@ -47,7 +47,7 @@ def flat(graph: ModelGraph) -> Graph:
 
 
 def _width(title: str) -> int:
-    """As widgets/src/graph/scene/boxes.ts has it, for letters of 7 pixels."""
+    """The width of a box as widgets/src/graph/scene/boxes.ts has it, for letters of 7 pixels."""
     return min(184, max(88, 8 * -(-(7 * len(title) + 24) // 8)))
 
 

@@ -118,7 +118,7 @@ def read(path: Path) -> ModelGraph:
 
 
 class Thing:
-    """As many fields as the record of a value has."""
+    """A record with as many fields as that of a value."""
 
     __slots__ = ("a", "b", "c", "d", "id", "made", "name", "uses")
 

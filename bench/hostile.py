@@ -1,4 +1,4 @@
-"""Hostile trials: models, files, inputs, journals, messages, kills, full disks and signals that nobody has seen before.
+"""Hostile trials of new models, files, inputs, journals, messages, kills, full disks and signals.
 
     python -m bench hostile [--trials N] [--seed S] [--only GENERATOR …] [--seconds T] [--processes P]
     python -m bench hostile --replay GENERATOR SEED         # one trial again, with what it did

@@ -1,4 +1,4 @@
-"""What inference knows of the corpus and of random models, and whether it is true of real runs."""
+"""Facts of the corpus and of random models, and whether they are true of real runs."""
 
 import os
 import subprocess

@@ -46,7 +46,7 @@ def ignoring_pipe(action: Callable[[], object], _: int) -> object:
 
 
 def saves_lost(tool: str, path: Path, count: int, seed: int = 0) -> int:
-    """How often a file was neither the old nor the new one after a kill at a random moment of saving it over itself."""
+    """Count files that are neither old nor new after a kill at a random moment of saving them over themselves."""
     model = onnxlab.load(path)
     proto = onnx.load(path)
     before = path.read_bytes()
@@ -89,7 +89,7 @@ def hear(edits: int, pipe: int) -> None:
 
 
 def edits_lost(path: Path, count: int) -> int:
-    """How many acknowledged edits were not recovered after a kill right after the acknowledgement."""
+    """Count acknowledged edits that are not recovered after a kill right after the acknowledgement."""
     lost = 0
     for number in range(count):
         edits = number % 7 + 1

@@ -137,7 +137,7 @@ def one_processor() -> Iterator[None]:
 
 
 def _keep_to(processors: set[int]) -> None:
-    for thread in os.listdir("/proc/self/task"):  # those that are started later do as who starts them
+    for thread in os.listdir("/proc/self/task"):  # threads started later take over the setting
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(int(thread), processors)
 

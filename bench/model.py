@@ -61,7 +61,7 @@ def losses() -> Iterator[Line]:
 
 
 def _kept_by_ir(found: Iterable[tuple[str, Any, bytes]]) -> tuple[int, str]:
-    """How many models onnx-ir writes as they were, without any edit."""
+    """Count models that onnx-ir writes as they were, without any edit."""
     kept = count = 0
     for _, _, data in found:
         count += 1

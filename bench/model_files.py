@@ -84,7 +84,7 @@ def heavy(size: int) -> onnx.ModelProto:
 
 
 def journal() -> Iterator[Figure]:
-    """What an edit costs among 100,000 nodes with its record, and how much of that the journal is."""
+    """Measure an edit among 100,000 nodes with its record, and the share of the journal in it."""
     model = onnxlab.load(models.many_nodes())
     node = model.nodes["step_12500"]
     edit = alternating(partial(setattr, node, "doc_string"), "a", "b")

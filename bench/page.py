@@ -1,4 +1,4 @@
-"""What the widget costs in a page: JupyterLab in headless Chromium, driven as the browser tests drive it.
+"""Costs of the widget in a page: JupyterLab in headless Chromium, driven as the browser tests drive it.
 
 Times are the page's own (`performance`), the least of a few repeats; frames are counted by requestAnimationFrame, which
 a screen of 60 Hz calls every 16.7 ms.
@@ -241,7 +241,7 @@ def memory(lab: Lab) -> Iterator[Line]:
 
 
 def left_behind(lab: Lab, tools: CDPSession, make: str, drawn: str) -> dict[str, float]:
-    """What the page holds more after many views, opened and closed, than after a few.
+    """Measure the memory that a page holds more after many views, opened and closed, than after a few.
 
     Args:
         make: Python that defines `make`, which returns a view.
@@ -267,7 +267,7 @@ def again(lab: Lab, drawn: str) -> None:
 
 
 def held(tools: CDPSession) -> dict[str, float]:
-    """What the page holds after collecting garbage: bytes of heap, listeners, DOM nodes."""
+    """The memory of the page after collecting garbage: bytes of heap, listeners, DOM nodes."""
     tools.send("Performance.enable")
     for _ in range(3):
         tools.send("HeapProfiler.collectGarbage")

@@ -52,7 +52,7 @@ def hot(model: onnxlab.Model, threads: int = 1, precise: bool = False) -> Runner
 
 
 def winograds_error(proto: onnx.ModelProto, feeds: Feeds) -> Line:
-    """How far the outputs of the usual and the precise way are from each other."""
+    """The distance between the outputs of the usual and the precise way."""
     model = onnxlab.load(onnx.ModelProto.FromString(proto.SerializeToString()))
     names = [model.graph.nodes[node].outputs[0] for node in model.graph.index.topological(model.graph.main)]
     before_softmax = [model.graph.values[names[-2]].name]

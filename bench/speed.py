@@ -251,7 +251,7 @@ def first_runs(name: str, folder: str) -> Iterator[Line]:
 
 
 def _fresh(script: str, folder: str, cache: str = "", *arguments: str) -> str:
-    """What a script prints in an interpreter of its own, with that cache of kernels in the folder."""
+    """The output of a script in an interpreter of its own, with that cache of kernels in the folder."""
     environment = os.environ | {"ONNXLAB_CACHE": f"{folder}/{cache}", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # what is installed has its bytecode
     command = [sys.executable, "-c", script, *arguments]

@@ -1,4 +1,4 @@
-"""What the picture is made of: layouts against dagre, elk and dot, the groups of big models, sizes on the wire.
+"""Measures of the picture: layouts against dagre, elk and dot, the groups of big models, sizes on the wire.
 
 Layouts are those of flat graphs, without groups and with every line drawn to its end, so that all engines draw the
 same boxes and arcs with the same gaps.
@@ -51,7 +51,7 @@ def layouts() -> Iterator[Line]:
 
 
 def drawn(problems: list[graphs.Graph]) -> list[Result]:
-    """What widgets/bench/layout.ts finds for each graph.
+    """The measures of widgets/bench/layout.ts for each graph.
 
     Raises:
         OnnxlabError: node is not there, or the script failed.

@@ -165,7 +165,7 @@ class Checker:
         return known[root.id]
 
     def _weighed(self, problem: Diagnostic) -> Diagnostic:
-        """Weigh a problem: it is a warning where its graph is not run, in training and in functions before IR version 8."""
+        """A problem as a warning where its graph is not run: in training, and in functions before IR version 8."""
         scope = self._graph.scopes.get(problem.scope)
         in_function = scope is not None and self._graph.root(scope).is_function
         idle = self._is_in_training(scope) or (in_function and self._graph.proto.ir_version < 8)

@@ -99,7 +99,7 @@ def _check_size(tensor: onnx.TensorProto, count: int, present: str, findings: Fi
         expected, unit = tensors.field_length(elem_type, count), "entries"
     found = len(getattr(tensor, present))
     if found != expected:
-        # onnx lets a tensor have more than it needs, or less by its own reading of packed types; those cannot be decoded
+        # onnx lets a tensor have more than it needs, or less by its reading of packed types; those cannot be decoded
         unchecked = found > expected or _lenient(elem_type, present, found, count)
         findings.error(
             "tensor-size-unchecked" if unchecked else "tensor-size",

@@ -1,7 +1,7 @@
 """Running a model or any part of it: providers, partition, programs, runs.
 
 Files:
-    base/      What all of execution shares: providers, the value store, BLAS threads, background work.
+    base/      Foundations of execution: providers, the value store, BLAS threads, background work.
     numba/     The Numba provider: regions of a model as plans of compiled kernels.
     numpy/     The reference provider: every node by its NumPy kernel, a function's body, or a schema's.
     ort/       onnxruntime as a provider (extra `ort`).

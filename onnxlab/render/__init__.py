@@ -2,7 +2,7 @@
 
 Files:
     categories  Families of operators, for color: what people look for in a picture.
-    layout      Where the boxes of a picture go: by Graphviz's `dot` where it is installed, else in plain rows.
+    layout      Places of a picture's boxes: by Graphviz's `dot` where it is installed, else in plain rows.
     picture     A model folded until it fits on a page: boxes, frames and edges as plain data, before any layout.
     png         A picture of a model as PNG, drawn by Graphviz where `layout.py` put the boxes.
     svg         A model as a static SVG: what GitHub, nbconvert and `onnxlab svg` show.

@@ -15,7 +15,7 @@ Files:
     facts        Facts: what is known about a value without running the model.
     interning    Tables of objects that exist once for each key, for as long as they are referenced.
     notation     Dimensions as text and back.
-    problems     What a shape rule raises when its inputs or attributes cannot be right.
+    problems     The exception of shape rules whose inputs or attributes cannot be right.
     values       Known values: small tensors whose elements are known, symbolic, or unknown one by one.
 """
 

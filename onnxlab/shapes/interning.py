@@ -30,7 +30,7 @@ class Interned(dict[Hashable, Any]):
         self._died = self._forget  # one method object for all references
 
     def keep(self, key: Hashable, made: Any) -> Any:
-        """Enter `made` for a key that no look-up found, and return the object of the key: another thread may be first."""
+        """Enter `made` for a key that was not found and return the key's object: another thread may have been first."""
         reference = _Kept(made, self._died)
         reference.key = key
         if self.setdefault(key, reference) is reference:  # which takes no lock

@@ -119,7 +119,7 @@ class NumbaProvider:
 
         fallback = ProgramBody(part.inputs, part.outputs, (), (), program, view.scope.compiler.folder)
         if background.is_here():
-            _ = fallback.program  # the first run of the region needs it, and somebody may wait for that
+            _ = fallback.program  # the first run of the region needs it, and a foreground call may wait for that
         facts = {name: view.fact(name) for name in part.outputs}
         halves = {name: fact.dtype for name, fact in facts.items() if fact.dtype in SMALL_FLOATS}
         return Region(
@@ -139,7 +139,7 @@ class NumbaProvider:
 
 
 class _Claims:
-    """Which nodes of a scope to take.
+    """Chooses the nodes of a scope to take.
 
     Args:
         judged: {node: (answers when it was judged, why it is not taken)}: what an edit touched is judged again.
@@ -196,11 +196,11 @@ class _Claims:
         return self._constants[name]
 
     def fact(self, name: str) -> Fact:
-        """What inference says of a value."""
+        """The inferred fact of a value."""
         return self._view.fact(name)
 
     def read(self, name: str) -> bool:
-        """Whether a node reads a value, or somebody asked for it."""
+        """Whether a value is read by a node or asked for."""
         return name in self._reads
 
     def known(self, name: str) -> bool:
@@ -281,7 +281,7 @@ class _Asking:
 
 
 def _judgement(rule: Any, node: NodeView, schema: Schema | None, claims: _Asking) -> str:
-    """Why a node is not taken, "" where it is. One that its rule fails on, as on inputs that are missing, is not."""
+    """The reason why a node is not taken, "" where it is; a rule that fails, as on missing inputs, is one."""
     try:
         if schema is not None:
             check_arity(node, schema, node.attributes)
@@ -306,7 +306,7 @@ def _unknown_integers(node: NodeView, claims: _Asking, reads: Collection[int]) -
 
 
 def view_fact(view: PartitionView | _Claims | _Asking, name: str) -> TensorFact | None:
-    """What is known of a tensor whose rank is known."""
+    """The shape and element type of a tensor whose rank is known."""
     constant = view.constant(name)
     if constant is not None:
         return TensorFact(0, constant.shape)
@@ -358,7 +358,7 @@ class _Constants:
         return found[name]
 
     def _of(self, node: NodeView, inputs: list[Any]) -> Any:
-        """What a node makes of these inputs, None where one is not known."""
+        """The output of a node for these inputs, None where one is not known."""
         if any(source and array is None for source, array in zip(node.inputs, inputs, strict=True)):
             return None
         known = self._derived.get(node)

@@ -2,7 +2,7 @@
 
 This is the provider of a Runner that is given none. What edits reach is computed again and again: a node that was, with
 the same constants, gets a kernel compiled in the background, which runs it from then on unless it is the slower one.
-Nobody waits for it, the first runs are NumPy's, and results are the same but for how sums are rounded.
+No call waits for it, the first runs are NumPy's, and results are the same but for how sums are rounded.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def _can_compile() -> bool:
 
 @dataclass(slots=True, eq=False)
 class _Case:
-    """What a node was given: arrays of a shape, and constants.
+    """Inputs of a node to compile for: arrays of a shape, and constants.
 
     Attributes:
         call: what runs it in NumPy's place; None as long as there is none.
-        begun: whether somebody has begun to make it.
+        begun: whether compiling has begun.
         seconds: that NumPy took at the least; `tried` those of the other.
     """
 

@@ -1,7 +1,7 @@
 """Programs: steps over numbered slots, the loop that runs them, folding, and errors of runs.
 
 Files:
-    buffer_reuse          Buffers of inputs that nobody needs any more, for results to be written into: no memory to
+    buffer_reuse          Buffers of inputs that are needed no more, for results to be written into: no memory to
                           fetch, none to free.
     call                  One run: its limits, its progress, its seed, and the thread it runs in.
     constant_folding      Constant folding: instructions that read constants alone run once, and their results are
@@ -11,8 +11,7 @@ Files:
     program               Programs: what is run. Steps over numbered slots, with the moment at which each slot's array
                           can be let go.
     run_errors            Errors of a run, for people: which node, which operator, on what, and what was broken.
-    run_observers         What a run that keeps its values does, and watching a run: counting how far it got.
+    run_observers         Observers of runs: rows of those that keep their values, and a count of how far a run got.
     run_state             The state of one run: its budget, its random numbers, and the memory that its frames hold.
-    shape_specialization  What the shapes of the inputs alone decide: made once for inputs of the same shapes, in runs
-                          that keep nothing.
+    shape_specialization  Shape specialization: results of shapes alone, computed once for inputs of the same shapes.
 """

@@ -1,4 +1,4 @@
-"""Buffers of inputs that nobody needs any more, for results to be written into: no memory to fetch, none to free.
+"""Buffers of inputs that are needed no more, for results to be written into: no memory to fetch, none to free.
 
 Which operators can do it their kernels say (`ops.registry.in_place`). Whether an input's buffer is free is asked at the
 moment, of Python itself: a value that dies here, made in this run, of which only the frame and the call know. A view of
@@ -41,7 +41,7 @@ def _references(frame: list[Any], slot: int) -> int:
 
 
 def _alone() -> int:
-    """What `_references` counts of an array that is known to its frame and in the arguments of a call alone."""
+    """The number of references of an array that only its frame and the arguments of a call hold."""
     frame: list[Any] = [np.empty(0)]
     taken = (frame[0],)
     return _references(frame, 0) + len(taken) - 1

@@ -120,7 +120,7 @@ def settled(program: Program, run: Run, folder: Folder, loop: Loop) -> FoldedPro
 
 
 def found(program: Program) -> FoldedProgram | None:
-    """As `settled` leaves it, where a run has been made: the program itself without constant instructions."""
+    """The folded program after a run: the program itself without constant instructions."""
     return program.notes.get(_NOTE) if program.foldable else FoldedProgram(program.template, program.rows)
 
 

@@ -25,7 +25,7 @@ from onnxlab.shapes import Fact
 
 
 class Observer(Protocol):
-    """Somebody who watches the steps of a run and may save it some."""
+    """An observer of the steps of a run, which may save it some."""
 
     def reuse(self, instruction: Instruction, frame: list[Any]) -> Sequence[Any] | None:
         """Outputs of this step that are known already, or None when it has to be called."""
@@ -52,7 +52,7 @@ class NodeContext:
 
     @property
     def outputs(self) -> tuple[bool, ...]:
-        """Which outputs are read."""
+        """Whether each output is read."""
         return tuple(slot >= 0 for slot in self._instruction.results)
 
     @property
@@ -238,7 +238,7 @@ def execute(
 
 
 def call_step(instruction: Instruction, frame: list[Any], run: Run, dead: Collection[int] = ()) -> Any:
-    """Call a step on its inputs, of which those in the slots `dead` may be overwritten where nobody else has them."""
+    """Call a step on its inputs; those in the slots `dead` may be overwritten where nothing else holds them."""
     step, single = instruction.step, instruction.arity == 1
     inputs = instruction.take(frame)
     if instruction.reuse and dead and step.into is not None:

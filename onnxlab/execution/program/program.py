@@ -32,7 +32,7 @@ class Instruction:
         results: slots of all outputs, -1 for those without a name.
         captures: (name, slot) of the outer values that bodies read.
         reads: slots of all that the step reads, captures included.
-        drop: slots that nobody needs after this step.
+        drop: slots that are read no more after this step.
         constant: whether it makes the same in every run: it is pure and reads constants alone.
         reuse: slots of inputs whose buffers it may write into, if they are free then.
     """
@@ -51,7 +51,7 @@ class Instruction:
 
     @property
     def row(self) -> Row:
-        """What the executor's loop needs, flat."""
+        """The fields that the executor's loop needs, flat."""
         quick = getattr(self.call, "quick", None)
         plain: bool | None = quick is not None or (not self.step.context and self.step.size is None)
         if plain and self.reuse:
@@ -139,7 +139,7 @@ def assemble(
             array = constant(name)
             if array is None:
                 raise FeedError(
-                    f"{reader} reads {name!r}, which no node before it makes and nobody feeds; "
+                    f"{reader} reads {name!r}, which no node before it makes and no input feeds; "
                     f"feed it, or ask for outputs of {where} that do not need it",
                     node=reader,
                 )
@@ -175,7 +175,7 @@ def _with_lifetimes(
     wanted: set[int],
     fed: Sequence[int],
 ) -> tuple[Instruction, ...]:
-    """Walk backward: the last reader of a slot drops it, a maker whose result nobody reads drops it at once."""
+    """Walk backward: the last reader of a slot drops it, a maker whose result is not read drops it at once."""
     constants = {0, *(slot for slot, array in enumerate(template) if array is not None)}
     alive = constants | wanted
     fixed, barred = _constant_steps(rows, set(constants)), constants.union(fed)

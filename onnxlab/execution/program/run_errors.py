@@ -146,7 +146,7 @@ def failure(instruction: Instruction | None, frame: list[Any], error: Exception)
 
 
 def _explained(instruction: Instruction, frame: list[Any], error: Exception) -> str:
-    """What rule the inputs break, where the error does not say it in the operator's words; "" where it does."""
+    """The rule that the inputs break, where the error does not name it in the operator's words; "" where it does."""
     explain = instruction.step.explain
     if explain is None or isinstance(error, (RunError, MemoryError, NotImplementedError, RecursionError)):
         return ""
@@ -157,7 +157,7 @@ def _explained(instruction: Instruction, frame: list[Any], error: Exception) -> 
 
 
 def _values(instruction: Instruction, frame: list[Any]) -> tuple[Any, ...]:
-    """What the frame still holds of a step's inputs."""
+    """The values of a step's inputs that the frame still holds."""
     taken = instruction.take(frame)
     values = (taken,) if instruction.arity == 1 else taken
     return values if instruction.step.shown is None else instruction.step.shown(values)
@@ -168,7 +168,7 @@ def _node(step: Step) -> str:
 
 
 def _rule(error: Exception) -> str:
-    """What went wrong, in a sentence; Python's own terse errors get their kind in front."""
+    """The fault in a sentence; Python's own terse errors get their kind in front."""
     text = str(error).strip().rstrip(".")
     for pattern, reworded in (*_CLEAR, *_VAGUE):
         if (match := pattern.search(text)) is not None:

@@ -1,4 +1,4 @@
-"""What a run that keeps its values does, and watching a run: counting how far it got."""
+"""Observers of runs: rows of those that keep their values, and a count of how far a run got."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ may be asked first."""
 
 
 def step_row(instruction: Instruction, value: int) -> StepRow:
-    """What is needed to run an instruction that makes a value."""
+    """The fields for running an instruction that makes a value."""
     step, slot = instruction.step, instruction.result
     size = False if step.context or hasattr(instruction.call, "quick") else step.size
     single: bool | None = instruction.arity == 1
@@ -45,7 +45,7 @@ class Position:
 
     @property
     def instruction(self) -> Instruction | None:
-        """That which is under way."""
+        """The instruction under way."""
         done = self.done
         return self.instructions[done] if done < len(self.instructions) else self.entered
 

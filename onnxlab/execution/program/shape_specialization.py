@@ -1,4 +1,4 @@
-"""What the shapes of the inputs alone decide: made once for inputs of the same shapes, in runs that keep nothing.
+"""Shape specialization: results of shapes alone, computed once for inputs of the same shapes.
 
 Exporters write the arithmetic of sizes into the graph: Shape, Gather, Concat, Reshape, a dozen nodes for one view. What
 they make depends on the shapes that go in, not on the elements. When the same shapes come the second time, it is taken
@@ -55,7 +55,7 @@ def decided(program: Program) -> frozenset[int]:
 
 @dataclass(slots=True)
 class Shaped:
-    """What one program is by the shapes of its feeds.
+    """The specializations of one program by the shapes of its feeds.
 
     Attributes:
         border: slots of what shapes decide and something else reads.
@@ -68,7 +68,7 @@ class Shaped:
     seen: OrderedDict[Signature, None] = field(default_factory=OrderedDict)
 
     def settled(self, program: Program, key: Signature, begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:
-        """As the function of this name, for feeds of these shapes."""
+        """`settled` for feeds of these shapes."""
         if (found := self.known.get(key)) is not None:
             return found, None
         if key not in self.seen:
@@ -106,7 +106,7 @@ def _needed(program: Program, known: Sequence[Any]) -> tuple[Row, ...]:
 
 
 def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tuple[FoldedProgram, Finish | None]:
-    """What a run of these feeds begins with, and what is to be told its frame at the end.
+    """The program and first slots of a run of these feeds, and a function for its frame at the end.
 
     Args:
         begin: what it begins with where shapes decide nothing, or came for the first time.
@@ -122,7 +122,7 @@ def settled(program: Program, feeds: Sequence[Any], begin: FoldedProgram) -> tup
 
 
 def final(program: Program, feeds: Sequence[Any], begin: FoldedProgram | None) -> FoldedProgram | None:
-    """What all further runs of feeds of these shapes begin with, None before that is known; `begin` as in `settled`."""
+    """The program of all further runs of feeds of these shapes, None before it is known; `begin` as in `settled`."""
     found: Shaped | bool | None = program.notes.get(_NOTE)
     if not isinstance(found, Shaped):
         return begin if found is False else None

@@ -11,6 +11,6 @@ Files:
     provider_names    Providers by the names that users give them: "numpy", "numba", "onnxruntime".
     recorder          Runs that keep every value: each is compared with what it was, and no node is called whose
                       inputs came out equal.
-    requests          What runs are given and asked for, checked against the graph as it is now.
+    requests          Feeds and outputs of runs, checked against the graph as it is now.
     runner            Running one ModelGraph: all of it, up to some values, from some values, or a selection of nodes.
 """

@@ -28,7 +28,7 @@ from onnxlab.limits import SHARE_OF_MEMORY, Limits, available_memory
 
 _SHAPES = 32  # sets of dtypes and shapes remembered of one program
 _NEVER = Event()
-"""The stop flag of runs that nobody can stop: they are too short, and making a flag takes longer than all the rest."""
+"""The stop flag of runs too short to be stopped: making a flag takes longer than all the rest."""
 
 Signature = tuple[Any, ...]
 

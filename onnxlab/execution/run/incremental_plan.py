@@ -25,13 +25,13 @@ from onnxlab.ops.base.prepared_constants import mark_constant
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What has to run where some values are stale.
+    """The part of a plan that has to run where some values are stale.
 
     Attributes:
         stale: value ids.
         steps: to run.
         values: id of a value that each of them makes; 0 for none.
-        border: (slot, value id) of what they, or those who asked, read of what is kept.
+        border: (slot, value id) of stored values that they or the caller read.
         made: the same as a set.
         took: seconds of the last time that all of them ran, if they did.
     """
@@ -93,7 +93,7 @@ class Plan:
     last: list[Selection] = field(default_factory=list)
 
     def select(self, state: State, stale: frozenset[int], frame: list[Any]) -> Selection:
-        """What must run for the outputs; what that reads and the store has is put into the frame.
+        """Select what must run for the outputs; stored values that it reads are put into the frame.
 
         The last selection does where the same is stale: should something be there by now that it makes, the run finds
         that out.

@@ -131,7 +131,7 @@ def owned(results: Sequence[Any], names: Sequence[str], fed: Mapping[str, Any]) 
 
 
 def copied(value: Any) -> Any:
-    """An array that nobody else shows; of a sequence, item by item.
+    """An array as a caller may hold it, of its own memory; of a sequence, item by item.
 
     Raises:
         LimitError: there is no memory for it: an array of terabytes may show the same few bytes again and again.

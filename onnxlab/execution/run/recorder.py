@@ -27,7 +27,7 @@ class Recorder:
         values: value id by slot of the program, 0 for none.
         constants: {value id: array} of what Constant nodes hold.
         fed: (array, stamp) of each value id that is given to the program.
-        budget: bytes to keep; beyond it, values that nobody needs any more go, the oldest first.
+        budget: bytes to keep; beyond it, values that are needed no more go, the oldest first.
         position: counted up.
     """
 
@@ -54,7 +54,7 @@ class Recorder:
         self.given: list[int] = []
         self._nbytes = 0  # of what is kept; views count like arrays until that might be too much
         self._held: dict[int, int] | None = None  # from then on: buffers of what is kept
-        self._dead: list[int] = []  # slots that nobody needs any more, oldest first
+        self._dead: list[int] = []  # slots that are needed no more, oldest first
         self._looked = 0  # how many steps were looked at for those
         self._log: list[tuple[int, int, Any, Any, Any, float]] = []  # value, slot, array, what it read, glance, seconds
         for value, (array, stamp) in fed.items():
@@ -178,11 +178,11 @@ class Recorder:
             self._count(arrays)
 
     def _room(self) -> int:
-        """Bytes that may be kept before somebody has to look; none any more once buffers are counted."""
+        """Bytes that may be kept before a count is due; none any more once buffers are counted."""
         return self._budget - self._nbytes if self._held is None else 0
 
     def _is_another(self, value: int, array: Any, read: Any) -> bool:
-        """Whether an array is not what a value was, as far as anybody can know."""
+        """Whether an array may differ from the value before."""
         old = self._known.get(value, _GONE)
         if old is _GONE:
             return not self._again(value, read)
@@ -258,7 +258,7 @@ class Recorder:
 
 
 def _nbytes(value: Any) -> int:
-    """Bytes of a value, those of an array as if nobody shared them."""
+    """Bytes of a value, those of an array as if its buffer were not shared."""
     return value.nbytes if type(value) is np.ndarray else sum(buffers((value,)).values())
 
 

@@ -1,4 +1,4 @@
-"""What runs are given and asked for, checked against the graph as it is now."""
+"""Feeds and outputs of runs, checked against the graph as it is now."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Requests:
         checks.check_missing([name for name in ends if name in inputs], feeds, inputs)
 
     def input_facts(self, compiler: Compiler) -> dict[str, Fact]:
-        """What is declared of the graph's inputs; found out once while no more than data and nodes change."""
+        """The declared facts of the graph's inputs; looked up once while no more than data and nodes change."""
         main = compiler.snapshot.main
         view, facts = self._inputs
         if view is not main:
@@ -89,7 +89,7 @@ class Requests:
         return facts
 
     def named(self, compiler: Compiler, given: Any) -> Mapping[str, Any]:
-        """What a caller gave as feeds by name: where the graph has one input, its array alone will do.
+        """Feeds by name: where the graph has one input, its array alone will do.
 
         Raises:
             FeedError: it is no mapping, and the graph has another number of inputs.

@@ -8,7 +8,7 @@
     runner.run_nodes([3, 4, 5])                    # a selection; what is missing comes from the store or is made up
     runner.store.get(value_id)                     # what a value was when it was last run
     graph.followers.append(runner.invalidate)      # so that it hears of edits
-    print(runner.partition())                      # who would run what
+    print(runner.partition())                      # the provider of each node
 
 `run` and `run_nodes` may be called from many threads at once.
 """
@@ -50,7 +50,7 @@ _REFUSED = "refused"  # note of a compiler
 
 
 class Refuse(Protocol):
-    """Who knows what keeps nodes from running."""
+    """A source of reasons that keep nodes from running."""
 
     def sentence(self, problem: Diagnostic) -> str:
         """Why a run is refused for an error, and what to do."""
@@ -176,7 +176,7 @@ class Runner:
         feeds: Iterable[str] = (),
         providers: Sequence[Provider] | None = None,
     ) -> Partition:
-        """Which provider would run which nodes, bodies included, without running anything.
+        """The provider of each node, bodies included, without running anything.
 
         Args:
             providers: others than the runner's own, in order of preference; the last one takes what is left.
@@ -219,7 +219,7 @@ class Runner:
             FeedError: feeds that do not fit, or inputs that are missing.
             NameLookupError: an output that is no value of the main graph.
             UnsupportedOperatorError: no provider implements an operator that is needed.
-            RunError: a node failed; LimitError, RunStopped: the budget is used up, or somebody stopped the run.
+            RunError: a node failed; LimitError, RunStopped: the budget is used up, or the run was stopped.
             KeyboardInterrupt: at once; the run goes no further and its result is dropped.
         """
         if feeds is not None and type(feeds) is not dict:
@@ -296,7 +296,7 @@ class Runner:
     def _ready(
         self, compiler: Compiler, feeds: Mapping[str, Any], outputs: Sequence[str] | None
     ) -> ReadyProgram | None:
-        """What runs these feeds without further ado, None where something is new or takes long."""
+        """A fast path for these feeds, None where something is new or takes long."""
         try:
             found: ReadyProgram | None = compiler.ready.get((tuple(feeds), None if outputs is None else tuple(outputs)))
         except TypeError:  # these are no names, which is said where they are looked up

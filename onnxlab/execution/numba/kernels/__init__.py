@@ -1,4 +1,4 @@
-"""What is compiled: kernels over vectors and addresses, and what calls them. Importing them imports Numba.
+"""Kernels over vectors and addresses, and the interpreter that calls them. Importing them imports Numba.
 
 Files:
     attention    Attention: softmax(scale * (queries times keys) + mask) times values, without the scores ever leaving

@@ -175,7 +175,7 @@ def _least(builder: Any, x: Any, count: Any) -> Any:
 
 @declared(types.void, _i64, _i64, _i64, _i64)
 def _put_bytes(builder: Any, x: Any, count: Any, least: Any, to: Any) -> None:
-    """What int16 in a row are beyond the least, as uint8."""
+    """Write the differences of a row's int16 from the least as uint8."""
     short = builder.trunc(least, _I16)
 
     def act(index: Any, width: int) -> None:

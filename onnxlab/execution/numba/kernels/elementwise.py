@@ -92,7 +92,7 @@ def _gather_line(register, source, count, step, kind):
 
 @helper
 def _gather_integers(register, source, count, step, kind):
-    """As _gather_line, of integers; the last vector of a contiguous line is read in the registers' own memory."""
+    """Integers as `_gather_line` does; the last vector of a contiguous line is read in the registers' own memory."""
     item = 4 if kind == INT else 2 if kind == SHORT else 1
     if step != item:
         for i in range(count):

@@ -40,7 +40,7 @@ def interpret(call: Any, first: Any, last: Any) -> Any:
         atomic_add(shared, 1)
         spins = 0
         while atomic_load(shared) < arrived:
-            if atomic_load(stop) != 0:  # somebody may never arrive
+            if atomic_load(stop) != 0:  # a thread may never arrive
                 return 1
             spins += 1
             if spins > _SPINS:

@@ -141,7 +141,7 @@ def quantize_rows(x, rows, length, step, levels):
 
 @helper
 def quantize_bytes(x, rows, length, step, levels, repeated, repeats):
-    """As `quantize_rows`, to uint8 with its zero point, rows 2 * `step` bytes apart; returns (scale, zero point).
+    """Quantize rows to uint8 with a zero point, rows 2 * `step` bytes apart; returns (scale, zero point).
 
     Behind each row, from an even place on, come those of its levels again whose places are in `repeated`, int32.
     """

@@ -101,7 +101,7 @@ def _side(record, number, padded):
 
 @helper
 def _times_levels(record, number, levels, table, places, rows, h, padded, y, residual, sources, scratch):
-    """As `_times`, of levels with their scale and weights that are levels with theirs, all gates in a row."""
+    """`_times` of levels with their scale and weights that are levels with theirs, all gates in a row."""
     hidden, flag, line = word(record, HIDDEN), word(record, FLAG), padded * 4
     scale, zero = _quantized(record, number, h, rows, hidden, padded, levels)
     depth = ((hidden + 1) // 2 * 2 + (flag >> 8) + 3) // 4 if flag & 4 else (hidden + 1) // 2

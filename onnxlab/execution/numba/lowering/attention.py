@@ -73,7 +73,7 @@ def _row_bytes(columns: int) -> int:
 
 
 def rows_of_unit(rows: int, keys: int, width: int) -> int:
-    """How many queries a unit takes, whole tiles; 0 where not even one tile fits."""
+    """The number of queries of a unit, whole tiles; 0 where not even one tile fits."""
     tile = host().rows
     each = _row_bytes(keys) + _row_bytes(width) + 4
     if tile * each > SCRATCH - _SPARE:

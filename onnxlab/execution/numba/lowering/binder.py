@@ -1,8 +1,8 @@
 """Binding a region to the shapes of a call: values by name, and when those that wait are computed.
 
 A value is a View, an array that is known while binding (a constant, or what follows from shapes), or something that
-waits for what comes next: a Chain of elementwise operators or a Product. What waits is emitted when somebody needs
-its elements, when several do, or when it leaves the region.
+waits for what comes next: a Chain of elementwise operators or a Product. These are emitted when their elements are
+needed, when several readers need them, or when they leave the region.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ class Binder:
         return tuple((self._constants[name] if found is None else found).shape)
 
     def weights(self, name: str) -> tuple[Late | None, Key]:
-        """What is known while binding, for somebody who packs it and asks for nothing but its shape; and its key.
+        """A known value and its key, for callers that pack it and ask for nothing but its shape.
 
         So that other constants can take its place in the plan. None where it is not known.
         """
@@ -261,7 +261,7 @@ class Binder:
             self.view(name)
 
     def offer(self, name: str, value: Value) -> None:
-        """Name a result that costs no more to make again than to read: emitted only when somebody asks for it."""
+        """Name a result that costs no more to compute again than to read: it is emitted only when it is read."""
         if name:
             self._values[name] = value
 
@@ -312,7 +312,7 @@ class Binder:
         return found
 
     def key_of(self, name: str) -> tuple[object, ...]:
-        """What tells a known value from others, to remember what is made of it."""
+        """The key of a known value, under which what is derived from it is remembered."""
         value = self.value(name)
         assert isinstance(value, np.ndarray)
         return self.packed.key_of(value, lasting=self._constants.get(name) is value)
@@ -357,7 +357,7 @@ class Binder:
         return value.dtype, _layout(value, value.dtype.itemsize) if isinstance(value, Chain) else value.strides
 
     def write(self, name: str, target: View) -> None:
-        """Bring a value to a place: it is made there if it waits and nobody else reads it, else copied."""
+        """Bring a value to a place: computed there if it waits and has no other reader, else copied."""
         value = self.value(name)
         alone = self._uses.get(name) == 1 and name not in self._outputs
         if alone and isinstance(value, Chain):
@@ -423,7 +423,7 @@ def _layout(chain: Chain, itemsize: int) -> tuple[int, ...]:
 
 
 def _frozen(array: Array, dtype: Any) -> Array:
-    """What every run returns: nobody may write to it."""
+    """The constant outputs of every run, which are read-only."""
     made = array.astype(dtype) if array.dtype != dtype else array.view()
     made.flags.writeable = False
     return made

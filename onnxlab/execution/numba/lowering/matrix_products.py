@@ -114,7 +114,7 @@ class Product:
 
 
 def panels(columns: int) -> int:
-    """How many panels of weights so many columns take."""
+    """The number of panels of weights that so many columns take."""
     return -(-columns // host().columns)
 
 
@@ -248,7 +248,7 @@ def _pieces(product: Product) -> list[Product]:
 
 
 def _end(of_taps: slice, of_row: slice, product: Product) -> int:
-    """Where a piece ends in the depth of the whole."""
+    """The end of a piece in the depth of the whole."""
     taps = len(product.offsets)
     last = min(taps, int(of_taps.stop)) - 1
     return last * product.length + min(product.length, int(of_row.stop))
@@ -320,7 +320,7 @@ def _scaled(scale: Array | None, weights: Array) -> Array:
 
 
 def sources(product: Product) -> Array:
-    """Where the rows of the residual are, in the order of the target's rows."""
+    """The places of the residual's rows, in the order of the target's rows."""
     residual, target = product.residual, product.target
     assert residual is not None
     if residual.is_laid_out(target.strides):

@@ -92,7 +92,7 @@ class _Tiling:
         return self.batch * self.down * self.across
 
     def words(self, image: View, planes: View, channels: int) -> dict[str, Word]:
-        """What both transforms are told."""
+        """The words of a record that both transforms have."""
         unit = max(1, -(-self.count // 16))
         return {
             "image": image.where, "planes": planes.where, "plane_bytes": self.count * channels * 4,

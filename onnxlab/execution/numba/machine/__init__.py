@@ -1,11 +1,10 @@
 """Compiled code: kernels to object code, on disk and into memory; the host, threads and records.
 
 Files:
-    compilation        Kernels to object code, by Numba; and the process that does so for others, so that nobody waits
-                       for a compiler.
+    compilation        Kernels to object code, by Numba; and the process that compiles in the background of another.
     compiler_process   The process that compiles kernels for this one: started when something is missing, gone some
                        time after.
-    host               What the processor offers to kernels: the width of its vectors and the tile that fits its
+    host               Properties of the processor for kernels: the width of its vectors and the tile that fits its
                        registers.
     object_cache       Compiled kernels: how they are declared, and the folder on disk in which their object code is
                        kept.

@@ -1,6 +1,6 @@
-"""Kernels to object code, by Numba; and the process that does so for others, so that nobody waits for a compiler.
+"""Kernels to object code, by Numba; and the process that compiles in the background of another.
 
-Object code calls nothing of Python or Numba: who loads it needs neither. `serve()` reads names of kernels from standard
+Object code calls nothing of Python or Numba: loading it needs neither. `serve()` reads names of kernels from standard
 input, a line each, and answers each on standard output with a line of JSON, {"kernel", "version", "bytes", "error"},
 and then so many bytes. It ends when its input does, or when nothing was asked for a while.
 """
@@ -84,7 +84,7 @@ def _object_code(library: Any) -> bytes:
 
 
 def serve() -> None:
-    """Compile what is asked for until nobody has asked for a while."""
+    """Compile the kernels asked for until no request has come for a while."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print is not an answer
     names: SimpleQueue[str] = SimpleQueue()
@@ -98,7 +98,7 @@ def serve() -> None:
 
 
 def _listen(questions: BinaryIO, names: SimpleQueue[str]) -> None:
-    """Take names in; when whoever asks has ended, end at once, whatever is under way."""
+    """Take names in; when the parent process has ended, end at once, whatever is under way."""
     for line in questions:
         names.put(line.decode().strip())
     os._exit(0)

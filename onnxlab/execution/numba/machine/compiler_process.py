@@ -1,6 +1,6 @@
 """The process that compiles kernels for this one: started when something is missing, gone some time after.
 
-Numba compiles with the interpreter's lock held for most of the time; in a process of its own it stops nobody. It is a
+Numba compiles with the interpreter's lock held for most of the time; in a process of its own it stops none. It is a
 process group of its own, so that an interrupted notebook does not interrupt it, but no session of its own: Linux shares
 processors between sessions before it looks at who gives way. It ends when this process does, however that ends, because
 its input does.
@@ -31,14 +31,14 @@ _SCRIPT = (  # it gives way from the start: imports take as long as a kernel; it
 
 
 class NoCompilerError(Exception):
-    """There is no process that compiles; the message says why."""
+    """There is no process that compiles; the message gives the reason."""
 
 
 class CompilerProcess:
     """One such process.
 
     Args:
-        polite: whether it gives way to everybody else.
+        polite: whether it gives way to all other processes.
 
     Raises:
         NoCompilerError: it cannot be started.

@@ -1,4 +1,4 @@
-"""What the processor offers to kernels: the width of its vectors and the tile that fits its registers.
+"""Properties of the processor for kernels: the width of its vectors and the tile that fits its registers.
 
 The choice is made once per process. `ONNXLAB_SIMD=avx512_vnni|avx512|avx2_vnni|avx2|portable` forces it: what the
 processor does not have is still right, because LLVM splits the vectors and instructions are written out, but slow.

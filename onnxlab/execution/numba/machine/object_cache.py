@@ -33,7 +33,7 @@ _IMPORT = re.compile(r"^from onnxlab\.execution\.numba((?:\.\w+)*) import (\([^)
 
 @cache
 def folder() -> Path:
-    """Where compiled kernels are kept; made when it is not there.
+    """The folder of compiled kernels; made when it is not there.
 
     It is $ONNXLAB_CACHE, else $XDG_CACHE_HOME/onnxlab, else ~/.cache/onnxlab; where that cannot be had for ourselves
     alone, a folder of this process, which goes with it.
@@ -58,7 +58,7 @@ def _remove(own: Path, process: int) -> None:
 
 
 def _is_private(path: Path) -> bool:
-    """Whether a folder is no link, belongs to this user, and nobody else may write or read in it."""
+    """Whether a folder is no link, belongs to this user, and no other user may write or read in it."""
     found = path.lstat()
     if not stat.S_ISDIR(found.st_mode):
         return False

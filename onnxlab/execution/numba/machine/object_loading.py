@@ -20,7 +20,7 @@ _numbers = itertools.count()  # of libraries, whose names are not used again
 
 
 def open_library() -> None:
-    """Open LLVM's library, of 170 MB, while other threads go on: Python, as llvmlite asks it to, lets nobody do so."""
+    """Open LLVM's library, of 170 MB, without the interpreter's lock, which llvmlite's own way would hold."""
     if os.name != "posix":
         return
     import llvmlite.utils

@@ -1,4 +1,4 @@
-"""Which of several ways to compute the same is the quickest here: measured once, remembered by the process."""
+"""Autotuning: the fastest of several ways to compute the same, measured once and remembered by the process."""
 
 from __future__ import annotations
 

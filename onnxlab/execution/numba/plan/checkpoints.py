@@ -35,7 +35,7 @@ _LEAST = 1 << 24
 
 
 class Traced(Protocol):
-    """What is asked of a plan here.
+    """The members of a plan that checkpoints use.
 
     Attributes:
         outputs: what it makes, the arrays of the arena included.
@@ -86,7 +86,7 @@ class Trace:
         found = [*words]
         if not found:
             return self
-        tokens = [*self.tokens, None]  # what follows the last step is nobody's
+        tokens = [*self.tokens, None]  # nothing follows the last step
         for step in set(self.steps_of(found).tolist()):
             tokens[step] = object()
         return replace(self, tokens=tuple(tokens[:-1]))
@@ -113,7 +113,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """What was in memory before a step: buffers of the arena, as bytes, and outputs by number."""
+    """The memory before a step: buffers of the arena, as bytes, and outputs by number."""
 
     arena: Mapping[Buffer, Array]
     outputs: Mapping[int, Array]
@@ -159,12 +159,12 @@ class ResumedRun:
         self._place = common
         self.nbytes = 0 if known else sum(array.nbytes for array in inputs)
         self._steps: dict[int, int] = {}
-        if not (self._begin and before.place == common):  # else somebody tries values at one place
+        if not (self._begin and before.place == common):  # else values are being tried at one place
             self._choose(plan)
         self._alive = {step: trace.alive(step) for step in (self._begin, *self._steps.values())}
 
     def _choose(self, plan: Traced) -> None:
-        """Which states are to be noted."""
+        """Choose the states to note."""
         trace = self._trace
         sizes = trace.sizes({number: _nbytes(result) for number, result in enumerate(plan.outputs)})
         chosen = [step for step in _chosen(plan, trace, sizes, self._place) if step > self._begin]
@@ -197,7 +197,7 @@ class ResumedRun:
             self._states[step] = State(held, made)
 
     def past(self) -> Checkpoint:
-        """What is to be remembered of the run when it is over."""
+        """The record of the run for later ones, made when it is over."""
         inputs = tuple([array.copy() for array in self._given]) if self._inputs is None else self._inputs
         return Checkpoint(self._trace.tokens, self._place, inputs, self._states)
 
@@ -235,7 +235,7 @@ class Pasts:
         self._kept: OrderedDict[object, Checkpoint] = OrderedDict()
 
     def course(self, about: object, plan: Traced, inputs: Sequence[Array]) -> ResumedRun | None:
-        """How to run a plan for the first time; None where there was no run before, or it is too short to matter.
+        """A way to run a plan for the first time; None where there was no run before, or it is too short to matter.
 
         Args:
             about: what region it is of, however edited, and the shapes of its inputs.

@@ -1,4 +1,4 @@
-"""Elementwise chains: expressions that wait until somebody needs their elements, then one record for all of them."""
+"""Elementwise chains: expressions that wait until their elements are needed, then one record for all of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Chain:
 
     @property
     def steps(self) -> int:
-        """How many operations the chain has, those of its operands included."""
+        """The number of operations of the chain, those of its operands included."""
         return 1 + sum(operand.steps for operand in self.operands if isinstance(operand, Chain))
 
     def leaves(self) -> list[View]:

@@ -1,7 +1,7 @@
 """Kernels by name, made ready when they are asked for, and the call into the interpreter.
 
 A kernel is object code: read from the cache, or made by a process that compiles (`compiler_process`), and loaded, which
-takes a millisecond. So neither this process nor anybody in it waits for Numba, which is not even imported here. A plan
+takes a millisecond. So neither this process nor any of its threads waits for Numba, which is not imported here. A plan
 waits for the kernels that it names, not for all.
 """
 

@@ -1,4 +1,4 @@
-"""What the steps of a plan asked and did when it was made, so that the next plan does again only what an edit touched.
+"""Dependency-tracked memo of lowering: a later plan lowers again only the steps whose inputs an edit touched.
 
 A step is a node, or several that are one together. While it is lowered, its `Tape` notes what it asked of the binder
 (values by name, how many read them, what leaves the region …), what it said, its records and the memory that it
@@ -33,7 +33,7 @@ _COMPARED = 1 << 16
 
 @dataclass(slots=True, eq=False)
 class Tape:
-    """What one step asked and did.
+    """The reads and effects of one step of lowering.
 
     Attributes:
         step: what it is of.
@@ -53,7 +53,7 @@ class Tape:
     _flat: tuple[_Flat, _Flat] | None = None
 
     def flat(self) -> tuple[_Flat, _Flat]:
-        """What it asked and what it said, settled when it is first asked for: for loops that run in C."""
+        """Reads and effects as flat tuples, made when first asked for: for loops that run in C."""
         found = self._flat
         if found is None or (len(found[0][0]), len(found[1][0])) != (len(self.asked), len(self.said)):
             found = self._flat = _flat(self.asked), _flat(self.said)

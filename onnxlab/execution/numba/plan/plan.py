@@ -147,7 +147,7 @@ class PlanBuilder:
         return address(array)
 
     def fault(self) -> View:
-        """Where kernels tell that an index is beyond its axis: an int64 that is 0 when a run begins."""
+        """The place where kernels report an index beyond its axis: an int64 that is 0 when a run begins."""
         return _FAULT
 
     def table(self, words: Sequence[Word]) -> tuple[Buffer, int]:
@@ -405,7 +405,7 @@ class Plan:
         inputs: how many there are; `outputs` are what is known of the others.
         few: (word, offset, array) of the addresses in the caller's arrays, inputs first; None where there are many.
         fault: place in the arena where kernels tell that an index is beyond its axis, -1 where none does.
-        trace: its steps, None where nobody told them.
+        trace: its steps, None where they were not traced.
         new: whether it is the first of its region for these shapes, and has not run.
     """
 
@@ -435,7 +435,7 @@ class Plan:
         self._idle: list[Frame] = []
         self.stages = _stages(work)
         self.short = len(self.stages) == 1
-        """Whether nobody needs to stop it: it takes milliseconds."""
+        """Whether a run takes milliseconds, so that it needs no way to stop it."""
 
     def run(
         self,
@@ -495,7 +495,7 @@ class Plan:
                 course.passed(last, frame.arena, outputs)
 
     def work_in(self, memory: Array) -> None:
-        """Let the next run work in this memory, which has to be large enough and nobody else's meanwhile."""
+        """Let the next run work in this memory, which has to be large enough and in no other use meanwhile."""
         if not self._idle or self._idle[-1].memory is not memory:
             self._idle[:] = [Frame(self, memory)]
 

@@ -1,7 +1,7 @@
 """Quantized values inside a region: int16 with the zero point taken off, whatever their dtype and zero point are.
 
 A value q of int8 or uint8 with scale s and zero point z stands for (q - z) * s. What is kept is q - z: padding is
-zero, every mix of dtypes is one kernel, and int8, uint8 or float32 is made of it only where somebody asks.
+zero, every mix of dtypes is one kernel, and int8, uint8 or float32 is made of it only where it is read as such.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Zero: TypeAlias = "int | str | None"
 
 @dataclass(frozen=True, eq=False, slots=True)
 class QuantizedView:
-    """What is known of a quantized value, or of the floats that it stands for.
+    """A quantized value, or the floats that it stands for: levels, scale and zero point.
 
     Attributes:
         value: the levels: a view of int16, or a chain that makes them.

@@ -1,4 +1,4 @@
-"""Where a value lies while a plan is made: a strided view of a buffer, without any memory behind it yet.
+"""Strided views of buffers, the places of values while a plan is made, without any memory behind them yet.
 
 A transpose, slice, split or reshape is mostly another view of the same buffer and costs nothing at run time. Channels
 last is not a notion of its own either: a convolution's result is a view of shape [N, C, H, W] whose channel stride is
@@ -85,7 +85,7 @@ class View:
         return self.at(0, [self.shape[axis] for axis in perm], [self.strides[axis] for axis in perm])
 
     def broadcast(self, shape: Sequence[int]) -> View:
-        """As large as `shape`, with stride 0 where it repeats.
+        """The view with shape `shape`, with stride 0 where it repeats.
 
         Raises:
             ValueError: the shapes do not broadcast.

@@ -18,13 +18,13 @@ from onnxlab.graph.edit.snapshot import NodeView
 
 Key = tuple[object, ...]
 _RECENT = 32
-"""Regions whose constants are kept when nobody else needs them: those of the program before an edit."""
+"""Regions whose constants are kept when no other region needs them: those of the program before an edit."""
 _SHELVED = 16
 """Sets of tapes that are kept: one for each region and set of shapes."""
 
 
 class Packed:
-    """What one region has packed; asks the other regions before it packs anew.
+    """The packed constants of one region; it asks the other regions before it packs anew.
 
     Attributes:
         shares: whether other regions had packed something before this one: mostly what this one needs.
@@ -39,7 +39,7 @@ class Packed:
 
     @property
     def shared(self) -> SharedConstants:
-        """What the provider's regions share; each region has the provider."""
+        """The constants that the provider's regions share; each region has the provider."""
         found = self._shared()
         assert found is not None
         return found
@@ -51,7 +51,7 @@ class Packed:
         self._noted = views, sources
 
     def key_of(self, array: Array, lasting: bool) -> Key:
-        """What tells this array from others: itself, if it lasts as initializers do, else its content."""
+        """The key of an array: its identity, if it lasts as initializers do, else its content."""
         if lasting:
             self._sources[id(array)] = self._noted[1][id(array)] = array  # so that nothing else gets its id
             return "array", id(array)
@@ -102,7 +102,7 @@ class Packed:
 
 
 class Late:
-    """An array that is made when somebody needs its elements: what is packed already needs them no more.
+    """An array that is made when its elements are needed: packed constants need them no more.
 
     Args:
         make: takes the elements of `parts`.
@@ -135,15 +135,15 @@ class Late:
         return self.then(lambda array: array[index])
 
     def then(self, make: Callable[[Array], Array], shape: tuple[int, ...] = ()) -> Late:
-        """What is made of it."""
+        """Derive a constant from it, once."""
         return Late(make, shape, (self,))
 
     def of(self, arrays: Mapping[int, Array]) -> Array:
-        """What it would be of these constants, by the ids of its sources."""
+        """The same derivation of other constants, by the ids of its sources."""
         return arrays[self._source] if self._name else self._make(*(part.of(arrays) for part in self._parts))
 
     def bare(self) -> Late:
-        """How it is made, without any array."""
+        """The derivation alone, without any array."""
         return self.turned({})
 
     def turned(self, again: Mapping[int, int]) -> Late:
@@ -170,7 +170,7 @@ class Shelf:
         self._kept: list[tuple[object, Mapping[object, Any]]] = []
 
     def taken(self, about: object, names: Iterable[object]) -> Mapping[object, Any]:
-        """The tapes that most of these steps have, made with the same `about`; nobody else gets them meanwhile."""
+        """The tapes that most of these steps have, made with the same `about`; they are handed out once."""
         wanted = set(names)
         with self._lock:
             found = [(len(wanted & kept.keys()), place) for place, (of, kept) in enumerate(self._kept) if of == about]
@@ -185,7 +185,7 @@ class Shelf:
 
 
 class SharedConstants:
-    """What the regions of a provider have packed, for as long as one of them is in use or recent."""
+    """The packed constants of a provider's regions, for as long as one of them is in use or recent."""
 
     def __init__(self) -> None:
         self.views: WeakValueDictionary[Key, View] = WeakValueDictionary()

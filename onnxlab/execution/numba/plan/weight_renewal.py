@@ -1,7 +1,7 @@
 """Plans again with other weights: an edit of what is only packed packs it anew and lowers nothing.
 
 A plan is remembered with the constants that it was made of. Where a later region has the same nodes and the call has
-the same shapes, and the constants that differ are weights whose elements nobody looked at but to pack them, the plan is
+the same shapes, and the constants that differ are weights whose elements were only read to pack them, the plan is
 taken over with their addresses exchanged. Any other edit makes another plan.
 """
 

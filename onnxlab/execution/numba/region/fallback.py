@@ -28,7 +28,7 @@ Compile = Callable[[Part, PartitionView], Any]
 
 @dataclass(frozen=True, slots=True)
 class NodeFallback:
-    """What runs in place of a plan.
+    """Runs the nodes of a region one by one, in place of a plan.
 
     Attributes:
         body: the region with `node` left to NumPy; without a node, all of it.
@@ -46,7 +46,7 @@ class NodeFallback:
 
 
 def failure_of(node: NodeView) -> str:
-    """Why a node, as it is now, was left to NumPy in a run; "" where it never was."""
+    """The reason why a node, as it is now, was left to NumPy in a run; "" where it never was."""
     return _failed.get(node, "")
 
 

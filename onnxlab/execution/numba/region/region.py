@@ -37,7 +37,7 @@ _PLANS = 8
 _MISSES = 64
 """Plans made for the same shapes after which a region whose plans depend on values is left to NumPy for these."""
 _QUICKLY = 20e-3
-"""Seconds of the processor that a plan for other shapes may always take while somebody waits for it."""
+"""Seconds of the processor that a plan for other shapes may always take while a call waits for it."""
 _UNCOUNTED = 1 << 16
 """Bytes that no budget counts, as in the executor."""
 _LARGEST = 1 << 28
@@ -141,7 +141,7 @@ class Region:
         return found
 
     def quick(self, *arrays: Any) -> Any:
-        """As a call, without a context; None where that does not do: there is no plan yet, or it takes long or much."""
+        """Call without a context; None where that does not do: there is no plan yet, or it takes long or much."""
         try:
             plan = self._plans.get(self._key(arrays))
         except AttributeError:  # an optional input that is absent
@@ -155,7 +155,7 @@ class Region:
         return results[0] if len(results) == 1 else results
 
     def bound(self, *arrays: Any) -> ShortPlan | None:
-        """What runs arrays of these shapes as `quick` does, without asking for the plan; None where there is none yet.
+        """A call for arrays of these shapes without looking up the plan; None where there is none yet.
 
         Also where values decide which plan it is, or where it takes long or makes much.
         """
@@ -219,7 +219,7 @@ class Region:
         background.do(job)
 
     def _bind(self, arrays: Sequence[Array], address_of: Callable[[str], int]) -> Plan | NodeFallback:
-        """Make and remember the plan of these arrays, by whoever holds the lock."""
+        """Make and remember the plan of these arrays; the caller holds the lock."""
         plan, valued = self._made_plan(arrays, address_of)
         if isinstance(plan, Plan):
             plan.new = self._made[tuple(array.shape for array in arrays)] == 1
@@ -338,4 +338,4 @@ class BareContext:
             raise UnbindableError(f"{what or 'a constant'} of {nbytes} bytes")
 
     def check(self) -> None:
-        """There is nothing to stop."""
+        """Do nothing: there is no run to stop."""

@@ -1,4 +1,4 @@
-"""What attributes have to be: a node with others is left to NumPy, which does what is meant, or says what is wrong."""
+"""Checks of attributes: a node with values that no kernel is for is left to NumPy, which runs or refuses it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ONE_OF = {
 
 
 def unfit(node: NodeView) -> str:
-    """Why a node's attributes are not what kernels are for, "" where they are."""
+    """The reason why a node's attributes are not what kernels are for, "" where they are."""
     for name, value in node.attributes.items():
         if name in _AT_LEAST and (node.op_type, name) not in _BESIDES:
             least = _AT_LEAST[name]

@@ -18,7 +18,7 @@ Lower: TypeAlias = Callable[[Binder, NodeView], None]
 
 
 class StaticFacts(Protocol):
-    """What is known of a scope's values before anything runs."""
+    """Facts of a scope's values that are known before anything runs."""
 
     def constant(self, name: str) -> np.ndarray[Any, Any] | None:
         """Array of an initializer."""
@@ -27,10 +27,10 @@ class StaticFacts(Protocol):
         """Whether a value is a constant, or follows from shapes, and so is there when a plan is made."""
 
     def fact(self, name: str) -> Fact:
-        """What inference says of it."""
+        """The inferred fact of a value."""
 
     def read(self, name: str) -> bool:
-        """Whether anybody reads it."""
+        """Whether a node reads the value."""
 
 
 Accept: TypeAlias = Callable[[NodeView, StaticFacts], str]
@@ -92,7 +92,7 @@ _FIRST_ONLY = frozenset((
 
 
 def reason_at(node: NodeView, view: StaticFacts, fits: Callable[[np.dtype[np.generic]], bool], *slots: int) -> str:
-    """Why a node is not taken: those of these inputs that it has are to be of fitting dtypes and known rank."""
+    """The reason why a node is not taken: inputs at these places are to be of fitting dtypes and known rank."""
     for slot in slots:
         name = node.inputs[slot] if len(node.inputs) > slot else ""
         if name and (reason := dtype_reason(name, view, fits)):
@@ -106,7 +106,7 @@ def floats_at(node: NodeView, view: StaticFacts, *slots: int) -> str:
 
 
 def dtype_reason(name: str, view: StaticFacts, fits: Callable[[np.dtype[np.generic]], bool]) -> str:
-    """Why a value's element type is not supported, "" where it is or is not known yet."""
+    """The reason why a value's element type is not supported, "" where it is or is not known yet."""
     constant = view.constant(name)
     if view.known(name) and constant is None:
         return ""

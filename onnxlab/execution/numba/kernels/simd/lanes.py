@@ -401,7 +401,7 @@ def load_half(builder: Any, address: Any) -> Any:
 
 @declared(types.void, _i64, lanes)
 def store_half(builder: Any, address: Any, value: Any) -> None:
-    """As float16, rounded."""
+    """Store a vector as float16, rounded."""
     kind = ir.VectorType(ir.HalfType(), WIDTH)
     builder.store(builder.fptrunc(value, kind), pointer(builder, address, kind), align=2)
 

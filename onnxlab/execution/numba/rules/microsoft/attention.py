@@ -22,7 +22,7 @@ _MASKED = -10000.0
 
 
 def _summed(binder: Binder, terms: Sequence[Operand | None]) -> View | None:
-    """What several masks add up to."""
+    """The sum of several masks."""
     total: Operand | None = None
     for term in terms:
         if term is not None:
@@ -33,7 +33,7 @@ def _summed(binder: Binder, terms: Sequence[Operand | None]) -> View | None:
 
 
 def _unseen(binder: Binder, name: str, batch: int, rows: int, keys: int, filtered: float) -> Operand | None:
-    """What a com.microsoft mask adds: [B] lengths, [B, T], [B, S, T] or [B, 1, M, M], where 0 is masked."""
+    """A com.microsoft mask as a summand: [B] lengths, [B, T], [B, S, T] or [B, 1, M, M], where 0 is masked."""
     if not name:
         return None
     view = binder.view(name)
@@ -55,7 +55,7 @@ def _unseen(binder: Binder, name: str, batch: int, rows: int, keys: int, filtere
 def _unseen_future(
     binder: Binder, unidirectional: int, rows: int, keys: int, past: int, filtered: float
 ) -> View | None:
-    """What keeps queries from later keys."""
+    """The summand that keeps queries from later keys."""
     if not unidirectional:
         return None
     seen = np.arange(keys) <= past + np.arange(rows)[:, None]

@@ -64,7 +64,7 @@ def _without(node: NodeView, *gone: str) -> dict[str, Any]:
 
 
 def _activated(node: NodeView, given: Sequence[float]) -> tuple[Stage, ...]:
-    """What a fused operator ends with; its parameters are by position."""
+    """The activation at the end of a fused operator; its parameters are by position."""
     return _ACTIVATIONS[node.attributes.get("activation", "")](given)
 
 

@@ -25,7 +25,7 @@ _FEW = 8
 
 
 def convolution_reason(node: NodeView, view: StaticFacts) -> str:
-    """Why a convolution is not taken."""
+    """The reason why a convolution is not taken, "" where it is."""
     if not view.known(node.inputs[1]):
         return "weights that are no constant"
     if len(node.inputs) > 2 and node.inputs[2] and not view.known(node.inputs[2]):

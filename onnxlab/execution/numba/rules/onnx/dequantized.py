@@ -53,7 +53,7 @@ class _Constant:
 
 
 def _dequantized(binder: Binder, name: str, axis: int) -> _Constant | None:
-    """What a constant was made of by DequantizeLinear, with scales along this axis at most."""
+    """The source of a constant that DequantizeLinear computes, with scales along this axis at most."""
     maker = binder.maker(name)
     if maker is None or maker.op_type != "DequantizeLinear" or maker.attributes.get("block_size", 0):
         return None
@@ -68,7 +68,7 @@ def _dequantized(binder: Binder, name: str, axis: int) -> _Constant | None:
 
 
 def _activation(binder: Binder, name: str) -> QuantizedView | None:
-    """What is known of floats that are levels of one scale and zero point: with several, rows span more than bytes."""
+    """Levels of one scale and zero point behind floats, if there are such: with several, rows span more than bytes."""
     note = binder.levels.get(name)
     return note if note is not None and note.scale is not None and note.zero is not None else None
 

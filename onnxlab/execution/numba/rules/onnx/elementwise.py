@@ -273,7 +273,7 @@ rule("Gelu", domain="com.microsoft")(gelu)
 
 
 def activation(operation: str) -> Callable[[Binder, Match], None]:
-    """What lowers a pattern of one value x to one operation."""
+    """A function that lowers a pattern of one value x to one operation."""
 
     def lower(binder: Binder, match: Match) -> None:
         binder.combine(match.output, operation, [binder.operand(match.values["x"])])

@@ -80,7 +80,7 @@ def pad(binder: Binder, node: NodeView) -> None:
 
 
 def _cut(x: View, width: Sequence[tuple[int, int]]) -> View:
-    """What negative amounts leave."""
+    """The view that negative amounts leave."""
     offset, shape = 0, []
     for size, stride, (begin, end) in zip(x.shape, x.strides, width, strict=True):
         first, last = max(0, -begin), size - max(0, -end)
@@ -172,7 +172,7 @@ def _upsample_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("Upsample", since=7, accept=_upsample_accept, weight=2)
 def upsample(binder: Binder, node: NodeView) -> None:
-    """As Resize-10: asymmetric coordinates, and nearest rounds up on axes that shrink."""
+    """Lower Upsample as Resize-10: asymmetric coordinates, and nearest rounds up on axes that shrink."""
     x = binder.view(node.inputs[0])
     scales = binder.known(node.inputs[1]) if given(node, 1) else np.asarray(node.attributes["scales"], np.float32)
     assert scales is not None

@@ -47,7 +47,7 @@ def averaged(binder: Binder, node: NodeView, x: View) -> View:
 
 
 def _counts(found: Window, axis: int, include_padding: int) -> Array:
-    """How many elements each window covers along an axis; what rounding up adds at the end never counts."""
+    """The number of elements that each window covers along an axis, without those that rounding up adds at the end."""
     begins = np.arange(found.output[axis]) * found.strides[axis] - found.begin[axis]
     places = begins[:, None] + np.arange(found.kernel[axis]) * found.dilations[axis]
     size = found.size[axis]

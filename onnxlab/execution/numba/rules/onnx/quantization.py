@@ -29,7 +29,7 @@ def given(node: NodeView, slot: int) -> str:
 
 
 def parameters(node: NodeView, view: StaticFacts, *slots: int) -> str:
-    """Why a node is not taken: these inputs are to be known while binding."""
+    """The reason why a node is not taken: these inputs are to be known while binding."""
     for slot in slots:
         name = given(node, slot)
         if name and not view.known(name):
@@ -38,7 +38,7 @@ def parameters(node: NodeView, view: StaticFacts, *slots: int) -> str:
 
 
 def bytes_reason(node: NodeView, view: StaticFacts, *slots: int) -> str:
-    """Why a node is not taken: these inputs are to be int8 or uint8, of known rank."""
+    """The reason why a node is not taken: these inputs are to be int8 or uint8, of known rank."""
     return reason_at(node, view, lambda dtype: dtype in BYTES, *slots)
 
 

@@ -254,7 +254,7 @@ def _cast_accept(node: NodeView, view: StaticFacts) -> str:
 
 @rule("Cast", since=6, accept=_cast_accept)
 def cast(binder: Binder, node: NodeView) -> None:
-    """What it makes is float32, rounded where the node says float16 or bfloat16."""
+    """Lower Cast to float32, rounded where the node asks for float16 or bfloat16."""
     operand, target = binder.operand(node.inputs[0]), node.attributes.get("to")
     dtype = getattr(operand, "dtype", None)
     if target != dtypes.FLOAT and dtype not in (np.bool_, dtypes.to_numpy(target)):
