@@ -98,8 +98,8 @@ def edits_lost(path: Path, count: int) -> int:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = onnxlab.load(path)
-        if model.recoverable:
-            model.recover()
+        if model.files.recoverable:
+            model.files.recover()
         lost += sum(model.nodes[index].name != f"edit {index}" for index in range(edits))
         del model
         gc.collect()  # its own journal goes with it

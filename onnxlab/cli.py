@@ -213,7 +213,7 @@ def _convert(options: argparse.Namespace) -> int:
     except LookupError as error:
         raise SaveError(f"cannot convert {options.model}: {error.args[0]}; name one with --format") from None
     model = _load(options)
-    report = model.loss_report(form.name)
+    report = model.files.loss_report(form.name)
     if options.output and not report.refused:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SaveWarning)  # which says in one line what the report lists

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from onnxlab.printable import printable
+from onnxlab.short_help import ShortHelp
 
 Severity = Literal["error", "warning", "info"]
 
@@ -16,7 +17,7 @@ _LONGEST = 20_000
 """Characters of the longest message."""
 
 
-class OnnxlabError(Exception):
+class OnnxlabError(Exception, metaclass=ShortHelp):
     """Base of every exception that onnxlab raises on purpose."""
 
     def __str__(self) -> str:
@@ -101,7 +102,7 @@ class RunStopped(RunError):
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class Diagnostic(metaclass=ShortHelp):
     """One problem, pinned to where it is. Ids are 0 where they do not apply.
 
     Attributes:

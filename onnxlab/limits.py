@@ -21,6 +21,8 @@ import numpy as np
 
 from onnxlab.errors import LimitError, LoadError, RunStopped
 from onnxlab.forking import fork_safe
+from onnxlab.short_help import ShortHelp
+from onnxlab.spelling import Spelled
 
 if TYPE_CHECKING:
     from onnxlab.shapes import Dim, Fact
@@ -34,7 +36,7 @@ _MEMORY_IS_FRESH = 1.0  # seconds for which a reading of the available memory is
 
 
 @dataclass(slots=True)
-class Limits:
+class Limits(Spelled, metaclass=ShortHelp):
     """The limits of a run. None means the default for `bytes` and no limit for the others.
 
     Attributes:

@@ -17,6 +17,8 @@ PACKAGE = Path(onnxlab.__file__).parent
 # From the bottom up: each may import those before it.
 LAYERS = [
     "viewers",
+    "spelling",
+    "short_help",
     "forking",
     "garbage_collection",
     "printable",

@@ -119,7 +119,7 @@ def test_reports_and_representations(file: Path) -> None:
             shows(str(model.explain(name)))
     for dim in model.fact("x" + NASTY).shape or ():
         shows(f"{dim} {dim!r}", 1)
-    for change in model.save_report():
+    for change in model.files.save_report():
         shows(str(change), 1)
     shows(model.history.to_python())
     shows(repr(model.tensor("w" + NASTY)), 1)

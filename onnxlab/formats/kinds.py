@@ -44,8 +44,8 @@ _MADE_OTHERWISE = {
     ".py": "model.history.to_python() writes the edits as a script",
     ".txt": "models as text are .textproto, .json or .onnxtxt",
     ".pdf": "model.to_svg(path) draws it",
-    ".safetensors": "model.save_weights(path) writes the weights",
-    ".npz": "model.save_weights(path) writes the weights",
+    ".safetensors": "model.files.save_weights(path) writes the weights",
+    ".npz": "model.files.save_weights(path) writes the weights",
 }
 _OTHERS = frozenset((
     ".gguf", ".ggml", ".pt", ".pth", ".pt2", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy",

@@ -18,6 +18,8 @@ class Copying(Saving):
     which has no crash journal until then. A shallow copy is a deep one: two models never share messages.
     """
 
+    __slots__ = ()
+
     inference: Inference
 
     def __copy__(self) -> Self:
@@ -41,7 +43,7 @@ class Copying(Saving):
 
     def _about(self) -> tuple[Source, bool, Policy]:
         """Its file, whether it differs from that, and what counts as true in it."""
-        source = replace(self.source, layout={})  # which is about messages of this model
+        source = replace(self._source, layout={})  # which is about messages of this model
         if self.graph.history.state != 0:  # the bytes as loaded are not those of the copy before any edit
             source = replace(source, origin=None, stamp=None, kept=None)
         return source, self.dirty, self.inference.policy

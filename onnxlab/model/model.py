@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakMethod, ref
 
 import onnx
@@ -38,14 +38,16 @@ from onnxlab.infer.questions.explain import Explanation
 from onnxlab.infer.questions.what_if import Sized
 from onnxlab.infer.questions.wire_types import wire_problem
 from onnxlab.model.commit import Commit
+from onnxlab.model.files import Files
+from onnxlab.model.renamed import is_renamed, renamed
 from onnxlab.model.running import Running
 from onnxlab.model.showing import Showing
 from onnxlab.model.source import ModelSource
-from onnxlab.model.weights import WeightFiles
 from onnxlab.shapes import Fact
+from onnxlab.short_help import ShortHelp
 
 
-class Model(Querying, Running, Showing, WeightFiles):
+class Model(Querying, Running, Showing, metaclass=ShortHelp):
     """A model that can be looked at, edited, run, undone and saved.
 
     Made by `onnxlab.load`; `Model(proto)` wraps a ModelProto, which it keeps and mutates.
@@ -56,23 +58,34 @@ class Model(Querying, Running, Showing, WeightFiles):
         trial: what refuses other sizes, where an edit made a dim dynamic; `trial.finish()` tries now what waits.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_checker",
+        "_subscribers",
+        "graph",
+        "inference",
+        "last_change",
+        "runner",
+        "trial",
+    )
+
     @nesting_refused()
     def __init__(self, proto: onnx.ModelProto, source: Source | None = None) -> None:
-        self.source = source or onnx_format.read(proto)[1]
-        read_here = self.source.path is not None or self.source.kept is not None
+        self._source = source or onnx_format.read(proto)[1]
+        read_here = self._source.path is not None or self._source.kept is not None
         with no_collection():
-            self.graph = ModelGraph(proto, self.source.base_dir, shared=not read_here, size=self.source.size)
-            self.graph.read_only = self.source.read_only
+            self.graph = ModelGraph(proto, self._source.base_dir, shared=not read_here, size=self._source.size)
+            self.graph.read_only = self._source.read_only
             self.inference = Inference(self.graph)
             self.graph.index.forget_signatures()
         self.runner = Runner(self.graph, self.inference.fact, refuse=Judge(self.graph, self.inference))
         self._checker = Checker(self.graph)
         self.last_change: Commit | None = None
-        self.graph.journal = self._journal = Journal(self.graph, self.source)
-        self.recoverable = recovery.find(self.source)
+        self.graph.journal = self._journal = Journal(self.graph, self._source)
+        self._recoverable = recovery.find(self._source)
         self._saved_state = 0
         self._subscribers: list[Callable[[Commit], Any]] = []
-        self.on_save: list[Callable[[], Any]] = []
+        self._on_save: list[Callable[[], Any]] = []
         self.graph.followers.append(_follower(self))
         self.trial = Trial(self.graph, self.inference)
         self.graph.completer = Completer(self.graph, self.inference)
@@ -100,7 +113,7 @@ class Model(Querying, Running, Showing, WeightFiles):
 
     def nx_of(self, scope: str) -> Any:
         """The same of a body or function, by its path: "if_3/then_branch", "domain::name"; "" is the main graph."""
-        return self._network(self.scope_record(scope))
+        return self._network(self._scope_record(scope))
 
     def _network(self, scope: Scope) -> Any:
         self.graph.networks.fact_of = self.inference.fact  # only now, since a graph that has facts keeps all in memory
@@ -110,6 +123,11 @@ class Model(Querying, Running, Showing, WeightFiles):
     def history(self) -> History:
         """The edits that can be undone and redone."""
         return self.graph.history
+
+    @property
+    def files(self) -> Files:
+        """What else it does with files: reports, weights, edits that were never saved."""
+        return Files(self)
 
     @property
     def version(self) -> int:
@@ -140,7 +158,7 @@ class Model(Querying, Running, Showing, WeightFiles):
             return [*self.check(types=types), *unread(self.graph.header, providers)]
         if types:
             self.trial.finish()
-        rules = [*foreign_strings(self.source.strings), *self._checker.problems()]
+        rules = [*foreign_strings(self._source.strings), *self._checker.problems()]
         return combined(rules, self.diagnostics, self._checker.doubts) if types else rules
 
     def node(self, ident: int) -> Node:
@@ -239,11 +257,11 @@ class Model(Querying, Running, Showing, WeightFiles):
         return self.last_change if self.graph.redo() else None
 
     @property
-    def fact_of(self) -> FactOf:
+    def _fact_of(self) -> FactOf:
         """What inference knows of a value id."""
         return self.inference.fact
 
-    def declaration(self, value: int) -> onnx.ValueInfoProto:
+    def _declaration(self, value: int) -> onnx.ValueInfoProto:
         """A ValueInfoProto of what inference knows of a value id."""
         return self.inference.declaration(value)
 
@@ -263,7 +281,7 @@ class Model(Querying, Running, Showing, WeightFiles):
         """
         return rewrite(self.graph, self.inference, action)
 
-    def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
+    def _type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
         """Why the types that inference knows forbid a node to read a value in a slot, None where they do not."""
         return wire_problem(self.graph, self.inference.fact, value, node, slot)
 
@@ -276,8 +294,8 @@ class Model(Querying, Running, Showing, WeightFiles):
             EditError: the values are of different graphs, or one is made by nobody.
         """
         graph = self.graph
-        proto = extract(graph, self.value_records(outputs), self.value_records(inputs), self.inference.declaration)
-        return Model(proto, Source(base_dir=graph.base_dir, strings=self.source.strings))
+        proto = extract(graph, self._value_records(outputs), self._value_records(inputs), self.inference.declaration)
+        return Model(proto, Source(base_dir=graph.base_dir, strings=self._source.strings))
 
     def insert(
         self,
@@ -304,9 +322,9 @@ class Model(Querying, Running, Showing, WeightFiles):
                 operators mean something else at this model's opset version (`other.convert_opset` mends that).
         """
         graph = other.graph if isinstance(other, Model) else Model(*onnx_format.read(other)).graph
-        wires = {name: self.value_record(key) for name, key in (connect or {}).items()}
-        fed = [(self.value_record(key), name) for key, name in (feed or {}).items()]
-        done = edits.insert_model(self.graph, graph, wires, prefix, add_outputs, fed, self.declaration)
+        wires = {name: self._value_record(key) for name, key in (connect or {}).items()}
+        fed = [(self._value_record(key), name) for key, name in (feed or {}).items()]
+        done = edits.insert_model(self.graph, graph, wires, prefix, add_outputs, fed, self._declaration)
         return dict(done.names)
 
     def subscribe(self, follower: Callable[[Commit], Any]) -> Callable[[], None]:
@@ -335,6 +353,11 @@ class Model(Querying, Running, Showing, WeightFiles):
             except Exception as error:
                 self._subscribers.remove(follower)
                 warnings.warn(f"{follower!r} failed to follow {done.label!r} and was cut off: {error!r}", stacklevel=2)
+
+    if not TYPE_CHECKING:  # else every name would be an attribute to a type checker
+
+        def __getattr__(self, name: str) -> Any:
+            return renamed(self, name) if is_renamed(name) else super().__getattr__(name)
 
     def __repr__(self) -> str:
         graph = self.graph

@@ -28,7 +28,7 @@ def load(source: ModelSource | None = None) -> Model:
     with onnxlab is opened. External data is not read until it is needed.
 
     A JournalWarning says where edits of the file were made by hand, or by a process that died, and never saved: see
-    `Model.recover`. What Python did in a session that ended by itself waits in `Model.recoverable` without a word.
+    `Files.recover`. What Python did in a session that ended by itself waits in `Files.recoverable` without a word.
 
     Raises:
         LoadError: the file is missing, or is no ONNX model; the message says what it is instead.
@@ -37,10 +37,10 @@ def load(source: ModelSource | None = None) -> Model:
         source = EXAMPLE.read_bytes()  # bytes, so that nobody saves over it
     with nesting_refused():
         model = Model(*onnx_format.read(source))
-    if model.recoverable and model.recoverable[-1].urgent:
+    if model.files.recoverable and model.files.recoverable[-1].urgent:
         warnings.warn(
-            f"{model.name}: {model.recoverable[-1]} were never saved; model.recover() makes them again, "
-            "model.discard() forgets them",
+            f"{model.name}: {model.files.recoverable[-1]} were never saved; model.files.recover() makes them again, "
+            "model.files.discard() forgets them",
             JournalWarning,
             stacklevel=2,
         )

@@ -17,6 +17,7 @@ from onnxlab.graph.handles.handles import Node
 from onnxlab.graph.handles.model_edits import Editing
 from onnxlab.limits import Limits
 from onnxlab.model.copying import Copying
+from onnxlab.spelling import Spelled
 
 Array = np.ndarray[Any, Any]
 
@@ -27,6 +28,8 @@ class Running(Editing, Copying):
     Attributes:
         runner: runs the graph and keeps the values.
     """
+
+    __slots__ = ()
 
     runner: Runner
 
@@ -130,15 +133,17 @@ class Running(Editing, Copying):
 
     def subgraph(self, nodes: Iterable[int | str | Node]) -> "Subgraph":
         """A selection of nodes, to be run by itself: `model.subgraph(["conv1", "relu1"]).run()`."""
-        return Subgraph(self.runner, [record.id for record in self.node_records(nodes)])
+        return Subgraph(self.runner, [record.id for record in self._node_records(nodes)])
 
 
-class Values(Mapping[str, Array]):
+class Values(Spelled, Mapping[str, Array]):
     """Arrays of the last run, by value name, as the model makes them now: `values["relu1_out"]`.
 
     What an edit, or a pin, made stale is computed again when it is asked for, from the inputs of the last run;
     `get(name, stale=True)` gives the array of before. Iteration and `in` know the values of which an array is kept.
     """
+
+    __slots__ = ("_runner",)
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -186,8 +191,10 @@ class Values(Mapping[str, Array]):
         return sum(1 for _ in self)
 
 
-class Subgraph:
+class Subgraph(Spelled):
     """Some nodes of a model."""
+
+    __slots__ = ("node_ids", "runner")
 
     def __init__(self, runner: Runner, nodes: Sequence[int]) -> None:
         self.runner = runner

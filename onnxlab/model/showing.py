@@ -12,6 +12,8 @@ from onnxlab.viewers import viewer
 class Showing(Saving):
     """What a Model looks like in a notebook, on a page, and as a picture."""
 
+    __slots__ = ()
+
     def view(self, **options: Any) -> Any:
         """The widget on this model: the one made last, or a new one; its `selection` follows the clicks."""
         return viewer("view")(self, **options)

@@ -10,15 +10,16 @@ import onnx
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
-from onnxlab.formats.source import Source
 from onnxlab.formats.weights import safetensors
 from onnxlab.formats.weights.files import Weights, read_weights, write_weights
 from onnxlab.graph import edits
-from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.external_data import ExternalData, is_external
 from onnxlab.graph.protos.value_info import describe
+from onnxlab.model.saving import Saving
 from onnxlab.printable import printable_lines
+from onnxlab.short_help import ShortHelp
+from onnxlab.spelling import Spelled
 
 _SHOWN = 10
 
@@ -48,11 +49,13 @@ class WeightReport:
         return printable_lines(lines)
 
 
-class WeightFiles:
+class WeightFiles(Spelled, metaclass=ShortHelp):
     """What a Model does with files of weights."""
 
-    graph: ModelGraph
-    source: Source
+    __slots__ = ("_model",)
+
+    def __init__(self, model: Saving) -> None:
+        self._model = model
 
     def load_weights(
         self,
@@ -84,8 +87,8 @@ class WeightFiles:
         Example:
             >>> import numpy as np, onnxlab
             >>> model = onnxlab.load()
-            >>> path = model.save_weights("weights.safetensors")
-            >>> len(model.load_weights(path).missing)
+            >>> path = model.files.save_weights("weights.safetensors")
+            >>> len(model.files.load_weights(path).missing)
             0
         """
         weights = read_weights(path)
@@ -96,7 +99,7 @@ class WeightFiles:
             if strict and (report.missing or report.extra):
                 raise EditError(_strictly(weights, report))
             base = self._link_base(weights) if link else None
-            with self.graph.edit(f"load weights from {weights.path.name}"):
+            with self._model.graph.edit(f"load weights from {weights.path.name}"):
                 for name, tensor in plan.items():
                     self._replace(name, _placed(tensor, weights, base))
         return report
@@ -123,11 +126,11 @@ class WeightFiles:
         return plan, WeightReport(tuple(plan), tuple(missing), extra, misfits)
 
     def _initializers(self) -> dict[str, onnx.TensorProto]:
-        return {tensor.name: tensor for tensor in self.graph.proto.graph.initializer}
+        return {tensor.name: tensor for tensor in self._model.graph.proto.graph.initializer}
 
     def _link_base(self, weights: Weights) -> Path:
         """The folder of the model, where the file is in it; raises EditError."""
-        base, folder = self.graph.base_dir, weights.path.parent
+        base, folder = self._model.graph.base_dir, weights.path.parent
         if base is None:
             raise EditError("this model has no folder to read weights from: save it beside the file, or link=False")
         try:
@@ -140,10 +143,10 @@ class WeightFiles:
         return base
 
     def _replace(self, name: str, tensor: onnx.TensorProto) -> None:
-        value = self.graph.values[self.graph.main.names[name]]
+        value = self._model.graph.values[self._model.graph.main.names[name]]
         tensor.name = name
         describe(tensor, value.tensor)
-        edits.set_initializer(self.graph, value, tensor)
+        edits.set_initializer(self._model.graph, value, tensor)
 
     def save_weights(
         self,
@@ -166,7 +169,7 @@ class WeightFiles:
 
         Example:
             >>> import onnxlab
-            >>> onnxlab.load().save_weights("weights.npz").name
+            >>> onnxlab.load().files.save_weights("weights.npz").name
             'weights.npz'
         """
         stored = self._initializers()
@@ -174,7 +177,7 @@ class WeightFiles:
         if unknown := [name for name in wanted if name not in stored]:
             raise EditError(f"no initializer of the main graph is called {_few(unknown)}")
         chosen = safetensors.in_order(stored[name] for name in wanted)
-        return write_weights(path, chosen, self.graph.base_dir, metadata or {}, [self.source.path])
+        return write_weights(path, chosen, self._model.graph.base_dir, metadata or {}, [self._model._source.path])
 
 
 def _misfit(old: onnx.TensorProto, new: onnx.TensorProto) -> str | None:

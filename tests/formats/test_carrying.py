@@ -74,8 +74,8 @@ def test_a_part_takes_the_data_along_that_it_uses(tmp_path: Path, body: bool) ->
     # the live one goes on, and is saved again without another copy
     part.metadata["k"] = "v"
     before = sizes(tmp_path / "b")
-    assert part.save_report()[0].path.startswith("metadata_props")
-    assert len(part.save_report()) == 1
+    assert part.files.save_report()[0].path.startswith("metadata_props")
+    assert len(part.files.save_report()) == 1
     part.save()
     assert sizes(tmp_path / "b") == before
     np.testing.assert_allclose(answers(saved), total([3]), rtol=1e-6)
@@ -119,7 +119,7 @@ def test_a_file_that_is_used_as_a_whole_is_copied_as_it_is(tmp_path: Path) -> No
     (tmp_path / "b").mkdir()
     model.save(tmp_path / "b" / "m.onnx")
     assert (tmp_path / "b" / "w.bin").read_bytes() == (tmp_path / "a" / "w.bin").read_bytes()
-    assert [change.path for change in onnxlab.load(tmp_path / "b" / "m.onnx").save_report()] == []
+    assert [change.path for change in onnxlab.load(tmp_path / "b" / "m.onnx").files.save_report()] == []
 
 
 def test_in_its_own_folder_unused_data_goes_when_asked(tmp_path: Path) -> None:

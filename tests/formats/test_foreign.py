@@ -79,9 +79,9 @@ def test_such_a_model_is_opened_looked_at_edited_and_saved(places: tuple[str, ..
     assert opened.to_bytes() == data
     told = [problem.message for problem in opened.check() if problem.code == "no-utf8"]
     assert sorted(told) == sorted(
-        f"a string of the model is no UTF-8 and shown as {shown!r}" for shown in opened.source.strings
+        f"a string of the model is no UTF-8 and shown as {shown!r}" for shown in opened._source.strings
     )
-    assert {len(text) for text in opened.source.strings.values()} == set(map(len, places))
+    assert {len(text) for text in opened._source.strings.values()} == set(map(len, places))
     assert [str(opened.fact(ident)) for ident in opened.graph.values]
     assert "</svg>" in opened.to_svg()
     for suffix in (".textproto", ".json", ".onnxtxt"):
@@ -120,11 +120,11 @@ def test_stand_ins_are_no_other_strings_of_the_model() -> None:
     proto.graph.node[0].name, proto.graph.node[1].name = r"\xff", r"\xff_1"
     data = proto.SerializeToString().replace(b"\x04FLAT", b"\x04\xff\xffAT").replace(b"\x01l", b"\x01\xff")
     opened = onnxlab.load(data)
-    assert opened.source.strings == {r"\xff_2": b"\xff", r"\xff\xffAT": b"\xff\xffAT"}
+    assert opened._source.strings == {r"\xff_2": b"\xff", r"\xff\xffAT": b"\xff\xffAT"}
     opened.nodes[0].doc_string = ""
     assert opened.to_bytes() != data
     opened.undo()
-    opened.source = opened.source.__class__(strings=opened.source.strings)
+    opened._source = opened._source.__class__(strings=opened._source.strings)
     assert opened.to_bytes() == data, "without the original bytes too"
 
 
@@ -134,8 +134,8 @@ def test_a_proto_and_a_part_of_it_and_a_large_one(monkeypatch: pytest.MonkeyPatc
     assert opened.to_bytes() == data
     assert b"\xff" in opened.extract([r"\xff"]).to_bytes()
     monkeypatch.setattr(foreign, "_LARGE", 10)
-    assert onnxlab.load(data).source.strings == {r"\xff": b"\xff"}
-    assert onnxlab.load(model().SerializeToString()).source.strings == {}
+    assert onnxlab.load(data)._source.strings == {r"\xff": b"\xff"}
+    assert onnxlab.load(model().SerializeToString())._source.strings == {}
 
 
 @pytest.mark.parametrize("text", ["GOOD", "BAD!"])
@@ -153,12 +153,12 @@ def test_a_large_one_is_searched_without_its_weights(text: str, place: str, monk
     assert bytes(4000) not in foreign._slim(data)
     assert onnx.ModelProto.FromString(foreign._slim(data)).graph.initializer[0].dims == [1000]
     monkeypatch.setattr(foreign, "_LARGE", 10)
-    assert (onnxlab.load(bad).source.strings == {}) == (text == "GOOD")
+    assert (onnxlab.load(bad)._source.strings == {}) == (text == "GOOD")
 
 
 def test_each_of_many_strings_is_looked_at_not_the_last_alone() -> None:
     for place in ("NODE_VALUE", "outer/ADDED", "Neg_GRAPH", "x", "DIM"):
-        assert onnxlab.load(spoilt(place)).source.strings
+        assert onnxlab.load(spoilt(place))._source.strings
 
 
 def test_groups_are_searched_whole(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,8 +166,8 @@ def test_groups_are_searched_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     data = model().SerializeToString() + group
     assert foreign._slim(data) == data
     monkeypatch.setattr(foreign, "_LARGE", 10)
-    assert onnxlab.load(data).source.strings == {}
-    assert onnxlab.load(spoilt("h") + group).source.strings
+    assert onnxlab.load(data)._source.strings == {}
+    assert onnxlab.load(spoilt("h") + group)._source.strings
 
 
 def test_text_says_that_it_holds_stand_ins(tmp_path: Path) -> None:

@@ -93,13 +93,13 @@ def test_after_a_crash_every_edit_is_there_and_can_be_undone(make: Any, seed: in
     crash(model)
     if not labels:
         return
-    with pytest.warns(JournalWarning, match=r"model\.onnx: \d+ edits? of .* were never saved; model\.recover\(\)"):
+    with pytest.warns(JournalWarning, match=r"model\.onnx: \d+ edits? of .* were never saved; model\.files\.recover"):
         again = onnxlab.load(file)
-    assert again.recoverable[0].labels == tuple(labels)
-    again.recover()
+    assert again.files.recoverable[0].labels == tuple(labels)
+    again.files.recover()
     assert again.to_bytes() == last
     assert again.history.labels == labels
-    assert again.recoverable == ()
+    assert again.files.recoverable == ()
     while again.undo():
         pass
     assert again.to_bytes() == original
@@ -132,7 +132,7 @@ def test_kill_after_each_edit_loses_none(file: Path) -> None:
         process.kill()
         process.communicate()
         model = reopened(file)
-        assert model.recover() == count
+        assert model.files.recover() == count
         assert model.nodes[0].name == f"name {count - 1}"
         model.graph.journal.begin(None)  # type: ignore[attr-defined]
 
@@ -157,8 +157,8 @@ def test_a_journal_cut_or_damaged_anywhere_gives_its_longest_valid_part(file: Pa
     for number, end in enumerate(ends[1:], 1):
         path.write_bytes(data[: end + 5])
         again = reopened(file)
-        if again.recoverable:
-            again.recover()
+        if again.files.recoverable:
+            again.files.recover()
             assert again.to_bytes() == states[number]
             again.graph.journal.begin(None)  # type: ignore[attr-defined]
 
@@ -177,11 +177,11 @@ def test_what_is_saved_or_discarded_leaves_no_journal(file: Path, folder: Path) 
     model.nodes[0].name = "b"
     crash(model)
     again = reopened(file)
-    again.discard()
-    assert again.recoverable == ()
+    again.files.discard()
+    assert again.files.recoverable == ()
     assert list(folder.iterdir()) == []
     with pytest.raises(EditError, match="no edits of this file"):
-        again.recover()
+        again.files.recover()
 
 
 def test_edits_after_a_save_and_undo_past_it(file: Path) -> None:
@@ -201,7 +201,7 @@ def test_edits_after_a_save_and_undo_past_it(file: Path) -> None:
     expected = model.to_bytes()
     crash(model)
     again = reopened(file)
-    again.recover()
+    again.files.recover()
     assert again.to_bytes() == expected
 
 
@@ -211,9 +211,9 @@ def test_a_journal_of_other_content_waits(file: Path, folder: Path) -> None:
     model.nodes[0].name = "a"
     crash(model)
     onnx.save(chain(), file)
-    assert reopened(file).recoverable == ()
+    assert reopened(file).files.recoverable == ()
     file.write_bytes(data)  # another inode and time, but the same content
-    (waiting,) = reopened(file).recoverable
+    (waiting,) = reopened(file).files.recoverable
     assert len(waiting.labels) == 1
 
 
@@ -223,7 +223,7 @@ def test_a_crash_right_after_the_file_was_replaced_offers_nothing(file: Path, fo
     model.graph.journal.announce(model.to_bytes())  # type: ignore[attr-defined]
     file.write_bytes(model.to_bytes())
     crash(model)
-    assert reopened(file).recoverable == ()
+    assert reopened(file).files.recoverable == ()
     assert list(folder.iterdir()) == []
 
 
@@ -247,9 +247,9 @@ def test_recovery_wants_the_model_as_it_was_loaded(file: Path) -> None:
     again = reopened(file)
     again.nodes[0].name = "b"
     with pytest.raises(EditError, match="undo yours first, or load it anew"):
-        again.recover()
+        again.files.recover()
     again.undo()
-    assert again.recover() == 1
+    assert again.files.recover() == 1
 
 
 # -- two on one file ------------------------------------------------------------------------------------------------
@@ -260,11 +260,11 @@ def test_two_models_of_one_file_have_a_journal_each(file: Path, folder: Path) ->
     one.nodes[0].name = "one"
     two.nodes[0].name = "two"
     assert len(list(folder.iterdir())) == 2
-    assert reopened(file).recoverable == (), "their owners are alive"
+    assert reopened(file).files.recoverable == (), "their owners are alive"
     crash(one)
-    (found,) = reopened(file).recoverable
+    (found,) = reopened(file).files.recoverable
     again = reopened(file)
-    assert again.recover(found) == 1
+    assert again.files.recover(found) == 1
     assert again.nodes[0].name == "one"
 
 
@@ -308,7 +308,7 @@ def test_a_full_disk_costs_a_warning_and_no_edit(file: Path, folder: Path, monke
     expected = model.to_bytes()
     crash(model)
     again = reopened(file)
-    assert again.recover() == 4
+    assert again.files.recover() == 4
     assert again.to_bytes() == expected
 
 
@@ -350,7 +350,7 @@ def test_an_interrupt_while_it_is_written_takes_the_edit_back(
         assert (model.to_bytes(), next(folder.iterdir()).read_bytes()) == before
     model.nodes[0].name = "c"
     crash(model)
-    assert reopened(file).recover() == 2
+    assert reopened(file).files.recover() == 2
 
 
 def test_what_cannot_be_written_down_is_said(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

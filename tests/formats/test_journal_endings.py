@@ -60,7 +60,7 @@ def silent(file: Path) -> onnxlab.Model:
 
 
 def warned(file: Path) -> onnxlab.Model:
-    with pytest.warns(JournalWarning, match=r"were never saved; model\.recover\(\)"):
+    with pytest.warns(JournalWarning, match=r"were never saved; model\.files\.recover\(\)"):
         return onnxlab.load(file)
 
 
@@ -76,8 +76,8 @@ def test_a_program_that_ends_by_itself_leaves_no_journal(file: Path, folder: Pat
 def test_what_python_did_in_a_session_that_ended_is_offered_without_a_word(ending: str, file: Path) -> None:
     session(file, RENAME, ending)
     model = silent(file)
-    assert [(found.labels, found.urgent) for found in model.recoverable] == [(("rename t1 to a",), False)]
-    assert model.recover() == 1
+    assert [(found.labels, found.urgent) for found in model.files.recoverable] == [(("rename t1 to a",), False)]
+    assert model.files.recover() == 1
     assert model.nodes[0].name == "a"
 
 
@@ -85,13 +85,13 @@ def test_what_python_did_in_a_session_that_ended_is_offered_without_a_word(endin
 @pytest.mark.parametrize("lines", [("by_hand()",), (RENAME, "by_hand()", "model.nodes[0].name = 'b'")])
 def test_what_was_done_by_hand_is_told(lines: tuple[str, ...], interactive: bool, file: Path) -> None:
     session(file, *lines, interactive=interactive)
-    assert warned(file).recover() == len(lines)
+    assert warned(file).files.recover() == len(lines)
 
 
 @pytest.mark.parametrize("interactive", [True, False])
 def test_a_death_is_told(interactive: bool, file: Path) -> None:
     session(file, RENAME, "os.kill(os.getpid(), 9)", interactive=interactive)
-    assert warned(file).recover() == 1
+    assert warned(file).files.recover() == 1
 
 
 def test_a_journal_without_its_last_byte_has_no_end(file: Path, folder: Path) -> None:
@@ -100,14 +100,14 @@ def test_a_journal_without_its_last_byte_has_no_end(file: Path, folder: Path) ->
     data = path.read_bytes()
     for cut in range(1, len(data) - sum(12 + len(record) for record in journal_file.records(data)[:-1]) - 15):
         path.write_bytes(data[:-cut])
-        assert warned(file).recoverable[0].labels == ("rename t1 to a",)
+        assert warned(file).files.recoverable[0].labels == ("rename t1 to a",)
 
 
 def test_what_was_recovered_counts_as_done_by_hand(file: Path) -> None:
-    """No code makes it again: that says `model.recover()`, and the journal is gone."""
+    """No code makes it again: that says `model.files.recover()`, and the journal is gone."""
     session(file, RENAME)
-    session(file, "model.recover()")
-    assert warned(file).recover() == 1
+    session(file, "model.files.recover()")
+    assert warned(file).files.recover() == 1
 
 
 def test_recovered_edits_stay_where_no_journal_takes_them(
@@ -115,9 +115,9 @@ def test_recovered_edits_stay_where_no_journal_takes_them(
 ) -> None:
     session(file, RENAME)
     monkeypatch.setenv("ONNXLAB_JOURNAL", "off")
-    assert silent(file).recover() == 1
+    assert silent(file).files.recover() == 1
     assert len(list(folder.iterdir())) == 1
-    assert silent(file).recover() == 1
+    assert silent(file).files.recover() == 1
 
 
 def test_runs_of_the_same_code_leave_one_journal(file: Path, folder: Path) -> None:
@@ -126,9 +126,9 @@ def test_runs_of_the_same_code_leave_one_journal(file: Path, folder: Path) -> No
     session(file, RENAME, "model.nodes[1].name = 'b'")
     session(file, "model.nodes[1].name = 'other'")
     model = silent(file)
-    assert [len(found.labels) for found in model.recoverable] == [2, 1]
+    assert [len(found.labels) for found in model.files.recoverable] == [2, 1]
     assert len(list(folder.iterdir())) == 2
-    assert model.recover() == 1, "the newest"
+    assert model.files.recover() == 1, "the newest"
     assert model.nodes[1].name == "other"
 
 
@@ -136,11 +136,11 @@ def test_what_is_told_is_what_recover_takes(file: Path) -> None:
     session(file, "by_hand()")
     session(file, RENAME)
     model = warned(file)
-    assert [found.urgent for found in model.recoverable] == [False, True]
-    model.recover()
+    assert [found.urgent for found in model.files.recoverable] == [False, True]
+    model.files.recover()
     assert model.history.labels == ["by hand"]
     session(file, RENAME)
-    assert len(model.recoverable) == 1
+    assert len(model.files.recoverable) == 1
 
 
 def test_what_is_offered_without_a_word_goes_after_a_week(
@@ -150,15 +150,15 @@ def test_what_is_offered_without_a_word_goes_after_a_week(
     session(file, "by_hand()")
     now = time.time()
     monkeypatch.setattr(recovery.time, "time", lambda: now + 6 * 86400)  # type: ignore[attr-defined]
-    assert len(warned(file).recoverable) == 2
+    assert len(warned(file).files.recoverable) == 2
     monkeypatch.setattr(recovery.time, "time", lambda: now + 8 * 86400)  # type: ignore[attr-defined]
-    assert [found.urgent for found in warned(file).recoverable] == [True]
+    assert [found.urgent for found in warned(file).files.recoverable] == [True]
     assert len(list(folder.iterdir())) == 1
 
 
 def test_a_fork_that_ends_says_nothing_in_its_parents_journal(file: Path, folder: Path) -> None:
     session(file, RENAME, "if os.fork(): os.wait(), os.kill(os.getpid(), 9)")
-    assert warned(file).recover() == 1
+    assert warned(file).files.recover() == 1
 
 
 @pytest.mark.slow
@@ -169,4 +169,4 @@ def test_a_notebook_run_again_says_nothing(file: Path) -> None:
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
         NotebookClient(notebook, timeout=120).execute()
         assert notebook.cells[0].outputs == [], run
-        assert len(silent(file).recoverable) == 1
+        assert len(silent(file).files.recoverable) == 1

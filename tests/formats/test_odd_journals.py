@@ -72,9 +72,9 @@ def test_steps_before_an_odd_record_are_offered_and_the_journal_is_named(file: P
         left.write_bytes(rewritten(data, lambda found, odd=odd: found.insert(2, odd)))
         model, told = opened(file)
         assert re.search(rf"{left.name} cannot be read to its end: record 2 is none .*move it away", told), odd[:20]
-        (entry,) = model.recoverable
+        (entry,) = model.files.recoverable
         assert len(entry.labels) == 1
-        assert model.recover() == 1
+        assert model.files.recover() == 1
         assert model.nodes[0].name == "precious"
         model.graph.journal.begin(None)  # type: ignore[attr-defined]
         assert not left.exists()
@@ -87,7 +87,7 @@ def test_an_odd_header_is_named_and_stays(file: Path, left: Path) -> None:
         model, told = opened(file)
         assert left.name in told
         assert "record 0" in told
-        assert model.recoverable == ()
+        assert model.files.recoverable == ()
         assert left.exists()
 
 
@@ -98,7 +98,7 @@ def test_what_cannot_be_opened_is_named_and_hides_nothing(file: Path, left: Path
     (folder / f"{start}-3-aa.journal").symlink_to(f"{start}-3-aa.journal")
     model, told = opened(file)
     assert len(re.findall(r"-[123]-aa\.journal cannot be read", told)) == 3
-    assert [entry.path for entry in model.recoverable] == [left]
+    assert [entry.path for entry in model.files.recoverable] == [left]
 
 
 def test_one_that_may_not_be_opened_is_named(file: Path, left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_one_that_may_not_be_opened_is_named(file: Path, left: Path, monkeypatch
     model, told = opened(file)
     assert left.name in told
     assert "Permission denied" in told
-    assert model.recoverable == ()
+    assert model.files.recoverable == ()
     with pytest.raises(OnnxlabError, match="cannot be read: Permission denied"):
         recovery.replay(model.graph, recovery.Recovery(left, ("a",), 0.0))
 
@@ -128,7 +128,7 @@ def test_old_entries_that_are_no_journals_are_left_alone(file: Path, left: Path,
     stray.write_text("mine")
     os.utime(stray, (1e9, 1e9))
     model, told = opened(file)
-    assert [entry.path for entry in model.recoverable] == [left]
+    assert [entry.path for entry in model.files.recoverable] == [left]
     assert "sub" not in told
     assert stray.exists()
 
@@ -187,10 +187,10 @@ def test_mutants_with_right_checksums_open_and_are_made_or_refused(seed: int, fi
     for mutant in mutants(data, seed, 106):
         left.write_bytes(mutant)
         model, _ = opened(file)
-        for entry in model.recoverable:
+        for entry in model.files.recoverable:
             str(entry)
             with contextlib.suppress(OnnxlabError):
-                model.recover(entry)
+                model.files.recover(entry)
             while model.undo():
                 pass
             assert model.to_bytes() == original

@@ -32,7 +32,7 @@ def test_a_journal_of_the_first_version_is_recovered(
     shutil.copy(FOLDER / f"{name}.journal", tmp_path / "state" / "journals" / f"{prefix(path)}1-0.journal")
     with pytest.warns(JournalWarning):
         model = onnxlab.load(path)
-    assert model.recover() > 0
+    assert model.files.recover() > 0
     assert model.history.labels == labels(name)
     assert model.to_bytes() == (FOLDER / f"{name}_edited.onnx").read_bytes()
 

@@ -314,23 +314,23 @@ def test_unknown_fields_of_every_wire_type_survive_the_copy() -> None:
 
 def test_the_report_lists_exactly_what_changed(file: Path) -> None:
     model = onnxlab.load(file)
-    assert model.save_report() == []
+    assert model.files.save_report() == []
     model.nodes[0].name = "renamed"
-    (found,) = model.save_report()
+    (found,) = model.files.save_report()
     assert (found.path, found.old, found.new) == ("graph.node[0].name", "r", "renamed")
     assert str(found) == "graph.node[0].name: 'r' → 'renamed'"
     model.undo()
-    assert model.save_report() == []
+    assert model.files.save_report() == []
     model.add_node("Neg", ["y"], ["z"], "n")
-    (found,) = model.save_report()
+    (found,) = model.files.save_report()
     assert (found.path, found.old, found.new.op_type) == ("graph.node[1]", None, "Neg")
     model.save()
-    assert model.save_report() == []
+    assert model.files.save_report() == []
     model.save(external_data=True)
-    assert model.save_report() == [], "where the bytes lie is no difference"
+    assert model.files.save_report() == [], "where the bytes lie is no difference"
     file.write_bytes(b"")
     with pytest.raises(SaveError, match="changed on disk"):
-        model.save_report()
+        model.files.save_report()
 
 
 def test_the_report_tells_order_from_content() -> None:

@@ -102,7 +102,7 @@ def test_a_text_file_is_edited_and_saved_in_place(tmp_path: Path) -> None:
     assert model.save().read_text() == content, "without an edit the bytes stay"
     assert onnx.ModelProto.FromString(model.to_bytes()) == chain()
     model.nodes["r"].name = "renamed"
-    (change,) = model.save_report()
+    (change,) = model.files.save_report()
     assert change.path == "graph.node[1].name"
     assert 'name: "renamed"' in model.save().read_text()
     model.undo()

@@ -35,12 +35,12 @@ def trial(case):
     if model is None:
         raise Broken("lost", "a file does not load beside a journal", way)
     recovered = 0
-    if model.recoverable:
-        str(model.recoverable[-1])
-        recovered = case.call("model.recover()", model.recover) or 0
+    if model.files.recoverable:
+        str(model.files.recoverable[-1])
+        recovered = case.call("model.files.recover()", model.files.recover) or 0
         model.check()
     judged(model, names, recovered, way)
-    case.call("model.discard()", model.discard)
+    case.call("model.files.discard()", model.files.discard)
     if case.chance(0.3):
         case.call("model.nodes[0].name = 'again'", setattr, model.nodes[0], "name", "again")
         case.call("model.save()", model.save)

@@ -265,8 +265,8 @@ def test_what_saving_would_change_is_told_before(page: Page, model: onnxlab.Mode
     (tmp_path / "m-edited.onnx").symlink_to("nowhere")
     os.link(path, tmp_path / "other.onnx")
     told = page.ask("unsaved")
-    assert model.unsaved == model.history.labels
-    assert told["edits"] == [label.replace("\x1b", r"\x1b") for label in model.unsaved]
+    assert model.files.unsaved == model.history.labels
+    assert told["edits"] == [label.replace("\x1b", r"\x1b") for label in model.files.unsaved]
     assert [field.partition(":")[0] for field in told["fields"]] == ["graph.node[0].name", "graph.node[1].name"]
     assert told["copy"] == "m-edited-2.onnx"
     (note,) = told["notes"]

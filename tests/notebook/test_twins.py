@@ -70,7 +70,7 @@ def test_events_and_answers_have_the_fields_that_the_twin_declares(
         "RunResult": page.ask("run", nodes=None),
     }
     answers |= {f"{event['event'].capitalize()}Event": event for event in page.events}
-    model.on_save[0]()
+    model.files.on_save[0]()
     answers["HistoryEvent"] = page.events[-1]
     answers["History"] = page.events[-1]["history"]
     answers["Statistics"] = answers["RunResult"]["values"][0]

@@ -6,13 +6,13 @@ Files:
     ge_dump           MindSpore's and Ascend's dumps of graphs, ge_onnx_*.pbtxt: protobuf text of ModelProtos that
                       mean something else.
     json_text         Protobuf's JSON of a model. It holds every field that onnx.proto has; unknown fields are lost.
-    npz_archive       NumPy's .npz archives: a model of initializers alone, read in place. `model.save_weights` writes
-                      them.
+    npz_archive       NumPy's .npz archives: a model of initializers alone, read in place. `model.files.save_weights`
+                      writes them.
     onnx_file         ONNX's own format: a ModelProto in protobuf's binary encoding. It holds everything.
     onnx_text         The language of onnx.parser, made for people: it has no place for much of a model.
     protobuf_text     Protobuf's text format of a model. It holds every field that onnx.proto has; unknown fields are
                       lost.
     pt2_archive       torch.export's archive of a program: a graph of torch's operators to look at, without torch.
-    safetensors_file  Weights as safetensors: a model of initializers alone, which are read in place.
-                      `model.save_weights` writes them.
+    safetensors_file  Weights as safetensors: a model of initializers alone, read in place. `model.files.save_weights`
+                      writes them.
 """

@@ -1,4 +1,4 @@
-"""NumPy's .npz archives: a model of initializers alone, read in place. `model.save_weights` writes them."""
+"""NumPy's .npz archives: a model of initializers alone, read in place. `model.files.save_weights` writes them."""
 
 import onnx
 
@@ -6,7 +6,7 @@ from onnxlab.errors import LoadError
 from onnxlab.formats.base.format import Content, Format, Opened
 from onnxlab.formats.weights import npz
 
-_INSTEAD = "save it as .onnx, or its weights with model.save_weights(path)"
+_INSTEAD = "save it as .onnx, or its weights with model.files.save_weights(path)"
 
 
 def _recognizes(content: Content) -> bool:

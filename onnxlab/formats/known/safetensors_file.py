@@ -1,4 +1,4 @@
-"""Weights as safetensors: a model of initializers alone, which are read in place. `model.save_weights` writes them."""
+"""Weights as safetensors: a model of initializers alone, read in place. `model.files.save_weights` writes them."""
 
 import io
 
@@ -7,7 +7,7 @@ import onnx
 from onnxlab.formats.base.format import Content, Format, Opened
 from onnxlab.formats.weights import safetensors
 
-_INSTEAD = "save it as .onnx, or its weights with model.save_weights(path)"
+_INSTEAD = "save it as .onnx, or its weights with model.files.save_weights(path)"
 
 
 def _recognizes(content: Content) -> bool:

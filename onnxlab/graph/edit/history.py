@@ -14,13 +14,15 @@ from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.long_lists import Items
 from onnxlab.graph.state.change import Change
 from onnxlab.limits import available_memory, format_bytes
+from onnxlab.short_help import ShortHelp
+from onnxlab.spelling import Spelled
 
 SHARE_OF_MEMORY = 0.25
 """Part of the memory that is free when the history first holds data which it may take when nothing else is said."""
 LEAST_BUDGET = 256 << 20
 
 
-class History:
+class History(Spelled, metaclass=ShortHelp):
     """The steps that can be undone and redone, oldest first.
 
     `history.labels` lists what can be undone, `history.redo_labels` what can be redone, the next one last.
@@ -35,6 +37,18 @@ class History:
     Attributes:
         news: whether a warning is due.
     """
+
+    __slots__ = (
+        "_budget",
+        "_done",
+        "_dropped",
+        "_free",
+        "_held",
+        "_last_token",
+        "_lock",
+        "_undone",
+        "news",
+    )
 
     def __init__(self, lock: Any = None) -> None:
         self._done: list[Step] = []

@@ -181,7 +181,7 @@ def _node(graph: GraphState, node: NodeRecord) -> str:
 
 
 def _scope(graph: GraphState, scope: Scope) -> str:
-    return f"model.scope_record({graph.names.scope_path(scope, telling=True)!r})"
+    return f"model.graph.names.find_scope({graph.names.scope_path(scope, telling=True)!r})"
 
 
 def to_python(steps: Iterable[Step]) -> str:
@@ -288,7 +288,7 @@ def _make_node(node: onnx.NodeProto) -> str:
 
 
 def _insert_node(change: changes.InsertNode, subject: str, _: bool) -> str:
-    path = subject.removeprefix("model.scope_record(").removesuffix(")")
+    path = subject.removeprefix("model.graph.names.find_scope(").removesuffix(")")
     where = "" if path == "''" else f", scope={path}"
     return f"model.insert_node({literal(change.proto)}, {change.position}{where})"
 

@@ -10,7 +10,7 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import encode
-from onnxlab.graph.state.names import suggestion
+from onnxlab.spelling import suggestion
 
 
 def set_attribute(graph: ModelGraph, node: NodeRecord, name: str, value: Any, origin: Any = None) -> None:

@@ -17,7 +17,7 @@ from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.protos import external_data, tensors
 from onnxlab.graph.protos.renaming import Renaming, names_defined
-from onnxlab.graph.state.names import suggestion
+from onnxlab.spelling import suggestion
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from onnxlab.graph.edits.bypassing import bypass_node
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming
-from onnxlab.graph.state.names import suggestion
+from onnxlab.spelling import suggestion
 
 
 def add_node(

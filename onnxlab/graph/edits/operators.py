@@ -16,7 +16,7 @@ from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.attributes import encode
 from onnxlab.graph.protos.name_bytes import text
-from onnxlab.graph.state.names import suggestion
+from onnxlab.spelling import suggestion
 
 
 def set_operator(

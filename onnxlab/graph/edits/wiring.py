@@ -12,7 +12,7 @@ from onnxlab.graph.edits.connecting import MOST_SLOTS, reading
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import add_node
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
-from onnxlab.graph.state.names import suggestion
+from onnxlab.spelling import suggestion
 
 
 def set_input(graph: ModelGraph, node: NodeRecord, slot: int, name: str, origin: Any = None) -> None:

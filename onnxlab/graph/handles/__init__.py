@@ -9,4 +9,6 @@ Files:
     node_attributes  The attributes of a node as a live mapping: reading gives Python values, writing is an edit.
     properties       Live mappings of what a model says about itself: metadata_props and opset imports; writing into
                      one is an edit.
+    structure        What depends on what in a model, asked by names and handles: thin calls of `cones` and
+                     `block_copies`.
 """

@@ -17,19 +17,24 @@ from onnxlab.graph.handles.node_attributes import Attributes
 from onnxlab.graph.handles.properties import Metadata
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.printable import printable
+from onnxlab.short_help import ShortHelp
+from onnxlab.spelling import Spelled
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class _Handle:
+class _Handle(Spelled, metaclass=ShortHelp):
     """(graph, id); equal and hashable by both."""
 
     __slots__ = ("_graph", "id")
 
+    _graph: ModelGraph
+    id: int
+
     def __init__(self, graph: ModelGraph, ident: int) -> None:
-        self._graph = graph
-        self.id = ident
+        _set_graph(self, graph)
+        _set_id(self, ident)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Handle) and (type(other), other._graph, other.id) == (
@@ -51,6 +56,11 @@ class _Handle:
         raise OnnxlabError(
             f"a {type(self).__name__} cannot be pickled: it is a place in its model; pickle the Model, or its `proto`"
         )
+
+
+# without the look at the name that `Spelled` takes: a handle is made for each node that is gone over
+_set_graph = vars(_Handle)["_graph"].__set__
+_set_id = vars(_Handle)["id"].__set__
 
 
 class Node(_Handle):
@@ -340,8 +350,10 @@ def called(value: "Value | str | None") -> str:
     return value or ""
 
 
-class Nodes(Sequence[Node]):
+class Nodes(Spelled, Sequence[Node]):
     """The nodes of the main graph in file order; also looked up by name or output: `model.nodes["conv1"]`."""
+
+    __slots__ = ("_graph",)
 
     def __init__(self, graph: ModelGraph) -> None:
         self._graph = graph

@@ -13,9 +13,9 @@ from onnxlab.graph.handles.handles import Node, Value, called
 from onnxlab.graph.handles.properties import Metadata, Opsets
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.value_info import declare
-from onnxlab.graph.query.block_copies import find_copies
 from onnxlab.graph.query.queries import FactOf
 from onnxlab.shapes import UNKNOWN
+from onnxlab.spelling import Spelled
 
 NodeKey = int | str | Node
 """Position, name, output or path of a node, or its handle."""
@@ -32,16 +32,18 @@ ValueKeys = ValueKey | Iterable[ValueKey]
 Handle = TypeVar("Handle", Node, Value)
 
 
-class Editing:
+class Editing(Spelled):
     """What can be done to a model. Every method is one undo step, or part of the open `edit`.
 
     Nodes are given as a position in file order, a name, the name of an output, a path into a body, or a handle; values
     as a name, path or handle. All raise EditError, with what to do, where an edit is refused; then nothing changed.
     """
 
+    __slots__ = ()
+
     graph: ModelGraph
 
-    def node_record(self, key: NodeKey | Value) -> NodeRecord:
+    def _node_record(self, key: NodeKey | Value) -> NodeRecord:
         """The record of what a user calls a node; NameLookupError for a value, or what is not in the model."""
         if isinstance(key, Node):
             return self._own(key)._record
@@ -49,12 +51,12 @@ class Editing:
             raise NameLookupError(f"{key!r} is a value, not a node; its producer and uses are nodes")
         return self.graph.nodes[self.graph.resolve_node(key)]
 
-    def node_records(self, keys: NodeKeys) -> list[NodeRecord]:
+    def _node_records(self, keys: NodeKeys) -> list[NodeRecord]:
         """The records of several nodes, or of one."""
         several = [keys] if isinstance(keys, int | str | Node) else keys
-        return [self.node_record(key) for key in several]
+        return [self._node_record(key) for key in several]
 
-    def value_record(self, key: ValueKey | Node) -> ValueRecord:
+    def _value_record(self, key: ValueKey | Node) -> ValueRecord:
         """The record of what a user calls a value; NameLookupError for a node, or what is not in the model."""
         if isinstance(key, Value):
             return self._own(key)._record
@@ -62,10 +64,10 @@ class Editing:
             raise NameLookupError(f"{key!r} is a node, not a value; its inputs and outputs are values")
         return self.graph.values[self.graph.resolve_value(key)]
 
-    def value_records(self, keys: ValueKeys) -> list[ValueRecord]:
+    def _value_records(self, keys: ValueKeys) -> list[ValueRecord]:
         """The records of several values, or of one."""
         several = [keys] if isinstance(keys, str | Value) else keys
-        return [self.value_record(key) for key in several]
+        return [self._value_record(key) for key in several]
 
     def _own(self, handle: Handle) -> Handle:
         """A handle, if it is one of this model."""
@@ -73,7 +75,7 @@ class Editing:
             raise NameLookupError(f"{handle!r} belongs to another model; look it up by name in this one")
         return handle
 
-    def scope_record(self, path: str) -> Scope:
+    def _scope_record(self, path: str) -> Scope:
         """The scope at a path: "" for the main graph, "if_3/then_branch", "domain::name" of a function.
 
         Where several nodes have a name, "If#3/then_branch" tells which, by its position.
@@ -85,13 +87,13 @@ class Editing:
 
     def node_at(self, scope: str, position: int) -> Node:
         """The node at a position of the scope at a path, whatever it is called."""
-        return Node(self.graph, self.scope_record(scope).node_ids[position])
+        return Node(self.graph, self._scope_record(scope).node_ids[position])
 
     def value_at(self, scope: str, name: str) -> Value:
         """The value of a name that the scope at a path defines."""
-        return Value(self.graph, self.scope_record(scope).names[name])
+        return Value(self.graph, self._scope_record(scope).names[name])
 
-    def type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
+    def _type_refusal(self, value: ValueRecord, node: NodeRecord, slot: int) -> str | None:
         """Why types forbid a wire; a Model asks its inference."""
         return None
 
@@ -116,7 +118,7 @@ class Editing:
             outputs: names of the values that it makes; None: fresh ones for the outputs that the operator must have.
             attributes: typed by the operator's schema.
         """
-        where = self.scope_record(scope)
+        where = self._scope_record(scope)
         proto = edits.make_node(self.graph, op_type, domain, **attributes)
         proto.input.extend(called(value) for value in inputs)
         if name:
@@ -129,16 +131,16 @@ class Editing:
 
     def insert_node(self, proto: onnx.NodeProto, position: int, *, scope: str = "") -> Node:
         """Put a node at a position just as it is; inside an `edit` what it reads may follow later."""
-        where = self.scope_record(scope)
+        where = self._scope_record(scope)
         return Node(self.graph, edits.insert_node(self.graph, proto, where, position).id)
 
     def remove(self, nodes: NodeKeys, bypass: bool = False) -> None:
         """Remove nodes as one step; with `bypass` the readers of each node's output read its first input instead."""
-        edits.remove_nodes(self.graph, self.node_records(nodes), bypass)
+        edits.remove_nodes(self.graph, self._node_records(nodes), bypass)
 
     def duplicate(self, nodes: NodeKeys) -> list[Node]:
         """Copy nodes, bodies and all; copies read each other where the nodes do, and make new values."""
-        copies = edits.duplicate_nodes(self.graph, self.node_records(nodes))
+        copies = edits.duplicate_nodes(self.graph, self._node_records(nodes))
         return [Node(self.graph, node.id) for node in copies]
 
     def can_connect(self, value: ValueKey, node: NodeKey, slot: int) -> str | None:
@@ -146,18 +148,14 @@ class Editing:
 
         Cycles, visibility, the number of inputs and the types that the operator takes are checked.
         """
-        types: Refusal = self.type_refusal
-        return edits.can_connect(self.graph, self.value_record(value), self.node_record(node), slot, types)
-
-    def targets(self, value: ValueKey) -> edits.Targets:
-        """`can_connect` for many slots at once: `targets("x").refusal(record, slot)`, for dimming what must not be."""
-        return edits.Targets(self.graph, self.value_record(value), self.type_refusal)
+        types: Refusal = self._type_refusal
+        return edits.can_connect(self.graph, self._value_record(value), self._node_record(node), slot, types)
 
     def connect(self, value: ValueKey, node: NodeKey, slot: int) -> None:
         """Let a node read a value in an input slot, where `can_connect` has nothing against it."""
         if refused := self.can_connect(value, node, slot):
             raise EditError(f"{refused}. The wire stays as it was.")
-        edits.set_input(self.graph, self.node_record(node), slot, self.value_record(value).name)
+        edits.set_input(self.graph, self._node_record(node), slot, self._value_record(value).name)
 
     # -- inputs, outputs, initializers ------------------------------------------------------------------------------
 
@@ -171,15 +169,15 @@ class Editing:
         scope: str = "",
     ) -> Value:
         """Give the graph (or the scope at a path) another input of a dtype ("float32") and shape."""
-        where = self.scope_record(scope)
+        where = self._scope_record(scope)
         info = name if where.is_function else declare(name, dtype, shape)
         return Value(self.graph, edits.add_input(self.graph, info, where, position).id)
 
     def remove_input(self, value: ValueKey) -> None:
         """Take an input away that nobody reads; one with a default becomes an initializer."""
-        edits.remove_input(self.graph, self.value_record(value))
+        edits.remove_input(self.graph, self._value_record(value))
 
-    def declaration(self, value: int) -> onnx.ValueInfoProto | None:
+    def _declaration(self, value: int) -> onnx.ValueInfoProto | None:
         """What an output declares of a value id; a Model asks its inference."""
         return self.graph.values[value].info
 
@@ -206,32 +204,32 @@ class Editing:
         Raises:
             EditError: it is an output already, or made in one branch of an If alone.
         """
-        record = self.value_record(value)
+        record = self._value_record(value)
         given = None if dtype is None and shape is None else declare(record.name, dtype, shape)
-        known = self.declaration if given is None else lambda _: given
+        known = self._declaration if given is None else lambda _: given
         if scope is not None:
-            edits.declare_output(self.graph, record, known(record.id), position, self.scope_record(scope))
+            edits.declare_output(self.graph, record, known(record.id), position, self._scope_record(scope))
             return (Value(self.graph, record.id),)
         made = edits.add_output(self.graph, record, known, position)
         return tuple(Value(self.graph, each.id) for each in made)
 
     def remove_output(self, value: ValueKey, *, scope: str = "") -> None:
         """Take a value out of the outputs of the graph, or of the body or function at a path; what makes it stays."""
-        edits.remove_output(self.graph, self.value_record(value), self.scope_record(scope))
+        edits.remove_output(self.graph, self._value_record(value), self._scope_record(scope))
 
     def add_initializer(self, name: str, array: Any, *, scope: str = "") -> Value:
         """Store an array under a new name."""
-        return Value(self.graph, edits.add_initializer(self.graph, name, array, self.scope_record(scope)).id)
+        return Value(self.graph, edits.add_initializer(self.graph, name, array, self._scope_record(scope)).id)
 
     def remove_initializer(self, value: ValueKey) -> None:
         """Take a stored array away that nobody reads; one that is also an input becomes a required input."""
-        edits.remove_initializer(self.graph, self.value_record(value))
+        edits.remove_initializer(self.graph, self._value_record(value))
 
     # -- functions and blocks ---------------------------------------------------------------------------------------
 
     def make_function(self, nodes: NodeKeys, name: str, domain: str = "local", *, copies: bool = False) -> list[Node]:
         """Move nodes into a new function and call it in their place; with `copies` in that of each like block too."""
-        records = self.node_records(nodes)
+        records = self._node_records(nodes)
         return [Node(self.graph, call.id) for call in edits.make_function(self.graph, records, name, domain, copies)]
 
     def inline(self, call: NodeKey | None = None, *, function: str = "", nested: bool = False) -> int:
@@ -244,17 +242,11 @@ class Editing:
             How many calls were replaced, those inside not counted.
         """
         if call is not None:
-            edits.inline_call(self.graph, self.node_record(call), nested)
+            edits.inline_call(self.graph, self._node_record(call), nested)
             return 1
         if function:
-            return edits.inline_function(self.graph, self.scope_record(function))
+            return edits.inline_function(self.graph, self._scope_record(function))
         return edits.inline_functions(self.graph)
-
-    def copies(self, nodes: NodeKeys) -> list[list[Node]]:
-        """Other blocks that are like the given nodes, operator by operator and wire by wire, in the same order."""
-        records = self.node_records(nodes)
-        found = find_copies(self.graph, records)
-        return [[Node(self.graph, copy[node.id]) for node in records] for copy in found]
 
     def for_each_copy(self, nodes: NodeKeys, edit: Callable[..., Any], label: str = "") -> int:
         """Call `edit(*nodes)` for a block of nodes and for every copy of it, as one step; returns for how many."""
@@ -262,7 +254,7 @@ class Editing:
         def with_handles(*records: NodeRecord) -> None:
             edit(*(Node(self.graph, node.id) for node in records))
 
-        records = self.node_records(nodes)
+        records = self._node_records(nodes)
         return len(edits.for_each_copy(self.graph, records, with_handles, label))
 
     # -- the model as a whole ---------------------------------------------------------------------------------------
@@ -274,7 +266,7 @@ class Editing:
 
     def opsets_of(self, function: str) -> Opsets:
         """The same of what a function ("local::Block") imports; graphs and bodies go by the model's."""
-        return Opsets(self.graph, self.scope_record(function))
+        return Opsets(self.graph, self._scope_record(function))
 
     @property
     def metadata(self) -> Metadata:
@@ -309,7 +301,7 @@ class Editing:
         edits.set_model_field(self.graph, field, value)
 
     @property
-    def fact_of(self) -> FactOf:
+    def _fact_of(self) -> FactOf:
         """What is known of a value id; a Model asks its inference."""
         return lambda _: UNKNOWN
 
@@ -323,7 +315,7 @@ class Editing:
             EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
         """
         with self.graph.edit(f"convert to ai.onnx {version}") as edit:
-            count = edits.convert_opset(self.graph, version, self.declaration, lambda vid: self.fact_of(vid).value)
+            count = edits.convert_opset(self.graph, version, self._declaration, lambda vid: self._fact_of(vid).value)
             edit.sum_up(f"model.convert_opset({version})")
         return count
 

@@ -12,6 +12,7 @@ from onnxlab.graph.index.index import GRAPH_KINDS
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import BodyRef, decode
 from onnxlab.schemas import Schema
+from onnxlab.spelling import Spelled
 
 
 class NodeHandle(Protocol):
@@ -31,11 +32,13 @@ class NodeHandle(Protocol):
         """The operator's schema, None where it is not known."""
 
 
-class Attributes(MutableMapping[str, Any]):
+class Attributes(Spelled, MutableMapping[str, Any]):
     """The attributes that a node sets, live: `node.attributes["strides"] = [1, 1]` is an edit.
 
     Iteration and `len` see only what is set; reading what is not gives the operator's default, if it has one.
     """
+
+    __slots__ = ("_node",)
 
     def __init__(self, node: NodeHandle) -> None:
         self._node = node

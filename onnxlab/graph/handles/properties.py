@@ -8,13 +8,16 @@ from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits import metadata
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos.renaming import canonical
+from onnxlab.spelling import Spelled
 
 
-class Metadata(MutableMapping[str, str]):
+class Metadata(Spelled, MutableMapping[str, str]):
     """metadata_props of the model, a graph, function, node or value: text by key, in the file's order.
 
     Of a key that a file repeats the last entry counts.
     """
+
+    __slots__ = ("_bearer", "_graph")
 
     def __init__(self, graph: ModelGraph, bearer: Callable[[], Any]) -> None:
         self._graph = graph
@@ -53,7 +56,7 @@ class Metadata(MutableMapping[str, str]):
         return repr(self._entries())
 
 
-class Opsets(MutableMapping[str, int]):
+class Opsets(Spelled, MutableMapping[str, int]):
     """Opset versions that a model, or a function of it, imports, by operator domain; "" and "ai.onnx" are the same.
 
     Setting one converts nothing; it is refused where the nodes do not fit.
@@ -61,6 +64,8 @@ class Opsets(MutableMapping[str, int]):
     Raises:
         EditError: what is given is no function: graphs have no imports of their own.
     """
+
+    __slots__ = ("_function", "_graph")
 
     def __init__(self, graph: ModelGraph, function: Scope | None = None) -> None:
         if function is not None and not function.is_function:

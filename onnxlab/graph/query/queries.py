@@ -14,8 +14,8 @@ from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.attributes import decode
 from onnxlab.graph.protos.value_info import elem_type_of
 from onnxlab.graph.query.cones import nodes_of
-from onnxlab.graph.state.names import suggestion
 from onnxlab.shapes import UNKNOWN, Fact, text
+from onnxlab.spelling import suggestion
 
 FactOf = Callable[[int], Fact]
 """The fact of a value id."""

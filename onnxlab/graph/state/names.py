@@ -1,12 +1,12 @@
 """What users call things: nodes by name, position or output, values by name, scopes by path."""
 
-import difflib
 import re
 from collections.abc import Iterable
 
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.index.index import Index
 from onnxlab.graph.index.records import NodeRecord, Scope
+from onnxlab.spelling import suggestion
 
 
 class Names:
@@ -236,14 +236,6 @@ def _strike(names: dict[str, int | dict[int, None]], name: str, node: int) -> No
         del names[name]
     else:
         del found[node]
-
-
-def suggestion(key: str, names: Iterable[str]) -> str:
-    """The end of a message, " Did you mean …", with names close to the key; "" where there are none."""
-    pool = [name for name in names if name]
-    close = difflib.get_close_matches(key, pool[:20_000], 3)
-    close += [name for name in pool if key.lower() in name.lower() and name not in close][: 5 - len(close)]
-    return f" Did you mean {', '.join(repr(name) for name in close)}?" if close else ""
 
 
 def without_branch(path: str) -> str:

@@ -1,11 +1,13 @@
 """What a model can be built of: every operator of the domains that it imports, and where a value may be wired to."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from onnxlab import schemas
 from onnxlab.errors import NameLookupError
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.handles.handles import Value
+from onnxlab.graph.edits.connecting import Targets
+from onnxlab.infer.questions.wire_types import wire_problem
 from onnxlab.notebook.panels.operator_docs import documentation, first_sentence
 from onnxlab.notebook.protocol.messages import JSON
 from onnxlab.render.categories import category
@@ -65,7 +67,7 @@ def targets(model: "Model", value: int, nodes: list[int]) -> JSON:
         raise NameLookupError(f"value {value} is not in the model any more")
     allowed: dict[str, list[int]] = {}
     refused: dict[str, str] = {}
-    asked = model.targets(Value(model.graph, value))
+    asked = Targets(model.graph, model.graph.values[value], partial(wire_problem, model.graph, model.inference.fact))
     for ident in nodes:
         record = model.graph.nodes.get(ident)
         if record is None:

@@ -184,7 +184,7 @@ class Editor:
         with self._graph.lock:
             chosen = self._some(nodes, "copies")
             block = self._block(chosen) if len(chosen) == 1 else chosen
-            found = self._model.copies([Node(self._graph, node) for node in block])
+            found = self._model.structure.copies([Node(self._graph, node) for node in block])
             return {"copies": [[copy[block.index(node)].id for node in chosen] for copy in found]}
 
     def _block(self, nodes: list[int]) -> list[int]:
@@ -194,7 +194,7 @@ class Editor:
             block = [node for node, around in hierarchy.group_of.items() if group in _chain(hierarchy, around)]
             if 1 < len(block) < len(self._graph.nodes):
                 try:
-                    if self._model.copies([Node(self._graph, node) for node in block]):
+                    if self._model.structure.copies([Node(self._graph, node) for node in block]):
                         return block
                 except EditError:
                     pass  # not joined by wires: no block that could have copies

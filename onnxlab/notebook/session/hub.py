@@ -47,7 +47,7 @@ class Hub:
         self._touched: dict[int, tuple[int, object]] = {}
         self._started = model.version
         self._unsubscribe = model.subscribe(self._follow)
-        model.on_save.append(self._saved)
+        model.files.on_save.append(self._saved)
         self._trial_listeners: list[Callable[[JSON], None]] = []
         model.trial.on_found.append(self._tried)
 
@@ -75,7 +75,7 @@ class Hub:
                 if not self._listeners:
                     self._unsubscribe()
                     self._unsubscribe = _nothing  # the one that was led back here
-                    self.model.on_save.remove(self._saved)
+                    self.model.files.on_save.remove(self._saved)
                     self.model.trial.on_found.remove(self._tried)
                     _hubs.pop(id(self.model), None)
 
@@ -135,16 +135,16 @@ class Hub:
 
     def _recoverable(self) -> str | None:
         """The edits that `recover` would make again, where loading the model warned of them."""
-        waiting = self.model.recoverable
+        waiting = self.model.files.recoverable
         pristine = self.model.history.state == 0
         return str(waiting[-1]) if pristine and waiting and waiting[-1].urgent else None
 
     def recover(self) -> JSON:
         """Make the edits again that were never saved."""
-        with self.model.graph.lock, self.in_python("model.recover()"):
+        with self.model.graph.lock, self.in_python("model.files.recover()"):
             if self._recoverable() is None:
                 raise ProtocolError("nothing", "There are no edits to recover into this model as it is.")
-            steps = self.model.recover()
+            steps = self.model.files.recover()
             self._saved()
         return {"steps": steps}
 
@@ -152,7 +152,7 @@ class Hub:
         """Forget the edits that `recover` would make again."""
         with self.model.graph.lock:
             if self._recoverable() is not None:
-                self.model.discard(self.model.recoverable[-1])
+                self.model.files.discard(self.model.files.recoverable[-1])
             self._saved()
         return {}
 

@@ -25,13 +25,13 @@ def unsaved(model: "Model") -> JSON:
         ProtocolError: the model came from no file.
     """
     path = _path(model)
-    edits, notes = model.unsaved, []
+    edits, notes = model.files.unsaved, []
     fields: list[str] = []
     try:
         if links := other_names(path):
             notes.append(left_behind(path.name, links))
         if path.stat().st_size <= COMPARED:
-            fields = [str(change) for change in model.save_report()]
+            fields = [str(change) for change in model.files.save_report()]
     except SaveError as error:
         notes.append(str(error))
     except OSError as error:

@@ -51,7 +51,7 @@ def test_an_unknown_name_lists_the_known() -> None:
     with pytest.raises(LookupError, match=r"'yaml' is no format; there are .*json.*onnx"):
         registry.by_name("yaml")
     with pytest.raises(LookupError, match="no format"):
-        onnxlab.load(chain()).loss_report("yaml")
+        onnxlab.load(chain()).files.loss_report("yaml")
     with pytest.raises(SaveError, match=r"cannot save to .*m\.onnx: 'yaml' is no format"):
         onnxlab.load(chain()).save("m.onnx", format="yaml")
 
@@ -69,11 +69,11 @@ def test_a_report_lists_what_is_lost(tmp_path: Path) -> None:
     proto = chain()
     proto.graph.node[0].doc_string = "kept nowhere"
     model = onnxlab.load(proto)
-    report = model.loss_report("onnxtxt")
+    report = model.files.loss_report("onnxtxt")
     assert [loss.where for loss in report] == ["graph.node[…].doc_string", "graph.node[…].domain"]
     assert str(report).startswith("ONNX text does not hold:\n  field graph.node[…].doc_string: lost or changed\n")
-    assert not model.loss_report(".onnx")
-    assert str(model.loss_report("json")) == "JSON holds all of this model"
+    assert not model.files.loss_report(".onnx")
+    assert str(model.files.loss_report("json")) == "JSON holds all of this model"
     with pytest.warns(SaveWarning, match="doc_string"):
         model.save(tmp_path / "m.onnxtxt")
 
@@ -81,7 +81,7 @@ def test_a_report_lists_what_is_lost(tmp_path: Path) -> None:
 def test_a_report_says_what_refuses() -> None:
     proto = chain()
     proto.graph.node[0].attribute.append(onnx.AttributeProto(name="a", type=onnx.AttributeProto.STRING, s=b"\xff"))
-    report = onnxlab.load(proto).loss_report("onnxtxt")
+    report = onnxlab.load(proto).files.loss_report("onnxtxt")
     assert [loss.refused for loss in report] == [True]
     assert str(report).startswith("ONNX text cannot hold this model:\n  refused: model")
 
@@ -119,7 +119,7 @@ def test_a_new_format_is_known_to_everything(lines: Format, tmp_path: Path) -> N
     with pytest.warns(SaveWarning, match="read 14"):
         path = model.save(tmp_path / "m.lines")
     assert path.read_bytes() == b"LINES Relu"
-    assert model.loss_report("lines") == LossReport("LINES")
+    assert model.files.loss_report("lines") == LossReport("LINES")
     onnxlab.load(path).save(tmp_path / "m.onnx")
     assert onnx.load(tmp_path / "m.onnx").graph.node[0].op_type == "Relu"
 
@@ -132,4 +132,4 @@ def test_a_format_that_is_only_read_is_not_written(
     model = onnxlab.load(b"LINES Relu")
     with pytest.raises(SaveError, match=r"LINES is only read; save it as \.onnx"):
         model.save(tmp_path / "m.lines")
-    assert model.loss_report("lines").refused
+    assert model.files.loss_report("lines").refused

@@ -45,14 +45,14 @@ FLOATS: dict[str, Array] = {
 
 
 def test_a_file_is_written_as_the_library_of_the_format_writes_it(tmp_path: Path) -> None:
-    onnxlab.load(model_of(**FLOATS)).save_weights(tmp_path / "ours.safetensors")
+    onnxlab.load(model_of(**FLOATS)).files.save_weights(tmp_path / "ours.safetensors")
     safetensors.numpy.save_file(FLOATS, tmp_path / "theirs.safetensors")
     assert (tmp_path / "ours.safetensors").read_bytes() == (tmp_path / "theirs.safetensors").read_bytes()
 
 
 def test_an_archive_is_written_as_numpy_writes_it(tmp_path: Path) -> None:
     model = onnxlab.load(model_of(**FLOATS))
-    model.save_weights(tmp_path / "ours.npz", names=list(FLOATS))
+    model.files.save_weights(tmp_path / "ours.npz", names=list(FLOATS))
     order = [tensor.name for tensor in own.in_order(model.proto.graph.initializer)]
     np.savez(tmp_path / "theirs.npz", **{name: FLOATS[name] for name in order})
     assert (tmp_path / "ours.npz").read_bytes() == (tmp_path / "theirs.npz").read_bytes()
@@ -62,11 +62,11 @@ def test_an_archive_is_written_as_numpy_writes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("link", [False, True])
 def test_weights_come_back_bit_for_bit(tmp_path: Path, suffix: str, link: bool) -> None:
     path = tmp_path / f"weights{suffix}"
-    onnxlab.load(model_of(**FLOATS)).save_weights(path)
+    onnxlab.load(model_of(**FLOATS)).files.save_weights(path)
     before = path.read_bytes()
     onnx.save(model_of(**{name: np.zeros_like(array) for name, array in FLOATS.items()}), tmp_path / "zero.onnx")
     model = onnxlab.load(tmp_path / "zero.onnx")
-    report = model.load_weights(path, link=link)
+    report = model.files.load_weights(path, link=link)
     assert sorted(report.replaced) == sorted(FLOATS)
     for name, array in FLOATS.items():
         np.testing.assert_array_equal(np.asarray(model.tensor(name)), array)
@@ -84,7 +84,7 @@ def test_weights_come_back_bit_for_bit(tmp_path: Path, suffix: str, link: bool) 
 @pytest.mark.parametrize("elem_type", STORED, ids=dtypes.name)
 def test_every_type_of_the_format_comes_back(tmp_path: Path, elem_type: int) -> None:
     array = numbers(elem_type, 2, 4)
-    onnxlab.load(model_of(w=array)).save_weights(tmp_path / "w.safetensors")
+    onnxlab.load(model_of(w=array)).files.save_weights(tmp_path / "w.safetensors")
     weights = onnxlab.read_weights(tmp_path / "w.safetensors")
     assert weights["w"].dtype == array.dtype
     np.testing.assert_array_equal(np.asarray(weights["w"]), array)
@@ -95,7 +95,7 @@ def test_types_without_a_place_in_the_format_are_named(tmp_path: Path, elem_type
     array = np.array(["a"], object) if elem_type == dtypes.STRING else numbers(elem_type, 4)
     path = tmp_path / "w.safetensors"
     with pytest.raises(SaveError, match=f"no {dtypes.name(elem_type)}, which 'w' holds"):
-        onnxlab.load(model_of(w=array)).save_weights(path)
+        onnxlab.load(model_of(w=array)).files.save_weights(path)
     assert not path.exists()
 
 
@@ -106,9 +106,9 @@ def test_archives_hold_every_type(tmp_path: Path, elem_type: int, link: bool) ->
     array = np.array(["a", "ünï"], object) if strings else numbers(elem_type, 3, 2)
     model = onnxlab.load(model_of(w=array))
     model.save(tmp_path / "m.onnx")
-    model.save_weights(tmp_path / "w.npz")
+    model.files.save_weights(tmp_path / "w.npz")
     model.value("w").array = np.zeros_like(array) if not strings else np.array(["", ""], object)
-    model.load_weights(tmp_path / "w.npz", link=link)
+    model.files.load_weights(tmp_path / "w.npz", link=link)
     np.testing.assert_array_equal(np.asarray(model.tensor("w")), array)
 
 
@@ -126,31 +126,31 @@ def test_missing_extra_and_misshapen_tensors_are_named(tmp_path: Path) -> None:
     there = {"a": FLOATS["a"], "b": FLOATS["b"].T.copy(), "z": FLOATS["a"]}
     safetensors.numpy.save_file(there, tmp_path / "w.safetensors")
     model = onnxlab.load(model_of(a=FLOATS["a"], b=FLOATS["b"], c=FLOATS["a"]))
-    report = model.load_weights(tmp_path / "w.safetensors", dry_run=True)
+    report = model.files.load_weights(tmp_path / "w.safetensors", dry_run=True)
     assert (report.replaced, report.missing, report.extra) == (("a",), ("c",), ("z",))
     assert report.misfits == {"b": "the model has the shape [2, 3], the file [3, 2]"}
     assert "b: the model has the shape [2, 3]" in str(report)
     with pytest.raises(EditError, match=r"b \(the model has the shape"):
-        model.load_weights(tmp_path / "w.safetensors", strict=False)
+        model.files.load_weights(tmp_path / "w.safetensors", strict=False)
     safetensors.numpy.save_file({"a": FLOATS["a"] * 2, "z": FLOATS["a"]}, tmp_path / "w.safetensors")
     with pytest.raises(EditError, match="b, c are not in the file; z is not in the model"):
-        model.load_weights(tmp_path / "w.safetensors")
+        model.files.load_weights(tmp_path / "w.safetensors")
     assert model.version == 0
-    model.load_weights(tmp_path / "w.safetensors", strict=False)
+    model.files.load_weights(tmp_path / "w.safetensors", strict=False)
     np.testing.assert_array_equal(np.asarray(model.tensor("a")), FLOATS["a"] * 2)
 
 
 def test_other_dtypes_are_refused(tmp_path: Path) -> None:
     safetensors.numpy.save_file({"a": FLOATS["a"].astype(np.int32)}, tmp_path / "w.safetensors")
     with pytest.raises(EditError, match="the model has int64, the file int32"):
-        onnxlab.load(model_of(a=FLOATS["a"])).load_weights(tmp_path / "w.safetensors")
+        onnxlab.load(model_of(a=FLOATS["a"])).files.load_weights(tmp_path / "w.safetensors")
 
 
 def test_names_may_differ(tmp_path: Path) -> None:
     safetensors.numpy.save_file({"enc.b": FLOATS["b"]}, tmp_path / "w.safetensors")
     for names in ({"b": "enc.b"}, lambda name: f"enc.{name}"):
         model = onnxlab.load(model_of(b=np.zeros_like(FLOATS["b"])))
-        model.load_weights(tmp_path / "w.safetensors", names=names)
+        model.files.load_weights(tmp_path / "w.safetensors", names=names)
         np.testing.assert_array_equal(np.asarray(model.tensor("b")), FLOATS["b"])
 
 
@@ -159,7 +159,7 @@ def test_documentation_of_an_initializer_stays(tmp_path: Path) -> None:
     proto.graph.initializer[0].doc_string = "kept"
     safetensors.numpy.save_file({"b": FLOATS["b"] + 1}, tmp_path / "w.safetensors")
     model = onnxlab.load(proto)
-    model.load_weights(tmp_path / "w.safetensors")
+    model.files.load_weights(tmp_path / "w.safetensors")
     assert model.proto.graph.initializer[0].doc_string == "kept"
 
 
@@ -174,7 +174,7 @@ def shards(folder: Path) -> Path:
 
 def test_shards_are_found_by_their_index(tmp_path: Path) -> None:
     model = onnxlab.load(model_of(a=np.zeros(4, np.int64), b=np.zeros((2, 3), np.float32)))
-    model.load_weights(shards(tmp_path))
+    model.files.load_weights(shards(tmp_path))
     np.testing.assert_array_equal(np.asarray(model.tensor("b")), FLOATS["b"])
 
 
@@ -243,7 +243,7 @@ def test_archives_of_objects_are_refused(tmp_path: Path) -> None:
 def test_every_cut_of_a_file_is_refused(tmp_path: Path) -> None:
     model = onnxlab.load(model_of(a=FLOATS["a"], half=FLOATS["half"]))
     for suffix in (".safetensors", ".npz"):
-        path = model.save_weights(tmp_path / f"w{suffix}")
+        path = model.files.save_weights(tmp_path / f"w{suffix}")
         whole = path.read_bytes()
         for length in range(len(whole)):
             path.write_bytes(whole[:length])
@@ -257,9 +257,9 @@ def test_files_elsewhere_are_not_linked(tmp_path: Path) -> None:
     safetensors.numpy.save_file({"a": FLOATS["a"]}, tmp_path / "w.safetensors")
     model = onnxlab.load(tmp_path / "model" / "m.onnx")
     with pytest.raises(EditError, match="is not in the model's folder"):
-        model.load_weights(tmp_path / "w.safetensors", link=True)
+        model.files.load_weights(tmp_path / "w.safetensors", link=True)
     with pytest.raises(EditError, match="has no folder"):
-        onnxlab.load(model_of(a=FLOATS["a"])).load_weights(tmp_path / "w.safetensors", link=True)
+        onnxlab.load(model_of(a=FLOATS["a"])).files.load_weights(tmp_path / "w.safetensors", link=True)
 
 
 def test_a_file_of_weights_is_listed(tmp_path: Path) -> None:
@@ -277,11 +277,11 @@ def test_other_files_are_not_written_over(tmp_path: Path) -> None:
     model = onnxlab.load(model_of(a=FLOATS["a"]))
     (tmp_path / "w.npz").write_text("notes")
     with pytest.raises(SaveError, match=r"not an \.npz archive"):
-        model.save_weights(tmp_path / "w.npz")
+        model.files.save_weights(tmp_path / "w.npz")
     with pytest.raises(SaveError, match=r"ends in \.safetensors or \.npz"):
-        model.save_weights(tmp_path / "w.bin")
+        model.files.save_weights(tmp_path / "w.bin")
     with pytest.raises(EditError, match="is called nope"):
-        model.save_weights(tmp_path / "w2.npz", names=["nope"])
+        model.files.save_weights(tmp_path / "w2.npz", names=["nope"])
 
 
 def test_narrow_types_of_archives_are_listed_as_bits(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_narrow_types_of_archives_are_listed_as_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".safetensors", ".npz"])
 def test_a_file_of_weights_opens_as_a_model_of_initializers(tmp_path: Path, suffix: str) -> None:
-    path = onnxlab.load(model_of(**FLOATS)).save_weights(tmp_path / f"w{suffix}")
+    path = onnxlab.load(model_of(**FLOATS)).files.save_weights(tmp_path / f"w{suffix}")
     model = onnxlab.load(path)
     assert model.tensor("b").is_external
     assert not model.check()
@@ -307,5 +307,5 @@ def test_a_file_of_weights_opens_as_a_model_of_initializers(tmp_path: Path, suff
 
 
 def test_bytes_of_a_file_of_weights_open_too(tmp_path: Path) -> None:
-    data = onnxlab.load(model_of(**FLOATS)).save_weights(tmp_path / "w.safetensors").read_bytes()
+    data = onnxlab.load(model_of(**FLOATS)).files.save_weights(tmp_path / "w.safetensors").read_bytes()
     np.testing.assert_array_equal(np.asarray(onnxlab.load(data).tensor("half")), FLOATS["half"])

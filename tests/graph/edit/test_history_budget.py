@@ -131,10 +131,10 @@ def test_what_was_not_saved_counts_what_was_dropped(tmp_path: Path) -> None:
     edit(model, 1)
     with pytest.warns(OnnxlabWarning):
         model.history.budget = 0
-    assert model.unsaved == model.history.dropped[1:]
-    assert len(model.unsaved) == 2
+    assert model.files.unsaved == model.history.dropped[1:]
+    assert len(model.files.unsaved) == 2
     model.save()
-    assert (model.dirty, model.unsaved) == (False, [])
+    assert (model.dirty, model.files.unsaved) == (False, [])
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_journal_is_recovered_whatever_it_undoes(tmp_path: Path, monkeypatch: 
     subprocess.run([sys.executable, "-c", code, str(path)], timeout=60, check=False)
     with pytest.warns(JournalWarning):
         model = onnxlab.load(path)
-    assert model.recover() == 8
+    assert model.files.recover() == 8
     assert (model.nodes[0].attributes["a"][0], model.nodes[1].name) == (10_000, "renamed")
     assert len(model.history.labels) == 2
 

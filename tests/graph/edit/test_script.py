@@ -195,7 +195,7 @@ def test_bodies_are_told_apart_where_their_nodes_have_one_name() -> None:
         node.set_inputs(["x"])
         model.graph.apply(SetField(("scope", body.id), "doc_string", str(number)), label="document a body")
         node.outputs[0].name = f"renamed_{number}"
-    assert model.scope_record("If#1/then").id == model.graph.nodes[model.nodes[1].id].bodies["then_branch"][0]
+    assert model.graph.names.find_scope("If#1/then").id == model.graph.nodes[model.nodes[1].id].bodies["then_branch"][0]
     assert replayed(model, before) == model.to_bytes()
 
 

@@ -49,7 +49,7 @@ def test_one_node_or_value_needs_no_list() -> None:
     assert [node.name for node in model.extract("chosen").nodes] == ["t1", "if"]
     assert [value.name for value in model.extract(model.value("y"), "chosen").inputs] == ["chosen"]
     assert [node.name for node in model.duplicate("if")] == ["if_copy"]
-    assert model.copies("t1") == [[model.nodes["t2"]]]
+    assert model.structure.copies("t1") == [[model.nodes["t2"]]]
     model.remove(model.nodes["if_copy"])
     assert [call.op_type for call in model.make_function("if", "Chosen")] == ["Chosen"]
 
@@ -319,14 +319,14 @@ def test_copies_are_verified() -> None:
     proto.graph.node[14].op_type = "Sigmoid"  # block 3 has another activation
     proto.graph.node[17].input[1] = "x"  # block 4 adds no initializer
     model = Model(proto)
-    copies = [[node.name for node in copy] for copy in model.copies(BLOCK)]
+    copies = [[node.name for node in copy] for copy in model.structure.copies(BLOCK)]
     assert copies == [
         ["mm0", "add0", "relu0", "skip0"],
         ["mm2", "add2", "relu2", "skip2"],
         ["mm5", "add5", "relu5", "skip5"],
     ]
     with pytest.raises(EditError, match="is not joined to"):
-        model.copies(["mm1", "relu1"])
+        model.structure.copies(["mm1", "relu1"])
 
 
 def test_one_edit_for_all_copies() -> None:

@@ -166,9 +166,9 @@ def test_defaults_come_and_go(model: Model) -> None:
 
     before, index = model.to_bytes(), state(model.graph)
     conv = model.nodes["c"]
-    edits.default_attributes(model.graph, model.node_record("c"))
+    edits.default_attributes(model.graph, model.graph.nodes[model.nodes["c"].id])
     assert set(conv.attributes) == {"strides"}, "auto_pad said its default"
-    edits.default_attributes(model.graph, model.node_record("c"), explicit=True)
+    edits.default_attributes(model.graph, model.graph.nodes[model.nodes["c"].id], explicit=True)
     assert set(conv.attributes) == {"strides", "auto_pad", "group"}
     check_undo(model.graph, before, index)
 

@@ -44,7 +44,7 @@ def test_targets_agree_with_single_questions_and_with_what_happens() -> None:
     model = onnxlab.load()
     graph = model.graph
     for name in ("block1/add_out", "image", "probabilities"):
-        value = model.value_record(name)
+        value = graph.values[model.value(name).id]
         targets = edits.Targets(graph, value)
         for node in list(graph.nodes.values()):
             refused = targets.refusal(node, 0)

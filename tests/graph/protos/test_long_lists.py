@@ -352,7 +352,7 @@ def test_a_journal_brings_it_back_bit_by_bit(tmp_path: Path, monkeypatch: pytest
     model._journal._holder.end(keep=True)
     with pytest.warns(match="never saved"):
         again = onnxlab.load(path)
-    assert again.recover() == 2
+    assert again.files.recover() == 2
     assert again.to_bytes() == expected
 
 

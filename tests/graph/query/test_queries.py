@@ -106,36 +106,42 @@ def test_cones_are_those_of_networkx(edges: list[tuple[int, int]], shuffle: int,
 
 def test_boundary_and_captures() -> None:
     model = Model(branches())
-    sides = model.boundary(["t1", "if"])
+    sides = model.structure.boundary(["t1", "if"])
     assert names(sides.inputs) == ["x", "flag"]
     assert (names(sides.outputs), names(sides.internal), sides.unused) == (["chosen"], ["h"], ())
-    assert names(model.boundary("if").captures) == ["h"]
-    assert names(model.ancestors("t2")) == ["t1", "if"]
-    assert names(model.ancestors("t2", via="data")) == ["if"]
-    assert names(model.descendants("t1", via="capture")) == ["if"]
-    assert names(model.descendants("t1", via="data")) == []
-    assert model.connected("t1", "t2")
-    assert not model.connected("t1", "if", via="data")
-    assert [names(list(path)) for path in model.paths("t1", "t2")] == [["t1", "if", "t2"]]
-    assert names(model.between("t1", "t2")) == ["t1", "if", "t2"]
-    assert model.is_convex(["t1", "if"])
-    assert not model.is_convex(["t1", "t2"])
-    assert names(model.cone("if")) == ["t1", "if"]
+    assert names(model.structure.boundary("if").captures) == ["h"]
+    assert names(model.structure.ancestors("t2")) == ["t1", "if"]
+    assert names(model.structure.ancestors("t2", via="data")) == ["if"]
+    assert names(model.structure.descendants("t1", via="capture")) == ["if"]
+    assert names(model.structure.descendants("t1", via="data")) == []
+    assert model.structure.connected("t1", "t2")
+    assert not model.structure.connected("t1", "if", via="data")
+    assert [names(list(path)) for path in model.structure.paths("t1", "t2")] == [["t1", "if", "t2"]]
+    assert names(model.structure.between("t1", "t2")) == ["t1", "if", "t2"]
+    assert model.structure.is_convex(["t1", "if"])
+    assert not model.structure.is_convex(["t1", "t2"])
+    assert names(model.structure.cone("if")) == ["t1", "if"]
     with pytest.raises(EditError, match="are in different graphs"):
         model.duplicate(["t1", "if/else/exp"])
 
 
 def test_what_depends_on_a_value() -> None:
     model = Model(branches())
-    assert names(model.descendants(model.value("h"))) == names(model.descendants("t1")) == ["if", "t2"]
-    assert names(model.descendants(model.value("h"), via="data")) == []
-    assert names(model.descendants(model.value("h"), via="capture")) == ["if"]
-    assert names(model.descendants([model.value("flag"), "t1"])) == ["if", "t2"]
-    assert names(model.ancestors(model.value("chosen"))) == names(model.cone(model.value("chosen"))) == ["t1", "if"]
-    assert names(model.ancestors(model.value("x"))) == []
-    assert names(model.descendants(model.value("if/then/inner_out"))) == []
+    assert (
+        names(model.structure.descendants(model.value("h"))) == names(model.structure.descendants("t1")) == ["if", "t2"]
+    )
+    assert names(model.structure.descendants(model.value("h"), via="data")) == []
+    assert names(model.structure.descendants(model.value("h"), via="capture")) == ["if"]
+    assert names(model.structure.descendants([model.value("flag"), "t1"])) == ["if", "t2"]
+    assert (
+        names(model.structure.ancestors(model.value("chosen")))
+        == names(model.structure.cone(model.value("chosen")))
+        == ["t1", "if"]
+    )
+    assert names(model.structure.ancestors(model.value("x"))) == []
+    assert names(model.structure.descendants(model.value("if/then/inner_out"))) == []
     with pytest.raises(NameLookupError, match="is a value, not a node"):
-        model.connected(model.value("x"), "t2")
+        model.structure.connected(model.value("x"), "t2")
 
 
 def test_a_body_that_returns_an_outer_value_captures_it() -> None:
@@ -147,9 +153,9 @@ def test_a_body_that_returns_an_outer_value_captures_it() -> None:
     ]
     flag = helper.make_tensor_value_info("flag", onnx.TensorProto.BOOL, [])
     model = Model(helper.make_model(helper.make_graph(nodes, "g", [tensor("x"), flag], [tensor("y")])))
-    assert names(model.descendants("abs", via="capture")) == ["if"]
-    assert names(model.boundary("abs").outputs) == ["a"]
-    assert names(model.boundary(["abs", "if"]).internal) == ["a"]
+    assert names(model.structure.descendants("abs", via="capture")) == ["if"]
+    assert names(model.structure.boundary("abs").outputs) == ["a"]
+    assert names(model.structure.boundary(["abs", "if"]).internal) == ["a"]
 
 
 def test_networkx_algorithms_run_on_the_live_view() -> None:

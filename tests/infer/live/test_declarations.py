@@ -116,11 +116,11 @@ def test_script_and_journal_have_it(edit: Any, tmp_path: Path, monkeypatch: pyte
     model.save()
     path.write_bytes(journal)
     with pytest.warns(JournalWarning):
-        (found,) = onnxlab.load(tmp_path / "m.onnx").recoverable
+        (found,) = onnxlab.load(tmp_path / "m.onnx").files.recoverable
     with pytest.warns(JournalWarning):
         again = onnxlab.load(tmp_path / "m.onnx")
     again.graph.completer = None  # the journal has all of it
-    assert again.recover(found) == 1
+    assert again.files.recover(found) == 1
     assert again.to_bytes() == after
 
 

@@ -1,0 +1,96 @@
+"""Names of what users hold: old ones still work and warn, misspelt ones are refused, inner parts are not offered."""
+
+from typing import Any
+
+import pytest
+
+import onnxlab
+from onnxlab.limits import Limits
+from onnxlab.model import Model
+from onnxlab.model.renamed import RENAMED, WITHDRAWN
+
+
+@pytest.fixture
+def model() -> Model:
+    return onnxlab.load()
+
+
+@pytest.mark.parametrize("name", [*RENAMED, *WITHDRAWN])
+def test_an_old_name_works_and_warns(model: Model, name: str) -> None:
+    with pytest.warns(DeprecationWarning, match=rf"model\.{name} is ") as told:
+        found = getattr(model, name)
+    assert told[0].filename == __file__
+    assert name not in dir(model)
+    expected: Any = model
+    for part in RENAMED.get(name, f"_{name}").split("."):
+        expected = getattr(expected, part)
+    assert found == expected or callable(found)
+
+
+OLD: Any = {
+    "model.ancestors(name)": "model.structure.ancestors(name)",
+    "model.scope_record('').id": "model.graph.main.id",
+    "model.fact_of(model.inputs[0].id)": "model.fact('image')",
+    "model.node_record(name).id": "model.nodes[name].id",
+}
+
+
+@pytest.mark.parametrize("old", OLD)
+def test_an_old_name_does_what_it_did(model: Model, old: str) -> None:
+    given = {"model": model, "name": "/stem/relu/Relu"}
+    with pytest.warns(DeprecationWarning, match=r"^model\.\w+ is"):
+        done = eval(old, given)
+    assert done == eval(OLD[old], given)
+
+
+HELD = {
+    "model": (lambda model: model, "outptus", "outputs"),
+    "node": (lambda model: model.nodes[0], "attribtues", "attributes"),
+    "value": (lambda model: model.inputs[0], "nmae", "name"),
+    "nodes": (lambda model: model.nodes, "idnex", "index"),
+    "attributes": (lambda model: model.nodes[0].attributes, "itmes", "items"),
+    "metadata": (lambda model: model.metadata, "kesy", "keys"),
+    "opsets": (lambda model: model.opsets, "vlaues", "values"),
+    "values": (lambda model: model.values, "is_stael", "is_stale"),
+    "history": (lambda model: model.history, "budegt", "budget"),
+    "files": (lambda model: model.files, "unsvaed", "unsaved"),
+    "structure": (lambda model: model.structure, "ancestor", "ancestors"),
+    "subgraph": (lambda model: model.subgraph([0]), "node_id", "node_ids"),
+    "limits": (lambda _: Limits(), "byts", "bytes"),
+}
+
+
+@pytest.mark.parametrize("what", HELD)
+def test_a_misspelt_attribute_is_refused(model: Model, what: str) -> None:
+    make, wrong, right = HELD[what]
+    held = make(model)
+    expected = rf"^an? \w+ has no attribute '{wrong}'\. Did you mean .*'{right}'.*\?$"
+    with pytest.raises(AttributeError, match=expected):
+        setattr(held, wrong, [1])
+    with pytest.raises(AttributeError, match=expected):
+        getattr(held, wrong)
+
+
+@pytest.mark.parametrize(("what", "name"), [("model", "outputs"), ("node", "inputs"), ("value", "uses")])
+def test_what_cannot_be_set_is_not_called_misspelt(model: Model, what: str, name: str) -> None:
+    with pytest.raises(AttributeError, match="has no setter"):
+        setattr(HELD[what][0](model), name, ())
+
+
+def test_an_error_inside_of_a_property_is_told_as_it_is() -> None:
+    class Broken(Model):
+        @property
+        def inner(self) -> Any:
+            return self.outptus  # type: ignore[attr-defined]
+
+    with pytest.raises(AttributeError, match="'outptus'"):
+        _ = Broken(onnxlab.load().proto).inner
+
+
+def test_a_class_derived_from_model_may_hold_more() -> None:
+    class Mine(Model):
+        pass
+
+    mine = Mine(onnxlab.load().proto)
+    mine.note = "kept"  # type: ignore[attr-defined]
+    assert mine.note == "kept"  # type: ignore[attr-defined]
