@@ -2,9 +2,12 @@
 
 import contextlib
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
+
+from onnxlab.forking import fork_safe
 
 AGED = 2_000_000
 """Objects that may be put among the old ones before a whole collection looks for garbage in them."""
@@ -17,6 +20,8 @@ HELD = 1 << 28
 
 _aged = 0
 _held = 0
+_foreign = False  # whether other code has frozen objects
+_freezing = fork_safe(threading.Lock())
 
 
 @contextlib.contextmanager
@@ -46,12 +51,22 @@ def no_collection(before: bool = True, most: int | None = None) -> Iterator[None
 
 
 def count_as_old() -> None:
-    """Put all that was made since the last collection among the old objects: it counts for no whole collection."""
-    global _aged
-    if gc.get_freeze_count() == 0:  # else other code keeps objects out of collections, and unfreezing ends it
-        _aged += gc.get_count()[0]
-        gc.freeze()
-        gc.unfreeze()
+    """Put all that was made since the last collection among the old objects: it counts for no whole collection.
+
+    Not where other code keeps objects out of collections, as servers do before they fork: unfreezing would end it.
+    That is asked until it is so, because Python answers by counting all of them, 20 ms for a million.
+    """
+    global _aged, _foreign
+    if _foreign or not _freezing.acquire(blocking=False):
+        return
+    try:
+        _foreign = gc.get_freeze_count() > 0
+        if not _foreign:
+            _aged += gc.get_count()[0]
+            gc.freeze()
+            gc.unfreeze()
+    finally:
+        _freezing.release()
 
 
 def about_to_hold(nbytes: int) -> None:

@@ -7,6 +7,7 @@ since_version that is not above the opset version.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import replace
 from types import MappingProxyType
@@ -188,12 +189,13 @@ def versions(domain: str, op_type: str) -> tuple[int, ...]:
     custom = {*_custom.get((domain, op_type), {}), *runtime_schemas.versions(domain, op_type)}
     if not onnx.defs.has(op_type, domain):  # by far cheaper than the whole history
         return tuple(sorted(custom))
-    since = {
-        raw.since_version
-        for raw in onnx.defs.get_all_schemas_with_history()
-        if raw.domain == domain and raw.name == op_type
-    }
-    return tuple(sorted(since | custom))
+    since = onnx.defs.get_schema(op_type, domain).since_version
+    found = {since}
+    with contextlib.suppress(onnx.defs.SchemaError):  # the one before the first
+        while since > 1:
+            since = onnx.defs.get_schema(op_type, since - 1, domain).since_version
+            found.add(since)
+    return tuple(sorted(found | custom))
 
 
 def domains() -> tuple[str, ...]:

@@ -64,6 +64,14 @@ def test_lists() -> None:
     assert schemas.domains()[0] == ""
 
 
+def test_versions_are_those_of_the_whole_history() -> None:
+    history: dict[tuple[str, str], set[int]] = {}
+    for raw in onnx.defs.get_all_schemas_with_history():
+        history.setdefault((raw.domain, raw.name), set()).add(raw.since_version)
+    assert {key: set(schemas.versions(*key)) for key in history} == history
+    assert schemas.versions("", "Nothing") == ()
+
+
 def test_custom_operators_come_and_go() -> None:
     def declare(since: int) -> Schema:
         by = AttributeSchema("by", "float", default=2.0)

@@ -34,14 +34,20 @@ def test_what_was_made_is_not_looked_through_at_once_and_goes_in_the_end(monkeyp
     assert seen[-1]() is None
 
 
-def test_what_somebody_froze_stays_frozen() -> None:
+def test_what_somebody_froze_stays_frozen_and_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    count = gc.get_freeze_count
+    monkeypatch.setattr(garbage_collection, "_foreign", False)
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: asked.append(count()) or asked[-1])
     gc.collect()
     gc.freeze()
     try:
-        frozen = gc.get_freeze_count()
-        with no_collection():
-            pass
-        assert gc.get_freeze_count() == frozen > 0
+        frozen = count()
+        for _ in range(3):
+            with no_collection():
+                pass
+        assert count() == frozen > 0
+        assert len(asked) == 1, "Python counts them one by one"
     finally:
         gc.unfreeze()
 
