@@ -51,8 +51,12 @@ def preload(names=GENERATORS):
         "numpy.ma",
         "onnxlab.notebook.session.session",
         "onnxlab.notebook.widgets.html_page",
+        "onnxlab.notebook.widgets.widget",
         "onnxlab.render.svg",
+        "onnxlab.render.text",
         "onnxlab.cli",
+        "tests.graph.support.random_edits",
+        "tests.support.oracle",
     ):
         importlib.import_module(name)
     for name in names:

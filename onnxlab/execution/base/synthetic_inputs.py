@@ -6,6 +6,7 @@ are used as indices stay in range, and those used as shapes, axes or sizes get v
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, Final
@@ -13,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from onnxlab import dtypes
+from onnxlab.errors import LimitError
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.limits import Limits
 from onnxlab.ops import find_traits
@@ -103,6 +105,8 @@ def synthesize(
     dtype = fact.dtype if isinstance(fact, (TensorFact, SparseTensorFact)) else None
     shape = tuple(_size(dim, axis, fact.rank or 0, sizes) for axis, dim in enumerate(fact.shape or ()))
     dtype = dtype or np.dtype(np.float32)
+    if 0 in shape and prod(filter(None, shape)) * max(8, dtype.itemsize) > sys.maxsize:
+        raise LimitError(f"a made-up array for {name!r} has no elements, but no array has the shape {list(shape)}")
     if limits is None:
         return (draw or ordinary)(rng, shape, dtype)
     count = prod(shape)

@@ -40,6 +40,15 @@ def test_made_up_inputs_ask_for_memory(dims):
             lab.sample_inputs()
 
 
+@pytest.mark.parametrize("kind", [TensorProto.FLOAT, TensorProto.STRING, TensorProto.INT4, TensorProto.BOOL])
+@pytest.mark.parametrize("dims", [[2**40, 2**62, 0], [0, 2**62], [2**60, 0]])
+def test_made_up_inputs_without_elements_may_be_too_large(kind, dims):
+    x = helper.make_tensor_value_info("x", kind, dims)
+    lab = onnxlab.load(model([helper.make_node("Identity", ["x"], ["y"])], [x]))
+    with pytest.raises(LimitError, match=r"'x' has no elements, but no array has the shape \[.*0.*\]"):
+        lab.sample_inputs()
+
+
 def test_made_up_inputs_of_chosen_sizes_ask_too():
     x = helper.make_tensor_value_info("x", FLOAT, ["n", "n"])
     lab = onnxlab.load(model([helper.make_node("Relu", ["x"], ["y"])], [x]))
