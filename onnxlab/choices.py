@@ -1,4 +1,4 @@
-"""The values that string attributes of operators are limited to, which onnx.defs says only in prose.
+"""The values that attributes of operators are limited to, which onnx.defs says only in prose: strings and flags.
 
 Source: https://onnx.ai/onnx/operators/, the text of each attribute.
 """
@@ -64,6 +64,16 @@ _CHOICES: Final[dict[tuple[str, str, str], tuple[tuple[int, tuple[str, ...]], ..
     ("ai.onnx.ml", "TreeEnsembleRegressor", "aggregate_function"): ((1, ("AVERAGE", "SUM", "MIN", "MAX")),),
     ("ai.onnx.preview.training", "Momentum", "mode"): ((1, ("standard", "nesterov")),),
 }
+
+FLAGS: Final = frozenset((
+    "align_corners", "allowzero", "antialias", "broadcast", "ceil_mode", "center_point_box", "count_include_pad",
+    "detect_negative", "detect_positive", "exclude_outside", "exclusive", "fmod", "input_forget", "interleaved",
+    "inverse", "is_case_sensitive", "is_causal", "is_test", "keepdims", "largest", "layout", "linear_before_reset",
+    "multi_class", "new_axis", "noop_with_empty_axes", "one_class", "onesided", "output_sequence", "periodic",
+    "reverse", "saturate", "select_last_index", "sorted", "spatial", "storage_order", "training_mode", "transA",
+    "transB", "upper", "zeros",
+))  # fmt: skip
+"""Names of those integer attributes of ONNX's own operators that mean yes or no, 1 or 0."""
 
 
 def find(domain: str, op_type: str, attribute: str, since_version: int) -> tuple[str, ...] | None:

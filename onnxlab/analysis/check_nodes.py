@@ -9,6 +9,7 @@ import onnx
 from onnxlab import schemas
 from onnxlab.analysis.check_tensors import check_sparse, check_tensor
 from onnxlab.analysis.findings import Findings
+from onnxlab.choices import FLAGS
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import attribute_type_name
 from onnxlab.schemas import Schema
@@ -157,6 +158,11 @@ def _check_against_schema(schema: Schema, attribute: onnx.AttributeProto, label:
         findings.error(
             "attribute-value", f"attribute {name!r} of {label} has no value",
             f"set its field {_NEEDED[kind]!r}", _NEEDED[kind], "none",
+        )  # fmt: skip
+    elif name in FLAGS and schema.domain in OFFICIAL and kind == "int" and attribute.i not in (0, 1):
+        findings.warning(
+            "attribute-flag", f"attribute {name!r} of {label} is {attribute.i}, which some runtimes take for 1, others "
+            "for 0", "set it to 0 or 1", "0 or 1", str(attribute.i),
         )  # fmt: skip
 
 

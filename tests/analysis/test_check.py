@@ -14,11 +14,13 @@ from onnx import TensorProto, helper
 import onnxlab
 from onnxlab import schemas
 from onnxlab.analysis import check as checks
+from onnxlab.choices import FLAGS
 from onnxlab.errors import LoadError
 from onnxlab.graph.edit.model_graph import ModelGraph
 from tests.analysis.mutations import bases, calls, loops, mutate, sparse
 from tests.formats.test_journal import random_edits
 from tests.graph.support.models import branches, chain
+from tests.hostile.bases import node_cases
 from tests.infer.rules.test_backend_cases import cases
 from tests.support.corpus import NAMES, Corpus
 
@@ -382,3 +384,36 @@ def test_element_types_inside_of_others() -> None:
     codes = [item.code for item in onnxlab.check(proto)]
     assert "value-type-unknown" in codes
     assert "value-type-opaque" in codes
+
+
+def test_a_flag_is_0_or_1() -> None:
+    def warned(largest: int) -> list[str]:
+        model = onnx.parser.parse_model(
+            '<ir_version: 9, opset_import: ["" : 20]> g (float[4] x, int64[1] k) => (float[n] y, int64[n] i) '
+            f"{{ y, i = TopK <largest = {largest}, axis = -1> (x, k) }}"
+        )
+        return [str(each) for each in onnxlab.check(model) if each.code == "attribute-flag"]
+
+    assert warned(0) == warned(1) == []
+    (text,) = warned(-2)
+    assert "attribute 'largest' of TopK#0 (TopK) is -2" in text
+
+
+def test_flags_are_integer_attributes_of_which_onnx_uses_0_and_1_alone() -> None:
+    schemas = onnx.defs.get_all_schemas_with_history()
+    found = {
+        name: attribute.default_value.i
+        for schema in schemas
+        for name, attribute in schema.attributes.items()
+        if attribute.type == onnx.defs.OpSchema.AttrType.INT and name in FLAGS
+    }
+    assert found.keys() == FLAGS
+    assert set(found.values()) == {0, 1}
+    used = {
+        attribute.i
+        for base in node_cases()
+        for node in onnx.ModelProto.FromString(base.data).graph.node
+        for attribute in node.attribute
+        if attribute.name in FLAGS
+    }
+    assert used == {0, 1}

@@ -147,12 +147,15 @@ def saved(case, model, path):
         case.call(f"onnxlab.load({target.name!r})", onnxlab.load, target)
 
 
-def close(found, expected, name):
-    """What is beyond DESIGN §8 between two outputs, "" where nothing is."""
+def close(found, expected, name, least=1e-30):
+    """What is beyond DESIGN §8 between two outputs, "" where nothing is.
+
+    An output whose numbers are all below `least` is compared as if one of them was that large.
+    """
     if isinstance(expected, (list, tuple)) or isinstance(found, (list, tuple)):
         if not isinstance(found, (list, tuple)) or len(found) != len(expected):
             return "another sequence"
-        return next(filter(None, (close(*pair, name) for pair in zip(found, expected, strict=True))), "")
+        return next(filter(None, (close(*pair, name, least) for pair in zip(found, expected, strict=True))), "")
     if not isinstance(expected, np.ndarray) or not isinstance(found, np.ndarray):
         return ""
     if found.dtype != expected.dtype:
@@ -169,5 +172,5 @@ def close(found, expected, name):
     finite = np.isfinite(expected)
     if not np.array_equal(found[~finite], expected[~finite], equal_nan=True) or not np.isfinite(found[finite]).all():
         return "other places of NaN or infinity"
-    scale = np.abs(expected[finite]).max(initial=1e-30)
+    scale = np.abs(expected[finite]).max(initial=least)
     return "" if np.abs(found[finite] - expected[finite]).max(initial=0) <= tolerance * scale else "other numbers"

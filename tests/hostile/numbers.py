@@ -64,7 +64,8 @@ def compare(case, path, feeds, name, odd):
     from tests.hostile.mutants import parsed
 
     model = case.call("model = onnxlab.load('m.onnx')", onnxlab.load, path)
-    if model is None or not judge.is_comparable(parsed(path.read_bytes())):
+    proto = parsed(path.read_bytes())
+    if model is None or not judge.is_comparable(proto):
         return
     np.savez(case.folder / "feeds.npz", **feeds)
     cold = case.call("cold = model.run(feeds)", model.run, feeds, limits=limits())
@@ -89,8 +90,9 @@ def compare(case, path, feeds, name, odd):
     if not plain or not all(array.size for array in feeds.values()):  # the mean of nothing is not defined
         return
     theirs = oracle(case, path, feeds, list(cold))
+    least = judge.least(proto)
     for output, expected in theirs.items():
-        if what := difference(cold[output], expected, odd):
+        if what := difference(cold[output], expected, odd, least):
             raise Broken(
                 "number",
                 f"numpy: {what} by {name}",
@@ -112,7 +114,7 @@ def oracle(case, path, feeds, names):
     return dict(zip(names, arrays, strict=True))
 
 
-def difference(found, expected, odd):
+def difference(found, expected, odd, least=1e-30):
     """What differs; with special numbers elements above _LARGE need only be large or not finite on both sides."""
     if odd and isinstance(expected, np.ndarray) and expected.dtype.kind == "f" and isinstance(found, np.ndarray):
         if found.shape != expected.shape or found.dtype != expected.dtype:
@@ -124,5 +126,5 @@ def difference(found, expected, odd):
             )
         if not same.all():
             return "other places of large numbers"
-        return close(found[plain], expected[plain], "")
-    return close(found, expected, "")
+        return close(found[plain], expected[plain], "", least)
+    return close(found, expected, "", least)

@@ -16,7 +16,7 @@ import onnxlab
 from onnxlab.errors import EditError
 from tests.hostile import campaign, server
 from tests.hostile.exercise import close
-from tests.hostile.judge import is_comparable
+from tests.hostile.judge import is_comparable, least
 from tests.hostile.trial import Broken, Case
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -40,6 +40,16 @@ def test_numbers_are_compared_as_precisely_as_their_type_is():
     assert not close((near + 1e-3).astype(np.float16), near.astype(np.float16), "y")
     assert close((near + 1e-3).astype(np.float32), near.astype(np.float32), "y") == "other numbers"
     assert close((near + 1e-2).astype(np.float16), near.astype(np.float16), "y") == "other numbers"
+
+
+def test_what_saturates_is_compared_by_what_onnxruntime_resolves():
+    def proto(op_type):
+        return helper.make_model(helper.make_graph([helper.make_node(op_type, ["x"], ["y"])], "g", [], []))
+
+    ours, theirs = np.float32([6e-16, 1e-20]), np.float32([0, 0])
+    assert close(ours, theirs, "y", least(proto("Exp"))) == "other numbers"
+    assert not close(ours, theirs, "y", least(proto("Sigmoid")))
+    assert close(ours + np.float32(2e-7), theirs, "y", least(proto("Sigmoid"))) == "other numbers"
 
 
 def outcome(monkeypatch, trial, seconds=None):

@@ -207,7 +207,7 @@ def contradiction(declared: Fact, inferred: Fact) -> str:
     if declared is UNKNOWN or inferred is UNKNOWN:
         return ""
     match declared, inferred:
-        case (TensorFact() | SparseTensorFact(), TensorFact() | SparseTensorFact()):
+        case (TensorFact() | SparseTensorFact(), TensorFact() | SparseTensorFact()) if type(declared) is type(inferred):
             if declared.elem_type and inferred.elem_type and declared.elem_type != inferred.elem_type:
                 return "type"
             return _shape_contradiction(declared, inferred)

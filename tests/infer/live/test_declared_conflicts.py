@@ -127,3 +127,11 @@ def test_an_output_that_is_an_input_or_listed_twice_is_declared_alike(name: str,
     graph = ModelGraph(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 20]> {text}'))
     found = [(each.code, each.value) for each in Inference(graph).diagnostics]
     assert found == ([(code, graph.main.outputs[1])] if code else [])
+
+
+def test_a_sparse_tensor_is_no_dense_one() -> None:
+    """onnx refuses to merge them, within sequences too."""
+    text = SEQUENCE.replace("seq(float[2]) y", "seq(float[2]) y, seq(sparse_tensor(float[2])) z")
+    text = text.replace("{ y =", "{ z = SequenceMap <body = c (a) => (float[2] o) { o = Abs (a) }> (x) y =")
+    _, found = conflicts(text, "float[2]")
+    assert [each.code for each in found] == ["declared-type"]
