@@ -11,6 +11,7 @@ from onnxlab.analysis.check_tensors import check_sparse, check_tensor
 from onnxlab.analysis.findings import Findings
 from onnxlab.choices import FLAGS
 from onnxlab.graph.index.records import NodeRecord
+from onnxlab.graph.protos import glow_dialect
 from onnxlab.graph.protos.attributes import attribute_type_name
 from onnxlab.schemas import Schema
 
@@ -68,7 +69,7 @@ def check_node(graph: "ModelGraph", node: NodeRecord, imports: dict[str, int], f
             "use what replaced it, or an older opset", "an operator in use", f"{proto.op_type}-{schema.since_version}",
         )  # fmt: skip
     elif schema.onnx is not None:
-        _check_schema(schema, node, label, findings)
+        _check_schema(schema, node, label, findings, glow_dialect.is_dialect(graph.header))
     else:
         _check_custom(schema, node, label, findings)
 
@@ -77,6 +78,8 @@ def _check_unknown(graph: "ModelGraph", node: NodeRecord, version: int, findings
     proto, label = node.proto, graph.label(node)
     if proto.domain not in OFFICIAL:
         return  # whose operators only their maker knows
+    if glow_dialect.is_dialect(graph.header) and proto.op_type.startswith(glow_dialect.PREFIX):
+        return
     known = schemas.versions(proto.domain, proto.op_type)
     domain = proto.domain or "ai.onnx"
     is_function = (node.domain, node.op_type, proto.overload) in graph.index.functions
@@ -105,7 +108,7 @@ def _check_custom(schema: Schema, node: NodeRecord, label: str, findings: Findin
         )  # fmt: skip
 
 
-def _check_schema(schema: Schema, node: NodeRecord, label: str, findings: Findings) -> None:
+def _check_schema(schema: Schema, node: NodeRecord, label: str, findings: Findings, by_glow: bool = False) -> None:
     proto = node.proto
     for what, names, formal, low, high in (
         ("input", proto.input, schema.input, schema.min_input, schema.max_input),
@@ -128,6 +131,8 @@ def _check_schema(schema: Schema, node: NodeRecord, label: str, findings: Findin
     present = set()
     for attribute in proto.attribute:
         present.add(attribute.name)
+        if by_glow and glow_dialect.is_own_attribute(attribute.name):
+            continue
         _check_against_schema(schema, attribute, f"{label} ({proto.op_type})", findings)
     for name, spec in schema.attributes.items():
         if spec.required and name not in present:

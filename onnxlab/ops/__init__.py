@@ -4,6 +4,7 @@ The files are imported at the first lookup, all of them; `import onnxlab.ops` al
 
 Files:
     base/       What operators share: the registry, helpers of kernels and of shape rules.
+    glow/       Operators of Glow's own dialect of ONNX, as its serialization without loss writes them.
     microsoft/  Operators of com.microsoft, as ONNX Runtime's optimizer and exporters write them.
     ml/         Operators of ai.onnx.ml.
     nchwc/      Operators of com.microsoft.nchwc: images with channels in blocks, as ONNX Runtime saves them.

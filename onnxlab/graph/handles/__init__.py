@@ -1,6 +1,7 @@
 """What users hold: nodes, values and live mappings, each a name for (ModelGraph, id).
 
 Files:
+    glow_properties  What Glow's dialect says of a value in its doc string, as a live mapping.
     handles          What users hold of a node or value: a name for (ModelGraph, id) that looks everything up when
                      asked.
     model_edits      The edits that a Model offers, by names and handles: each a thin call of `graph.edits`.

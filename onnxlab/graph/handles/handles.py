@@ -13,6 +13,7 @@ from onnxlab.errors import EditError, NameLookupError, OnnxlabError
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.metadata import description
+from onnxlab.graph.handles.glow_properties import GlowProperties
 from onnxlab.graph.handles.node_attributes import Attributes
 from onnxlab.graph.handles.properties import Metadata
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
@@ -292,6 +293,15 @@ class Value(_Handle):
     def metadata(self) -> Metadata:
         """metadata_props of the value's declaration, or of an initializer's tensor where nothing declares it; live."""
         return Metadata(self._graph, lambda: self._record)
+
+    @property
+    def glow(self) -> GlowProperties:
+        """What Glow's dialect says in the doc string: `value.glow["layout"] = "NHWC"` is an edit; live."""
+
+        def write(doc: str) -> None:
+            self.doc_string = doc
+
+        return GlowProperties(lambda: self.doc_string, write)
 
     def set_shape(self, shape: Sequence[int | str | None]) -> None:
         """Declare the shape of a graph input or output: integers, names for dynamic dims, None for unknown."""

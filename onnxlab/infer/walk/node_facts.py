@@ -6,14 +6,14 @@ model declares.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
 from onnxlab import schemas
 from onnxlab.graph.index.records import NodeRecord
-from onnxlab.graph.protos import ge_dump
+from onnxlab.graph.protos import ge_dump, glow_dialect
 from onnxlab.infer.facts.ge_descriptors import output_facts
 from onnxlab.infer.facts.policy import refined
 from onnxlab.infer.facts.symbols import has_holes
@@ -51,7 +51,7 @@ class Answers:
         if schema is not None:
             if operator.arity is None:
                 operator.faults = schema_checks.attribute_problems(schema, operator.attributes)
-                operator.oddities = schema_checks.oddities(schema, operator.attributes, operator.repeated)
+                operator.oddities = schema_checks.oddities(schema, self._told(operator), operator.repeated)
                 operator.arity = schema_checks.arity_problem(schema, inputs, len(operator.outputs))
             problems.extend(operator.faults)
             if operator.arity:
@@ -76,6 +76,13 @@ class Answers:
                 problems.append(problem)
             return schema_checks.output_types(schema, inputs, len(operator.outputs)), None
         return found, theirs if self._policy.as_onnx and not node.bodies else None
+
+    def _told(self, operator: Operator) -> Mapping[str, Any]:
+        """The attributes of a node but for those that Glow adds to any."""
+        if not glow_dialect.is_dialect(self._graph.header):
+            return operator.attributes
+        own = glow_dialect.is_own_attribute
+        return {name: value for name, value in operator.attributes.items() if not own(name)}
 
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
         """What an exception of a rule tells; nothing where onnx refuses what only lacks a type, unless it is asked."""

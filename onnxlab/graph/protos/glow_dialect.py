@@ -1,0 +1,131 @@
+"""How Glow writes a graph without loss: what ONNX has no field for is in doc strings, attributes and metadata.
+
+The doc string of an input, output or initializer is `$key:value` after `$key:value`: offline, trainable, layout,
+elemKind, qScale, qOffset, strides, saveName. Anything that is not of this form is left as it is.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import onnx
+
+PREFIX: Final = "Glow_"
+"""How the operators of the dialect begin."""
+
+_PRODUCER: Final = "GlowONNXModelWriter"
+_PLACE: Final = re.compile(r"[io]\d{1,9}_(?:elemKind|shape|strides|qScale|qOffset)")
+_OWN: Final = frozenset(("partitionName", "isIntermediateOutputForDAG"))
+_OPTION: Final = "NodeOpt_"
+_MOST: Final = 100_000
+
+
+def is_dialect(model: onnx.ModelProto) -> bool:
+    """Tell whether Glow wrote a model."""
+    return model.producer_name == _PRODUCER
+
+
+def is_own_attribute(name: str) -> bool:
+    """Tell whether an attribute is one that Glow adds to nodes of any operator."""
+    return name in _OWN or name.startswith(_OPTION) or _PLACE.fullmatch(name) is not None
+
+
+def parse_doc(doc: str) -> dict[str, str] | None:
+    """The properties in a doc string, in order; None where it is not of the form, or printing would change it."""
+    if not doc.startswith("$"):
+        return None
+    found: dict[str, str] = {}
+    for part in doc[1:].split("$"):
+        key, colon, text = part.partition(":")
+        if not key or not colon or key in found:
+            return None
+        found[key] = text
+    return found
+
+
+def print_doc(properties: Mapping[str, str]) -> str:
+    """The doc string of properties, in their order.
+
+    Raises:
+        ValueError: a key or value holds what the form has no place for.
+    """
+    for key, text in properties.items():
+        if not key or "$" in key or ":" in key or "$" in text:
+            raise ValueError(f"{key!r:.60}: {text!r:.60} cannot be written as $key:value; keep $ out of it")
+    return "".join(f"${key}:{text}" for key, text in properties.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A part of a graph that Glow gives to one backend, as the metadata of a model lists it.
+
+    Attributes:
+        name: which the `partitionName` of nodes says.
+        devices: logical devices, in order.
+        backend: name of the backend.
+        size: in bytes.
+        hints: by name, without "BackendHint_".
+        options: of the backend, by name.
+        replication: how often it is there.
+    """
+
+    name: str
+    devices: tuple[int, ...]
+    backend: str
+    size: int
+    hints: Mapping[str, str]
+    options: Mapping[str, str]
+    replication: int
+
+
+def partitions(metadata: Mapping[str, str]) -> tuple[Partition, ...]:
+    """The partitions that the metadata of a model lists; none where it lists none, or not in this form."""
+    try:
+        count = _count(metadata.get("numPartitions", "0"))
+        return tuple(_partition(metadata, f"partition_{number}_") for number in range(count))
+    except (KeyError, ValueError):
+        return ()
+
+
+def _partition(metadata: Mapping[str, str], start: str) -> Partition:
+    hint = f"{start}BackendHint_"
+    devices = range(_count(metadata[f"{start}numLogicalDevices"]))
+    options = range(_count(metadata.get(f"{start}numBackendSpecificOpts", "0")))
+    return Partition(
+        metadata[f"{start}name"],
+        tuple(int(metadata[f"{start}logicalDevice_{place}"]) for place in devices),
+        metadata[f"{start}backendName"],
+        int(metadata.get(f"{start}size", "0")),
+        {key.removeprefix(hint): text for key, text in metadata.items() if key.startswith(hint)},
+        {
+            metadata[f"{start}backendSpecificOpts_key_{place}"]: metadata[f"{start}backendSpecificOpts_val_{place}"]
+            for place in options
+        },
+        int(metadata.get(f"{start}replicationCount", "1")),
+    )
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 0 <= count <= _MOST:
+        raise ValueError(f"{count} is no count")
+    return count
+
+
+def partition_of(node: onnx.NodeProto) -> str:
+    """The name of the partition that a node is in, "" where it says none."""
+    for attribute in node.attribute:
+        if attribute.name == "partitionName":
+            return attribute.s.decode("utf-8", "replace")
+    return ""
+
+
+def options_of(node: onnx.NodeProto) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The values of a node's options by (backend, option)."""
+    found = {}
+    for attribute in node.attribute:
+        backend, _, option = attribute.name.removeprefix(_OPTION).partition("_")
+        if attribute.name.startswith(_OPTION) and option:
+            found[backend, option] = tuple(text.decode("utf-8", "replace") for text in attribute.strings)
+    return found

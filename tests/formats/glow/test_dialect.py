@@ -1,0 +1,123 @@
+"""Glow's dialect: doc strings, partitions, attributes of its own, and saving as it was read."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper
+
+import onnxlab
+from onnxlab.errors import EditError, MissingKeyError
+from onnxlab.graph.protos import glow_dialect
+
+DOC = "$offline:0$trainable:0$layout:*$elemKind:i8$qScale:1.20000004768372$qOffset:5$saveName:y_save"
+
+
+def described(shape: list[int], **more: Any) -> dict[str, Any]:
+    return {"o0_elemKind": "float", "o0_shape": shape, **more}
+
+
+def model() -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("Glow_MatMul", ["a", "b"], ["p"], name="p", NodeOpt_CPU_tile=["1", "2"], **described([2, 2])),
+        helper.make_node("Glow_Add", ["p", "b"], ["y__1"], name="y__1", partitionName="main_p0", **described([2, 2])),
+        helper.make_node("Identity", ["y__1"], ["y"], name="y_save", partitionName="main_p0"),
+    ]
+    values = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "aby"]
+    values[0].doc_string = "$offline:0$trainable:0$layout:*$strides:31,1$elemKind:float"
+    values[2].doc_string = "$offline:0$trainable:0$layout:*$elemKind:float$saveName:y_save"
+    graph = helper.make_graph(nodes, "glow", values[:2], values[2:])
+    graph.initializer.append(helper.make_tensor("filter", TensorProto.INT8, [1], [3]))
+    graph.initializer[0].doc_string = "ui8fused"
+    made = helper.make_model(
+        graph, producer_name="GlowONNXModelWriter", ir_version=7, opset_imports=[helper.make_opsetid("", 9)]
+    )
+    said = {
+        "numPartitions": "1", "partition_0_name": "main_p0", "partition_0_numLogicalDevices": "2",
+        "partition_0_logicalDevice_0": "1", "partition_0_logicalDevice_1": "0", "partition_0_backendName": "CPU",
+        "partition_0_size": "1600", "partition_0_BackendHint_executionUnits": "0",
+        "partition_0_numBackendSpecificOpts": "1", "partition_0_backendSpecificOpts_key_0": "opt",
+        "partition_0_backendSpecificOpts_val_0": "v", "partition_0_replicationCount": "1",
+    }  # fmt: skip
+    helper.set_model_props(made, said)
+    return made
+
+
+@pytest.mark.parametrize("doc", [DOC, "$layout:", "$a:b:c", "$strides:31,1"])
+def test_properties_are_printed_as_they_were_read(doc: str) -> None:
+    parsed = glow_dialect.parse_doc(doc)
+    assert parsed is not None
+    assert glow_dialect.print_doc(parsed) == doc
+
+
+@pytest.mark.parametrize("doc", ["", "ui8fused", "$", "$a", "$:b", "$a:1$a:2", "x$a:1", "a $b:c"])
+def test_other_doc_strings_are_left_alone(doc: str) -> None:
+    assert glow_dialect.parse_doc(doc) is None
+
+
+@given(st.text())
+def test_whatever_is_read_is_printed_the_same(doc: str) -> None:
+    parsed = glow_dialect.parse_doc(doc)
+    assert parsed is None or glow_dialect.print_doc(parsed) == doc
+
+
+def test_a_property_is_edited_alone() -> None:
+    opened = onnxlab.load(model())
+    value = opened.value("a")
+    assert dict(value.glow)["strides"] == "31,1"
+    value.glow["layout"] = "NHWC"
+    assert value.doc_string == "$offline:0$trainable:0$layout:NHWC$strides:31,1$elemKind:float"
+    del value.glow["strides"]
+    assert list(value.glow) == ["offline", "trainable", "layout", "elemKind"]
+    opened.undo(to=0)
+    assert value.glow["layout"] == "*"
+    opened.value("b").glow["layout"] = "*"
+    assert opened.value("b").doc_string == "$layout:*"
+
+
+def test_what_has_no_place_is_refused() -> None:
+    opened = onnxlab.load(model())
+    with pytest.raises(EditError, match="keep \\$ out of it"):
+        opened.value("a").glow["layout"] = "a$b"
+    with pytest.raises(EditError, match="not of the form"):
+        opened.value("filter").glow["layout"] = "*"
+    assert opened.value("filter").doc_string == "ui8fused"
+    with pytest.raises(MissingKeyError, match="'qScale'; there is 'offline'"):
+        opened.value("a").glow["qScale"]
+    assert opened.version == 0
+
+
+def test_partitions_are_listed_with_all_they_say() -> None:
+    opened = onnxlab.load(model())
+    (only,) = glow_dialect.partitions(opened.metadata)
+    assert (only.name, only.devices, only.backend, only.size) == ("main_p0", (1, 0), "CPU", 1600)
+    assert (dict(only.hints), dict(only.options), only.replication) == ({"executionUnits": "0"}, {"opt": "v"}, 1)
+    assert [glow_dialect.partition_of(node.proto) for node in opened.nodes] == ["", "main_p0", "main_p0"]
+    assert glow_dialect.options_of(opened.nodes[0].proto) == {("CPU", "tile"): ("1", "2")}
+
+
+@pytest.mark.parametrize("count", ["-1", "x", "2", "999999999999"])
+def test_odd_lists_of_partitions_are_none(count: str) -> None:
+    assert glow_dialect.partitions({"numPartitions": count, "partition_0_name": "p"}) == ()
+
+
+def test_attributes_of_its_own_are_no_errors_there_and_are_elsewhere() -> None:
+    opened = onnxlab.load(model())
+    assert not [problem for problem in opened.check() if problem.severity == "error"]
+    feeds = {name: np.eye(2, dtype=np.float32) for name in "ab"}
+    np.testing.assert_array_equal(opened.run(feeds)["y"], 2 * np.eye(2))
+    other = model()
+    other.producer_name = "someone"
+    assert "attribute-unknown" in {problem.code for problem in onnxlab.load(other).check()}
+
+
+def test_it_is_saved_as_it_was_read(tmp_path: Path) -> None:
+    opened = onnxlab.load(model())
+    path = opened.save(tmp_path / "m.pbtxt")
+    again = onnxlab.load(path)
+    assert again.proto == opened.proto
+    assert again.save(tmp_path / "n.pbtxt").read_bytes() == path.read_bytes()
