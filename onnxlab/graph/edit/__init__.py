@@ -2,16 +2,15 @@
 
 Files:
     changes          The primitive changes: everything that can happen to a model is a list of these.
-    commits          What one committed edit did, the immutable message that every follower gets, and who sees an edit
-                     before that.
+    commits          Commits: immutable descriptions of committed edits for their followers, and protocols to take
+                     part before that.
     editable_graph   A graph with its history, journal and followers: what a transaction needs to commit an edit.
     graph_changes    Primitive changes of graphs and functions: their inputs and outputs, initializers and other
                      entries.
     history          Undo and redo: the committed edits, each as the changes that take it back, within a budget of
                      bytes.
     ir_versions      The IR version that an edit needs: raised as a part of it.
-    merging          What two models have to agree on before nodes of one may stand in the other: opset versions and
-                     functions.
+    merging          Agreement of two models before nodes of one may stand in the other: opset versions and functions.
     model_graph      The mutable graph model: protos as storage, an index beside them, edits as transactions.
     name_references  Every place of the protos that mentions a value by nothing but its name, and how a new name is
                      written there.
@@ -22,10 +21,8 @@ Files:
     reordering       Keep a sorted file sorted: the fewest moves that put producers before consumers again after a
                      rewire.
     script           The history as a Python script that makes the same edits on another copy of the model.
-    snapshot         An immutable picture of a model, for whoever must not be disturbed by edits: a run, a partition,
-                     an export.
+    snapshot         An immutable picture of a model, undisturbed by edits: for a run, a partition, an export.
     statements       Changes of declarations and stored tensors as the statements that people write for them.
     transaction      An edit in progress: changes applied one by one, judged together, kept or taken back as a whole.
-    validation       What an edit must not introduce: the rules of ONNX's IR that a graph has to keep, checked where
-                     the edit touched it.
+    validation       Rules of ONNX's IR that an edit must not break, checked where the edit touched the graph.
 """

@@ -4,7 +4,7 @@ Each changes the protos and the index together and returns its exact inverse, so
 the same ids. They check nothing but what they need; `transaction.py` judges the result of a whole edit. Those of nodes
 are in `node_changes.py`, those of graphs and functions in `graph_changes.py`; all of them are to be imported from here.
 
-A message that is replaced is deleted and inserted anew, never overwritten: whoever still holds the old one (a snapshot
+A message that is replaced is deleted and inserted anew, never overwritten: holders of the old one (a snapshot
 of a run, the inverse) keeps its content.
 """
 

@@ -1,4 +1,4 @@
-"""What one committed edit did, the immutable message that every follower gets, and who sees an edit before that."""
+"""Commits: immutable descriptions of committed edits for their followers, and protocols to take part before that."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Protocol
@@ -15,7 +15,7 @@ class GraphCommit(NamedTuple):
     Attributes:
         version: the graph's version after it; versions count up by one, for undo and redo too.
         changes: the primitives that were applied, in order, as (inverse) changes that would take them back.
-        origin: who asked for the edit (a view's session, or None).
+        origin: the source of the edit (a view's session, or None).
     """
 
     version: int
@@ -27,7 +27,7 @@ class GraphCommit(NamedTuple):
 
 
 class Journal(Protocol):
-    """Where commits are written down before anybody hears of them; `formats.journal` has the one for files.
+    """A log in which commits are written before followers are told; `formats.journal` has the one for files.
 
     An exception out of `append` takes the edit back, so that nothing is kept that is not in the journal.
     """
@@ -41,12 +41,12 @@ class Journal(Protocol):
         ...
 
     def append(self, kind: CommitKind, label: str, notes: Sequence[Any], origin: Any) -> None:
-        """Write a commit down that has been applied and judged; `origin` says who asked for it, None: Python."""
+        """Write down a commit that has been applied and judged; `origin` is the source of the edit, None: Python."""
         ...
 
 
 class OpenEdit(Protocol):
-    """An edit in progress, as those see it who complete it: `transaction.py` has it.
+    """An edit in progress, as completers see it: `transaction.py` has it.
 
     Attributes:
         inverses: what takes back the changes that were made, in the order in which they were made.
@@ -65,7 +65,7 @@ class OpenEdit(Protocol):
 
 
 class Completer(Protocol):
-    """What has to be changed together with an edit; `infer.declaring` lets declarations follow what is inferred."""
+    """Adds changes that an edit entails; `infer.declaring` lets declarations follow what is inferred."""
 
     def complete(self, transaction: OpenEdit, touched: Touched) -> None:
         """Apply what an edit that was judged and touches this entails, as a part of it."""

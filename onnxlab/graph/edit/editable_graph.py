@@ -40,7 +40,7 @@ class EditableGraph(GraphState):
         self.read_only = ""
 
     def about_to_apply(self, change: Change) -> None:
-        """Let the index note who reads what, before a change that may change that."""
+        """Let the index note the uses of values, before a change that may change them."""
         if not keeps_wires(self, change):
             self.index.note_uses()
 

@@ -57,7 +57,7 @@ class History(Spelled, metaclass=ShortHelp):
         self._last_token = 0
         self._held = 0
         self._budget: int | None = None
-        self._free = LEAST_BUDGET  # bytes for which nobody needs to know what memory the machine has
+        self._free = LEAST_BUDGET  # bytes that may be used without asking for the machine's memory
         self.news = False
         self._lock = lock or threading.RLock()
 
@@ -160,7 +160,7 @@ class History(Spelled, metaclass=ShortHelp):
 
     @property
     def all_labels(self) -> list[str]:
-        """What led from the loaded state to the last one, `dropped` and what can be redone included, oldest first."""
+        """The labels from the loaded state to the last one, `dropped` and redoable ones included, oldest first."""
         return [*self.dropped, *self.labels, *reversed(self.redo_labels)]
 
     @property
@@ -170,7 +170,7 @@ class History(Spelled, metaclass=ShortHelp):
 
     @property
     def position(self) -> int:
-        """How many edits lie between the loaded state and this one."""
+        """The number of edits between the loaded state and this one."""
         return len(self._dropped) + len(self._done)
 
     def since(self, state: int) -> list[str]:
@@ -185,7 +185,7 @@ class History(Spelled, metaclass=ShortHelp):
         return [step.label for step in past[done.index(state) if state in done else 0 :]]
 
     def position_of(self, step: int | str) -> int:
-        """How many edits lie before a state: a number of edits (negative from now), or the label that led to it last.
+        """The number of edits before a state: a number of edits (negative from now), or the label that led to it last.
 
         Raises:
             EditError: there is no such state, the message lists the labels; or its edits were dropped.

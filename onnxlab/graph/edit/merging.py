@@ -1,4 +1,4 @@
-"""What two models have to agree on before nodes of one may stand in the other: opset versions and functions."""
+"""Agreement of two models before nodes of one may stand in the other: opset versions and functions."""
 
 from collections.abc import Iterable
 

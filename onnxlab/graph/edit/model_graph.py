@@ -35,7 +35,7 @@ class ModelGraph(EditableGraph):
     Args:
         proto: the model; it is kept and mutated, not copied.
         base_dir: folder in which external data is looked for; None refuses to read any.
-        shared: whether somebody else may look at `proto` at any time, so that every edit has to reach it at once.
+        shared: whether other code may look at `proto` at any time, so that every edit has to reach it at once.
         size: bytes of the file that it was read from, where that is known: of a lean one the index is read in one pass.
 
     Attributes:

@@ -93,7 +93,7 @@ if __name__ == "__main__":
 def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep:
     """Take down a change that is about to be applied to the graph, in a few microseconds.
 
-    `said` is the statement that makes it, where whoever applies it knows that.
+    `said` is the statement that makes it, where the caller knows that.
     """
     if ident := getattr(change, "node", 0):
         subject = _node(graph, graph.nodes[ident])

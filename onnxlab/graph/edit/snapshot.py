@@ -1,4 +1,4 @@
-"""An immutable picture of a model, for whoever must not be disturbed by edits: a run, a partition, an export.
+"""An immutable picture of a model, undisturbed by edits: for a run, a partition, an export.
 
 Views of nodes are made once and kept until their node is touched, so that taking a snapshot after a small edit costs
 little. Attributes are decoded when they are first read; the messages that they are read from are never overwritten.
@@ -190,7 +190,7 @@ class Snapshots:
         self._scopes.clear()
 
     def take(self, inside_edit: bool) -> Snapshot:
-        """The model as it is now; `inside_edit` it is kept for nobody else, since the version stays as it is."""
+        """The model as it is now; `inside_edit` it is not kept for others, since the version stays as it is."""
         graph = self._graph
         if self._last is not None and self._last.version == graph.version and not inside_edit:
             return self._last

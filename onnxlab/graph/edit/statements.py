@@ -80,7 +80,7 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
         fill_shape(made, dims)
         yield f"set_shape({dims!r})", made
     except EditError:
-        return  # a dim that nobody can write: negative
+        return  # a dim that cannot be written: negative
 
 
 def _formal(graph: GraphState, change: InsertFormal) -> str:

@@ -60,7 +60,7 @@ class Transaction:
                     self._graph.transaction, self._graph.touch = self, self.touch
                 else:
                     self._savepoint = len(self._outer.inverses)
-        except KeyboardInterrupt:  # it was held back until here, and nobody will leave what was not entered
+        except KeyboardInterrupt:  # it was held back until here, and a block that was not entered is not left
             if held:  # else it came before anything was held back
                 if self._outer is None:
                     self._close()
@@ -142,7 +142,7 @@ class Transaction:
             self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
 
     def _completed(self, completer: Completer, touched: Touched) -> Touched:
-        """What the edit touches with all that it entails. A completer that fails is reported and cut off."""
+        """What the edit touches, completers' changes included. A completer that fails is reported and cut off."""
         done = len(self.inverses)
         self._completed_by = completer
         try:
@@ -165,7 +165,7 @@ class Transaction:
         found = validation.faults(graph, suspects)
         self.inverses[:] = [change.apply(graph) for change in reversed(again)]
         for (table, _), records in zip(tables, held, strict=True):
-            for ident, record in records.items():  # whoever made the edit may hold it
+            for ident, record in records.items():  # the caller of the edit may hold it
                 if (fresh := table[ident]) is not record:
                     for field in fields(record):
                         setattr(record, field.name, getattr(fresh, field.name))

@@ -1,4 +1,4 @@
-"""What an edit must not introduce: the rules of ONNX's IR that a graph has to keep, checked where the edit touched it.
+"""Rules of ONNX's IR that an edit must not break, checked where the edit touched the graph.
 
 Faults that a file already had do not stand in the way of an edit; new ones refuse it.
 """
@@ -19,7 +19,7 @@ Found = dict[tuple[str, int], Faults]
 
 
 class Problems:
-    """What was wrong with a graph before a transaction, as far as the rest of it does not say it afterwards."""
+    """Problems of a graph before a transaction, as far as the rest of it does not show them afterwards."""
 
     def __init__(self, graph: GraphState) -> None:
         self._graph = graph
@@ -134,7 +134,7 @@ def _arity(what: str, count: int, low: int, high: int) -> str:
 
 
 def attribute_problem(schema: schemas.Schema, attribute: object) -> str:
-    """What is wrong with an AttributeProto by the schema, "" if nothing is."""
+    """The fault of an AttributeProto by the schema, "" for none."""
     name, kind = attribute.name, attribute.type  # type: ignore[attr-defined]
     spec = schema.attributes.get(name)
     if spec is None:

@@ -1,4 +1,4 @@
-"""What people ask to have done, as lists of primitive changes. Each is one undo step, or part of the open one.
+"""Edits as lists of primitive changes. Each is one undo step, or part of the open one.
 
 Plain functions over a ModelGraph and its records; `Model` and the handles offer them as methods. `EDITS` lists them for
 whoever offers edits by name.
@@ -6,7 +6,7 @@ whoever offers edits by name.
 Files:
     attributes    Edits of attributes: set, clear, go back to the default; the operator's schema says what fits.
     bypassing     Take a node out and join what it read to what read it.
-    cleaning      Edits that tidy a model: order, dead nodes, initializers and functions that nobody uses.
+    cleaning      Edits that tidy a model: order, dead nodes, unused initializers and functions.
     connecting    Whether a wire may be drawn: the slot by the schema, visibility, cycles, types.
     constants     Constant nodes and initializers: two ways to store a tensor, each turned into the other.
     conversion    Convert a model to another version of ai.onnx: only the nodes whose operators changed between the
@@ -23,13 +23,12 @@ Files:
                   free.
     metadata      Edits of what a model says about itself: opset imports, metadata, documentation, producer and
                   versions.
-    naming        Edits of names, and names that nobody uses yet.
+    naming        Edits of names, and names that are not in use yet.
     nodes         Edits of nodes: add, remove, duplicate, move.
     operators     Make a node another operator and keep its wires.
     outlining     Turn a selection of nodes into a function, and its copies into calls; one edit for all copies of a
                   block.
-    table         Every edit by name, for whoever offers them from a menu, a message or a test: what it is done to,
-                  and how.
+    table         Every edit by name, for menus, messages and tests: its subject and its function.
     wiring        Edits of wires: what a node reads and makes, and new nodes on them.
     opsets/       Nodes in the words of another opset version: what `graph.edits.conversion` puts into a model.
 """

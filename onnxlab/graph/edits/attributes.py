@@ -83,7 +83,7 @@ def _attribute_kind(graph: ModelGraph, node: NodeRecord, name: str) -> str | Non
 
 
 def choice_problem(graph: ModelGraph, node: NodeRecord, proto: onnx.AttributeProto) -> str:
-    """What is wrong with a string of which the operator knows only some, "" if nothing is."""
+    """The fault of a string of which the operator knows only some values, "" for none."""
     schema = graph.schema(node)
     spec = schema.attributes.get(proto.name) if schema else None
     if spec is None or not spec.choices or proto.ref_attr_name:

@@ -1,4 +1,4 @@
-"""Edits that tidy a model: order, dead nodes, initializers and functions that nobody uses."""
+"""Edits that tidy a model: order, dead nodes, unused initializers and functions."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -90,7 +90,7 @@ def _makers(graph: ModelGraph, values: Iterable[int]) -> list[NodeRecord]:
 
 
 def drop_unused_initializers(graph: ModelGraph) -> int:
-    """Remove every stored tensor that nobody reads; returns how many. Defaults of graph inputs stay.
+    """Remove every stored tensor without a reader; returns how many. Defaults of graph inputs stay.
 
     A tensor that a quantization annotation or a training binding names counts as read.
     """

@@ -19,7 +19,7 @@ Refusal = Callable[[ValueRecord, NodeRecord, int], "str | None"]
 def can_connect(
     graph: ModelGraph, value: ValueRecord, node: NodeRecord, slot: int, types: Refusal | None = None
 ) -> str | None:
-    """Why a node must not read a value in an input slot, as a sentence; None where it may.
+    """The reason why a node must not read a value in an input slot, as a sentence; None where it may.
 
     Checks the slot by the operator's schema, that the value is visible, that no cycle would close, and what `types`
     has to say. Searches at most the nodes between the two in topological order.
@@ -28,7 +28,7 @@ def can_connect(
 
 
 class Targets:
-    """The slots that one value may be wired to, for a front end that dims all others while somebody drags a wire.
+    """The slots that one value may be wired to, for a front end that dims all others while a wire is dragged.
 
     Holds for the graph as it is when made. With `whole` everything that the value depends on is collected once, so
     that each question costs a look-up.
@@ -42,7 +42,7 @@ class Targets:
         self._behind = self._ancestors(self._maker) if whole and self._maker else None
 
     def refusal(self, node: NodeRecord, slot: int) -> str | None:
-        """Why the node must not read the value in this slot, or None."""
+        """The reason why the node must not read the value in this slot, or None."""
         graph, value = self._graph, self._value
         if graph.index.lookup(graph.scopes[node.scope], value.name) != value.id:
             return f"{value.name!r} is not visible from {graph.label(node)}: it belongs to another graph or function"
@@ -84,7 +84,7 @@ def reading(graph: ModelGraph, node: NodeRecord, old: ValueRecord, new: ValueRec
 
 
 def slot_problem(graph: ModelGraph, node: NodeRecord, slot: int) -> str | None:
-    """Why a node has no such input slot, or None."""
+    """The reason why a node has no such input slot, or None."""
     label = graph.label(node)
     if slot < 0:
         return f"input slots are counted from 0; {label} has no slot {slot}"

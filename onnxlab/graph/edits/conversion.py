@@ -100,7 +100,7 @@ def _ir_version(version: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """What a node becomes: the node under short names of its own, with what is known of its values."""
+    """The question that decides a conversion: the node under short names of its own, and its values' facts."""
 
     node: onnx.NodeProto
     types: dict[str, onnx.TypeProto]
@@ -109,7 +109,7 @@ class _Question:
 
     @property
     def key(self) -> tuple[int, bytes]:
-        """What is equal of nodes that do the same to the same."""
+        """The part that is equal for nodes that do the same to the same."""
         messages = [self.node, *self.types.values(), *self.constants]
         data = [message.SerializeToString(deterministic=True) for message in messages]
         return self.old, b"".join(len(each).to_bytes(8) + each for each in [*data, *map(str.encode, self.types)])
@@ -127,7 +127,7 @@ class _Question:
 
 
 class _Conversion:
-    """What the nodes of a model become. Nodes that do the same to the same are converted once."""
+    """The converted nodes of a model. Nodes that do the same to the same are converted once."""
 
     def __init__(self, graph: ModelGraph, declaration: Declaration, known: Known, version: int) -> None:
         self._graph = graph
@@ -255,7 +255,7 @@ def _replace(graph: ModelGraph, node: NodeRecord, found: Sequence[onnx.NodeProto
 
 
 def _itself(node: NodeRecord, found: Sequence[onnx.NodeProto]) -> int:
-    """Which of the nodes is the node still: one of its operator, else the one that makes its first output."""
+    """The part that replaces the node itself: one of its operator, else the one that computes its first output."""
     alike = [number for number, each in enumerate(found) if each.op_type == node.op_type]
     outputs = set(node.proto.output)
     makers = [number for number, each in enumerate(found) if outputs.intersection(each.output)]

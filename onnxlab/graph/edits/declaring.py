@@ -19,7 +19,7 @@ TypeOf = Callable[[int, onnx.TypeProto], onnx.TypeProto]
 
 
 class Place(NamedTuple):
-    """Where a value is declared: what `SetTypes` takes, and the message."""
+    """The place of a value's declaration, as `SetTypes` takes it, and its message."""
 
     scope: int
     kind: Kind

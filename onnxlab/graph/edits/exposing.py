@@ -27,7 +27,7 @@ def add_output(
         position: among the outputs, of the first; default: the end.
 
     Raises:
-        EditError: it is an output already, is made in one branch of an If alone, or nobody calls the function.
+        EditError: it is an output already, is made in one branch of an If alone, or its function is never called.
     """
     known = (declaration or (lambda vid: graph.values[vid].info))(value.id)
     if value.scope == graph.main.id:
@@ -39,7 +39,7 @@ def add_output(
     with graph.edit(f"make {value.name} an output"):
         found = _carried_out(graph, value, kind)
         if not found:
-            raise EditError(f"nobody calls the function that makes {value.name!r}, so there is nothing to return")
+            raise EditError(f"no node calls the function that makes {value.name!r}, so there is nothing to return")
         for number, (outer, outer_kind) in enumerate(found):
             info = onnx.ValueInfoProto(name=outer.name, type=outer_kind)
             if not any(scope == graph.main.id for scope, _ in outer.formal_outputs):
@@ -65,7 +65,7 @@ def _carried_out(
 
 
 def _returned(graph: ModelGraph, value: ValueRecord, scope: Scope) -> list[ValueRecord]:
-    """What the calls of a function make of a value of it, which becomes an output of the function if it is none."""
+    """The outputs of a function's calls for a value of it, which becomes an output of the function if it is none."""
     slot = next((at for where, at in value.formal_outputs if where == scope.id), -1)
     if slot < 0:
         slot = len(scope.outputs)
@@ -76,7 +76,7 @@ def _returned(graph: ModelGraph, value: ValueRecord, scope: Scope) -> list[Value
 def _collected(
     graph: ModelGraph, value: ValueRecord, kind: onnx.TypeProto, scope: Scope
 ) -> tuple[ValueRecord, onnx.TypeProto]:
-    """What a node with a body makes of a value of the body, which becomes a further output of the body."""
+    """The output of a node for a value of its body, which becomes a further output of the body."""
     if not scope.owner:
         raise EditError(f"{value.name!r} belongs to the graph of a training step, which gives nothing to the model")
     owner = graph.nodes[scope.owner]
@@ -98,7 +98,7 @@ def _collected(
 
 
 def _own(graph: ModelGraph, value: ValueRecord, scope: Scope) -> ValueRecord:
-    """A value that a node makes and nobody returns: the value itself, or a copy of an input, initializer or output."""
+    """A value that a node computes and that is no output yet: itself, or a copy of an input, initializer or output."""
     if value.producer and not value.formal_outputs:
         return value
     name = FreshNames(graph, scope).value(f"{value.name}_copy")

@@ -32,7 +32,7 @@ def extract(
         declaration: declares the inputs and outputs; default: what the model declares.
 
     Raises:
-        EditError: the values are of different scopes, a value is made by nobody, or a node refers to an attribute of
+        EditError: the values are of different scopes, a value has no producer, or a node refers to an attribute of
             the function that it stands in.
     """
     if not outputs:
@@ -56,7 +56,7 @@ def _common_scope(graph: ModelGraph, values: Iterable[ValueRecord]) -> Scope:
 
 
 class _Part:
-    """What an extraction has found so far."""
+    """The nodes and values of an extraction so far."""
 
     def __init__(self, graph: ModelGraph, scope: Scope, stops: set[int]) -> None:
         self._graph = graph
@@ -134,7 +134,7 @@ class _Part:
         return model
 
     def _declared(self, value: ValueRecord, declare: Declaration) -> onnx.ValueInfoProto:
-        """What declares an input or output of the part: an input of the model as the model does, documentation too."""
+        """The declaration of an input or output of the part: an input of the model with its documentation."""
         known = value.info if value.is_input and value.info is not None else declare(value.id)
         info = onnx.ValueInfoProto()
         if known is not None:

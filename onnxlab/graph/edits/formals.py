@@ -58,7 +58,7 @@ def set_dtype(graph: ModelGraph, value: ValueRecord, dtype: Any, origin: Any = N
 
 
 def _declaration(graph: ModelGraph, value: ValueRecord) -> tuple[Scope, Kind, int, onnx.ValueInfoProto]:
-    """Where a value is declared as input or output, and a copy of the declaration."""
+    """The place of a value's declaration as input or output, and a copy of the declaration."""
     scope = graph.scopes[value.scope]
     kind: Kind | None = None
     position = 0

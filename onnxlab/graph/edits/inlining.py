@@ -114,7 +114,7 @@ def _is_plain(graph: ModelGraph, scope: Scope, name: str) -> bool:
 def _names(
     call: onnx.NodeProto, function: onnx.FunctionProto, fresh: FreshNames, label: str
 ) -> tuple[dict[str, str], list[onnx.NodeProto]]:
-    """What the function's values are called where the call is; Identity nodes for outputs that are inputs too."""
+    """The names of a function's values at the call; Identity nodes for outputs that are inputs too."""
     names: dict[str, str] = {}
     for slot, name in enumerate(function.input):
         names[name] = call.input[slot] if slot < len(call.input) else ""
@@ -136,7 +136,7 @@ def _names(
 
 
 def _attributes(call: onnx.NodeProto, function: onnx.FunctionProto) -> dict[str, onnx.AttributeProto]:
-    """What references to the function's attributes stand for: what the call gives, else the default."""
+    """The values of references to a function's attributes: the call's, else the defaults."""
     given = {attribute.name: attribute for attribute in function.attribute_proto}
     given.update((attribute.name, attribute) for attribute in call.attribute)
     return given

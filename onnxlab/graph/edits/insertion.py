@@ -22,7 +22,7 @@ from onnxlab.spelling import suggestion
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """What came in.
+    """The nodes and values that came in.
 
     Attributes:
         nodes: in the order of the other model.
@@ -114,7 +114,7 @@ def _refuse_wires(
 
 
 def _feed(graph: ModelGraph, old: ValueRecord, new: ValueRecord, readers: Iterable[int]) -> None:
-    """Let nodes read what the other model makes; a graph input that nobody reads then goes, with its default."""
+    """Let nodes read the other model's outputs; a graph input without readers then goes, with its default."""
     for reader in readers:
         graph.apply(reading(graph, graph.nodes[reader], old, new))
     if old.is_input and not old.uses and not old.formal_outputs:

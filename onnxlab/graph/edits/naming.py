@@ -1,4 +1,4 @@
-"""Edits of names, and names that nobody uses yet."""
+"""Edits of names, and names that are not in use yet."""
 
 from typing import Any
 

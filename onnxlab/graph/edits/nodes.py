@@ -76,7 +76,7 @@ def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = 
 def duplicate_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[NodeRecord]:
     """Copy nodes of one scope, bodies and all: copies read each other where the nodes do, and make new values.
 
-    What the nodes read from elsewhere the copies read too; nobody reads what the copies make yet. Copies stand behind
+    What the nodes read from elsewhere the copies read too; the copies' outputs have no readers yet. Copies stand behind
     the last of the nodes.
 
     Returns:

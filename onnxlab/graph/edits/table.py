@@ -1,4 +1,4 @@
-"""Every edit by name, for whoever offers them from a menu, a message or a test: what it is done to, and how."""
+"""Every edit by name, for menus, messages and tests: its subject and its function."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -47,7 +47,7 @@ class Edit:
 
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """What it takes besides the graph, its subject and the origin."""
+        """The parameters besides the graph, the subject and the origin."""
         known = list(inspect.signature(self.function).parameters.values())[1 if self.subject == "model" else 2 :]
         return MappingProxyType({each.name: each for each in known if each.name != "origin"})
 

@@ -54,7 +54,7 @@ def set_outputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str], origi
     A new name is a new value; to keep the readers of one use `rename_value`.
 
     Raises:
-        EditError: somebody else makes a value of that name, or one that is still read would have no producer.
+        EditError: another node makes a value of that name, or one that is still read would have no producer.
     """
     label = f"set the outputs of {graph.label(node)}"
     graph.apply(SetOutputs(node.id, tuple(names)), label=label, origin=origin)

@@ -1,4 +1,4 @@
-"""What users hold: nodes, values and live mappings, each a name for (ModelGraph, id).
+"""Handles, which users hold: nodes, values and live mappings, each a name for (ModelGraph, id).
 
 Files:
     glow_properties  What Glow's dialect says of a value in its doc string, as a live mapping.

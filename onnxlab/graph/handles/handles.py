@@ -1,4 +1,4 @@
-"""What users hold of a node or value: a name for (ModelGraph, id) that looks everything up when asked.
+"""Handles of nodes and values: names for (ModelGraph, id) that look everything up when asked.
 
 A handle stays valid over edits, undo and redo for as long as its node exists; two handles of one node are equal.
 """
@@ -134,7 +134,7 @@ class Node(_Handle):
 
     @property
     def attributes(self) -> Attributes:
-        """What the node sets, live: `node.attributes["strides"] = [1, 1]` is an edit."""
+        """The attributes that the node sets, live: `node.attributes["strides"] = [1, 1]` is an edit."""
         return Attributes(self)
 
     @property
@@ -149,7 +149,7 @@ class Node(_Handle):
 
     @property
     def doc_string(self) -> str:
-        """What the model says about this node (its operator's documentation is `doc`). Setting it is an edit."""
+        """The model's text about this node (its operator's documentation is `doc`). Setting it is an edit."""
         return str(self._record.proto.doc_string)
 
     @doc_string.setter
@@ -281,7 +281,7 @@ class Value(_Handle):
 
     @property
     def doc_string(self) -> str:
-        """What the model says about this value. Setting it is an edit."""
+        """The model's text about this value. Setting it is an edit."""
         described = description(self._record)
         return str(described.doc_string) if described is not None else ""
 

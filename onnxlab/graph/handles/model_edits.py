@@ -144,7 +144,7 @@ class Editing(Spelled):
         return [Node(self.graph, node.id) for node in copies]
 
     def can_connect(self, value: ValueKey, node: NodeKey, slot: int) -> str | None:
-        """Why a node must not read a value in an input slot, as a sentence; None where it may.
+        """The reason why a node must not read a value in an input slot, as a sentence; None where it may.
 
         Cycles, visibility, the number of inputs and the types that the operator takes are checked.
         """
@@ -280,7 +280,7 @@ class Editing(Spelled):
 
     @property
     def doc_string(self) -> str:
-        """What the model says about itself. Setting it is an edit."""
+        """The model's text about itself. Setting it is an edit."""
         return str(self.graph.proto.doc_string)
 
     @doc_string.setter
@@ -289,7 +289,7 @@ class Editing(Spelled):
 
     @property
     def graph_doc_string(self) -> str:
-        """What the main graph says about itself. Setting it is an edit."""
+        """The main graph's text about itself. Setting it is an edit."""
         return str(self.graph.proto.graph.doc_string)
 
     @graph_doc_string.setter
@@ -328,9 +328,9 @@ class Editing(Spelled):
         return edits.drop_dead_nodes(self.graph)
 
     def drop_unused_initializers(self) -> int:
-        """Remove the stored tensors that nobody reads; returns how many."""
+        """Remove the stored tensors without readers; returns how many."""
         return edits.drop_unused_initializers(self.graph)
 
     def drop_unused_functions(self) -> int:
-        """Remove the functions that nobody calls; returns how many."""
+        """Remove the functions that are never called; returns how many."""
         return edits.drop_unused_functions(self.graph)

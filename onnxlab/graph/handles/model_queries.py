@@ -11,7 +11,7 @@ from onnxlab.graph.query.queries import Pattern
 
 
 class Querying(Editing):
-    """What can be asked about a model's structure. Nodes come back as handles, scope by scope in file order.
+    """Queries about a model's structure. Nodes come back as handles, scope by scope in file order.
 
     The bodies of If, Loop and Scan, and functions, are scopes of their own.
     """

@@ -16,7 +16,7 @@ from onnxlab.spelling import Spelled
 
 
 class NodeHandle(Protocol):
-    """What is asked of the handle of a node here."""
+    """The members of a node's handle that attributes use."""
 
     _graph: ModelGraph
 

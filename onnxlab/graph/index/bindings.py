@@ -1,4 +1,4 @@
-"""What a name means where: values are found by name from their scope outwards, and readers follow their definition."""
+"""Name resolution: values are found by name from their scope outwards, and readers follow their definition."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -41,7 +41,7 @@ class Bindings(Edges):
         return value
 
     def value_for_reading(self, scope: Scope, name: str, ids: Ids | None) -> ValueRecord:
-        """The record of what `name` means in a scope; of a value that nobody makes where it means nothing."""
+        """The record that `name` means in a scope; that of an undefined value where it means nothing."""
         if vid := scope.names.get(name) or self.lookup(self.parent_of(scope), name):
             return self.values[vid]
         value = self._new_value(self.root_of(scope), name, ids.get(name, 0) if ids else 0)
@@ -56,7 +56,7 @@ class Bindings(Edges):
         return value
 
     def _unread(self) -> Any:
-        """The uses of a value that nobody reads yet."""
+        """The uses of a value without any yet."""
         return {}
 
     def _only_read_inside(self, value: int, scope: Scope) -> bool:
@@ -134,7 +134,7 @@ class Bindings(Edges):
         value.info = self._declaration(value) if value.producers or value.defined else None
 
     def _declaration(self, value: ValueRecord) -> onnx.ValueInfoProto | None:
-        """What declares a value's type: its graph input, else its graph output, else the first entry of value_info."""
+        """The declaration of a value's type: its graph input, else its graph output, else the first value_info."""
         scope = self.scopes[value.scope]
         found: Any = None
         if scope.kind != "function" and (value.is_input or value.formal_outputs):

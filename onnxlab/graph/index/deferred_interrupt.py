@@ -44,7 +44,7 @@ class Uninterrupted:
             self._armed += 1
 
     def disarm(self) -> None:
-        """No more blocks are expected by whoever called `arm`; to be called in the last one."""
+        """Expect no more blocks since the call of `arm`; to be called in the last one."""
         if get_ident() == self._main:
             self._armed -= 1
 

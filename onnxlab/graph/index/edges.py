@@ -1,4 +1,4 @@
-"""Who reads what: uses of values, the edges that they make between nodes, and those who want to hear of them.
+"""Uses of values, the edges that they make between nodes, and the followers of edges.
 
 A value that a body reads from outside, or returns as it is, is an edge to the node that owns the body.
 """
@@ -71,7 +71,7 @@ class Edges(Order):
                 self._edge_added(value, owner, (scope_id, position))
 
     def _set_producers(self, value: ValueRecord, producers: list[tuple[int, int]]) -> None:
-        """Say who makes a value. Where a file has it made twice, edges run from the first maker in file order."""
+        """Set the producer of a value. Where a file has it made twice, edges run from the first in file order."""
         before = value.producers
         is_read = value.uses or value.formal_outputs
         if before and is_read and self.watchers:

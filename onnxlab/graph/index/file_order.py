@@ -30,7 +30,7 @@ class FileOrder(Sequence[int]):
         self._labels = [labels[cut : cut + BLOCK] for cut in cuts] or [[]]
         self._firsts = labels[::BLOCK] or [0]
         self._size = len(ids)
-        self._ends: list[int] | None = None  # where each block ends; made when somebody asks
+        self._ends: list[int] | None = None  # the ends of the blocks; made when first asked for
         self._moved = (0, 0)  # from which block on the ends have moved since, and how far
 
     def insert(self, position: int, ident: int) -> int:

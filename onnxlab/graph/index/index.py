@@ -1,4 +1,4 @@
-"""The index over the protos: who makes, who reads, what a name means where.
+"""The index over the protos: producers and readers of values, and the meaning of names by scope.
 
 It is built once from the messages and kept in step by the primitive changes; it never changes a message. The order of
 `uses` and the ids of nameless things are the only state that a rebuild would not reproduce. Its parts build on each
@@ -48,7 +48,7 @@ class Index(Builder):
             })  # fmt: skip
 
     def note_uses(self) -> None:
-        """Called before who reads what changes: an index that puts work off has to know how things were."""
+        """Called before uses of values change: an index that puts work off has to know how they were."""
 
     def nodes_called(self, name: str) -> list[int] | None:
         """Nodes of the main graph that had a name when it was read and have it still; None where a table has to say."""

@@ -1,4 +1,4 @@
-"""Where a node says it belongs: the path of scopes in its name or in the exporter's metadata.
+"""Places of nodes in the exporter's hierarchy: the path of scopes in a name or in metadata.
 
 A path is an int, a node of one tree that only grows, so that the same path means the same int after every
 edit. Three writings are understood, best first:

@@ -48,7 +48,7 @@ class NameSearch:
         return found
 
     def _before(self, end: int) -> list[str]:
-        """What a field `output` that ends at `end` may contain: read from its end there may be more than one."""
+        """Possible contents of a field `output` that ends at `end`: read from its end there may be more than one."""
         data = self._data
         return [
             data[end - size : end].decode(errors="replace")

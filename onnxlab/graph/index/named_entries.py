@@ -1,4 +1,4 @@
-"""Where the messages of a repeated field stand, found by the names in them while others come and go around them.
+"""Positions of the messages of a repeated field by their names, while others come and go around them.
 
 A position in a repeated field changes with every insertion before it, so each message gets a label for life, with
 gaps like those of the nodes; label to position is a bisection. Finding a declaration among 100,000 by a scan would

@@ -1,4 +1,4 @@
-"""The graph as networkx sees it, kept in step with the index from the moment somebody first asks for it.
+"""The graph as networkx sees it, kept in step with the index from the first time it is asked for.
 
 Nodes of the MultiDiGraph are node ids. Every (producer, consumer, slots) is an edge of its own, so that Add(x, x) has
 two; its key is (output slot, input slot). A value that a body of an If, Loop or Scan node captures is an edge to that
@@ -119,7 +119,7 @@ class Networks:
     """A MultiDiGraph per scope. networkx is imported at the first request (it costs about 100 ms).
 
     Attributes:
-        fact_of: what is known of a value id, for the attributes of edges; nothing, unless somebody who knows sets it.
+        fact_of: the fact of a value id, for the attributes of edges; no facts unless a caller sets it.
         has_control_edges: whether names of values say which edges are of control, as in dumps of GE.
     """
 

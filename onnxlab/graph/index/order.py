@@ -13,7 +13,7 @@ class Order(Tables):
 
     Attributes:
         unsorted: ids of the scopes with an edge that runs against the file order.
-        new_edges: (producer, consumer) node ids of edges that came since somebody last cleared the list.
+        new_edges: (producer, consumer) node ids of edges added since the list was last cleared.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """An index read in one pass from the bytes of a model: what only edits and people ask for is made when asked for.
 
-Uses of values are noted when somebody first wants one. The model is serialized once and read there (`wire_format.py`):
+Uses of values are noted when the first is needed. The model is serialized once and read there (`wire_format.py`):
 what is left of a node without names says whether it may have bodies, and serves inference (`signatures`).
 """
 
@@ -30,10 +30,10 @@ _NODES = {False: wire_format.tag(onnx.GraphProto, "node"), True: wire_format.tag
 
 
 class UnreadValue(ValueRecord):
-    """A value whose producers and uses are written down when somebody first asks for them.
+    """A value whose producers and uses are written down when they are first asked for.
 
     Args:
-        made: who makes it, or the id of the node that does so in its first slot, as most do.
+        made: its producer, or the id of the node that computes it in its first slot, as most do.
     """
 
     __slots__ = ("_index", "_maker")
@@ -57,10 +57,10 @@ class UnreadValue(ValueRecord):
 
 
 class GlanceIndex(Index):
-    """An index that notes who reads a value when somebody first wants to know.
+    """An index that notes the uses of a value when they are first asked for.
 
     Args:
-        data: the model as protobuf writes it, where somebody has that already.
+        data: the model as protobuf writes it, where the caller has that already.
 
     Attributes:
         size: bytes of the serialized model.
@@ -88,7 +88,7 @@ class GlanceIndex(Index):
         self._bodies.clear()
 
     def note_uses(self) -> None:
-        """Note who reads what, once, before that first changes: of each value when it is asked for."""
+        """Note the uses once, before any changes: of each value when it is asked for."""
         if self._uses is None:
             with self._noting:
                 if self._uses is None:
@@ -120,7 +120,7 @@ class GlanceIndex(Index):
             found.clear()
 
     def write_down(self, value: UnreadValue, what: str) -> None:
-        """Give a value its `producers` or `uses`: those that it had when the model was read. Once, whoever asks."""
+        """Give a value its `producers` or `uses`, once: those that it had when the model was read."""
         with self._noting:
             try:
                 object.__getattribute__(value, what)  # another thread was first, and may have changed them since

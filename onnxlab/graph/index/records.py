@@ -1,4 +1,4 @@
-"""What the index knows of each node, value and scope. Only the index and the primitive changes write here.
+"""Records of nodes, values and scopes. Only the index and the primitive changes write here.
 
 Records hold the live protobuf messages; they are looked up by an integer id that lasts as long as the model does.
 An id of 0 stands for "none" (an absent optional input, a scope without owner).
@@ -57,7 +57,7 @@ class NodeRecord:
 
 @dataclass(slots=True, eq=False)
 class ValueRecord:
-    """A value: who makes it, who reads it.
+    """A value with its producers and readers.
 
     Attributes:
         producers: (node id, output slot); more than one only in an invalid file.
@@ -109,7 +109,7 @@ class Scope:
         attribute: the owner's attribute that holds it ("then_branch"); of a training graph its field
             ("training_info[0].algorithm").
         parent: id of the scope whose names are visible inside, 0 for a main graph or function.
-        names: value ids of the names defined here (and, in a root scope, of those that nobody defines).
+        names: value ids of the names defined here (and, in a root scope, of the undefined ones).
         node_ids: the nodes in file order.
         backward: (producer, consumer) node ids of edges that run against the file order; empty when it is sorted.
         entries: where initializers, value_info and quantization annotations stand, by field.
@@ -149,7 +149,7 @@ class Scope:
         return list(self.node_ids)
 
     def places(self, field: str) -> Entries:
-        """Where the messages of a repeated field stand; collected when first asked for."""
+        """The positions of the messages of a repeated field; collected when first asked for."""
         found = self.entries.get(field)
         if found is None:
             found = self.entries[field] = Entries(field, getattr(self.proto, field, ()))

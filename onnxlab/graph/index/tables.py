@@ -17,8 +17,8 @@ class Tables:
     """Nodes, values and scopes by id.
 
     Attributes:
-        undefined: ids of values that are read but that nobody makes.
-        gone: the last records of values that went, by id, since somebody last cleared it; some may be back.
+        undefined: ids of values that are read but not defined.
+        gone: the last records of removed values, by id, since this was last cleared; some may be back.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class Tables:
 
 
 def function_key(proto: onnx.FunctionProto | onnx.NodeProto) -> FunctionKey:
-    """What a node must name to call a function: works for the function and for the node."""
+    """The key by which nodes call a function, of the function and of a node."""
     domain = "" if proto.domain == "ai.onnx" else proto.domain
     name = proto.op_type if isinstance(proto, onnx.NodeProto) else proto.name
     return (domain, name, proto.overload)

@@ -1,4 +1,4 @@
-"""Who reads which value of a model as it was read: sorted arrays; the readers of one value are made when asked for."""
+"""Uses of values of a model as it was read: sorted arrays; the readers of one value are made when asked for."""
 
 from collections.abc import Iterable
 from itertools import chain

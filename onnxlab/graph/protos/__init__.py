@@ -3,7 +3,7 @@
 Files:
     attributes       AttributeProto to Python value and back, typed by the operator's schema.
     external_data    Tensor data that lies in files beside the model: where it may lie, and reading it.
-    ge_dump          How MindSpore's and Ascend's graph engine (GE) writes its graphs as ONNX messages:
+    ge_dump          Graphs of MindSpore's and Ascend's graph engine (GE), written as ONNX messages:
                      `ge_onnx_*.pbtxt`.
     glow_dialect     How Glow writes a graph without loss: what ONNX has no field for is in doc strings, attributes
                      and metadata.
@@ -13,10 +13,10 @@ Files:
                      take gigabytes.
     name_bytes       Writing names that need not be UTF-8: files have them, protobuf reads them as bytes and does not
                      take them back.
-    nesting          What is said of messages that protobuf cannot read: those that were made in memory may be nested
-                     too deep for it.
-    node_signature   What a node does, read off its serialized bytes: operator, attributes, domain and overload,
-                     without any names.
+    nesting          The message for models that protobuf cannot read: those made in memory may be nested too deep for
+                     it.
+    node_signature   The signature of a node, read off its serialized bytes: operator, attributes, domain and
+                     overload, without names.
     renaming         Copies of nodes under other names: what it takes to put them into another graph. Works on
                      messages alone.
     repeated_fields  Messages in the repeated fields of others.

@@ -4,7 +4,7 @@ A model names these files, so the names are not to be trusted. The rules are tho
 relative path without `..`, to a regular file inside the model's folder, no link out of it and no hard link (which
 could be anybody's file), offset and length within the file. Symbolic links that stay inside the folder are followed.
 
-Bytes are read, not mapped: a file that somebody cuts off while it is mapped would kill the process.
+Bytes are read, not mapped: a file that another program cuts off while it is mapped would kill the process.
 """
 
 import errno
@@ -28,7 +28,7 @@ _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 @dataclass(frozen=True, slots=True)
 class ExternalData:
-    """Where the bytes of one tensor are, as its `external_data` says; `length` None means to the end of the file."""
+    """The place of a tensor's bytes, as its `external_data` gives it; `length` None means to the end of the file."""
 
     location: str
     offset: int = 0
@@ -36,7 +36,7 @@ class ExternalData:
 
     @classmethod
     def of(cls, tensor: onnx.TensorProto) -> "ExternalData":
-        """Read the entries of a tensor. Unknown keys are left to whoever wrote them.
+        """Read the entries of a tensor. Unknown keys are left alone.
 
         Raises:
             LoadError: there is no location, or offset or length is not a whole number ≥ 0.

@@ -1,4 +1,4 @@
-"""How MindSpore's and Ascend's graph engine (GE) writes its graphs as ONNX messages: `ge_onnx_*.pbtxt`.
+"""Graphs of MindSpore's and Ascend's graph engine (GE), written as ONNX messages: `ge_onnx_*.pbtxt`.
 
 They are ModelProtos of another meaning. A reference is "node:port"; the port -1 is a control edge, "" an unconnected
 input. A node lists only those of its outputs that are read. Inputs and outputs of the graph are names of nodes. Types
@@ -44,7 +44,7 @@ class Reference(NamedTuple):
 
 
 class Descriptor(NamedTuple):
-    """What a node says of one of its inputs or outputs.
+    """A node's description of one of its inputs or outputs.
 
     Attributes:
         dtype: as it is written: "DT_FLOAT"; "" where it is not told.
@@ -87,7 +87,7 @@ def is_control(reference: str) -> bool:
 
 
 def inputs(node: onnx.NodeProto) -> list[Reference | None]:
-    """What a node reads, by slot; None for an unconnected one. Control edges have no slot."""
+    """The inputs of a node, by slot; None for an unconnected one. Control edges have no slot."""
     return [split(name) for name in node.input if not is_control(name)]
 
 
@@ -97,7 +97,7 @@ def awaited(node: onnx.NodeProto) -> list[Reference]:
 
 
 def descriptor(node: onnx.NodeProto, side: str, port: int) -> Descriptor:
-    """What the attributes of a node say of one of its ports.
+    """The attributes of a node about one of its ports.
 
     Args:
         node: of a dump.
@@ -122,7 +122,7 @@ def _shape(attribute: onnx.AttributeProto) -> tuple[int, ...] | None:
 
 
 def details(node: onnx.NodeProto) -> list[tuple[str, str]]:
-    """What the attributes of a node say beside its operator, for people: (label, text) by port, then streams."""
+    """The attributes of a node besides its operator, for display: (label, text) by port, then streams."""
     rows = []
     for side in ("input", "output"):
         ports = sorted(_ports(node, side))

@@ -1,7 +1,7 @@
 """A stored tensor that is read where it is touched: shape and type at once, elements when they are asked for.
 
 Of external data only the bytes that an index needs are read, each time checked against the size that the file has at
-that moment. Files are not mapped: one that somebody cuts off while it is mapped would kill the process.
+that moment. Files are not mapped: one that is cut off while it is mapped would kill the process.
 """
 
 import math
@@ -59,7 +59,7 @@ class LazyTensor:
         return array.astype(dtype) if dtype is not None and dtype != array.dtype else array.copy() if copy else array
 
     def __getitem__(self, index: Any) -> Any:
-        """What NumPy gives for this index, reading no more than the rows that it touches.
+        """The elements of a NumPy index, reading no more than the rows that it touches.
 
         Raises:
             IndexError: it is outside of the shape.

@@ -37,7 +37,7 @@ _lock = fork_safe(threading.RLock())
 
 
 class Items:
-    """What a long list of an attribute holds: read in its message, and kept apart once that has other items.
+    """The items of a long list of an attribute: read in its message, and kept apart once that has other items.
 
     Attributes:
         attribute: the message, None once it has other items.
@@ -91,7 +91,7 @@ class Items:
             self.attribute = None
             view = self.view() if self.view is not None else None
             if view is not None:
-                view.forget()  # decoded again, should anybody still want it
+                view.forget()  # decoded again, should it still be wanted
 
     def come_back(self, attribute: onnx.AttributeProto) -> None:
         """Read them in a message again, which has just got them."""
@@ -267,7 +267,7 @@ def _kind_of_long(attribute: onnx.AttributeProto) -> str:
 
 
 def items_of(attribute: onnx.AttributeProto) -> Items | None:
-    """The items of an attribute with a long list; the same for whoever asks while somebody has them."""
+    """The items of an attribute with a long list; the same object for as long as it is referenced."""
     if not (kind := _kind_of_long(attribute)):
         return None
     found = _made.get(id(attribute))
@@ -308,7 +308,7 @@ def texts(items: Sequence[bytes]) -> list[str | bytes]:
 
 
 def outline(attribute: onnx.AttributeProto) -> onnx.AttributeProto:
-    """An attribute with no more than the first item of a long list, for whoever asks no more of it than its type."""
+    """An attribute with no more than the first item of a long list, for callers that need only its type."""
     if not (kind := _kind_of_long(attribute)):
         return attribute
     short = onnx.AttributeProto(name=attribute.name, type=attribute.type)

@@ -47,7 +47,7 @@ def text(given: str) -> str:
 
 
 def unwritable(error: UnicodeEncodeError) -> EditError:
-    """What to say of a string that cannot be written to a file."""
+    """The message for a string that cannot be written to a file."""
     shown = ascii(error.object if len(error.object) <= 60 else error.object[:57] + "...")
     half = ascii(error.object[error.start])
     return EditError(f"{shown} is no text: {half} is half of a surrogate pair and no character; leave it out")

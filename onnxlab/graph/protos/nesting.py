@@ -1,4 +1,4 @@
-"""What is said of messages that protobuf cannot read: those that were made in memory may be nested too deep for it."""
+"""The message for models that protobuf cannot read: those made in memory may be nested too deep for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

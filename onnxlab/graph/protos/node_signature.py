@@ -1,4 +1,4 @@
-"""What a node does, read off its serialized bytes: operator, attributes, domain and overload, without any names.
+"""The signature of a node, read off its serialized bytes: operator, attributes, domain and overload, without names.
 
 Serializing a message takes less time than looking at two of its fields from Python. Known fields come in the order of
 their numbers, all of a NodeProto's are length-delimited: names of inputs, of outputs, of the node; then op_type,

@@ -123,7 +123,7 @@ def field_of(elem_type: int) -> str:
 
 
 def field_length(elem_type: int, count: int) -> int:
-    """How many entries of that field `count` elements take: two for a complex one, one for some of below 8 bits."""
+    """The number of entries that `count` elements take: two for a complex one, one for several of below 8 bits."""
     if _is_packed(elem_type):
         return _packed_size(count, dtypes.bits(elem_type))
     return 2 * count if elem_type in (dtypes.COMPLEX64, dtypes.COMPLEX128) else count

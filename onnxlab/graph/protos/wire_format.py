@@ -52,7 +52,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def extent(data: bytes, at: int) -> tuple[int, int]:
-    """Where the content of the length-delimited field that begins at `at`, with a tag of one byte, begins and ends."""
+    """Begin and end of the content of the length-delimited field at `at`, with a tag of one byte."""
     size = data[at + 1]
     if size < VARINT:
         at += 2
@@ -62,7 +62,7 @@ def extent(data: bytes, at: int) -> tuple[int, int]:
 
 
 def find(data: bytes, at: int, end: int, wanted: int) -> int:
-    """Where the first field with a tag of one byte begins, among those from `at` on; `end` where there is none."""
+    """The position of the first field with a tag of one byte, from `at` on; `end` where there is none."""
     while at < end and data[at] != wanted:
         kind, at = varint(data, at)
         if kind & 7 == 2:
@@ -93,7 +93,7 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int, int]
 
 
 def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
-    """What nodes read and make, of those that follow each other from `at` on as fields with the tag `field`."""
+    """Inputs and outputs of the nodes that follow each other from `at` on as fields with the tag `field`."""
     while at < end and data[at] == field:
         size = data[at + 1]
         at += 2

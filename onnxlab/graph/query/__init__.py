@@ -3,21 +3,19 @@
 Files:
     block_copies      Repeated blocks: other sets of nodes that do the same as a given one, verified wire by wire.
     blocks            Groups that are equal, node by node and wire by wire: the twelve layers of a transformer.
-    cones             What depends on what: ancestors, descendants, paths, convexity and the boundary of a selection.
+    cones             Reachability: ancestors, descendants, paths, convexity and the boundary of a selection.
     hierarchy         Groups of nodes that fold to one box each, so that at most about 300 boxes stand side by side
                       anywhere.
-    hierarchy_cuts    Where to cut a long row of boxes into parts: where few values are live. Pure functions of
-                      positions.
+    hierarchy_cuts    Cuts of a long row of boxes into parts, where few values are live. Pure functions of positions.
     hierarchy_levels  The nodes of one scope sorted into boxes within boxes: what `hierarchy.py` publishes, without
                       ids.
-    node_roles        What part each node of a scope plays in its picture: the trunk that carries data, or arithmetic
-                      beside it.
+    node_roles        Roles of the nodes of a scope in its picture: the trunk that carries data, or arithmetic beside
+                      it.
     parameter_scopes  Paths from the names of parameters, for models whose nodes have no scopes in their names.
     queries           Finding nodes and values by what they are: `find(graph, op_type="Conv", name="*/attn/*",
                       shape=(…, 768))`.
-    unit_cuts         Where one unit of a model ends and the next begins: pure functions of positions and operators.
+    unit_cuts         Borders between units of a model: pure functions of positions and operators.
     unit_runs         Units in a row that are alike and follow one another: the blocks of one stage.
-    unit_words        What a set of nodes is, in the words of the field: "attention", "residual block",
-                      "conv·bn·relu".
+    unit_words        Words of the field for a set of nodes: "attention", "residual block", "conv·bn·relu".
     units             Units of a model where names tell none: layers, blocks and stages, found in how nodes are wired.
 """

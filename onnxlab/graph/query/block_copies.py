@@ -42,7 +42,7 @@ def find_copies(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[dict[int
 
 
 def signature(node: NodeRecord) -> tuple[object, ...]:
-    """What must be equal of two nodes that match, names and wires apart."""
+    """The properties that must be equal for two nodes to match, names and wires apart."""
     proto = node.proto
     given = proto.attribute
     attributes = sorted([attribute.SerializeToString(deterministic=True) for attribute in given]) if given else ()

@@ -111,7 +111,7 @@ class _Comparison:
                 around.last = max(around.last, self._blocks[ident].last)
 
     def _form(self, block: _Block) -> Hashable:
-        """What is equal of two blocks exactly when they are; finds what crosses the block's border on the way."""
+        """A form that two blocks share exactly when they are equal; finds the values that cross the border."""
         inside: dict[int, int] = {}
         outside: dict[int, int] = {}
         form: list[Hashable] = []

@@ -1,4 +1,4 @@
-"""What depends on what: ancestors, descendants, paths, convexity and the boundary of a selection.
+"""Reachability: ancestors, descendants, paths, convexity and the boundary of a selection.
 
 All is said of the nodes of one scope. What the body of an If, Loop or Scan reads from outside counts as read by that
 node; `via` chooses whether such captures count ("any"), are left out ("data") or are all that counts ("capture").
@@ -142,7 +142,7 @@ def paths(graph: ModelGraph, start: int, end: int, via: Via = "any") -> Iterator
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """What crosses the edge of a selection, by value id, in the order in which the nodes first read or make it.
+    """The values that cross the edge of a selection, by id, in the order in which the nodes first read or make them.
 
     Attributes:
         inputs: read inside, made outside or by the graph's inputs.
@@ -162,7 +162,7 @@ class Boundary:
 
 
 def boundary(graph: ModelGraph, nodes: Iterable[int]) -> Boundary:
-    """What a selection of nodes of one scope takes and gives. Costs what the nodes' own wires cost."""
+    """The inputs and outputs of a selection of nodes of one scope. Costs as much as the nodes' own wires."""
     chosen = {node.id: node for node in sorted((graph.nodes[at] for at in set(nodes)), key=lambda node: node.label)}
     made = dict.fromkeys(vid for node in chosen.values() for vid in node.outputs if vid)
     read = dict.fromkeys(vid for node in chosen.values() for vid in node.inputs if vid)

@@ -32,7 +32,7 @@ GroupKind = Literal["scope", "unit", "stage", "cut"]
 
 
 class Connections(Protocol):
-    """What is read of a model: a ModelGraph or its Index."""
+    """The members of a model that are read here: a ModelGraph or its Index has them."""
 
     nodes: dict[int, NodeRecord]
     values: dict[int, ValueRecord]
@@ -282,7 +282,7 @@ def _in_file_order(scope: Scope, order: list[int]) -> Iterator[tuple[int, int]]:
 
 
 def _read_inside(graph: Connections, node: NodeRecord) -> Iterator[int]:
-    """What the nodes in the bodies of a node read."""
+    """The values that the nodes in the bodies of a node read."""
     waiting = [body for bodies in node.bodies.values() for body in bodies]
     while waiting:
         for ident in graph.scopes[waiting.pop(0)].node_ids:

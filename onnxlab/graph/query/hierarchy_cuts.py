@@ -1,4 +1,4 @@
-"""Where to cut a long row of boxes into parts: where few values are live. Pure functions of positions.
+"""Cuts of a long row of boxes into parts, where few values are live. Pure functions of positions.
 
 A row is in topological order, so that parts of it form no cycle whatever the cuts are.
 """
@@ -35,7 +35,7 @@ PARTS = 32
 
 
 def part_length(boxes: int, limit: int) -> int:
-    """How long parts should be: √boxes, longer where that would be more than PARTS (or half of `limit`) parts."""
+    """The length of parts: √boxes, longer where that would be more than PARTS (or half of `limit`) parts."""
     return max(isqrt(boxes), ceil(boxes / min(PARTS, max(1, limit // 2))))
 
 

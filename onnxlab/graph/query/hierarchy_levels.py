@@ -56,7 +56,7 @@ class Row:
 
 
 class Level:
-    """The nodes of a scope: who reads whom and which path each belongs to.
+    """The nodes of a scope: their readers, and the path that each belongs to.
 
     Args:
         consumers: positions of the readers of each node, by position; may repeat.
@@ -342,7 +342,7 @@ def members(box: Box) -> Iterator[int]:
 
 
 def size_of(box: Box) -> int:
-    """How many nodes are in a box and in every box inside it."""
+    """The number of nodes in a box and in every box inside it."""
     size, stack = 0, [box]
     while stack:
         box = stack.pop()

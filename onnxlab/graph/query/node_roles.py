@@ -1,4 +1,4 @@
-"""What part each node of a scope plays in its picture: the trunk that carries data, or arithmetic beside it.
+"""Roles of the nodes of a scope in its picture: the trunk that carries data, or arithmetic beside it.
 
 A node is heavy when it has learned parameters of its own. What comes before the first heavy node on every way
 (masks, positions, windows) and what comes from shapes (`Shape`, then `Gather`, `Mul`, `Concat`) is beside the trunk.

@@ -1,4 +1,4 @@
-"""Where one unit of a model ends and the next begins: pure functions of positions and operators.
+"""Borders between units of a model: pure functions of positions and operators.
 
 A row of nodes is cut where a single value is live: at the residual stream, between two convolutions in a chain. What
 repeats in turn (attention, MLP, attention, MLP) becomes one unit for each time.
@@ -82,7 +82,7 @@ def repeated(kinds: Sequence[Hashable]) -> Pattern | None:
 
 
 def joined(kinds: Sequence[Hashable], pattern: Pattern) -> list[int]:
-    """Where units start when every occurrence of a pattern is one, by place in `kinds`."""
+    """The starts of units when every occurrence of a pattern is one, by place in `kinds`."""
     starts, place, period = [], 0, len(pattern.kinds)
     while place < len(kinds):
         starts.append(place)

@@ -1,4 +1,4 @@
-"""What a set of nodes is, in the words of the field: "attention", "residual block", "conv·bn·relu"."""
+"""Words of the field for a set of nodes: "attention", "residual block", "conv·bn·relu"."""
 
 import re
 from collections import Counter
@@ -36,7 +36,7 @@ MOST_AROUND = 3
 
 
 def describe(ops: Mapping[str, int], depthwise: int = 0) -> str:
-    """What nodes with these operators are; "" where there is no word for it.
+    """The word for nodes with these operators; "" where there is none.
 
     Args:
         ops: how many nodes there are of each operator.
@@ -133,7 +133,7 @@ def _activation(count: Counter[str]) -> str:
 
 
 def common_name(names: Sequence[str]) -> str:
-    """What names have in common: "res2_0" of "gpu_0/res2_0_branch2a" and "gpu_0/res2_0_branch2b"; "" for little."""
+    """The common part of names: "res2_0" of "gpu_0/res2_0_branch2a" and "gpu_0/res2_0_branch2b"; "" for little."""
     told = [name for name in names if name]
     if len(told) < LEAST_TOLD:
         return ""
@@ -145,5 +145,5 @@ def common_name(names: Sequence[str]) -> str:
 
 
 def _common_start(left: str, right: str) -> str:
-    """What two texts begin with alike; of a sorted list the first and the last decide."""
+    """The common start of two texts; of a sorted list the first and the last decide."""
     return "".join(mine for mine, _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))

@@ -115,7 +115,7 @@ class UnitFinder:
         box.children.append(Box(key, self._name(inside), nodes, inner, kind="unit"))
 
     def _around(self, nodes: Sequence[int], inner: Sequence[Box]) -> list[list[int]]:
-        """What comes before all of some boxes, and what does not."""
+        """The boxes before all of some boxes, and the rest."""
         behind = set(chain.from_iterable(map(members, inner)))
         before: list[int] = []
         after: list[int] = []
@@ -310,7 +310,7 @@ class UnitFinder:
     # -- words -----------------------------------------------------------------------------------------------
 
     def _name(self, nodes: Sequence[int]) -> str:
-        """What the parameters of a unit have in common in their names, else what its operators are."""
+        """The common part of the names of a unit's parameters, else its operators."""
         if all(self._roles[node] != TRUNK for node in nodes):
             ops = {self._nodes[node].op_type for node in nodes}
             return "shape arithmetic" if ops.isdisjoint(COMPARISONS) else "mask"

@@ -1,12 +1,13 @@
 """The state that changes act on: protos, index, names, caches, and what a change touches of them.
 
 Files:
-    caches          What is derived from the protos and the index, and dropped where a change makes it stale.
-    change          What a primitive change is: those that there are stand in `graph/edit/changes.py`.
-    change_tracker  What the changes of one edit touch: collected while they are applied, and summed up for who
-                    follows the commits.
+    caches          Caches derived from the protos and the index, dropped where a change makes them stale.
+    change          The protocol of primitive changes: `graph/edit/changes.py` has those that there are.
+    change_tracker  The tracker of what the changes of one edit touch: collected while they are applied, summed up for
+                    commits.
     deferred_nodes  Node messages on their way into the main graph's message and out of it.
     graph_state     The state that changes act on: the protos, the index over them, names, and what is cached of
                     these.
-    names           What users call things: nodes by name, position or output, values by name, scopes by path.
+    names           Look-up by the names that users use: nodes by name, position or output, values by name, scopes by
+                    path.
 """

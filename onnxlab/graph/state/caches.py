@@ -1,4 +1,4 @@
-"""What is derived from the protos and the index, and dropped where a change makes it stale."""
+"""Caches derived from the protos and the index, dropped where a change makes them stale."""
 
 from typing import Any, Protocol
 

@@ -1,4 +1,4 @@
-"""What a primitive change is: those that there are stand in `graph/edit/changes.py`."""
+"""The protocol of primitive changes: `graph/edit/changes.py` has those that there are."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""What the changes of one edit touch: collected while they are applied, and summed up for who follows the commits."""
+"""The tracker of what the changes of one edit touch: collected while they are applied, summed up for commits."""
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -48,7 +48,7 @@ class ChangeTracker:
     """Collects what the primitives of one transaction touch, and drops what is cached of it.
 
     Attributes:
-        suspects: ids of the nodes and values that may break a rule now; who reads a value breaks none of its own.
+        suspects: ids of the nodes and values that may break a rule now; readers of a value break none of their own.
     """
 
     opsets = functions = metadata = structure = False
@@ -184,7 +184,7 @@ class ChangeTracker:
             self._caches.forget_all_nodes()
 
     def freeze(self) -> Touched:
-        """What was noted so far, as commits show it."""
+        """The changes noted so far, as commits show them."""
         index = self._index
         self._values.discard(0)
         nodes, removed_nodes = _parted(self._nodes, index.nodes)
@@ -199,7 +199,7 @@ class ChangeTracker:
 
 class _Outside(ChangeTracker):
     def __init__(self) -> None:
-        """It belongs to no graph."""
+        """Begin without a graph."""
 
     def __getattribute__(self, name: str) -> Any:
         raise EditError("a change was applied outside of a transaction; use `with graph.edit(label)`")

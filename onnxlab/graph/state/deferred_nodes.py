@@ -1,8 +1,8 @@
 """Node messages on their way into the main graph's message and out of it.
 
 A repeated field shifts the pointers behind a message that comes or goes: 30 µs among 100,000 nodes, in a busy process
-three times that, and twice where the edit is undone. So where nobody holds the message, what comes and goes waits until
-somebody reads it; what is taken back before that was never done. Bodies and functions have few nodes, and theirs are
+three times that, and twice where the edit is undone. So where the message is not shared, insertions and removals wait
+until it is read; what is taken back before that was never done. Bodies and functions have few nodes, and theirs are
 read with other messages, so nothing waits there.
 """
 
@@ -31,7 +31,7 @@ class NodeWriteBuffer:
 
     Args:
         lock: held while what waits is written into the message.
-        at_once: whether nothing waits, since somebody may look at the message at any time.
+        at_once: whether nothing waits, since other code may look at the message at any time.
     """
 
     def __init__(self, index: Index, lock: Any, at_once: bool) -> None:
@@ -52,7 +52,7 @@ class NodeWriteBuffer:
         return own
 
     def remove(self, scope: Scope, position: int, node: NodeRecord) -> None:
-        """Take the message of a node from a position; whoever holds it keeps its content."""
+        """Take the message of a node from a position; holders of it keep its content."""
         if self._at_once or scope.kind != "graph":
             del scope.proto.node[position]
         elif not self._takes_back(position, None, node.proto):
@@ -67,7 +67,7 @@ class NodeWriteBuffer:
             self._waiting.append(shift)
 
     def settle(self, at_once: bool = False) -> None:
-        """Bring the message into line; with `at_once` it stays so from now on, since somebody may keep it."""
+        """Bring the message into line; with `at_once` it stays so from now on, since the caller may keep it."""
         if not self._waiting and self._at_once >= at_once:
             return
         with self._lock, UNINTERRUPTED:

@@ -26,13 +26,13 @@ class GraphState:
     Args:
         proto: the model; it is kept and mutated, not copied.
         base_dir: folder in which external data is looked for; None refuses to read any.
-        shared: whether somebody else may look at `proto` at any time, so that every edit has to reach it at once.
+        shared: whether other code may look at `proto` at any time, so that every edit has to reach it at once.
 
     Attributes:
         header: the ModelProto for all that is in it but the nodes of its graph, which may wait; see `proto`.
         lock: held during every edit; take it to read several things that must belong together.
         version: counts commits, undo and redo included.
-        nodes, values, scopes: records by id; read-only for everybody but the changes.
+        nodes, values, scopes: records by id; only the changes write to them.
         names: what nodes, values and scopes are called.
         caches: what is derived from all this, and dropped by changes.
         touch: where a change that is being applied notes what it touches; NO_TRANSACTION of an edit it refuses that.
@@ -57,7 +57,7 @@ class GraphState:
 
     @property
     def proto(self) -> onnx.ModelProto:
-        """The ModelProto with every edit in it. Whoever keeps it over edits asks for `share()`."""
+        """The ModelProto with every edit in it. To keep it over edits, ask for `share()`."""
         self.filing.settle()
         return self.header
 
@@ -82,7 +82,7 @@ class GraphState:
         return self.names.resolve_value(key)
 
     def label(self, node: NodeRecord) -> str:
-        """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
+        """A node's name in messages: its own, or operator and position ("Conv#12") where it has none."""
         return node.name or self.names.label_by_place(node)
 
     def scope_path(self, scope: Scope) -> str:

@@ -1,4 +1,4 @@
-"""What users call things: nodes by name, position or output, values by name, scopes by path."""
+"""Look-up by the names that users use: nodes by name, position or output, values by name, scopes by path."""
 
 import re
 from collections.abc import Iterable
@@ -146,7 +146,7 @@ class Names:
         return suggestion(key, [*names, *self._index.main.names])
 
     def label(self, node: NodeRecord) -> str:
-        """How messages call a node: its name, or operator and position ("Conv#12") where it has none."""
+        """A node's name in messages: its own, or operator and position ("Conv#12") where it has none."""
         return node.name or self.label_by_place(node)
 
     def label_by_place(self, node: NodeRecord) -> str:

@@ -7,7 +7,7 @@ Files:
                           on messages alone.
     node_conversion       Nodes in the words of another version of ai.onnx, by onnx's version converter. Works on
                           messages alone.
-    node_rewrites         What onnx's adapters do not know: ways down, an operator that means something else, axes
+    node_rewrites         Conversions that onnx's adapters lack: ways down, operators with another meaning, axes
                           counted from the end.
     schema_fit            Whether a node is one of an operator's version: arity, attributes, and the types that are
                           known.

@@ -11,7 +11,7 @@ from onnxlab.graph.protos.renaming import Renaming, graphs_of, nodes_inside
 def written_out(node: onnx.NodeProto, version: int, types: Types) -> tuple[list[onnx.NodeProto], int] | None:
     """(the nodes, the version of ai.onnx that they are of) that a node of `version` stands for; None: not known.
 
-    Values inside are called after the node's first output. What nobody reads is left out.
+    Values inside are called after the node's first output. Outputs without readers are left out.
     """
     schema = schemas.find(node.domain, node.op_type, version)
     if schema is None or (found := _function(schema, node, version, types)) is None:

@@ -45,7 +45,7 @@ Found = Nodes | str
 def converted(
     nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto], old: int, new: int
 ) -> list[Found]:
-    """What each node of version `old` is in `new`: itself, or the nodes that come in its place; or why it cannot be.
+    """Convert nodes of version `old` to `new`: each stays, is replaced by nodes, or cannot be converted for a reason.
 
     Args:
         nodes: that have no value in common.
@@ -76,7 +76,7 @@ def _converted(
 
 
 class _Batch:
-    """What nodes have become so far, each a part of its own, with what is known of the values around them."""
+    """Nodes as converted so far, each a part of its own, with the facts of the values around them."""
 
     def __init__(self, nodes: Sequence[onnx.NodeProto], types: Types, constants: Sequence[onnx.TensorProto]) -> None:
         self.parts: list[Found] = [[node] for node in nodes]
@@ -115,7 +115,7 @@ class _Batch:
             self.parts[number] = reasons[0] if reasons else made
 
     def _down(self, nodes: Nodes, version: int) -> list[Found]:
-        """What each node of a version is in the one before it."""
+        """Convert each node of a version to the one before it."""
         older = version - 1
         found: list[Found] = [[node] for node in nodes]
         changed = [number for number, node in enumerate(nodes) if since(node, version) != since(node, older)]
@@ -144,7 +144,7 @@ class _Batch:
         return found
 
     def _way_down(self, nodes: Nodes, version: int) -> list[Found]:
-        """What onnx's adapters make of nodes in the version before, where its way up gives the nodes back.
+        """The nodes that onnx's adapters give for the version before, where its way up gives the originals back.
 
         Some are wrong: the one of Softmax 13 leaves an axis that means something else in 12.
         """
@@ -172,7 +172,7 @@ class _Batch:
         return proved
 
     def _written_out(self, node: onnx.NodeProto, version: int) -> Nodes:
-        """What a node stands for, in the version before: rewritten, or its operator's body; [] where none is known."""
+        """A node in the version before, rewritten or as its operator's body; [] where neither is known."""
         if attributes := as_attributes(node, version, self._types, self._constants):
             return attributes
         if (rewritten := REWRITTEN.get((node.op_type, version))) is not None:
@@ -189,7 +189,7 @@ class _Batch:
         return [] if lost else [each for piece in pieces if not isinstance(piece, str) for each in piece]
 
     def _by_onnx(self, parts: list[Nodes], old: int, new: int) -> list[Found]:
-        """What onnx's converter makes of parts; where it refuses them together, of halves of them."""
+        """Parts as onnx's converter gives them; where it refuses them together, halves of them."""
         if not parts:
             return []
         given = self._model(parts, old)

@@ -1,4 +1,4 @@
-"""What onnx's adapters do not know: ways down, an operator that means something else, axes counted from the end."""
+"""Conversions that onnx's adapters lack: ways down, operators with another meaning, axes counted from the end."""
 
 from collections.abc import Callable, Mapping
 
@@ -95,7 +95,7 @@ def as_attributes(node: onnx.NodeProto, version: int, types: Types, constants: M
 
 
 def crossing_problem(node: onnx.NodeProto, old: int, new: int, types: Types) -> str:
-    """What onnx does not know of: an operator that means something else there, which its adapters leave as it is."""
+    """The problem of an operator that means something else there, which onnx's adapters leave as it is."""
     if node.op_type == "Split" and new < 18 <= old and (found := _parts(node, types)) is not None:
         length, count = found
         if length is None or length % count:

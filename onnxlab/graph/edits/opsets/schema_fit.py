@@ -28,7 +28,7 @@ def since(node: onnx.NodeProto, version: int) -> int:
 
 
 def misfit(node: onnx.NodeProto, version: int, types: Types) -> str:
-    """Why a node cannot be of an opset version, "" where it can."""
+    """The reason why a node cannot be of an opset version, "" where it can."""
     schema = schemas.find(node.domain, node.op_type, version)
     if schema is None or schema.deprecated:
         return f"ai.onnx {version} has no {node.op_type}"
@@ -52,7 +52,7 @@ def misfit(node: onnx.NodeProto, version: int, types: Types) -> str:
 
 
 def _count(names: Sequence[str]) -> int:
-    """How many slots are used: those left out at the end do not count."""
+    """The number of slots in use: those left out at the end do not count."""
     return next((number for number in range(len(names), 0, -1) if names[number - 1]), 0)
 
 
@@ -123,7 +123,7 @@ def same_with(
 
 
 def constant_tensor(node: onnx.NodeProto) -> onnx.TensorProto | None:
-    """What a Constant node holds, under the name of its output; None for strings and what is sparse."""
+    """The tensor of a Constant node, under the name of its output; None for strings and sparse tensors."""
     attribute = next(iter(node.attribute), None)
     if attribute is None or attribute.ref_attr_name or attribute.name not in ("value", *_PLAIN):
         return None
@@ -159,7 +159,7 @@ def _attributes(node: onnx.NodeProto, version: int) -> dict[str, bytes]:
 
 
 def _bare(attribute: onnx.AttributeProto) -> bytes:
-    """What an attribute says, without its documentation."""
+    """An attribute without its documentation."""
     copy = onnx.AttributeProto()
     copy.CopyFrom(attribute)
     copy.ClearField("doc_string")
