@@ -2,8 +2,7 @@
 
 Files:
     glow_properties  What Glow's dialect says of a value in its doc string, as a live mapping.
-    handles          What users hold of a node or value: a name for (ModelGraph, id) that looks everything up when
-                     asked.
+    handles          Handles of nodes and values: names for (ModelGraph, id) that look everything up when asked.
     model_edits      The edits that a Model offers, by names and handles: each a thin call of `graph.edits`.
     model_queries    The questions that a Model answers about its structure, by names and handles: thin calls of
                      `queries` and `cones`.
