@@ -2,9 +2,11 @@
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from types import EllipsisType
+from typing import Any, Literal
 
 from onnxlab.formats import kinds, output
+from onnxlab.graph.handles.model_edits import NodeKeys
 from onnxlab.model.saving import Saving
 from onnxlab.viewers import viewer
 
@@ -14,9 +16,49 @@ class Showing(Saving):
 
     __slots__ = ()
 
-    def view(self, **options: Any) -> Any:
-        """The widget on this model: the one made last, or a new one; its `selection` follows the clicks."""
-        return viewer("view")(self, **options)
+    def view(
+        self,
+        *,
+        new: bool = False,
+        static: bool = False,
+        title: str | None = None,
+        height: int | None = None,
+        selection: NodeKeys | None = None,
+        bookmarks: NodeKeys | None = None,
+        flow: Literal["down", "right"] | None = None,
+        columns: bool | None = None,
+        deadline: float | EllipsisType | None = ...,
+        layout: Any = None,
+    ) -> Any:
+        """Show the model: the view of it that was made last, with what is given set, or a new one.
+
+        Args:
+            new: make another view in any case.
+            static: no widget, but the picture that is shown where no kernel runs.
+            title: shown above the picture.
+            height: of the view in pixels.
+            selection: nodes to select, as positions, names or handles.
+            bookmarks: nodes to come back to with the key N.
+            flow: which way the picture reads.
+            columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
+            deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
+            layout: an ipywidgets Layout of a view that is new.
+
+        Returns:
+            ModelWidget: its `selection` follows the clicks, and can be set.
+
+        Raises:
+            OnnxlabError: an option cannot have this value.
+
+        Example:
+            >>> model.view().selection = model.find("MaxPool")
+            >>> model.view().selection
+            (<Node '/head/pool/MaxPool': MaxPool>,)
+        """
+        return viewer("view")(
+            self, new=new, static=static, title=title, height=height, selection=selection, bookmarks=bookmarks,
+            flow=flow, columns=columns, deadline=deadline, layout=layout,
+        )  # fmt: skip
 
     def _ipython_display_(self) -> None:
         """The widget in a notebook; a static SVG and a summary where no kernel runs."""

@@ -12,35 +12,67 @@ Files:
 
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from types import EllipsisType
+from typing import Any, Literal
 
+from onnxlab.graph.handles.model_edits import NodeKeys
 from onnxlab.model import Model, ModelSource, load
 
 __all__ = ["mimebundle", "publish", "show", "view"]
 
 
-def show(model: "Model | ModelSource | None" = None, *, new: bool = True, **options: Any) -> Any:
-    """A new `ModelWidget` on a model, or on what `onnxlab.load` takes: a path, bytes, a ModelProto.
+def show(
+    model: Model | ModelSource | None = None,
+    *,
+    new: bool = True,
+    static: bool = False,
+    title: str | None = None,
+    height: int | None = None,
+    selection: NodeKeys | None = None,
+    bookmarks: NodeKeys | None = None,
+    flow: Literal["down", "right"] | None = None,
+    columns: bool | None = None,
+    deadline: float | EllipsisType | None = ...,
+    layout: Any = None,
+) -> Any:
+    """Show a model in a notebook: make a new `ModelWidget` on it.
 
     Args:
-        new: False shows the view of the model that was made last, where there is one.
-        options: `height` in pixels, `title`, `selection` (nodes by handle, name or id), `static` (no
-            widget, the picture that is shown where no kernel runs).
+        model: a Model, or what `onnxlab.load` takes: a path, bytes, a ModelProto; None: a small model that comes along.
+        new: False gives the view of the model that was made last, where there is one, with the options set.
+        static: no widget, but the picture that is shown where no kernel runs.
+        title: shown above the picture; default: the name of the model.
+        height: of the view in pixels.
+        selection: nodes to select, as positions, names or handles.
+        bookmarks: nodes to come back to with the key N.
+        flow: which way the picture reads.
+        columns: whether what is many times longer than wide is drawn in columns, as in a newspaper.
+        deadline: seconds that a run from the page may take, where nothing else is typed there; None: no end.
+        layout: an ipywidgets Layout of the whole view.
+
+    Returns:
+        ModelWidget: at the end of a cell it shows itself; its `selection` follows the clicks, and can be set.
 
     Raises:
         LoadError: the file is missing, or is no ONNX model.
-        OnnxlabError: a view has no such option, or it cannot have this value.
+        OnnxlabError: an option cannot have this value.
+
+    Example:
+        >>> view = onnxlab.show(model, height=300, selection="/stem/conv/Conv")
+        >>> view.selection
+        (<Node '/stem/conv/Conv': Conv>,)
     """
-    from onnxlab.notebook.widgets.open_views import open_view
+    from onnxlab.notebook.widgets.open_views import ViewOptions, open_view
 
-    return open_view(model if isinstance(model, Model) else load(model), new=new, **options)
+    options = ViewOptions(title, height, selection, bookmarks, flow, columns, deadline, layout)
+    return open_view(model if isinstance(model, Model) else load(model), options, new=new, static=static)
 
 
-def view(model: Model, **options: Any) -> Any:
-    """The `ModelWidget` that was made last on a model, or a new one; options as for `show`."""
-    from onnxlab.notebook.widgets.open_views import open_view
+def view(model: Model, *, new: bool = False, static: bool = False, **options: Any) -> Any:
+    """The `ModelWidget` that was made last on a model, or a new one, for `Model.view`, which says what options are."""
+    from onnxlab.notebook.widgets.open_views import ViewOptions, open_view
 
-    return open_view(model, **options)
+    return open_view(model, ViewOptions(**options), new=new, static=static)
 
 
 def write_page(model: Model, path: str | PathLike[str]) -> Path:

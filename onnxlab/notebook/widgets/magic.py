@@ -13,7 +13,7 @@ from IPython.core.error import UsageError
 
 from onnxlab.errors import OnnxlabError
 from onnxlab.model import Model, load
-from onnxlab.notebook.widgets.open_views import open_view
+from onnxlab.notebook.widgets.open_views import ViewOptions, open_view
 
 SUFFIXES = (".onnx", ".ort", ".onnxtxt", ".pb", ".pbtxt", ".json")
 USAGE = "%onnx_show [PATH | VARIABLE | EXPRESSION] [--select GLOB] [--height PIXELS] [--static]"
@@ -92,14 +92,10 @@ def _show(shell: Any, line: str) -> Any:
         model = resolve(arguments.target, shell.user_ns)
     except OnnxlabError as error:
         raise UsageError(f"%onnx_show: {error}") from None
-    options: dict[str, Any] = {"static": arguments.static}
-    if arguments.height is not None:
-        options["height"] = arguments.height
-    if arguments.select:
-        options["selection"] = matching(model, arguments.select)
+    selection = matching(model, arguments.select) if arguments.select else None
+    view = open_view(model, ViewOptions(height=arguments.height, selection=selection), new=True, static=arguments.static)
     if arguments.static:
-        return open_view(model, static=True)
-    view = open_view(model, new=True, **options)
+        return view
     _replace(shell, view)
     return view
 

@@ -3,6 +3,8 @@
 import contextlib
 import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from types import EllipsisType
 from typing import Any
 
 from traitlets import TraitError
@@ -14,30 +16,45 @@ from onnxlab.notebook.widgets.widget import ModelWidget
 
 _last: "weakref.WeakKeyDictionary[Model, weakref.ref[ModelWidget]]" = weakref.WeakKeyDictionary()
 
-NO_OPTIONS = frozenset(("bundle", "comm", "keys", "log", "session"))
-"""Traits of a view that are not the user's to set."""
+@dataclass(frozen=True, slots=True)
+class ViewOptions:
+    """What a view is told when it is made or shown again: see `onnxlab.show`; None, and ... of `deadline`, keep it."""
+
+    title: str | None = None
+    height: int | None = None
+    selection: Any = None
+    bookmarks: Any = None
+    flow: str | None = None
+    columns: bool | None = None
+    deadline: float | EllipsisType | None = ...
+    layout: Any = None
+
+    def given(self) -> dict[str, Any]:
+        """The options that say something, by name."""
+        options = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "deadline"}
+        told = {name: value for name, value in options.items() if value is not None}
+        return told if self.deadline is ... else {**told, "deadline": self.deadline}
 
 
-def open_view(model: Model, *, new: bool = False, static: bool = False, **options: Any) -> Any:
+def open_view(
+    model: Model, options: ViewOptions = ViewOptions(), *, new: bool = False, static: bool = False
+) -> Any:
     """The widget made last on a model, with the options set; a new one where there is none, or `new` is true.
 
     Raises:
-        OnnxlabError: a view has no such option, or it cannot have this value.
+        OnnxlabError: an option cannot have this value.
     """
-    known = [name for name in ModelWidget.class_trait_names() if not name.startswith("_") and name not in NO_OPTIONS]
-    if unknown := [name for name in options if name not in known]:
-        raise OnnxlabError(f"a view has no option {unknown[0]!r}; there are new, static, {', '.join(sorted(known))}")
     if static:
         return StaticView(model)
     reference = _last.get(model)
     widget = reference() if reference else None
     if widget is None or not widget.is_open or new:
         with _in_words():
-            widget = ModelWidget(model, **options)
+            widget = ModelWidget(model, **options.given())
         _last[model] = weakref.ref(widget)
     else:
         with _in_words():
-            for name, value in options.items():
+            for name, value in options.given().items():
                 setattr(widget, name, value)
     return widget
 
