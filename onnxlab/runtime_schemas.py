@@ -116,3 +116,9 @@ def _documentation() -> dict[tuple[str, str, int], Any]:
         return {(raw.domain, raw.name, raw.since_version): raw for raw in state.get_all_operator_schema()}
     except (ImportError, AttributeError):
         return {}
+
+
+@cache
+def half_precision_kernels() -> frozenset[str]:
+    """Operators, as "domain:name", that ONNX Runtime can run on float16 on a processor; others it runs on float32."""
+    return frozenset(TABLE.with_name("cpu_float16.txt").read_text(encoding="utf-8").split())

@@ -186,7 +186,8 @@ def versions(domain: str, op_type: str) -> tuple[int, ...]:
     import onnx
 
     domain = canonical_domain(domain)
-    custom = {*_custom.get((domain, op_type), {}), *runtime_schemas.versions(domain, op_type)}
+    runtime = () if domain in OFFICIAL else runtime_schemas.versions(domain, op_type)
+    custom = {*_custom.get((domain, op_type), {}), *runtime}
     if not onnx.defs.has(op_type, domain):  # by far cheaper than the whole history
         return tuple(sorted(custom))
     since = onnx.defs.get_schema(op_type, domain).since_version

@@ -41,6 +41,8 @@ Files:
     base/          What a format is, and what several of them share.
     caffe2/        Networks of Caffe2 as text, to look at.
     known/         Formats of files, one module each; `registry.py` finds them here.
+    ort/           ONNX Runtime's own formats on FlatBuffers: models (.ort), training checkpoints, and lists of
+                   required operators.
     pt2/           Archives of torch.export (.pt2), read without torch.
     weights/       Weights in files without a graph.
 """

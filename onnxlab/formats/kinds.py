@@ -36,7 +36,6 @@ PAGE = Kind("an HTML page", (".html", ".htm"), _is_markup(b"<html"))
 ARRAYS = Kind("arrays", (".npz",), lambda head: head.startswith((b"PK\x03\x04", b"PK\x05\x06")))
 
 _MADE_OTHERWISE = {
-    ".ort": "save it as .onnx; `python -m onnxruntime.tools.convert_onnx_models_to_ort` makes an .ort file of that",
     ".svg": "model.to_svg(path) draws it",
     ".png": "model.to_png(path) draws it",
     ".html": "model.to_html(path) writes a page to explore",

@@ -22,6 +22,16 @@ class Files(WeightFiles):
         return self._model.graph.history.since(self._model._saved_state)
 
     @property
+    def format(self) -> str:
+        """The name of the format of its file, as `save` and `loss_report` take it."""
+        return self._model._source.form
+
+    @property
+    def extra(self) -> Any:
+        """What the format of its file holds besides the model, such as runtime optimizations; None for most."""
+        return self._model._source.extra
+
+    @property
     def on_save(self) -> list[Callable[[], Any]]:
         """What is called, without arguments, after each save; append to it."""
         return self._model._on_save

@@ -148,7 +148,7 @@ def test_no_command_destroys_what_it_reads(
 
 
 @pytest.mark.parametrize(
-    "name", ["m.ort", "m.safetensors", "m.PT2", "m.pdf", "m.svg", "m.npz", "m.txt", "m.onnx.gz", "m.py", "m.tflite"]
+    "name", ["m.safetensors", "m.PT2", "m.pdf", "m.svg", "m.npz", "m.txt", "m.onnx.gz", "m.py", "m.tflite"]
 )
 def test_a_model_is_not_written_under_the_suffix_of_another_format(name: str, file: Path, tmp_path: Path) -> None:
     model = onnxlab.load(file)
@@ -165,7 +165,7 @@ def test_suffixes_that_say_nothing_else_are_fine(file: Path, tmp_path: Path) -> 
 
 
 def test_a_file_that_has_such_a_name_is_saved_in_place(file: Path, tmp_path: Path) -> None:
-    misnamed = tmp_path / "m.ort"
+    misnamed = tmp_path / "m.tflite"
     shutil.copy(file, misnamed)
     model = onnxlab.load(misnamed)
     model.nodes[0].name = "renamed"

@@ -18,6 +18,8 @@ TABLE = Path(__file__).parents[2] / "onnxlab" / "data" / "runtime_schemas.txt"
 _MARKS = {"Single": "", "Optional": "?", "Variadic": "*"}
 _MANY = (1 << 31) - 1
 
+HALVES = TABLE.with_name("cpu_float16.txt")
+
 Row = tuple[str, str, int, dict[str, Any]]
 """(domain, operator, since_version, entry), types as lists of names."""
 
@@ -122,9 +124,23 @@ def mark_unchecked(rows: list[Row]) -> None:
                 made["u"] = 1
 
 
+def half_precision() -> str:
+    """Operators of which the installed onnxruntime has a kernel for the processor that takes or makes float16."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    names = {
+        f"{kernel.domain}:{kernel.op_name}"
+        for kernel in state.get_all_opkernel_def()
+        if kernel.provider == "CPUExecutionProvider"
+        and any("float16" in name for types in kernel.type_constraints.values() for name in types)
+    }
+    return "".join(f"{name}\n" for name in sorted(names))
+
+
 def main(arguments: list[str]) -> None:
     """Write the table."""
     rows = installed()
+    HALVES.write_text(half_precision(), encoding="utf-8")
     if arguments and arguments[0] != "--training":
         Path(arguments[0]).write_text(table(rows), encoding="utf-8")
         return

@@ -10,6 +10,9 @@ Files:
                       writes them.
     onnx_file         ONNX's own format: a ModelProto in protobuf's binary encoding. It holds everything.
     onnx_text         The language of onnx.parser, made for people: it has no place for much of a model.
+    ort               ORT format (.ort): models as ONNX Runtime keeps them for itself, on FlatBuffers.
+    ort4              ORT format in version 4, for ONNX Runtime before 1.13: without the types that choose kernels.
+                      Written on request.
     protobuf_text     Protobuf's text format of a model. It holds every field that onnx.proto has; unknown fields are
                       lost.
     pt2_archive       torch.export's archive of a program: a graph of torch's operators to look at, without torch.

@@ -1,0 +1,20 @@
+"""ONNX Runtime's own formats on FlatBuffers: models (.ort), training checkpoints, and lists of required operators.
+
+Files:
+    decoding               Models in ORT format to ModelProto: nodes sorted, opset imports back to what is used, the
+                           rest kept beside it.
+    encoding               ModelProto to ORT format: a prepared model, whose values all have types, as tables.
+    operators              What ORT format says of operators: which version, how inputs belong to formal ones, which
+                           types choose a kernel.
+    preparing              A model as ONNX Runtime stores it: functions inlined, constants as initializers, defaults
+                           and types filled in.
+    reader                 Reading FlatBuffers of the tables of `tables.py`: every offset, length and depth is checked
+                           before it is followed.
+    runtime_optimizations  Runtime optimizations of a file in ORT format: what ONNX Runtime may do with some nodes
+                           when it loads it.
+    saving                 Writing models in ORT format, by ourselves where that suffices, else by onnxruntime where
+                           it is installed.
+    tables                 The tables of ONNX Runtime's FlatBuffers files: their fields in the order of their ids, and
+                           of which type each is.
+    writer                 Writing FlatBuffers of the tables of `tables.py`, from nested dicts {field: value}.
+"""

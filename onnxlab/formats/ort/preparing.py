@@ -1,0 +1,229 @@
+"""A model as ONNX Runtime stores it: functions inlined, constants as initializers, defaults and types filled in."""
+
+from collections.abc import Iterator, Mapping
+
+import onnx
+from onnx import helper
+
+from onnxlab import dtypes, runtime_schemas, schemas
+from onnxlab.errors import SaveError
+from onnxlab.formats.base.format import Loss
+from onnxlab.formats.ort.operators import schema_of
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.inlining import inline_functions
+from onnxlab.infer import Inference
+from onnxlab.infer.dropin.fact_writer import Writer
+from onnxlab.infer.facts.type_protos import type_of_fact
+from onnxlab.schemas import Schema
+from onnxlab.shapes import UNKNOWN
+
+_A = onnx.AttributeProto
+_HALVES = (onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16)
+_BARE = ("GRAPHS", "SPARSE_TENSOR", "SPARSE_TENSORS", "TYPE_PROTO", "TYPE_PROTOS")
+"""Types of attributes that the format does not have."""
+
+
+def prepared(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy of a model, ready to be written; the model itself is not changed.
+
+    Raises:
+        SaveError: the element type of a value cannot be found out; the message names the values.
+    """
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    if copy.functions:
+        inline_functions(graph := ModelGraph(copy, shared=False))
+        copy = graph.share()
+        del copy.functions[:]
+    import_all(copy)
+    for graph_proto in graphs(copy.graph):
+        _lift_constants(graph_proto)
+    opsets = {schemas.canonical_domain(entry.domain): entry.version for entry in copy.opset_import}
+    for graph_proto in graphs(copy.graph):
+        for node in graph_proto.node:
+            if (schema := schema_of(node, opsets)) is not None:
+                _add_defaults(node, schema)
+    if next(untyped(copy.graph, frozenset()), None) is not None:
+        copy = _typed(copy)
+    if missing := list(dict.fromkeys(untyped(copy.graph, frozenset()))):
+        shown = ", ".join(map(repr, missing[:8])) + (f" and {len(missing) - 8} more" if len(missing) > 8 else "")
+        raise SaveError(f"the element types of {shown} are not known, which ORT format needs; declare them")
+    return copy
+
+
+def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A model with the types that inference finds, those of the inputs of bodies included."""
+    graph = ModelGraph(model, shared=False)
+    inference = Inference(graph)
+    Writer(graph, inference).write_scope(graph.main)
+    for scope in graph.scopes.values():
+        infos = {info.name: info for info in (*scope.proto.input, *scope.proto.output)}
+        for value in (*scope.inputs, *scope.outputs):
+            info = infos.get(graph.values[value].name)
+            fact = inference.fact(value)
+            if info is not None and not _is_typed(info.type) and fact is not UNKNOWN:
+                info.type.CopyFrom(type_of_fact(fact))
+    return graph.share()
+
+
+def graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and all bodies in it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == _A.GRAPH:
+                yield from graphs(attribute.g)
+
+
+def import_all(model: onnx.ModelProto) -> None:
+    """Import the domains that nodes are of and the model does not import, in their newest versions."""
+    imported = {schemas.canonical_domain(entry.domain) for entry in model.opset_import}
+    used = {schemas.canonical_domain(node.domain) for graph in graphs(model.graph) for node in graph.node}
+    for domain in sorted(used - imported):
+        model.opset_import.add(domain=domain, version=schemas.latest_opset(domain) or 1)
+
+
+def _lift_constants(graph: onnx.GraphProto) -> None:
+    """Make initializers of the Constant nodes of a graph, which ONNX Runtime has no kernel for."""
+    kept = []
+    for node in graph.node:
+        if node.op_type != "Constant" or node.domain not in ("", "ai.onnx") or len(node.attribute) != 1:
+            kept.append(node)
+            continue
+        (attribute,) = node.attribute
+        name = node.output[0]
+        if attribute.type == _A.SPARSE_TENSOR:
+            graph.sparse_initializer.add().CopyFrom(attribute.sparse_tensor)
+            graph.sparse_initializer[-1].values.name = name
+        else:
+            graph.initializer.append(_constant(attribute, name))
+    if len(kept) < len(graph.node):
+        copies = []
+        for node in kept:
+            copies.append(onnx.NodeProto())
+            copies[-1].CopyFrom(node)
+        del graph.node[:]
+        graph.node.extend(copies)
+
+
+# {type of attribute: (field, element type)}
+_LITERALS = {
+    _A.FLOAT: ("f", onnx.TensorProto.FLOAT), _A.FLOATS: ("floats", onnx.TensorProto.FLOAT),
+    _A.INT: ("i", onnx.TensorProto.INT64), _A.INTS: ("ints", onnx.TensorProto.INT64),
+    _A.STRING: ("s", onnx.TensorProto.STRING), _A.STRINGS: ("strings", onnx.TensorProto.STRING),
+}  # fmt: skip
+
+
+def _constant(attribute: onnx.AttributeProto, name: str) -> onnx.TensorProto:
+    if attribute.type == _A.TENSOR:
+        made = onnx.TensorProto()
+        made.CopyFrom(attribute.t)
+        made.name = name
+        return made
+    if attribute.type not in _LITERALS:
+        kind = _A.AttributeType.Name(attribute.type)
+        raise SaveError(f"the constant {name!r} is a {kind}, which ORT format does not hold")
+    field, elem = _LITERALS[attribute.type]
+    value = getattr(attribute, field)
+    if len(field) == 1:
+        return helper.make_tensor(name, elem, [], [value])
+    return helper.make_tensor(name, elem, [len(value)], value)
+
+
+def _add_defaults(node: onnx.NodeProto, schema: Schema) -> None:
+    """Set the attributes that a node leaves to their defaults."""
+    present = {attribute.name for attribute in node.attribute}
+    for name, default in schema.defaults.items():
+        if name not in present:
+            kind = getattr(_A, schema.attributes[name].type.upper())
+            node.attribute.append(helper.make_attribute(name, default, attr_type=kind))
+
+
+def untyped(graph: onnx.GraphProto, outer: frozenset[str]) -> Iterator[str]:
+    """Names of values whose element type a graph does not say, bodies included."""
+    typed = {info.name for info in (*graph.value_info, *graph.output, *graph.input) if _is_typed(info.type)}
+    typed |= {tensor.name for tensor in graph.initializer}
+    typed |= {sparse.values.name for sparse in graph.sparse_initializer}
+    known = outer | typed
+    for node in graph.node:
+        yield from (name for name in (*node.input, *node.output) if name and name not in known)
+        for attribute in node.attribute:
+            if attribute.type == _A.GRAPH:
+                yield from untyped(attribute.g, known)
+
+
+def _is_typed(proto: onnx.TypeProto) -> bool:
+    match proto.WhichOneof("value"):
+        case "tensor_type":
+            return proto.tensor_type.elem_type != dtypes.UNDEFINED
+        case "sparse_tensor_type":
+            return proto.sparse_tensor_type.elem_type != dtypes.UNDEFINED
+        case "sequence_type":
+            return _is_typed(proto.sequence_type.elem_type)
+        case kind:
+            return kind is not None
+
+
+def without_kernels(model: onnx.ModelProto) -> list[str]:
+    """Labels of the nodes that need float32 around them, since ONNX Runtime has no kernel of theirs for float16."""
+    return list(_without_kernels(model.graph, {}))
+
+
+def _without_kernels(graph: onnx.GraphProto, outer: Mapping[str, int]) -> Iterator[str]:
+    types = dict(outer) | {tensor.name: tensor.data_type for tensor in graph.initializer}
+    for info in (*graph.value_info, *graph.output, *graph.input):
+        types[info.name] = info.type.tensor_type.elem_type
+    kernels = runtime_schemas.half_precision_kernels()
+    for node in graph.node:
+        halves = any(types.get(name) in _HALVES for name in (*node.input, *node.output))
+        if halves and f"{schemas.canonical_domain(node.domain)}:{node.op_type}" not in kernels:
+            yield f"{node.op_type} {node.name or node.output[0]!r}"
+        for attribute in node.attribute:
+            if attribute.type == _A.GRAPH:
+                yield from _without_kernels(attribute.g, types)
+
+
+def losses(model: onnx.ModelProto) -> Iterator[Loss]:
+    """What a model has that ORT format has no place for."""
+    if model.graph.name:
+        yield Loss("name", f"of the graph, {model.graph.name!r}", "left out")
+    for function in model.functions:
+        yield Loss("function", f"{function.domain}::{function.name}", "inlined where it is called")
+    for entry in model.training_info[:1]:
+        yield Loss("training", f"{len(entry.algorithm.node)} nodes of its algorithm", "left out")
+    if model.configuration:
+        yield Loss("devices", f"{len(model.configuration)} configurations", "left out")
+    for graph in graphs(model.graph):
+        yield from _losses_of_graph(graph)
+
+
+def _losses_of_graph(graph: onnx.GraphProto) -> Iterator[Loss]:
+    if graph.metadata_props:
+        yield Loss("metadata", f"of the graph {graph.name!r}", "left out")
+    for annotation in graph.quantization_annotation:
+        yield Loss("quantization", annotation.tensor_name, "left out")
+    for node in graph.node:
+        yield from _losses_of_node(node)
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        if info.metadata_props:
+            yield Loss("metadata", f"of the value {info.name!r}", "left out")
+        if (kind := info.type.WhichOneof("value")) in ("optional_type", "opaque_type"):
+            yield Loss("type", f"of {info.name!r}", f"{kind.removesuffix('_type')} is not held", refused=True)
+    for tensor in graph.initializer:
+        if tensor.metadata_props:
+            yield Loss("metadata", f"of the initializer {tensor.name!r}", "left out")
+
+
+def _losses_of_node(node: onnx.NodeProto) -> Iterator[Loss]:
+    label = node.name or (node.output[0] if node.output else node.op_type)
+    if node.metadata_props:
+        yield Loss("metadata", f"of the node {label!r}", "left out")
+    if node.device_configurations:
+        yield Loss("devices", f"of the node {label!r}", "left out")
+    if node.op_type == "Constant" and node.domain in ("", "ai.onnx"):
+        yield Loss("constant", repr(label), "becomes an initializer")
+        return
+    for attribute in node.attribute:
+        kind = _A.AttributeType.Name(attribute.type)
+        if kind in _BARE:
+            yield Loss("type", f"of attribute {attribute.name!r} of {label!r}", f"{kind} is not held", refused=True)

@@ -1,0 +1,105 @@
+"""Runtime optimizations of a file in ORT format: what ONNX Runtime may do with some nodes when it loads it.
+
+A record names its nodes by their indexes in the file. Here it holds copies of them, since an edit makes other nodes: a
+record whose nodes are not all in the model as they were is not written.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import onnx
+
+from onnxlab.formats.ort.reader import Table
+
+ABSENT: Final = (1 << 32) - 1
+"""The index that stands for an optional node that is not there."""
+
+_COUNTS: Final = (
+    "num_inputs", "num_outputs", "has_variadic_input", "has_variadic_output", "num_variadic_inputs",
+    "num_variadic_outputs",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeOptimization:
+    """One thing that the runtime may do.
+
+    Attributes:
+        optimizer, action: what is done, by ONNX Runtime's names.
+        nodes: the nodes that it is done to, as bytes of their NodeProtos; None for an optional one that is not there.
+        outputs: the outputs of these nodes, by which they are found in a model.
+        produced: ids of the operators that come out of it, such as ":QLinearConv:10".
+        counts: the numbers beside the nodes in the record.
+    """
+
+    optimizer: str
+    action: str
+    nodes: tuple[bytes | None, ...]
+    outputs: tuple[tuple[str, ...], ...]
+    produced: tuple[str, ...] = ()
+    counts: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        makes = ", ".join(entry.split(":")[1] if entry.count(":") == 2 else entry for entry in self.produced)
+        return f"{self.optimizer}: {self.action}{f' makes {makes}' if makes else ''}"
+
+    def present(self, graph: onnx.GraphProto) -> list[int | None] | None:
+        """The places of its nodes in a graph; None where an edit touched one of them."""
+        by_output = {tuple(node.output): place for place, node in enumerate(graph.node)}
+        found: list[int | None] = []
+        for data, outputs in zip(self.nodes, self.outputs, strict=True):
+            place = by_output.get(outputs)
+            if data is None:
+                found.append(None)
+            elif place is None or graph.node[place].SerializeToString(deterministic=True) != data:
+                return None
+            else:
+                found.append(place)
+        return found
+
+
+def read_optimizations(stored: Table, nodes: Mapping[int, onnx.NodeProto]) -> Iterator[RuntimeOptimization]:
+    """The records of a graph; those that name nodes which are not there are left out."""
+    for optimizer in stored["records"]:
+        for record in optimizer["runtime_optimization_records"]:
+            places = record["nodes_to_optimize_indices"]
+            if places is None:
+                continue
+            indexes = [int(index) for index in places["node_indices"]]
+            if any(index != ABSENT and index not in nodes for index in indexes):
+                continue
+            found = [nodes.get(index) for index in indexes]
+            yield RuntimeOptimization(
+                optimizer.text("optimizer_name"),
+                record.text("action_id"),
+                tuple(None if node is None else node.SerializeToString(deterministic=True) for node in found),
+                tuple(tuple(node.output) if node is not None else () for node in found),
+                tuple(record.texts("produced_op_ids")),
+                tuple((name, int(places[name])) for name in _COUNTS),
+            )
+
+
+def optimization_tables(
+    optimizations: Sequence[RuntimeOptimization], graph: onnx.GraphProto
+) -> tuple[dict[str, Any] | None, list[RuntimeOptimization]]:
+    """What of the records a graph may still have, as a table; and those that an edit touched, or of other graphs."""
+    kept: dict[str, list[dict[str, Any]]] = {}
+    dropped = []
+    for entry in optimizations:
+        places = entry.present(graph)
+        if places is None:
+            dropped.append(entry)
+            continue
+        indexes = [ABSENT if place is None else place for place in places]
+        kept.setdefault(entry.optimizer, []).append({
+            "action_id": entry.action,
+            "nodes_to_optimize_indices": {"node_indices": indexes, **dict(entry.counts)},
+            "produced_op_ids": list(entry.produced),
+        })  # fmt: skip
+    if not kept:
+        return None, dropped
+    records = [
+        {"optimizer_name": name, "runtime_optimization_records": kept[name]} for name in sorted(kept, key=str.encode)
+    ]
+    return {"records": records}, dropped

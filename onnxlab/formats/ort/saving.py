@@ -1,0 +1,96 @@
+"""Writing models in ORT format, by ourselves where that suffices, else by onnxruntime where it is installed."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from onnxlab.errors import SaveError
+from onnxlab.formats.base.format import Loss, Written
+from onnxlab.formats.ort.decoding import OrtExtra
+from onnxlab.formats.ort.encoding import encode
+from onnxlab.formats.ort.preparing import losses as lost_by_kind
+from onnxlab.formats.ort.preparing import prepared, without_kernels
+
+
+def written(model: onnx.ModelProto, extra: Any, version: int) -> Written:
+    """A model in a version of ORT format.
+
+    Raises:
+        SaveError: it has a type that the format does not have, or only onnxruntime could write it, which is not there.
+    """
+    extra = extra if isinstance(extra, OrtExtra) else None
+    refused = [loss for loss in lost_by_kind(model) if loss.refused]
+    if refused:
+        raise SaveError("; ".join(map(str, refused[:3])))
+    ready = prepared(model)
+    if nodes := without_kernels(ready):
+        shown = ", ".join(nodes[:4]) + (f" and {len(nodes) - 4} more" if len(nodes) > 4 else "")
+        return Written(_by_onnxruntime(model, shown, version), _told(model, []))
+    data, dropped = encode(ready, extra, version)
+    return Written(data, _told(model, [str(entry) for entry in dropped]))
+
+
+def losses(model: onnx.ModelProto, extra: Any) -> list[Loss]:
+    """What ORT format does not hold of a model."""
+    found = list(lost_by_kind(model))
+    if isinstance(extra, OrtExtra):
+        gone = [entry for entry in extra.optimizations if entry.present(model.graph) is None]
+        why = "left out: an edit touched one of its nodes"
+        found += [Loss("runtime optimization", str(entry), why) for entry in gone]
+    try:
+        nodes = without_kernels(prepared(model))
+    except SaveError as error:
+        return [*found, Loss("types", "of values", str(error), refused=True)]
+    if nodes and not _can_ask():
+        why = "float16 has no kernel there, and onnxruntime, which inserts Casts, is not installed"
+        found += [Loss("type", label, why, refused=True) for label in nodes]
+    elif nodes:
+        found.append(Loss("nodes", ", ".join(nodes[:4]), "onnxruntime inserts Casts around them, for float32"))
+    return found
+
+
+def _told(model: onnx.ModelProto, dropped: list[str]) -> str:
+    """The sentence on what is lost, apart from the form that constants and defaults have."""
+    kinds: dict[str, int] = {}
+    for loss in lost_by_kind(model):
+        if loss.what not in ("constant", "name"):
+            kinds[loss.what] = kinds.get(loss.what, 0) + 1
+    parts = [f"{what} ({count})" for what, count in kinds.items()] + [
+        f"runtime optimization {entry}" for entry in dropped
+    ]
+    return f"ORT format does not hold all of this model; lost or inlined: {', '.join(parts)}" if parts else ""
+
+
+def _can_ask() -> bool:
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _by_onnxruntime(model: onnx.ModelProto, nodes: str, version: int) -> bytes:
+    """The bytes that onnxruntime itself writes, with Casts around nodes that have no kernel for float16."""
+    if not _can_ask():
+        raise SaveError(
+            f"ONNX Runtime has no kernel for float16 of {nodes}, and inserts Casts when it loads ONNX; install "
+            "onnxruntime to write this model, or put Casts around these nodes"
+        )
+    if version != 6:
+        raise SaveError(f"only onnxruntime can write this model, which has float16 in {nodes}, and it writes version 6")
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.add_session_config_entry("session.save_model_format", "ORT")
+    with tempfile.TemporaryDirectory(prefix="onnxlab-") as folder:
+        target = Path(folder) / "model.ort"
+        options.optimized_model_filepath = str(target)
+        try:
+            onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+            return target.read_bytes()
+        except Exception as error:  # onnxruntime's own kinds of error, by the dozen
+            raise SaveError(f"onnxruntime cannot write this model: {error}") from error
