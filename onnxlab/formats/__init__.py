@@ -1,48 +1,37 @@
 """Files to protos and back.
 
-- `onnx`: model files, with their external data
-- `identify`: what a file is that is no model
-- `atomic`: files replaced as a whole or not at all
-
 Files:
-    arrays         Reading NumPy's .npy and .npz files that are not trusted: nothing is made that is larger than what
-                   is there.
-    atomic         Replacing files as a whole or not at all: write beside the target, sync, rename, and take it back
-                   where one fails.
-    canonical      Whether protobuf writes a model's file as it stands, found out without its weights.
-    carrying       External data on its way into another folder, or out of files that hold more than the model uses.
-    change_codec   Changes as bytes and back, for the journal: what they refer to is said by place, not by id.
-    foreign        Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they
-                   were.
-    ge_stages      The stages of one graph in a folder of GE dumps, and what differs between two of them.
-    identify       What a file is that could not be read as an ONNX model: one sentence that says so and what to do.
-    journal        The crash journal: every committed edit of a model that came from a file, written down before
-                   anybody hears of it.
-    journal_file   Journals on disk: where they lie, how they are framed and locked.
-    journal_steps  What a journal says: its header and its steps, each checked, since a right checksum says nothing of
-                   the content.
-    kinds          Kinds of files, by their names and by how they begin: what is written under a name, and what it may
-                   replace.
-    onnx           Reading model files of any format to a ModelProto, without the external data beside them.
-                   `saving.py` writes.
-    output         Files that are made of models, such as pictures and pages: written as a whole, over nothing but
-                   their own kind.
-    paths          Paths as users give them, made absolute; what is no path of this machine is refused in plain words.
-    recovery       Finding the journals of a file that nobody writes any more, and making their edits again.
-    registry       The formats that files of models have: found by content, by suffix or by name. Each is a module of
-                   `known/`.
-    report         What differs between two messages, field by field: what a save is about to change in a file.
-    saving         Writing model files with the external data beside them: all of it or nothing, and only what
-                   changed.
-    source         Where a model came from and where it goes: its file, the state that the file was in, the bytes as
-                   loaded.
-    storage        Where the weights of a model go when it is saved: into the file, or into data files beside it.
-    textual        Models as text for people: what `Model.to_text` returns.
-    base/          What a format is, and what several of them share.
-    caffe2/        Networks of Caffe2 as text, to look at.
-    known/         Formats of files, one module each; `registry.py` finds them here.
-    ort/           ONNX Runtime's own formats on FlatBuffers: models (.ort), training checkpoints, and lists of
-                   required operators.
-    pt2/           Archives of torch.export (.pt2), read without torch.
-    weights/       Weights in files without a graph.
+    arrays     Reading NumPy's .npy and .npz files that are not trusted: nothing is made that is larger than what is
+               there.
+    atomic     Replacing files as a whole or not at all: write beside the target, sync, rename, and take it back where
+               one fails.
+    canonical  Whether protobuf writes a model's file as it stands, found out without its weights.
+    carrying   External data on its way into another folder, or out of files that hold more than the model uses.
+    foreign    Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they
+               were.
+    ge_stages  The stages of one graph in a folder of GE dumps, and what differs between two of them.
+    identify   What a file is that could not be read as an ONNX model: one sentence that says so and what to do.
+    kinds      Kinds of files, by their names and by how they begin: what is written under a name, and what it may
+               replace.
+    onnx       Reading model files of any format to a ModelProto, without the external data beside them. `saving.py`
+               writes.
+    output     Files that are made of models, such as pictures and pages: written as a whole, over nothing but their
+               own kind.
+    paths      Paths as users give them, made absolute; what is no path of this machine is refused in plain words.
+    registry   The formats that files of models have: found by content, by suffix or by name. Each is a module of
+               `known/`.
+    report     What differs between two messages, field by field: what a save is about to change in a file.
+    saving     Writing model files with the external data beside them: all of it or nothing, and only what changed.
+    source     Where a model came from and where it goes: its file, the state that the file was in, the bytes as
+               loaded.
+    storage    Where the weights of a model go when it is saved: into the file, or into data files beside it.
+    textual    Models as text for people: what `Model.to_text` returns.
+    base/      What a format is, and what several of them share.
+    caffe2/    Networks of Caffe2 as text, to look at.
+    journals/  The crash journal of a model: its records, the files that hold them, and recovery from them.
+    known/     Formats of files, one module each; `registry.py` finds them here.
+    ort/       ONNX Runtime's own formats on FlatBuffers: models (.ort), training checkpoints, and lists of required
+               operators.
+    pt2/       Archives of torch.export (.pt2), read without torch.
+    weights/   Weights in files without a graph.
 """

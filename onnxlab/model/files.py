@@ -4,9 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from onnxlab.errors import EditError
-from onnxlab.formats import recovery, saving
+from onnxlab.formats import saving
 from onnxlab.formats.base.format import LossReport
-from onnxlab.formats.recovery import Recovery
+from onnxlab.formats.journals import recovery
+from onnxlab.formats.journals.recovery import Recovery
 from onnxlab.formats.report import FieldChange
 from onnxlab.model.weights import WeightFiles
 

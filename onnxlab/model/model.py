@@ -13,8 +13,8 @@ from onnxlab.errors import Diagnostic, NameLookupError
 from onnxlab.execution.base.provider import Provider
 from onnxlab.execution.run.runner import Runner
 from onnxlab.formats import onnx as onnx_format
-from onnxlab.formats import recovery
-from onnxlab.formats.journal import Journal
+from onnxlab.formats.journals import recovery
+from onnxlab.formats.journals.journal import Journal
 from onnxlab.formats.source import Source
 from onnxlab.garbage_collection import no_collection
 from onnxlab.graph import edits

@@ -8,8 +8,8 @@ from typing import Any
 
 from onnxlab.errors import SaveError
 from onnxlab.formats import foreign, saving, textual
-from onnxlab.formats.journal import Journal
-from onnxlab.formats.recovery import Recovery
+from onnxlab.formats.journals.journal import Journal
+from onnxlab.formats.journals.recovery import Recovery
 from onnxlab.formats.source import Source
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.spelling import Spelled

@@ -20,7 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
 from onnxlab.errors import EditError, JournalWarning
-from onnxlab.formats import change_codec, journal, journal_file, recovery
+from onnxlab.formats.journals import change_codec, journal, journal_file, recovery
 from onnxlab.graph import edits
 from onnxlab.graph.edit import changes
 from onnxlab.graph.edit.model_graph import ModelGraph

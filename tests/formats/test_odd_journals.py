@@ -15,8 +15,8 @@ import pytest
 
 import onnxlab
 from onnxlab.errors import JournalWarning, OnnxlabError
-from onnxlab.formats import change_codec, journal_file, recovery
-from onnxlab.formats.journal_file import framed, records
+from onnxlab.formats.journals import change_codec, journal_file, recovery
+from onnxlab.formats.journals.journal_file import framed, records
 from tests.formats.test_journal import crash
 
 MAGIC = journal_file._MAGIC

@@ -27,7 +27,7 @@ class GraphCommit(NamedTuple):
 
 
 class Journal(Protocol):
-    """A log in which commits are written before followers are told; `formats.journal` has the one for files.
+    """A log in which commits are written before followers are told; `formats.journals.journal` has the one for files.
 
     An exception out of `append` takes the edit back, so that nothing is kept that is not in the journal.
     """

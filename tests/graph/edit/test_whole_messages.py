@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
-from onnxlab.formats.change_codec import decode, encode
+from onnxlab.formats.journals.change_codec import decode, encode
 
 W = np.arange(6, dtype=np.float32)
 

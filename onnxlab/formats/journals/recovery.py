@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import EditError, JournalWarning, LoadError
-from onnxlab.formats import change_codec, journal_steps
-from onnxlab.formats.journal import FORMAT
-from onnxlab.formats.journal_file import SUFFIX, UNBORN, digest_of, lock, prefix, state_folder
-from onnxlab.formats.journal_steps import Contents, Step
+from onnxlab.formats.journals import change_codec, journal_steps
+from onnxlab.formats.journals.journal import FORMAT
+from onnxlab.formats.journals.journal_file import SUFFIX, UNBORN, digest_of, lock, prefix, state_folder
+from onnxlab.formats.journals.journal_steps import Contents, Step
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from onnxlab.formats import change_codec
-from onnxlab.formats.journal_file import records
+from onnxlab.formats.journals import change_codec
+from onnxlab.formats.journals.journal_file import records
 
 MADE = ("edit", "undo", "redo")
 _KINDS = (*MADE, "saved", "ended")

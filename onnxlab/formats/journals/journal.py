@@ -30,8 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnxlab.errors import JournalWarning
-from onnxlab.formats import change_codec
-from onnxlab.formats.journal_file import SUFFIX, JournalFile, digest_of, frame, prefix, state_folder
+from onnxlab.formats.journals import change_codec
+from onnxlab.formats.journals.journal_file import SUFFIX, JournalFile, digest_of, frame, prefix, state_folder
 from onnxlab.formats.source import Source, Stamp
 
 if TYPE_CHECKING:
