@@ -91,7 +91,7 @@ def test_convolution_as_that_of_onnx(group: int) -> None:
         "b": (bias * scales).astype(np.float32),
     }
     np.testing.assert_allclose(
-        found.transpose(0, 3, 1, 2), np.asarray(reference.run(None, feeds)[0]), rtol=1e-4, atol=1e-4
+        found.transpose(0, 3, 1, 2), np.asarray(next(iter(reference.run(None, feeds)))), rtol=1e-4, atol=1e-4
     )
 
 
