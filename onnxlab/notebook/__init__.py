@@ -3,7 +3,7 @@
 Nothing here imports ipywidgets or anywidget until a view is asked for.
 
 Files:
-    edits/     Edits made by hand: each with its parameters, what it does, and its line of Python.
+    edits/     Edits that the page asks for: the table of edits with parameters as JSON has them.
     panels/    What the panels of the page show: inspector, tensors, palette, overlay, scene.
     protocol/  Messages between kernel and page, how they are sent, and files that arrive from the page.
     session/   The kernel's side of a view: sessions, runs, edits, and what views of one model share.

@@ -5,8 +5,8 @@ import json
 import threading
 
 import onnxlab
-from onnxlab.notebook.edits.edit_commands import GESTURES
-from onnxlab.notebook.protocol.messages import METHODS
+from onnxlab.graph.edits import EDITS
+from onnxlab.notebook.protocol.methods import METHODS
 from onnxlab.notebook.session.session import Session
 from tests.hostile.bases import bases
 from tests.hostile.mutants import INTEGERS, TEXTS
@@ -97,9 +97,9 @@ def judged(replies, arrived, number, message, errors):
     if len(found) > 1:
         raise Broken("reply", f"{len(found)} replies to {method}", short(message))
     if found[0].get("error", {}).get("code") == "internal":
-        gesture = f" {message['params'].get('gesture')}" if method == "edit" else ""
+        edit = f" {message['params'].get('edit')}" if method == "edit" else ""
         what = f"{type(errors[-1]).__name__} in {innermost(errors[-1])}"
-        raise Broken("reply", f"internal error of {method}{gesture}: {what}", short(message)) from errors[-1]
+        raise Broken("reply", f"internal error of {method}{edit}: {what}", short(message)) from errors[-1]
 
 
 def request(case, model, number):
@@ -121,18 +121,15 @@ def request(case, model, number):
             )
         )
     method = case.pick(
-        [name for name in METHODS if name not in FILES or case.chance(0.2)]
-        + ["edit"] * 25
-        + ["run", "tensor", "set_attribute"] * 2
+        [name for name in METHODS if name not in FILES or case.chance(0.2)] + ["edit"] * 25 + ["run", "tensor"] * 3
     )
-    params = {
-        name: value(case, model, name) for name, spec in METHODS[method].items() if spec.required or case.chance(0.5)
-    }
+    declared = METHODS[method].parameters.items()
+    params = {name: value(case, model, name) for name, spec in declared if spec.required or case.chance(0.5)}
     if method == "edit" and case.chance(0.95):
-        gesture = case.pick(list(GESTURES))
-        params["gesture"] = gesture
-        params["subject"] = subject(case, model, GESTURES[gesture].subject)
-        params["given"] = {name: parameter(case, model, kind) for name, kind in GESTURES[gesture].takes.items()}
+        spec = EDITS[case.pick(list(EDITS))]
+        params |= {"edit": spec.name, "on": case.pick(spec.subjects)}
+        params["subject"] = subject(case, model, params["on"])
+        params["parameters"] = {name: parameter(case, model, each.kind) for name, each in spec.parameters.items()}
     if method == "upload" and case.chance(0.9):
         params |= {"offset": case.pick((0, 0, 5)), "data": base64.b64encode(uploaded(case)).decode()}
         params["name"] = case.pick(("a.npy", "m.onnx", "z.npz", "../x", "a.png"))
@@ -172,7 +169,7 @@ def uploaded(case):
 
 def subject(case, model, kind):
     ids = list(model.graph.values if kind == "value" else model.graph.nodes)
-    if kind == "model":
+    if kind in ("model", "graph"):
         return []
     count = 1 if kind != "nodes" else 1 + case.upto(2)
     return [case.pick(ids) if ids and case.chance(0.95) else case.pick((0, 10**6)) for _ in range(count)]
@@ -221,38 +218,49 @@ def value(case, model, name):
             {"values": "1 2 3"},
         )
         return {case.pick(names): case.pick(ways)}
-    if name in ("given", "params"):
+    if name in ("parameters", "params"):
         return {case.pick(WORDS): case.pick(INTEGERS)}
     if name == "subject":
         return subject(case, model, case.pick(("value", "node", "model")))
     if name == "by":
         return case.pick(("time", "bytes", "flops", "mean", "nan", "", "parameters", "zeros", "costs"))
-    if name == "gesture":
-        return case.pick([*GESTURES, "none"])
+    if name == "edit":
+        return case.pick([*EDITS, "none"])
     return case.pick((*WORDS, *TEXTS))
 
 
 def parameter(case, model, kind):
-    """A value for a parameter of a gesture, by its kind."""
+    """A value for a parameter of an edit, by its kind."""
     short_ = case.pick((*WORDS, *TEXTS))
     numbers = [case.pick((0, 1, 2, 3, -1, 1.5, 2**40, 2**70, 7)) for _ in range(case.upto(3))]
     dims = [case.pick((1, 2, 3, "N", "n+1", None, 2**62, -1, "", "?")) for _ in range(case.upto(4))]
+    elements = [[case.upto(5), case.pick((1, 2.5, "nan", "5", 2**70))] for _ in range(1 + case.upto(2))]
+    given = case.pick((1, 2.5, "text", numbers, [], "1 2", 2**70, "nan", [[1]]))
+    array = {"dtype": case.pick(("float32", "int8", "string", "bfloat16", short_)), "shape": dims, "numbers": given}
+    idents = [case.pick((value_id(case, model), node_id(case, model), 0)) for _ in range(case.upto(3))]
+    arrays = (array, array, {"elements": elements}, {"file": case.pick(("a.npy", "m.onnx", 0, "f"))}, {}, 1)
+    plain = (None, 1, -1, 2.5, "text", numbers, [], ["a", "b"], 2**70, 2**63)
     return {
         "text": lambda: short_,
+        "name": lambda: short_,
         "text?": lambda: case.pick((None, short_)),
-        "texts": lambda: [case.pick((*WORDS, *TEXTS)) for _ in range(case.upto(3))],
+        "names": lambda: [case.pick((*WORDS, *TEXTS)) for _ in range(case.upto(3))],
         "long": lambda: short_ * 10,
         "bool": lambda: case.chance(0.5),
         "int": lambda: case.pick((0, 0, 1, 2, 3, 10, 100, 2**31 - 1)),
-        "id": lambda: case.pick((0, value_id(case, model), node_id(case, model))),
-        "ids": lambda: [case.pick((value_id(case, model), node_id(case, model), 0)) for _ in range(case.upto(3))],
+        "version": lambda: case.pick((0, 1, 13, 18, 21, 100, 2**31 - 1)),
+        "value": lambda: value_id(case, model),
+        "value?": lambda: case.pick((0, value_id(case, model), node_id(case, model))),
+        "values": lambda: idents,
+        "nodes": lambda: idents,
+        "scope": lambda: case.pick((0, 0, *model.graph.scopes, 10**6)),
+        "function": lambda: short_,
+        "dtype": lambda: case.pick(("float32", "int64", "string", "", short_)),
         "dim": lambda: case.pick((1, 0, "N", "a b", None, 2**62, -1, "")),
-        "dims": lambda: dims,
-        "dims?": lambda: case.pick((None, dims)),
-        "attribute": lambda: case.pick((None, 1, -1, 2.5, "text", numbers, [], ["a", "b"], 2**70, 2**63)),
-        "numbers": lambda: case.pick((1, 2.5, "text", numbers, [], "1 2", 2**70, "nan", [[1]])),
-        "file": lambda: case.pick(("a.npy", "m.onnx", 0, "f")),
-        "elements": lambda: [[case.upto(5), case.pick((1, 2.5, "nan", "5", 2**70))] for _ in range(1 + case.upto(2))],
+        "shape": lambda: case.pick((None, dims, dims)),
+        "array": lambda: case.pick(arrays),
+        "attribute": lambda: case.pick((*plain, *arrays, {"type": case.pick(("int", "floats", "x")), "value": given})),
+        "model_file": lambda: case.pick(("a.npy", "m.onnx", 0, "f")),
     }[kind]()
 
 

@@ -10,7 +10,15 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
+from onnxlab.graph.handles.handles import Value
 from onnxlab.notebook.session.session import Session
+
+
+def edit(edit_name: str, /, *subject: Any, on: str = "", **parameters: Any) -> dict[str, Any]:
+    """The parameters of a request "edit": of handles or ids, by default those of a node."""
+    found = [getattr(each, "id", each) for each in subject]
+    kind = "value" if any(isinstance(each, Value) for each in subject) else "node" if subject else "model"
+    return {"edit": edit_name, "on": on or kind, "subject": found, "parameters": parameters}
 
 
 class Page:

@@ -28,14 +28,16 @@ def test_a_page_answers_as_a_kernel_does(model: onnxlab.Model, tmp_path: Path) -
     session = Session(model, lambda content, buffers: sent.append(json.loads(json.dumps(content))))
     for node in model.graph.nodes:
         session.receive({"id": node, "method": "inspect", "params": {"node": node}})
-        assert held["nodes"][str(node)] == sent[-1]["result"]
+        assert held["answers"]["inspect"][str(node)] == sent[-1]["result"]
         session.receive({"id": node, "method": "doc", "params": {"node": node}})
-        assert held["docs"][sent[-1]["result"]["title"]] == sent[-1]["result"]
+        answers = held["answers"]["doc"]
+        found = answers[str(node)]
+        assert (answers[found] if isinstance(found, str) else found) == sent[-1]["result"]
     for value in model.graph.values:
         session.receive({"id": value, "method": "value", "params": {"value": value}})
-        assert held["values"][str(value)] == sent[-1]["result"]
+        assert held["answers"]["value"][str(value)] == sent[-1]["result"]
     session.close()
-    assert held["hello"]["can"] == {"edit": False, "run": False, "save": False}
+    assert held["answers"]["hello"][""]["can"] == {"edit": False, "run": False, "save": False}
 
 
 def test_a_page_fetches_nothing_and_no_text_of_the_model_is_markup(tmp_path: Path) -> None:
@@ -53,8 +55,8 @@ def test_a_page_fetches_nothing_and_no_text_of_the_model_is_markup(tmp_path: Pat
 def test_a_large_model_is_drawn_without_details(model: onnxlab.Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html_page, "INSPECTED", 1)
     held = recorded(html_page.page(model, "", ""))
-    assert held["nodes"] == {}
-    assert held["snapshot"]["n"] == len(model.graph.nodes)
+    assert held["answers"]["inspect"] == {}
+    assert held["answers"]["snapshot"][""]["n"] == len(model.graph.nodes)
 
 
 def test_missing_data_leaves_a_value_without_statistics(tmp_path: Path) -> None:
@@ -67,4 +69,4 @@ def test_missing_data_leaves_a_value_without_statistics(tmp_path: Path) -> None:
     )
     model = onnxlab.load(tmp_path / "m.onnx")
     held = recorded(model.to_html(tmp_path / "m.html").read_text(encoding="utf-8"))
-    assert held["values"][str(model.value("w").id)]["statistics"] is None
+    assert held["answers"]["value"][str(model.value("w").id)]["statistics"] is None

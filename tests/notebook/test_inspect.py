@@ -149,4 +149,4 @@ def test_a_broken_tensor_is_shown_as_it_stands() -> None:
     for ident, dtype in zip(opened.graph.main.node_ids, ("string", "element type -3"), strict=True):
         (value,) = [each["value"] for each in page.ask("inspect", node=ident)["attributes"] if each["name"] == "value"]
         assert value == {"dtype": dtype, "shape": [2], "preview": ""}
-    assert len(html_page.record(hub_of(opened))["values"]) == len(opened.graph.values)
+    assert len(html_page.record(hub_of(opened))["answers"]["value"]) == len(opened.graph.values)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxlab
-from onnxlab.notebook.edits.edit_commands import GESTURES
-from onnxlab.notebook.protocol.messages import MAX_TEXT, METHODS
+from onnxlab.graph.edits import EDITS
+from onnxlab.notebook.protocol.methods import METHODS
+from onnxlab.notebook.protocol.schema import MAX_TEXT
 from onnxlab.notebook.session.session import Session
-from tests.notebook.conftest import Page
+from tests.notebook.conftest import Page, edit
 
 LATER = {"run", "overlay"}
 """Answered on a thread of their own, and tested where they are at home."""
@@ -28,7 +29,7 @@ JUNK = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
 )
 GIVEN = st.dictionaries(
-    st.sampled_from(sorted({key for each in GESTURES.values() for key in each.takes})), JUNK, max_size=5
+    st.sampled_from(sorted({key for each in EDITS.values() for key in each.parameters})), JUNK, max_size=5
 )
 
 
@@ -36,11 +37,12 @@ GIVEN = st.dictionaries(
 def requests(draw: st.DrawFn) -> Any:
     """Mostly well-formed requests with wrong insides; some that are none at all."""
     method = draw(st.sampled_from([name for name in METHODS if name not in LATER]))
-    params = {name: draw(JUNK | IDS | st.lists(IDS, max_size=3)) for name in METHODS[method]}
+    params = {name: draw(JUNK | IDS | st.lists(IDS, max_size=3)) for name in METHODS[method].parameters}
     if method == "edit":
-        name = draw(st.sampled_from(list(GESTURES)))
-        takes = {key: draw(JUNK | IDS) for key in GESTURES[name].takes}
-        params.update(gesture=name, subject=draw(st.lists(IDS, max_size=2)), given=draw(st.just(takes) | GIVEN))
+        name = draw(st.sampled_from(list(EDITS)))
+        takes = {key: draw(JUNK | IDS) for key in EDITS[name].parameters}
+        params.update(edit=name, on=draw(st.sampled_from([*EDITS[name].subjects, "nodes"])))
+        params.update(subject=draw(st.lists(IDS, max_size=2)), parameters=draw(st.just(takes) | GIVEN))
     whole = {"id": draw(st.integers(1, 2**53 - 1)), "method": method, "params": params}
     return draw(st.just(whole) | st.just(whole) | st.just({**whole, "id": draw(JUNK)}) | JUNK)
 
@@ -81,9 +83,9 @@ def test_what_is_too_large_is_refused() -> None:
     node = model.nodes["relu"].id
     long = "x" * (MAX_TEXT + 1)
     for method, params in (
-        ("rename_node", {"node": node, "name": long}),
-        ("edit", {"gesture": "node_doc", "subject": [node], "given": {"text": long}}),
-        ("edit", {"gesture": "duplicate", "subject": [node] * (MAX_TEXT + 1), "given": {}}),
+        ("edit", edit("rename_node", node, name=long)),
+        ("edit", edit("set_doc_string", node, text=long)),
+        ("edit", edit("duplicate_nodes", *[node] * (MAX_TEXT + 1), on="nodes")),
         ("upload", {"file": "a", "name": "a", "offset": 0, "data": base64.b64encode(long.encode()).decode()}),
     ):
         session.receive({"id": 1, "method": method, "params": params})
@@ -99,14 +101,14 @@ def test_what_cannot_be_meant_is_refused_with_one_reply() -> None:
     node, deep = model.nodes["relu"].id, []
     for _ in range(5000):
         deep = [deep]
-    connect = {"gesture": "connect", "subject": [node], "given": {"slot": 2**31 - 1, "value": 0}, "version": None}
+    far = [edit("set_input", node, slot=2**31 - 1, value=value) for value in (0, model.value("x").id)]
     for number, params, method, code in (
         (1, {"node": deep}, "inspect", "malformed"),
-        (2, {"node": node, "name": "half \ud800 of a pair"}, "rename_node", "malformed"),
-        (3, connect, "edit", "refused"),
-        (4, {**connect, "given": {"slot": 2**31 - 1, "value": model.value("x").id}}, "edit", "refused"),
+        (2, edit("rename_node", node, name="half \ud800 of a pair"), "edit", "malformed"),
+        (3, {**far[0], "version": None}, "edit", "refused"),
+        (4, far[1], "edit", "refused"),
         (5, {"file": "f", "name": "f.npy", "offset": 0, "data": "½"}, "upload", "malformed"),
-        (6, {"gesture": "set_opset", "subject": [], "given": {"domain": "nope", "version": 0}}, "edit", "gone"),
+        (6, edit("set_opset", domain="nope", version=0), "edit", "gone"),
     ):
         session.receive({"id": number, "method": method, "params": params})
         assert (sent[-1]["id"], sent[-1]["error"]["code"]) == (number, code), sent[-1]
@@ -118,6 +120,6 @@ def test_what_cannot_be_meant_is_refused_with_one_reply() -> None:
 
 @pytest.mark.parametrize("shape", [["N"], [-1], [0, 2**62, 2**62], [2**62]], ids=str)
 def test_a_tensor_by_hand_of_a_shape_that_none_has(page: Page, model: onnxlab.Model, shape: list[Any]) -> None:
-    given = {"name": "w2", "dtype": "float32", "shape": shape, "numbers": 1}
-    reply = page.refused("edit", gesture="set_tensor", subject=[model.nodes[0].id], given=given)
+    given = {"dtype": "float32", "shape": shape, "numbers": 1}
+    reply = page.refused("edit", **edit("set_attribute", model.nodes[0], name="w2", value=given))
     assert reply["code"] in ("refused", "malformed"), reply

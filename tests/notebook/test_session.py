@@ -21,7 +21,7 @@ from onnxlab.graph.edit.changes import SetField
 from onnxlab.limits import Limits
 from onnxlab.notebook.session.session import PROBE
 from tests.graph.support.models import chain
-from tests.notebook.conftest import Page
+from tests.notebook.conftest import Page, edit
 
 
 def column(page: Page, name: str) -> list[int]:
@@ -74,7 +74,7 @@ def test_a_snapshot_holds_wires_names_labels_and_groups(page: Page, model: onnxl
 def test_an_edit_sends_its_effect_before_its_reply(page: Page, model: onnxlab.Model) -> None:
     conv = model.nodes["/stem/conv"]
     version = page.ask("snapshot")["version"]
-    reply = page.ask("set_attribute", node=conv.id, name="strides", value=[2, 2], type="ints", version=version)
+    reply = page.ask("edit", **edit("set_attribute", conv, name="strides", value=[2, 2]), version=version)
     (event,) = page.events
     assert event["version"] == reply["version"] == version + 1
     assert event["origin"] == page.session.id
@@ -105,7 +105,7 @@ def test_the_page_knows_the_opsets_as_they_are(page: Page) -> None:
 
 def test_renaming_a_node_into_another_scope_moves_it(page: Page, model: onnxlab.Model) -> None:
     relu = model.nodes["/stem/relu"]
-    page.ask("rename_node", node=relu.id, name="/head/relu")
+    page.ask("edit", **edit("rename_node", relu, name="/head/relu"))
     event = page.events[-1]
     assert [group["name"] for group in event["groups"]] == ["head"]
     (record,) = [node for node in event["nodes"] if node["id"] == relu.id]
@@ -114,7 +114,7 @@ def test_renaming_a_node_into_another_scope_moves_it(page: Page, model: onnxlab.
 
 def test_removing_with_bypass_joins_the_wires(page: Page, model: onnxlab.Model) -> None:
     relu, pool = model.nodes["/stem/relu"], model.nodes["/head/pool"]
-    page.ask("remove", nodes=[relu.id], bypass=True)
+    page.ask("edit", **edit("remove_nodes", relu, bypass=True))
     event = page.events[-1]
     assert event["removed_nodes"] == [relu.id]
     assert next(node for node in event["nodes"] if node["id"] == pool.id)["inputs"] == [model.value("c").id]
@@ -122,7 +122,7 @@ def test_removing_with_bypass_joins_the_wires(page: Page, model: onnxlab.Model) 
 
 
 @pytest.mark.parametrize(
-    ("method", "params", "code"),
+    ("name", "parameters", "code"),
     [
         ("set_attribute", {"name": "strides", "value": "wide"}, "refused"),
         ("set_attribute", {"name": "strides", "value": [1.5, 2]}, "refused"),
@@ -132,13 +132,16 @@ def test_removing_with_bypass_joins_the_wires(page: Page, model: onnxlab.Model) 
         ("rename_node", {"name": "/stem/relu"}, "refused"),
         ("rename_node", {"name": None}, "malformed"),
         ("rename_node", {"name": "x" * (1 << 21)}, "malformed"),
-        ("inspect", {"extra": 1}, "malformed"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_changes_nothing(
-    page: Page, model: onnxlab.Model, method: str, params: dict, code: str
+    page: Page, model: onnxlab.Model, name: str, parameters: dict[str, Any], code: str
 ) -> None:
-    assert page.refused(method, node=model.nodes[0].id, **params)["code"] == code
+    assert page.refused("edit", **edit(name, model.nodes[0], **parameters))["code"] == code
+
+
+def test_a_parameter_too_many_is_refused(page: Page, model: onnxlab.Model) -> None:
+    assert page.refused("inspect", node=model.nodes[0].id, extra=1)["code"] == "malformed"
 
 
 @pytest.mark.parametrize(
@@ -154,12 +157,12 @@ def test_a_message_that_is_no_request_gets_one_error(page: Page, content: object
 
 def test_a_node_that_is_gone_is_said_to_be(page: Page) -> None:
     assert page.refused("inspect", node=99_999)["code"] == "gone"
-    assert page.refused("rename_node", node=99_999, name="n")["code"] == "gone"
+    assert page.refused("edit", **edit("rename_node", 99_999, name="n"))["code"] == "gone"
 
 
 def test_two_views_stay_equal(page: Page, model: onnxlab.Model) -> None:
     other = Page(model)
-    page.ask("set_attribute", node=model.nodes[0].id, name="group", value=1)
+    page.ask("edit", **edit("set_attribute", model.nodes[0], name="group", value=1))
     model.nodes[1].name = "activation"
     assert [event["label"] for event in other.events] == [event["label"] for event in page.events]
     page.ask("snapshot"), other.ask("snapshot")
@@ -173,17 +176,18 @@ def test_a_stale_edit_of_what_python_changed_is_a_conflict(page: Page, model: on
     version = page.ask("snapshot")["version"]
     model.nodes[0].attributes["strides"] = [2, 2]
     node, other = model.nodes[0].id, model.nodes[1].id
-    stale = {"name": "strides", "value": [4, 4], "version": version}
-    assert page.refused("set_attribute", node=node, **stale)["code"] == "conflict"
+    stale = edit("set_attribute", node, name="strides", value=[4, 4])
+    assert page.refused("edit", **stale, version=version)["code"] == "conflict"
     assert page.refused("undo", version=version)["code"] == "conflict"
-    page.ask("rename_node", node=other, name="free", version=version)  # untouched since: still applied
+    page.ask("edit", **edit("rename_node", other, name="free"), version=version)  # untouched since: still applied
     assert model.nodes[1].name == "free"
 
 
 def test_a_stale_edit_after_ones_own_is_none(page: Page, model: onnxlab.Model) -> None:
     version = page.ask("snapshot")["version"]
     for stride in (2, 4):
-        page.ask("set_attribute", node=model.nodes[0].id, name="strides", value=[stride] * 2, version=version)
+        asked = edit("set_attribute", model.nodes[0], name="strides", value=[stride] * 2)
+        page.ask("edit", **asked, version=version)
     assert model.nodes[0].attributes["strides"] == [4, 4]
 
 
@@ -235,7 +239,7 @@ def test_a_run_from_the_page_has_a_deadline(page: Page, model: onnxlab.Model, mo
 
 def test_a_run_that_fails_names_its_node(page: Page, model: onnxlab.Model) -> None:
     pool = model.nodes["/head/pool"]
-    page.ask("set_attribute", node=pool.id, name="kernel_shape", value=[99, 99])
+    page.ask("edit", **edit("set_attribute", pool, name="kernel_shape", value=[99, 99]))
     error = page.wait(page.send("run", nodes=None))["error"]
     assert (error["code"], error["node"]) == ("run", pool.id)
 

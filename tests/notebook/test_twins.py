@@ -1,87 +1,167 @@
-"""protocol.py and protocol.ts say the same: names of methods, of their parameters, of events and of their fields."""
+"""The declarations of the protocol and of the edits hold: for the TypeScript, the answers, the events, the methods."""
 
-import re
+import inspect
+import typing
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import onnxlab
-from onnxlab.notebook.edits.edit_commands import GESTURES
-from onnxlab.notebook.protocol import messages
-from tests.notebook.conftest import Page
-
-SOURCES = Path(__file__).parents[2] / "widgets" / "src"
-TWIN = (SOURCES / "kernel" / "protocol.ts").read_text(encoding="utf-8")
-
-
-def braces(text: str, start: int) -> str:
-    """What stands between the brace at `start` and the one that closes it."""
-    depth = 0
-    for at in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return text[start + 1 : at]
-    raise AssertionError("a brace is not closed")
+from onnxlab.graph.edits import EDITS
+from onnxlab.graph.edits.python_calls import Assign, Call, Item
+from onnxlab.graph.handles.handles import Node, Value
+from onnxlab.notebook.edits.edit_requests import NOT_BY_HAND
+from onnxlab.notebook.edits.kinds import KINDS
+from onnxlab.notebook.protocol.events import EVENTS
+from onnxlab.notebook.protocol.methods import METHODS
+from onnxlab.notebook.protocol.records import History
+from onnxlab.notebook.protocol.schema import mismatch
+from onnxlab.notebook.session.hub import hub_of
+from onnxlab.notebook.widgets import html_page
+from tests.notebook.conftest import Page, edit
+from tests.support import twin
 
 
-def fields(interface: str) -> dict[str, bool]:
-    """{field: whether it may be left out} of an interface of the twin."""
-    found = re.search(rf"export interface {interface}\b[^{{]*", TWIN)
-    assert found, f"protocol.ts has no {interface}"
-    body = re.sub(r"/\*.*?\*/", "", braces(TWIN, found.end()), flags=re.DOTALL)
-    return {name: bool(optional) for name, optional in re.findall(r"^  (\w+)(\?)?:", body, re.MULTILINE)}
+def test_the_typescript_is_what_python_declares() -> None:
+    stale = [path.name for path, text in twin.files().items() if path.read_text(encoding="utf-8") != text]
+    assert stale == [], "run `python -m tests.support.twin`"
 
 
-def methods() -> dict[str, dict[str, bool]]:
-    """{method: {parameter: whether it may be left out}} of the twin."""
-    body = braces(TWIN, TWIN.index("export interface Methods {") + len("export interface Methods "))
-    found: dict[str, dict[str, bool]] = {}
-    for name, parameters in re.findall(r"^  (\w+): \[(\{[^}]*\}|Record<string, never>),", body, re.MULTILINE):
-        pairs = re.findall(r"(\w+)(\?)?:", re.sub(r"<[^>]*>", "", parameters))
-        found[name] = {key: bool(optional) for key, optional in pairs}
+@pytest.fixture
+def asked(page: Page, model: onnxlab.Model, tmp_path: Path) -> dict[str, Any]:
+    """An answer to every method, by its name."""
+    conv, value = model.nodes["/stem/conv"].id, model.value("r").id
+    model.save(tmp_path / "m.onnx")
+    params: dict[str, dict[str, Any]] = {
+        **{
+            name: {}
+            for name, method in METHODS.items()
+            if not any(each.required for each in method.parameters.values())
+        },
+        "probe": {"ok": True},
+        "inspect": {"node": conv},
+        "doc": {"node": conv},
+        "value": {"value": value},
+        "explain": {"value": value},
+        "edit": edit("rename_node", conv, name="first"),
+        "go_to": {"position": 0},
+        "operator_doc": {"op": "Conv"},
+        "targets": {"value": value, "nodes": [conv]},
+        "elements": {"value": model.value("w").id},
+        "upload": {"file": "a", "name": "a.npy", "offset": 0, "data": ""},
+        "copies": {"nodes": [conv]},
+        "extract": {"nodes": [conv]},
+        "tensor": {"value": model.value("w").id},
+        "pin": {"value": value, "on": True},
+        "overlay": {"by": "flops"},
+    }
+    order = ["edit", "undo", "redo", "run", "stop"]
+    params["stop"] = {"run": 1}
+    later = {"recover", "discard"}
+    found = {name: page.ask(name, **params[name]) for name in order}
+    found |= {name: page.ask(name, **params[name]) for name in METHODS if name not in {*order, *later}}
     return found
 
 
-def test_methods_and_parameters_agree() -> None:
-    ours = {name: {key: not spec.required for key, spec in each.items()} for name, each in messages.METHODS.items()}
-    theirs = methods()
-    assert theirs.keys() == ours.keys()
-    for name, parameters in ours.items():
-        assert theirs[name].keys() == parameters.keys(), name
-    assert f"export const PROTOCOL = {messages.PROTOCOL};" in TWIN
+def test_every_answer_is_what_its_method_declares(asked: dict[str, Any]) -> None:
+    assert METHODS.keys() - asked.keys() == {"recover", "discard"}
+    wrong = [found for name, answer in asked.items() if (found := mismatch(METHODS[name].answer, answer, name))]
+    assert wrong == []
 
 
-def test_events_and_answers_have_the_fields_that_the_twin_declares(
-    page: Page, model: onnxlab.Model, tmp_path: Path
-) -> None:
-    conv, value = model.nodes["/stem/conv"].id, model.value("r").id
-    model.save(tmp_path / "m.onnx")
-    answers = {
-        "Hello": page.ask("hello"),
-        "Snapshot": page.ask("snapshot"),
-        "NodeInfo": page.ask("inspect", node=conv),
-        "Documentation": page.ask("doc", node=conv),
-        "ValueInfo": page.ask("value", value=value),
-        "Targets": page.ask("targets", value=value, nodes=[conv]),
-        "OperatorInfo": page.ask("operators")["operators"][0],
-        "Edited": page.ask("rename_node", node=conv, name="first"),
-        "About": page.ask("about"),
-        "Elements": page.ask("elements", value=model.value("w").id),
-        "Steps": page.ask("history"),
-        "Unsaved": page.ask("unsaved"),
-        "RunResult": page.ask("run", nodes=None),
-    }
-    answers |= {f"{event['event'].capitalize()}Event": event for event in page.events}
-    model.files.on_save[0]()
-    answers["HistoryEvent"] = page.events[-1]
-    answers["History"] = page.events[-1]["history"]
-    answers["Statistics"] = answers["RunResult"]["values"][0]
-    for interface, answer in answers.items():
-        declared = fields(interface)
-        assert set(answer) <= set(declared), interface
-        assert {name for name, optional in declared.items() if not optional} <= set(answer), interface
-    names = set(re.findall(r'event: "(\w+)"', TWIN))
-    assert {event["event"] for event in page.events} <= names
+def test_every_event_is_what_is_declared(page: Page, asked: dict[str, Any], model: onnxlab.Model) -> None:
+    model.nodes[0].attributes["strides"] = [2, 2]
+    page.session.close()
+    declared = {typing.get_args(typing.get_type_hints(each)["event"])[0]: each for each in EVENTS}
+    assert {event["event"] for event in page.events} >= {"commit", "progress", "history", "overlay", "closed"}
+    wrong = [found for event in page.events if (found := mismatch(declared[event["event"]], event, event["event"]))]
+    assert wrong == []
+    assert mismatch(History, page.events[0]["history"]) == ""
 
 
-def test_every_gesture_is_on_the_page() -> None:
-    sources = "".join(path.read_text(encoding="utf-8") for path in SOURCES.rglob("*.ts*"))
-    assert [name for name in GESTURES if f'"{name}"' not in sources] == []
+def test_a_mismatch_is_seen(asked: dict[str, Any]) -> None:
+    node = asked["inspect"]
+    assert "lacks name" in mismatch(METHODS["inspect"].answer, {key: node[key] for key in node if key != "name"})
+    assert "declares no more" in mismatch(METHODS["inspect"].answer, {**node, "more": 1})
+    assert "since_version is 'new'" in mismatch(METHODS["inspect"].answer, {**node, "since_version": "new"})
+
+
+def test_a_page_without_a_kernel_holds_what_methods_declare(model: onnxlab.Model) -> None:
+    answers = html_page.record(hub_of(model))["answers"]
+    assert answers.keys() == {name for name, method in METHODS.items() if method.recorded is not None}
+    for name, found in answers.items():
+        for answer in found.values():
+            same = isinstance(answer, str) and answer in found
+            assert same or mismatch(METHODS[name].answer, answer, name) == ""
+
+
+# -- the table of edits ------------------------------------------------------------------------------------------------
+
+
+OWNERS: dict[str, Any] = {"model": onnxlab.Model, "node": Node, "nodes": onnxlab.Model, "value": Value}
+OTHERWISE = {"insert_model"}
+"""Edits whose request has a file where Python takes a model."""
+WIDER = {("set_model_field", "value")}
+"""Parameters that Python takes as numbers too, where a form has texts."""
+BY_KIND: dict[str, tuple[str, ...]] = {
+    "text": ("str", "Literal"), "name": ("str",), "long": ("str",), "text?": ("str",), "bool": ("bool",),
+    "int": ("int",),
+    "version": ("int",), "value": ("Value", "ValueKey"), "value?": ("Value",), "values": ("Sequence",),
+    "nodes": ("Sequence",), "names": ("Sequence",), "scope": ("str",), "function": ("str",), "dtype": ("Any",),
+    "dim": ("int", "str"), "shape": ("Sequence",), "array": ("Any",), "attribute": ("Any",), "model_file": ("Model",),
+}  # fmt: skip
+"""What a method's annotation names for a kind of parameter."""
+
+
+def method_of(name: str) -> Callable[..., Any]:
+    """The method, property or mapping of a handle or of Model that makes an edit."""
+    spec = EDITS[name]
+    statement = spec.statement
+    owner = onnxlab.Model if getattr(statement, "of_model", False) else OWNERS[spec.subject]
+    if isinstance(statement, Call):
+        return getattr(owner, statement.method)
+    if isinstance(statement, Assign):
+        return getattr(owner, statement.attribute).fset
+    assert isinstance(statement, Item)
+    mapping = typing.get_type_hints(getattr(owner, statement.mapping).fget)["return"]
+    return mapping.__setitem__
+
+
+@pytest.mark.parametrize("name", [name for name, spec in EDITS.items() if spec.statement and name not in OTHERWISE])
+def test_methods_have_the_parameters_of_the_table(name: str) -> None:
+    spec, method = EDITS[name], method_of(name)
+    skip = 2 if getattr(spec.statement, "of_model", False) else 1
+    theirs = list(inspect.signature(method).parameters.values())[skip:]
+    if not isinstance(spec.statement, Call):
+        assert len(theirs) >= len(spec.parameters)
+        return
+    known = {each.name: each for each in theirs}
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in theirs)
+    for key, parameter in spec.parameters.items():
+        if key == "domain" and key not in known:
+            assert takes_any, "an operator's domain goes with its attributes"
+            continue
+        assert key in known, f"{method.__qualname__} has no parameter {key!r}"
+        found = known[key]
+        if not parameter.required:
+            assert found.default == parameter.default, key
+        if (name, key) in WIDER:
+            continue
+        assert any(word in str(found.annotation) for word in BY_KIND[parameter.kind]), (key, found.annotation)
+    needed = {each.name for each in theirs if each.default is each.empty and each.kind < each.VAR_POSITIONAL}
+    assert needed <= spec.parameters.keys()
+
+
+def test_every_kind_of_the_table_is_known_to_requests() -> None:
+    kinds = {parameter.kind for spec in EDITS.values() for parameter in spec.parameters.values()}
+    assert kinds == KINDS.keys()
+    assert kinds == BY_KIND.keys()
+
+
+def test_every_edit_is_on_the_page() -> None:
+    paths = [path for path in twin.SOURCES.rglob("*.ts*") if path.name != "edits.ts"]
+    sources = "".join(path.read_text(encoding="utf-8") for path in paths)
+    missing = [name for name in EDITS if name not in NOT_BY_HAND and f'"{name}"' not in sources]
+    assert missing == ["set_inputs"], "inputs are set one by one"

@@ -1,7 +1,7 @@
 /** The kernel's side of the protocol over a FakeModel, in the page: for development, screenshots and the client's tests. */
 
 import type {
-  AttributeInfo, AttributeType, AttributeValue, CommitEvent, Endpoint, History, NodeInfo, NodeRecord, Section, Snapshot, Statistics,
+  AttributeInfo, AttributeType, AttributeValue, CommitEvent, Endpoint, History, Methods, NodeInfo, NodeRecord, Section, Snapshot, Statistics,
   ValueInfo,
 } from "../src/kernel/protocol.ts";
 import { INITIALIZER, PROTOCOL } from "../src/kernel/protocol.ts";
@@ -120,10 +120,7 @@ export class FakeKernel {
       case "inspect": return [this.#inspect(params.node as number), []];
       case "doc": return [this.#doc(params.node as number), []];
       case "value": return [this.#value(params.value as number), []];
-      case "set_attribute": return [this.#setAttribute(params), []];
-      case "rename_node": return [this.#rename("nodes", params.node as number, params.name as string), []];
-      case "rename_value": return [this.#rename("values", params.value as number, params.name as string), []];
-      case "remove": return [this.#remove(params.nodes as number[], params.bypass === true), []];
+      case "edit": return [this.#edit(params as unknown as Methods["edit"][0]), []];
       case "undo": return [this.#walk(-1), []];
       case "redo": return [this.#walk(1), []];
       case "save":
@@ -194,15 +191,27 @@ export class FakeKernel {
       event: "commit", seq: ++this.seq, version: this.version, label, kind,
       nodes: (touched.nodes ?? []).map((id) => record(this.model.nodes.get(id)!)), removed_nodes: touched.removed ?? [],
       values: (touched.values ?? []).map((id) => this.model.values.get(id)!), removed_values: [],
-      facts: [changed, changed.map((id) => this.model.values.get(id)!.label)], groups: null, scopes: null,
+      facts: [changed, changed.map((id) => this.model.values.get(id)!.label), changed.map(() => "float32")], groups: null, scopes: null,
       diagnostics: this.model.diagnostics, history: this.#history(), dirty: true, origin: "fake",
     };
     this.#emit(event as unknown as Record<string, unknown>);
     return { version: this.version };
   }
 
-  #setAttribute({ node: id, name, value }: Params): { version: number } {
-    const node = this.#node(id as number), key = name as string;
+  #edit({ edit, subject, parameters }: Methods["edit"][0]): { version: number } {
+    const [id = 0] = subject, { name, value, bypass } = parameters;
+    switch (edit) {
+      case "set_attribute": return this.#setAttribute(id, name as string, (value as { value: AttributeValue }).value);
+      case "clear_attribute": return this.#setAttribute(id, name as string, null);
+      case "rename_node": return this.#rename("nodes", id, name as string);
+      case "rename_value": return this.#rename("values", id, name as string);
+      case "remove_nodes": return this.#remove(subject, bypass === true);
+      default: throw refuse("unknown_method", `no edit ${edit}`);
+    }
+  }
+
+  #setAttribute(id: number, key: string, value: AttributeValue): { version: number } {
+    const node = this.#node(id);
     const schema = SCHEMAS[node.op]?.find((each) => each.name === key);
     if (key === "group" && value === 0) throw refuse("edit", "group is 0; it divides the channels, so it must be at least 1", "Use 1 for an ordinary convolution.");
     const before = node.attributes.get(key);
@@ -211,7 +220,7 @@ export class FakeKernel {
       else node.attributes.set(key, to);
       return { nodes: [node.id] };
     };
-    return this.edit({ label: `set ${schema?.name ?? key}`, apply: () => put(value as AttributeValue), revert: () => put(before) });
+    return this.edit({ label: `set ${schema?.name ?? key}`, apply: () => put(value), revert: () => put(before) });
   }
 
   #rename(kind: "nodes" | "values", id: number, name: string): { version: number } {

@@ -1,6 +1,7 @@
 /** The widget as anywidget loads it: one `render` per view of the model, each with state of its own. */
 
 import { type Recorded, recordedTransport } from "./kernel/offline.ts";
+import type { Snapshot } from "./kernel/protocol.ts";
 import { keepNote } from "./kernel/saved_state.ts";
 import { commTransport, listen, type WidgetModel } from "./kernel/transport.ts";
 import { mount, type Shared } from "./mount.tsx";
@@ -34,7 +35,7 @@ function offline(el: HTMLElement, model: Recorded): () => void {
       defaultView?.addEventListener("resize", listener);
       return () => defaultView?.removeEventListener("resize", listener);
     },
-    title: () => model.snapshot.title,
+    title: () => (model.answers.snapshot as { "": Snapshot })[""].title,
     onTitle: () => () => undefined,
     selection: () => selection,
     setSelection: (nodes) => {

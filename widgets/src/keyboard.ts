@@ -130,7 +130,7 @@ function handleControl(app: App, root: HTMLElement, target: EventTarget | null, 
     return true;
   }
   if (key === "d") {
-    if (app.picked.nodes.length) void app.editing.gesture("duplicate", app.picked.nodes);
+    if (app.picked.nodes.length) void app.editing.attempt("duplicate_nodes", "nodes", app.picked.nodes, {});
     return true;
   }
   if (key === "c" && !isField(target) && !hasTextSelection(root)) {

@@ -10,7 +10,7 @@ import onnx
 from onnxlab.graph.edit.changes import keeps_wires
 from onnxlab.graph.edit.commits import CommitKind, Completer, GraphCommit, Journal, OpenEdit
 from onnxlab.graph.edit.history import History
-from onnxlab.graph.edit.script import ScriptStep
+from onnxlab.graph.edit.script import Recorded, ScriptStep
 from onnxlab.graph.state.change import Change
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.graph.state.graph_state import GraphState
@@ -23,6 +23,7 @@ class EditableGraph(GraphState):
 
     Attributes:
         transaction: the outermost edit that is in progress.
+        recorded: the edit of the table that is being made, None where none is.
         read_only: why no edit is taken, "" where they are.
         followers: called with each GraphCommit, in order, under the lock, after it is final. One that raises is
             reported as a warning and cut off.
@@ -37,6 +38,7 @@ class EditableGraph(GraphState):
         self.completer: Completer | None = None
         self.journal: Journal | None = None
         self.transaction: OpenEdit | None = None
+        self.recorded: Recorded | None = None
         self.read_only = ""
 
     def about_to_apply(self, change: Change) -> None:

@@ -202,6 +202,18 @@ class History(Spelled, metaclass=ShortHelp):
         self.refuse_dropped(position)
         return position
 
+    def statements(self) -> list[str]:
+        """Every edit that `all_labels` lists in Python, as it is shown to people; "" for those that were dropped."""
+        from onnxlab.graph.edit.script import shown
+
+        return [shown(step) for step in (*self._dropped, *self._done, *reversed(self._undone))]
+
+    def last_statement(self) -> str:
+        """The last edit in Python, "" where there is none."""
+        from onnxlab.graph.edit.script import shown
+
+        return shown(self._done[-1]) if self._done else ""
+
     def to_python(self) -> str:
         """A Python script that makes the edits again on another copy of the model as it was loaded.
 

@@ -53,12 +53,15 @@ class ModelGraph(EditableGraph):
 
     # -- editing ----------------------------------------------------------------------------------------------------
 
-    def edit(self, label: str, origin: Any = None) -> Transaction:
-        """Open a transaction: `with graph.edit("swap activation"): …` is one undo step, all or nothing."""
+    def edit(self, label: str = "", origin: Any = None) -> Transaction:
+        """Open a transaction: `with graph.edit("swap activation"): …` is one undo step, all or nothing.
+
+        Without a label it is called what the table of edits calls the edit that is being made.
+        """
         self.index.forget_signatures()
         return Transaction(self, label, origin)
 
-    def apply(self, *changes: Change, label: str = "edit", origin: Any = None) -> None:
+    def apply(self, *changes: Change, label: str = "", origin: Any = None) -> None:
         """Make changes as one edit, or as a part of the transaction that this thread has open."""
         active = self.transaction
         if active is not None and active.thread == threading.get_ident() and len(changes) == 1:

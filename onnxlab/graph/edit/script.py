@@ -29,20 +29,36 @@ from onnxlab.graph.state.graph_state import GraphState
 _KIND = onnx.AttributeProto
 
 
+class Recorded(NamedTuple):
+    """An edit as its row in the table of edits has it.
+
+    Attributes:
+        text: its statement, "" where it has none.
+        exact: whether a script may write the statement in the place of the changes.
+    """
+
+    label: str
+    text: str = ""
+    exact: bool = False
+
+
 class ScriptStep(NamedTuple):
-    """A change as it is taken down.
+    """A change as it is taken down, or, without one, a statement that makes several.
 
     Attributes:
         subject: the Python expression of the handle, scope or target that it is made to.
         fits: whether a handle takes it at that moment; inside an edit what it needs may follow.
-        said: the whole statement where it depends on what stood there before, else ""; None where another deed's
+        said: the whole statement where it depends on what stood there before, else ""; None where another step's
             statement does this too.
+        shown: the statement that is shown to people in the place of what a script has, None where that of another
+            step is.
     """
 
-    change: Change
+    change: Change | None
     subject: str
     fits: bool
     said: str | None = ""
+    shown: str | None = ""
 
 
 class Step(NamedTuple):
@@ -96,7 +112,7 @@ def script_step(graph: GraphState, change: Change, said: str = "") -> ScriptStep
     `said` is the statement that makes it, where the caller knows that.
     """
     if ident := getattr(change, "node", 0):
-        subject = _node(graph, graph.nodes[ident])
+        subject = node_handle(graph, graph.nodes[ident])
         fits = type(change) is not changes.SetAttribute or _fits(graph, change)
     elif scope := getattr(change, "scope", 0):
         subject, fits = _scope(graph, graph.scopes[scope]), True
@@ -155,7 +171,7 @@ def _subject(graph: GraphState, change: Change) -> str:
         case changes.RenameValue(value=ident):
             return value_handle(graph, graph.values[ident])
         case changes.SetField(target=("node", ident)):
-            return _node(graph, graph.nodes[ident])
+            return node_handle(graph, graph.nodes[ident])
         case changes.SetField(target=("scope", ident)):
             return _scope(graph, graph.scopes[ident])
         case changes.SetField(target=("tensor", ident)):
@@ -163,7 +179,8 @@ def _subject(graph: GraphState, change: Change) -> str:
     return "model"  # a field of the model, or a function that comes
 
 
-def _node(graph: GraphState, node: NodeRecord) -> str:
+def node_handle(graph: GraphState, node: NodeRecord) -> str:
+    """Return the expression that finds a node on another copy: by its name, or by its position."""
     scope, name = graph.scopes[node.scope], node.proto.name
     main = scope is graph.index.main
     if main and name and graph.names.tells(scope, name):
@@ -196,15 +213,48 @@ def to_python(steps: Iterable[Step]) -> str:
             raise EditError(f"what {step.label!r} did was not taken down, so it cannot be written as Python")
         lines.append(f"    with model.edit({step.label!r}) as edit:")
         told = [each for each in step.deeds if each.said is not None]
-        lines += [f"        {_line(each, len(told) == 1)}" for each in told]
+        lines += [f"        {line}" for each in told for line in _line(each, len(told) == 1).splitlines()]
     return _HEAD + "\n".join(lines or ["    return"]) + "\n" + _TAIL
+
+
+MOST_SHOWN = 20
+"""Statements of an edit that are shown."""
+MOST_CHARACTERS = 2000
+"""Characters of a statement that are shown."""
+
+
+def shown(step: Step) -> str:
+    """An edit in Python as it is shown to people: a statement, or a block of several; what is too long is cut off."""
+    told = [each for each in step.deeds if each.said is not None and each.shown is not None]
+    lines = [
+        each.shown or (f"# {step.label}" if _is_large(each) else _line(each, len(told) == 1))
+        for each in told[:MOST_SHOWN]
+    ]
+    lines = [line if len(line) <= MOST_CHARACTERS else f"{line[:MOST_CHARACTERS]}…" for line in lines]
+    if len(lines) <= 1:
+        return "".join(lines).replace("edit.apply(", "model.graph.apply(")
+    rest = [f"# … and {len(told) - MOST_SHOWN} more"] if len(told) > MOST_SHOWN else []
+    inner = [f"    {line}" for each in [*lines, *rest] for line in each.splitlines()]
+    return "\n".join([f"with model.edit({step.label!r}) as edit:", *inner])
+
+
+def _is_large(done: ScriptStep) -> bool:
+    """Whether a change holds more than a line can show, and has no statement."""
+    if done.said or done.change is None:
+        return False
+    held = [getattr(done.change, each.name) for each in fields(done.change)]  # type: ignore[arg-type]
+    return any(
+        (isinstance(each, Items) and each.nbytes > TEXT_LIMIT)
+        or (isinstance(each, Message) and each.ByteSize() > TEXT_LIMIT)
+        for each in held
+    )
 
 
 def _line(done: ScriptStep, alone: bool) -> str:
     """One statement; `alone` says that the change is a whole edit, which may be judged at once."""
-    change, subject, fits, said = done
-    if said:
-        return said
+    change, subject, fits, said, _ = done
+    if said or change is None:
+        return said or ""
     writer = _WRITERS.get(type(change)) if fits else None
     return (writer(change, subject, alone) if writer else "") or f"edit.apply({_primitive(change, subject)})"
 

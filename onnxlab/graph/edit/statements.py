@@ -24,7 +24,7 @@ from onnxlab.graph.state.graph_state import GraphState
 LARGEST = 64
 """Elements up to which an array is written out."""
 
-_WRITTEN = frozenset((
+WRITTEN_DTYPES = frozenset((
     "bool", "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 ))  # fmt: skip
 
@@ -86,7 +86,8 @@ def _sayings(old: onnx.ValueInfoProto, new: onnx.ValueInfoProto) -> Iterator[tup
 def _formal(graph: GraphState, change: InsertFormal) -> str:
     """A new input of a graph or function, or a value that becomes an output of one."""
     scope, name = graph.scopes[change.scope], formal_name(change.info)
-    given = "" if scope.is_function else _declared(change.info)
+    told = {} if scope.is_function else declared_arguments(change.info)
+    given = None if told is None else "".join(f", {key}={value!r}" for key, value in told.items())
     end = len(scope.inputs if change.kind == "input" else scope.outputs)
     if given is None or not name or not isinstance(name, str) or (scope.is_function and change.position != end):
         return ""
@@ -110,7 +111,7 @@ def _where(graph: GraphState, scope: Scope) -> str:
     return f", scope={path!r}" if path else ""
 
 
-def _declared(info: onnx.ValueInfoProto) -> str | None:
+def declared_arguments(info: onnx.ValueInfoProto) -> dict[str, Any] | None:
     """The dtype and shape of a declaration as arguments; None where they would not make the same bytes."""
     kind = info.type.tensor_type
     try:
@@ -122,7 +123,7 @@ def _declared(info: onnx.ValueInfoProto) -> str | None:
         return None
     if made.SerializePartialToString() != info.SerializePartialToString():
         return None
-    return "".join(f", {key}={value!r}" for key, value in (("dtype", dtype), ("shape", shape)) if value is not None)
+    return {key: value for key, value in (("dtype", dtype), ("shape", shape)) if value is not None}
 
 
 def _formal_gone(graph: GraphState, change: RemoveFormal) -> str:
@@ -198,7 +199,7 @@ def _array(graph: GraphState, change: SetInitializer) -> str:
 
 def _written(tensor: onnx.TensorProto) -> tuple[str, "np.ndarray[Any, Any]"] | None:
     """(an expression, its value) of a small tensor of numbers."""
-    if tensor.data_type not in dtypes.ELEM_TYPES or dtypes.name(tensor.data_type) not in _WRITTEN:
+    if tensor.data_type not in dtypes.ELEM_TYPES or dtypes.name(tensor.data_type) not in WRITTEN_DTYPES:
         return None
     if tensor.data_location == onnx.TensorProto.EXTERNAL or prod(tensor.dims) > LARGEST:
         return None

@@ -14,7 +14,7 @@ from onnxlab.graph.edit.editable_graph import EditableGraph
 from onnxlab.graph.edit.ir_versions import raise_for_initializers
 from onnxlab.graph.edit.orphans import remove_orphans
 from onnxlab.graph.edit.reordering import restore_order
-from onnxlab.graph.edit.script import ScriptStep, script_step, without_copy
+from onnxlab.graph.edit.script import Recorded, ScriptStep, script_step, without_copy
 from onnxlab.graph.index.deferred_interrupt import UNINTERRUPTED
 from onnxlab.graph.protos.name_bytes import unwritable
 from onnxlab.graph.state.change import Change
@@ -28,16 +28,16 @@ class Transaction:
     A transaction inside another one of the same thread joins it: it can fail alone, but it is committed with the outer.
     """
 
-    def __init__(self, graph: EditableGraph, label: str, origin: Any = None) -> None:
+    def __init__(self, graph: EditableGraph, label: str = "", origin: Any = None) -> None:
         self._graph = graph
         self.label = label
         self.origin = origin
         self.inverses: list[Change] = []
         self._notes: list[Any] = []  # what the journal made of each change, in step with `inverses`
-        self._deeds: list[ScriptStep] = []  # what the script of the history needs of each change, likewise
+        self._deeds: list[ScriptStep] = []  # what the script of the history needs of the changes
         self.thread = 0
         self._outer: Transaction | None = None
-        self._savepoint = 0
+        self._savepoint = self._deeds_before = 0
         self.touch = ChangeTracker(graph.index, graph.caches)
         self.problems: validation.Problems
         self._completed_by: Completer | None = None
@@ -53,13 +53,14 @@ class Transaction:
                 UNINTERRUPTED.arm()
                 self.thread = threading.get_ident()
                 self._outer = cast(Transaction | None, self._graph.transaction)
+                self._take_label()
                 if self._outer is None:
                     self.problems = validation.Problems(self._graph)
                     self._graph.index.new_edges.clear()
                     self._graph.index.gone.clear()
                     self._graph.transaction, self._graph.touch = self, self.touch
                 else:
-                    self._savepoint = len(self._outer.inverses)
+                    self._savepoint, self._deeds_before = len(self._outer.inverses), len(self._outer._deeds)
         except KeyboardInterrupt:  # it was held back until here, and a block that was not entered is not left
             if held:  # else it came before anything was held back
                 if self._outer is None:
@@ -69,6 +70,14 @@ class Transaction:
                     UNINTERRUPTED.disarm()
             raise
         return self
+
+    def _take_label(self) -> None:
+        """Without a label, be called what the table calls the edit that is being made, or the first one inside."""
+        told = self._graph.recorded
+        if told is not None:
+            self.label = self.label or told.label
+            if self._outer is not None:
+                self._outer.label = self._outer.label or told.label
 
     def apply(self, change: Change, said: str | None = "") -> Any:
         """Make one change now and return its inverse; the edit is judged when the transaction ends.
@@ -81,25 +90,31 @@ class Transaction:
         UNINTERRUPTED.hold()
         try:
             note = graph.journal.note(change) if graph.journal else None
-            done = script_step(graph, change, said or "")
-            if said is None:
-                done = done._replace(said=None)
+            told = said is None or (graph.recorded is not None and graph.recorded.exact)
+            done = None if told else script_step(graph, change, said or "")
             graph.about_to_apply(change)
             inverse = change.apply(graph)
             active.inverses.append(inverse)
             active._notes.append(note)
-            active._deeds.append(without_copy(graph, done))
+            if done is not None:
+                active._deeds.append(without_copy(graph, done))
         except UnicodeEncodeError as error:
             raise unwritable(error) from None
         finally:
             UNINTERRUPTED.release()
         return inverse
 
-    def sum_up(self, said: str) -> None:
-        """Say that one statement does all that was done since this transaction was entered, for the script."""
-        deeds, first = (self._outer or self)._deeds, self._savepoint
-        for number in range(first, len(deeds)):
-            deeds[number] = deeds[number]._replace(said=said if number == first else None)
+    def sum_up(self, told: Recorded) -> None:
+        """Give the history one statement for all that was done since this transaction was entered."""
+        active = self._outer or self
+        deeds, first = active._deeds, self._deeds_before
+        if not told.text or len(active.inverses) == self._savepoint:
+            return
+        if told.exact:
+            deeds[first:] = [ScriptStep(None, "", True, told.text)]
+        else:
+            for number in range(first, len(deeds)):
+                deeds[number] = deeds[number]._replace(shown=told.text if number == first else None)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -110,7 +125,7 @@ class Transaction:
                 if kind is not None:
                     self._roll_back(self._outer.inverses, self._savepoint)
                     del self._outer._notes[self._savepoint :]
-                    del self._outer._deeds[self._savepoint :]
+                    del self._outer._deeds[self._deeds_before :]
             elif kind is not None:
                 self._abandon()
             else:
@@ -129,27 +144,30 @@ class Transaction:
                 touched = self.touch.freeze()
                 suspects = self.touch.suspects
                 if found := self.problems.introduced(suspects, lambda: self._faults_before(touched, suspects)):
-                    raise EditError(f"{self.label}: refused. " + " ".join(found))
+                    raise EditError(f"{self.label or 'edit'}: refused. " + " ".join(found))
+                if self._graph.recorded is not None:
+                    self.sum_up(self._graph.recorded)
                 if self._graph.completer is not None:
                     touched = self._completed(self._graph.completer, touched)
                 if self._graph.journal is not None:
-                    self._graph.journal.append("edit", self.label, self._notes, self.origin)
+                    self._graph.journal.append("edit", self.label or "edit", self._notes, self.origin)
         except BaseException:
             self._abandon()
             raise
         self._close()
         if self.inverses:
-            self._graph.commit("edit", self.label, tuple(self.inverses), touched, self.origin, tuple(self._deeds))
+            label, deeds = self.label or "edit", tuple(self._deeds)
+            self._graph.commit("edit", label, tuple(self.inverses), touched, self.origin, deeds)
 
     def _completed(self, completer: Completer, touched: Touched) -> Touched:
         """What the edit touches, completers' changes included. A completer that fails is reported and cut off."""
-        done = len(self.inverses)
+        done, deeds = len(self.inverses), len(self._deeds)
         self._completed_by = completer
         try:
             completer.complete(self, touched)
         except Exception as error:
             self._roll_back(self.inverses, done)
-            del self._notes[done:], self._deeds[done:]
+            del self._notes[done:], self._deeds[deeds:]
             self._graph.completer = None
             warnings.warn(f"{self.label!r} could not be completed by {completer!r}: {error!r}", stacklevel=2)
         return touched if len(self.inverses) == done else self.touch.freeze()

@@ -13,6 +13,8 @@ Files:
                   two.
     declaring     Edits of what a model says about its values: declarations brought up to date, written for all, or
                   dropped.
+    edit_spec     What one edit is: its function, its subject, its parameters, its label, and the statement that makes
+                  it in Python.
     exposing      Make values outputs of the model, those inside bodies and functions too: carried out scope by scope.
     extraction    A part of a model as a model of its own: what some values are computed from, up to where others are
                   given.
@@ -28,7 +30,10 @@ Files:
     operators     Make a node another operator and keep its wires.
     outlining     Turn a selection of nodes into a function, and its copies into calls; one edit for all copies of a
                   block.
-    table         Every edit by name, for menus, messages and tests: its subject and its function.
+    python_calls  Statements of Python that make an edit: a call of a method, an attribute that is set, an entry of a
+                  mapping.
+    table         Every edit, one row each: function, subject, label, statement in Python, parameters as forms and
+                  requests have them.
     wiring        Edits of wires: what a node reads and makes, and new nodes on them.
     opsets/       Nodes in the words of another opset version: what `graph.edits.conversion` puts into a model.
 """
@@ -63,12 +68,11 @@ from onnxlab.graph.edits.naming import rename_node, rename_value
 from onnxlab.graph.edits.nodes import add_node, duplicate_nodes, insert_node, move_node, remove_nodes
 from onnxlab.graph.edits.operators import check_operator, make_node, output_names, set_operator
 from onnxlab.graph.edits.outlining import for_each_copy, make_function
-from onnxlab.graph.edits.table import EDITS, Edit
+from onnxlab.graph.edits.table import EDITS
 from onnxlab.graph.edits.wiring import insert_after, insert_on_edge, redirect, set_input, set_inputs, set_outputs
 
 __all__ = [
     "EDITS",
-    "Edit",
     "Targets",
     "add_initializer",
     "add_input",

@@ -7,13 +7,15 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import SetAttribute
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord
 from onnxlab.graph.protos.attributes import encode
 from onnxlab.spelling import suggestion
 
 
-def set_attribute(graph: ModelGraph, node: NodeRecord, name: str, value: Any, origin: Any = None) -> None:
+@recorded
+def set_attribute(graph: ModelGraph, node: NodeRecord, name: str, value: Any) -> None:
     """Give an attribute a value of the type that the operator's schema says.
 
     Raises:
@@ -23,10 +25,11 @@ def set_attribute(graph: ModelGraph, node: NodeRecord, name: str, value: Any, or
     proto = encode(name, value, kind, node.op_type)
     if refused := choice_problem(graph, node, proto):
         raise EditError(f"{refused} The old value stays.")
-    graph.apply(SetAttribute(node.id, name, proto), label=f"set {name} of {graph.label(node)}", origin=origin)
+    graph.apply(SetAttribute(node.id, name, proto))
 
 
-def clear_attribute(graph: ModelGraph, node: NodeRecord, name: str, origin: Any = None) -> None:
+@recorded
+def clear_attribute(graph: ModelGraph, node: NodeRecord, name: str) -> None:
     """Take an attribute away, so that its default holds.
 
     Raises:
@@ -34,9 +37,10 @@ def clear_attribute(graph: ModelGraph, node: NodeRecord, name: str, origin: Any 
     """
     if all(attribute.name != name for attribute in node.proto.attribute):
         raise EditError(f"{graph.label(node)} does not set {name!r}")
-    graph.apply(SetAttribute(node.id, name, None), label=f"clear {name} of {graph.label(node)}", origin=origin)
+    graph.apply(SetAttribute(node.id, name, None))
 
 
+@recorded
 def default_attributes(graph: ModelGraph, node: NodeRecord, explicit: bool = False) -> None:
     """Take away every attribute that says what its default says; with `explicit` write the defaults out instead.
 
@@ -47,8 +51,7 @@ def default_attributes(graph: ModelGraph, node: NodeRecord, explicit: bool = Fal
     if schema is None:
         raise EditError(f"{graph.label(node)} is a {node.op_type}, whose schema is not known, so it has no defaults")
     given = {attribute.name: attribute for attribute in node.proto.attribute}
-    what = "write out the defaults" if explicit else "drop the defaults"
-    with graph.edit(f"{what} of {graph.label(node)}") as edit:
+    with graph.edit() as edit:
         for spec in schema.attributes.values():
             if spec.default is None:
                 continue

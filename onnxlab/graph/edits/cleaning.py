@@ -6,17 +6,19 @@ from collections.abc import Iterable
 from onnxlab.graph.edit.changes import MoveNode, RemoveEntry, RemoveFunction, RemoveNode
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.transaction import Transaction
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 
 
+@recorded
 def sort_nodes(graph: ModelGraph, scope: Scope | None = None) -> int:
     """Put producers before consumers in the file order of a scope, or of all; returns how many nodes were moved.
 
     The longest part that is in order stays where it is. Nodes on a cycle stay behind the others.
     """
     moved = 0
-    with graph.edit("sort nodes") as edit:
+    with graph.edit() as edit:
         for each in [scope] if scope else list(graph.scopes.values()):
             if each.backward:
                 moved += _sort(graph, edit, each)
@@ -57,13 +59,14 @@ def longest_increasing(numbers: list[int]) -> set[int]:
     return found
 
 
+@recorded
 def drop_dead_nodes(graph: ModelGraph) -> int:
     """Remove every node that no output of its graph depends on, bodies and functions included; returns how many.
 
     A node without outputs is kept: it must have some effect.
     """
     count = 0
-    with graph.edit("drop dead nodes") as edit:
+    with graph.edit() as edit:
         waiting = [node for node in graph.nodes.values() if _is_dead(graph, node)]
         while waiting:
             node = waiting.pop()
@@ -89,6 +92,7 @@ def _makers(graph: ModelGraph, values: Iterable[int]) -> list[NodeRecord]:
     return [graph.nodes[producer[0]] for producer in made if producer and producer[0] in graph.nodes]
 
 
+@recorded
 def drop_unused_initializers(graph: ModelGraph) -> int:
     """Remove every stored tensor without a reader; returns how many. Defaults of graph inputs stay.
 
@@ -98,7 +102,7 @@ def drop_unused_initializers(graph: ModelGraph) -> int:
     bound |= {entry.key for info in graph.proto.training_info for entry in info.update_binding}
     bound |= {entry.key for info in graph.proto.training_info for entry in info.initialization_binding}
     count = 0
-    with graph.edit("drop unused initializers") as edit:
+    with graph.edit() as edit:
         for value in [value for value in graph.values.values() if value.initializer is not None]:
             scope = graph.scopes[value.scope]
             named = scope.places("quantization_annotation").positions(value.name)
@@ -111,6 +115,7 @@ def drop_unused_initializers(graph: ModelGraph) -> int:
     return count
 
 
+@recorded
 def drop_unused_functions(graph: ModelGraph) -> int:
     """Remove every function that no node calls, directly or through another function; returns how many."""
     used: set[int] = set()
@@ -121,7 +126,7 @@ def drop_unused_functions(graph: ModelGraph) -> int:
                 used.add(called)
                 waiting.append(graph.scopes[called])
     unused = [scope for scope in graph.index.function_ids if scope not in used]
-    with graph.edit("drop unused functions") as edit:
+    with graph.edit() as edit:
         for scope in reversed(unused):
             edit.apply(RemoveFunction(scope))
     return len(unused)

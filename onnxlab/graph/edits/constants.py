@@ -8,6 +8,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, RemoveNode, SetInitializer
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.initializers import refuse_function
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
@@ -22,6 +23,7 @@ _PLAIN: dict[str, Any] = {
 }
 
 
+@recorded
 def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
     """Replace a Constant node by an initializer of the same name; the value stays the same one.
 
@@ -38,7 +40,7 @@ def constant_to_initializer(graph: ModelGraph, node: NodeRecord) -> ValueRecord:
     stored = _stored(graph, node, name)
     sparse = isinstance(stored, onnx.SparseTensorProto)
     ids = {name: node.outputs[0]}
-    with graph.edit(f"make {graph.label(node)} an initializer") as edit:
+    with graph.edit() as edit:
         edit.apply(RemoveNode(node.id))
         edit.apply(SetInitializer(scope.id, name, stored, sparse=sparse, ids=ids))
     return graph.values[scope.names[name]]
@@ -68,6 +70,7 @@ def _stored(graph: ModelGraph, node: NodeRecord, name: str) -> Any:
     return tensor
 
 
+@recorded
 def initializer_to_constant(graph: ModelGraph, value: ValueRecord) -> NodeRecord:
     """Replace an initializer by a Constant node in front of its first reader; the value stays the same one.
 
@@ -82,7 +85,7 @@ def initializer_to_constant(graph: ModelGraph, value: ValueRecord) -> NodeRecord
     scope = graph.scopes[value.scope]
     sparse = isinstance(value.initializer, onnx.SparseTensorProto)
     change = InsertNode(scope.id, _first_reader(graph, value), _constant(graph, value))
-    with graph.edit(f"make {value.name} a Constant node") as edit:
+    with graph.edit() as edit:
         edit.apply(SetInitializer(scope.id, value.name, None, sparse=sparse))
         removal = edit.apply(change)
     return graph.nodes[removal.node]

@@ -13,6 +13,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import Change, InsertNode, SetAttribute, SetField, SetInputs, SetOutputs
 from onnxlab.graph.edit.merging import raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.metadata import import_opset
 from onnxlab.graph.edits.naming import FreshNames
@@ -28,6 +29,7 @@ SMALL = 1024
 """Bytes up to which the data of an input is shown to a conversion: axes, sizes, bounds; never weights."""
 
 
+@recorded
 def convert_opset(
     graph: ModelGraph, version: int, declaration: Declaration | None = None, known: Known | None = None
 ) -> int:
@@ -49,7 +51,7 @@ def convert_opset(
     roots: list[Scope] = [graph.main, *(graph.scopes[each] for each in graph.index.function_ids)]
     declaration = declaration or (lambda vid: graph.values[vid].info)
     before, changed, reached = set(graph.nodes), set[int](), 0
-    with graph.edit(f"convert to ai.onnx {version}") as edit:
+    with graph.edit() as edit:
         for stop in [*_stops(graph, roots, declaration, version), version]:
             old = {root.id: found for root in roots if (found := graph.opset_version("", root)) is not None}
             if stop != version:

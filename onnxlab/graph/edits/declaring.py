@@ -9,6 +9,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, RemoveEntry, SetTypes
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.transaction import Transaction
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
 
 Action = Literal["refresh", "store", "drop"]
@@ -35,6 +36,7 @@ class Redeclared(NamedTuple):
     new: onnx.TypeProto | None
 
 
+@recorded
 def set_declarations(
     graph: ModelGraph, action: Action, type_of: TypeOf, needed: Callable[[int], bool] = lambda node: False
 ) -> list[Redeclared]:
@@ -55,7 +57,7 @@ def set_declarations(
     if action not in get_args(Action):
         raise EditError(f"declarations are {', '.join(map(repr, get_args(Action)))}, got {action!r}")
     done: list[Redeclared] = []
-    with graph.edit(f"{action} declarations") as edit:
+    with graph.edit() as edit:
         for scope in list(graph.scopes.values()):
             if action == "drop":
                 _drop(graph, edit, scope, needed, done)
@@ -63,7 +65,6 @@ def set_declarations(
                 _refresh(graph, edit, scope, type_of, done)
             if action == "store":
                 _store(graph, edit, scope, type_of, done)
-        edit.sum_up(f"model.declarations({action!r})")
     return done
 
 

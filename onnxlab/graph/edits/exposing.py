@@ -5,6 +5,7 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, InsertNode, SetAttribute, SetOutputs
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.formals import declare_output
 from onnxlab.graph.edits.naming import FreshNames
@@ -14,6 +15,7 @@ from onnxlab.ops import find_traits
 _BY_SCAN_OUTPUT = ("scan_output_axes", "scan_output_directions")
 
 
+@recorded
 def add_output(
     graph: ModelGraph, value: ValueRecord, declaration: Declaration | None = None, position: int | None = None
 ) -> list[ValueRecord]:
@@ -36,7 +38,7 @@ def add_output(
     kind = onnx.TypeProto()
     if known is not None:
         kind.CopyFrom(known.type)
-    with graph.edit(f"make {value.name} an output"):
+    with graph.edit():
         found = _carried_out(graph, value, kind)
         if not found:
             raise EditError(f"no node calls the function that makes {value.name!r}, so there is nothing to return")

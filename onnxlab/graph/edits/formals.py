@@ -8,13 +8,15 @@ import onnx
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetFormal
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos.value_info import elem_type_of, fill_dim, fill_shape
 
 Kind = Literal["input", "output"]
 
 
-def set_shape(graph: ModelGraph, value: ValueRecord, shape: Sequence[int | str | None], origin: Any = None) -> None:
+@recorded
+def set_shape(graph: ModelGraph, value: ValueRecord, shape: Sequence[int | str | None]) -> None:
     """Declare the shape of a graph input or output: integers, names of dynamic dims, None for unknown ones.
 
     Raises:
@@ -24,10 +26,11 @@ def set_shape(graph: ModelGraph, value: ValueRecord, shape: Sequence[int | str |
     if not info.type.HasField("tensor_type"):
         raise EditError(f"{value.name!r} declares no tensor type, so it cannot be given a shape")
     fill_shape(info, shape)
-    graph.apply(SetFormal(scope.id, kind, position, info), label=f"set shape of {value.name}", origin=origin)
+    graph.apply(SetFormal(scope.id, kind, position, info))
 
 
-def set_dim(graph: ModelGraph, value: ValueRecord, axis: int, dim: int | str | None, origin: Any = None) -> None:
+@recorded
+def set_dim(graph: ModelGraph, value: ValueRecord, axis: int, dim: int | str | None) -> None:
     """Change one dimension of a graph input or output: an integer, a name to make it dynamic, None for unknown.
 
     Raises:
@@ -40,11 +43,11 @@ def set_dim(graph: ModelGraph, value: ValueRecord, axis: int, dim: int | str | N
     if not -len(dims) <= axis < len(dims):
         raise EditError(f"{value.name!r} has {len(dims)} dims, so there is no axis {axis}")
     fill_dim(dims[axis], dim, axis % len(dims), value.name)
-    label = f"set dim {axis} of {value.name} to {'?' if dim is None else dim}"
-    graph.apply(SetFormal(scope.id, kind, position, info), label=label, origin=origin)
+    graph.apply(SetFormal(scope.id, kind, position, info))
 
 
-def set_dtype(graph: ModelGraph, value: ValueRecord, dtype: Any, origin: Any = None) -> None:
+@recorded
+def set_dtype(graph: ModelGraph, value: ValueRecord, dtype: Any) -> None:
     """Declare the element type of a graph input or output: a name ("float16"), a NumPy dtype or a DataType.
 
     Raises:
@@ -54,7 +57,7 @@ def set_dtype(graph: ModelGraph, value: ValueRecord, dtype: Any, origin: Any = N
     if not info.type.HasField("tensor_type"):
         raise EditError(f"{value.name!r} declares no tensor type, so it has no element type")
     info.type.tensor_type.elem_type = elem_type_of(dtype)
-    graph.apply(SetFormal(scope.id, kind, position, info), label=f"set type of {value.name}", origin=origin)
+    graph.apply(SetFormal(scope.id, kind, position, info))
 
 
 def _declaration(graph: ModelGraph, value: ValueRecord) -> tuple[Scope, Kind, int, onnx.ValueInfoProto]:
@@ -75,6 +78,7 @@ def _declaration(graph: ModelGraph, value: ValueRecord) -> tuple[Scope, Kind, in
     return scope, kind, position, info
 
 
+@recorded
 def add_input(
     graph: ModelGraph, info: onnx.ValueInfoProto | str, scope: Scope | None = None, position: int | None = None
 ) -> ValueRecord:
@@ -94,10 +98,11 @@ def add_input(
     if scope.is_function and at < len(scope.inputs):
         raise EditError("the calls of a function pass inputs by position; add the new one at the end")
     given = name if scope.is_function else onnx.ValueInfoProto(name=name) if isinstance(info, str) else info
-    graph.apply(InsertFormal(scope.id, "input", at, given), label=f"add input {name}")
+    graph.apply(InsertFormal(scope.id, "input", at, given))
     return graph.values[scope.inputs[at]]
 
 
+@recorded
 def remove_input(graph: ModelGraph, value: ValueRecord) -> None:
     """Take an input away from its graph. One that has an initializer becomes a plain initializer.
 
@@ -111,7 +116,7 @@ def remove_input(graph: ModelGraph, value: ValueRecord) -> None:
     caller = next((node for node in graph.index.calls(scope) if len(node.inputs) > position), None)
     if caller is not None:
         raise EditError(f"{graph.label(caller)} passes {value.name!r} to the function; change the calls first")
-    graph.apply(RemoveFormal(scope.id, "input", position), label=f"remove input {value.name}")
+    graph.apply(RemoveFormal(scope.id, "input", position))
 
 
 def declare_output(
@@ -144,6 +149,7 @@ def declare_output(
     graph.apply(InsertFormal(scope.id, "output", at, given), label=f"make {value.name} an output")
 
 
+@recorded
 def remove_output(graph: ModelGraph, value: ValueRecord, scope: Scope | None = None) -> None:
     """Take a value out of the outputs of a graph (default: the main graph), body or function; its maker stays.
 
@@ -157,7 +163,7 @@ def remove_output(graph: ModelGraph, value: ValueRecord, scope: Scope | None = N
     caller = next((node for node in graph.index.calls(scope) if len(node.outputs) > position), None)
     if caller is not None:
         raise EditError(f"{graph.label(caller)} takes {value.name!r} from the function; change the calls first")
-    graph.apply(RemoveFormal(scope.id, "output", position), label=f"remove output {value.name}")
+    graph.apply(RemoveFormal(scope.id, "output", position))
 
 
 def _place(formals: Sequence[int], position: int | None, what: str) -> int:

@@ -9,11 +9,13 @@ from onnxlab import dtypes
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, RemoveFormal, SetInitializer
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.index.records import Scope, ValueRecord
 from onnxlab.graph.protos import tensors
 from onnxlab.graph.protos.value_info import declare, describe
 
 
+@recorded
 def set_initializer(graph: ModelGraph, value: ValueRecord, array: Any) -> None:
     """Replace the data of an initializer; its documentation and metadata stay.
 
@@ -34,7 +36,7 @@ def set_initializer(graph: ModelGraph, value: ValueRecord, array: Any) -> None:
             tensor.doc_string = old.doc_string
         tensor.metadata_props.extend(old.metadata_props)
     _check_input(value, tensor)
-    with graph.edit(f"replace {value.name}") as edit:
+    with graph.edit() as edit:
         if sparse:
             edit.apply(SetInitializer(value.scope, value.name, None, sparse=True))
         edit.apply(SetInitializer(value.scope, value.name, tensor))
@@ -104,6 +106,7 @@ def _check_input(value: ValueRecord, tensor: onnx.TensorProto) -> None:
         )
 
 
+@recorded
 def add_initializer(graph: ModelGraph, name: str, array: Any, scope: Scope | None = None) -> ValueRecord:
     """Store a tensor under a new name, in the main graph or in a body.
 
@@ -116,10 +119,11 @@ def add_initializer(graph: ModelGraph, name: str, array: Any, scope: Scope | Non
     if not name or (known and known not in graph.index.undefined):
         raise EditError(f"a value is called {name!r} already; choose a name that is not in use")
     tensor = tensor_of(array, name)
-    graph.apply(SetInitializer(scope.id, name, tensor), label=f"add initializer {name}")
+    graph.apply(SetInitializer(scope.id, name, tensor))
     return graph.values[scope.names[name]]
 
 
+@recorded
 def remove_initializer(graph: ModelGraph, value: ValueRecord) -> None:
     """Take a stored tensor away. One that is also a graph input becomes a required input.
 
@@ -129,9 +133,10 @@ def remove_initializer(graph: ModelGraph, value: ValueRecord) -> None:
     if value.initializer is None:
         raise EditError(f"{value.name!r} is no initializer")
     change = SetInitializer(value.scope, value.name, None, sparse=isinstance(value.initializer, onnx.SparseTensorProto))
-    graph.apply(change, label=f"remove initializer {value.name}")
+    graph.apply(change)
 
 
+@recorded
 def initializer_to_input(graph: ModelGraph, value: ValueRecord, keep_default: bool = False) -> None:
     """Make a stored tensor a graph input of its type and shape; with `keep_default` the data stays as default.
 
@@ -144,7 +149,7 @@ def initializer_to_input(graph: ModelGraph, value: ValueRecord, keep_default: bo
         raise EditError(f"{value.name!r} is an input with a default already")
     scope = graph.scopes[value.scope]
     sparse = isinstance(value.initializer, onnx.SparseTensorProto)
-    with graph.edit(f"make {value.name} an input") as edit:
+    with graph.edit() as edit:
         if not value.is_input:
             edit.apply(InsertFormal(scope.id, "input", len(scope.inputs), _declared(value)))
         if not keep_default:
@@ -160,6 +165,7 @@ def _declared(value: ValueRecord) -> onnx.ValueInfoProto:
     return info
 
 
+@recorded
 def input_to_initializer(graph: ModelGraph, value: ValueRecord, array: Any = None) -> None:
     """Store a tensor in the place of a graph input; None takes the default that the input has.
 
@@ -171,7 +177,7 @@ def input_to_initializer(graph: ModelGraph, value: ValueRecord, array: Any = Non
         raise EditError(f"{value.name!r} is no input of a graph")
     if array is None and value.initializer is None:
         raise EditError(f"the input {value.name!r} has no default; give the array that shall be stored")
-    with graph.edit(f"make {value.name} an initializer") as edit:
+    with graph.edit() as edit:
         if array is not None:
             declared = value.info.type.tensor_type.elem_type if value.info is not None else 0
             tensor = tensor_of(array, value.name, declared)

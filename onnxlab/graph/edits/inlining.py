@@ -6,12 +6,14 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, InsertNode, RemoveFunction, RemoveNode
 from onnxlab.graph.edit.merging import adopt_opsets, all_nodes
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming
 
 
+@recorded
 def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> list[NodeRecord]:
     """Replace one call of a function by the function's nodes; with `nested` also the calls among these.
 
@@ -29,7 +31,7 @@ def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> li
     if called is None:
         raise EditError(f"{graph.label(node)} ({node.op_type}) calls no function of this model")
     added = []
-    with graph.edit(f"inline {graph.label(node)}"):
+    with graph.edit():
         waiting = [node]
         while waiting:
             for each in _inline(graph, waiting.pop()):
@@ -40,11 +42,12 @@ def inline_call(graph: ModelGraph, node: NodeRecord, nested: bool = False) -> li
     return added
 
 
+@recorded
 def inline_function(graph: ModelGraph, function: Scope) -> int:
     """Replace every call of a function and remove the function, as one step; returns how many calls there were."""
     key = function_key(function.proto)
     count = 0
-    with graph.edit(f"inline {function.name}"):
+    with graph.edit():
         calls = [node for node in graph.nodes.values() if function_key(node.proto) == key]
         if any(graph.root(graph.scopes[node.scope]) is function for node in calls):
             raise EditError(f"{function.name} calls itself, so it cannot be inlined")
@@ -55,10 +58,11 @@ def inline_function(graph: ModelGraph, function: Scope) -> int:
     return count
 
 
+@recorded
 def inline_functions(graph: ModelGraph) -> int:
     """Replace every call of every function, nested ones too, and remove the functions, as one step."""
     count = 0
-    with graph.edit("inline all functions"):
+    with graph.edit():
         while graph.index.function_ids:
             callers = _callers(graph)
             leaf = next((scope for scope in graph.index.function_ids if scope not in callers), None)

@@ -12,6 +12,7 @@ from onnxlab.graph.edit.changes import InsertEntry, InsertFormal, InsertNode, Re
 from onnxlab.graph.edit.merging import adopt_configurations, adopt_functions, adopt_opsets, all_nodes, raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import reading
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.extraction import Declaration
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
@@ -33,6 +34,7 @@ class Inserted:
     names: Mapping[str, str]
 
 
+@recorded
 def insert_model(
     graph: ModelGraph,
     other: ModelGraph,
@@ -63,14 +65,14 @@ def insert_model(
     _known([*wanted, *(name for _, name in feed)], given, "output")
     _refuse_wires(graph, source, wires, feed, declaration or (lambda vid: graph.values[vid].info))
     if other.proto.training_info:
-        warnings.warn("the training information of the inserted model is left behind", stacklevel=3)
+        warnings.warn("the training information of the inserted model is left behind", stacklevel=4)
     if isinstance(add_outputs, bool):
         used = {name for _, name in feed}
         wanted = [name for name in wanted if name not in used] if add_outputs else []
     readers = [(value, name, list(dict.fromkeys(node for node, _ in value.uses))) for value, name in feed]
     fresh = FreshNames(graph)
     names = {name: wires[name].name if name in wires else fresh.value(prefix + name) for name in names_defined(source)}
-    with graph.edit(f"insert {source.name or 'a model'}"):
+    with graph.edit():
         adopt_opsets(graph, other.proto.opset_import, all_nodes(source.node), graph.main, "the other model")
         raise_ir_version(graph, other.proto.ir_version)
         renamed = adopt_functions(graph, other.proto.functions)

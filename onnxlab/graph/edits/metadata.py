@@ -9,9 +9,9 @@ from onnxlab import schemas
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertEntry, SetField, SetFormal, Target, field_value
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edit.statements import imports_handle
 from onnxlab.graph.edit.transaction import Transaction
 from onnxlab.graph.edit.validation import node_problems
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos.name_bytes import text as text_of
@@ -24,6 +24,7 @@ _TEXTS = ("producer_name", "producer_version", "domain", "doc_string")
 _NUMBERS = ("ir_version", "model_version")
 
 
+@recorded
 def set_doc_string(graph: ModelGraph, bearer: Any, text: str) -> None:
     """Set the doc_string of the model (None), a graph, function, node or value; "" takes it away.
 
@@ -32,18 +33,18 @@ def set_doc_string(graph: ModelGraph, bearer: Any, text: str) -> None:
     """
     if not isinstance(text, str):
         raise EditError(f"a doc_string is a string, got {text!r}")
-    label = f"document {_called(graph, bearer)}"
     if isinstance(bearer, ValueRecord) and not _is_tensor(bearer):
         info = _info(bearer)
         if text:
             info.doc_string = text
         else:
             info.ClearField("doc_string")
-        _set_info(graph, bearer, info, label)
+        _set_info(graph, bearer, info)
         return
-    graph.apply(SetField(_target(bearer), "doc_string", text or None), label=label)
+    graph.apply(SetField(_target(bearer), "doc_string", text or None))
 
 
+@recorded
 def set_metadata(graph: ModelGraph, bearer: Any, entries: Mapping[str, str | None]) -> None:
     """Set entries of metadata_props of the model (None), a graph, function, node or value; None takes one away.
 
@@ -55,17 +56,16 @@ def set_metadata(graph: ModelGraph, bearer: Any, entries: Mapping[str, str | Non
     for key, text in entries.items():
         if not isinstance(key, str) or not (text is None or isinstance(text, str)):
             raise EditError(f"metadata is text by text, got {key!r}: {text!r}")
-    label = f"set metadata {', '.join(entries)} of {_called(graph, bearer)}"
     if isinstance(bearer, ValueRecord) and not _is_tensor(bearer):
         info = _info(bearer)
         props = _with(tuple(info.metadata_props), entries, bearer.name)
         del info.metadata_props[:]
         info.metadata_props.extend(props)
-        _set_info(graph, bearer, info, label)
+        _set_info(graph, bearer, info)
         return
     target = _target(bearer)
     props = _with(field_value(graph.target(target), "metadata_props"), entries, _called(graph, bearer))
-    graph.apply(SetField(target, "metadata_props", props), label=label)
+    graph.apply(SetField(target, "metadata_props", props))
 
 
 def _with(
@@ -126,24 +126,25 @@ def _info(value: ValueRecord) -> onnx.ValueInfoProto:
     return info
 
 
-def _set_info(graph: ModelGraph, value: ValueRecord, info: onnx.ValueInfoProto, label: str) -> None:
+def _set_info(graph: ModelGraph, value: ValueRecord, info: onnx.ValueInfoProto) -> None:
     """Put a declaration in the place of the one that the value has, or add it to value_info."""
     scope = graph.scopes[value.scope]
     if not scope.is_function:
         if value.is_input:
-            graph.apply(SetFormal(scope.id, "input", scope.inputs.index(value.id), info), label=label)
+            graph.apply(SetFormal(scope.id, "input", scope.inputs.index(value.id), info))
             return
         at = next((position for where, position in value.formal_outputs if where == scope.id), None)
         if at is not None:
-            graph.apply(SetFormal(scope.id, "output", at, info), label=label)
+            graph.apply(SetFormal(scope.id, "output", at, info))
             return
     positions = scope.places("value_info").positions(value.name)
     if positions:
-        graph.apply(SetFormal(scope.id, "value_info", positions[0], info), label=label)
+        graph.apply(SetFormal(scope.id, "value_info", positions[0], info))
     else:
-        graph.apply(InsertEntry(scope.id, "value_info", len(scope.proto.value_info), info), label=label)
+        graph.apply(InsertEntry(scope.id, "value_info", len(scope.proto.value_info), info))
 
 
+@recorded
 def set_model_field(graph: ModelGraph, field: str, value: Any) -> None:
     """Set ir_version, producer_name, producer_version, domain, model_version or doc_string of the model.
 
@@ -157,9 +158,10 @@ def set_model_field(graph: ModelGraph, field: str, value: Any) -> None:
         raise EditError(f"{field} takes {'a string' if wanted is str else 'an integer'}, got {value!r}")
     if isinstance(value, int) and not (1 if field == "ir_version" else -(2**63)) <= value < 2**63:
         raise EditError(f"{field} cannot be {value}")
-    graph.apply(SetField(("model", 0), field, value), label=f"set {field} to {value}")
+    graph.apply(SetField(("model", 0), field, value))
 
 
+@recorded
 def set_opset(graph: ModelGraph, domain: str, version: int | None, function: Scope | None = None) -> None:
     """Import another version of an operator domain (None: no longer), in the model or in a function of it.
 
@@ -180,20 +182,16 @@ def set_opset(graph: ModelGraph, domain: str, version: int | None, function: Sco
     if version is None and nodes:
         raise EditError(f"{len(nodes)} nodes use {shown} ({graph.label(nodes[0])} first); remove or change them before")
     before = {node.id: set(node_problems(graph, node)) for node in nodes}
-    place = f"{imports_handle(graph, root)}[{domain!r}]"
-    said = f"{place} = {version}" if version else f"del {place}"
-    with graph.edit(f"import {shown} {version}" if version else f"do not import {shown}") as edit:
-        import_opset(graph, edit, domain, version, root, said)
+    with graph.edit() as edit:
+        import_opset(graph, edit, domain, version, root)
         _refuse_misfits(graph, nodes, before, f"{shown} {version}")
 
 
-def import_opset(
-    graph: ModelGraph, edit: Transaction, domain: str, version: int | None, root: Scope, said: str = ""
-) -> None:
+def import_opset(graph: ModelGraph, edit: Transaction, domain: str, version: int | None, root: Scope) -> None:
     """Import another version of a domain in a function, or for the model; part of an edit that sees to the nodes."""
     target: Target = ("scope", root.id) if root.is_function else ("model", 0)
     imports = field_value(graph.target(target), "opset_import")
-    edit.apply(SetField(target, "opset_import", _imports(imports, domain, version)), said)
+    edit.apply(SetField(target, "opset_import", _imports(imports, domain, version)))
 
 
 def _imports(

@@ -1,22 +1,22 @@
 """Edits of names, and names that are not in use yet."""
 
-from typing import Any
-
 from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import RenameValue, SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.protos import ge_dump
 
 
-def rename_node(graph: ModelGraph, node: NodeRecord, name: str, origin: Any = None) -> None:
+@recorded
+def rename_node(graph: ModelGraph, node: NodeRecord, name: str) -> None:
     """Give a node another name. ONNX Runtime wants node names to be unique, so a name in use is refused."""
     if not isinstance(name, str):
         raise EditError(f"a node's name is a string, got {name!r}")
     scope = graph.scopes[node.scope]
     if name and name != node.name and graph.names.nodes_called(scope, name):
         raise EditError(f"another node is called {name!r} already; choose a name that is not in use")
-    with graph.edit(f"rename {graph.label(node)} to {name}", origin=origin) as edit:
+    with graph.edit() as edit:
         if ge_dump.is_dump(graph.header):
             _rename_references(graph, node, name, scope)
         edit.apply(SetField(("node", node.id), "name", name))
@@ -34,7 +34,8 @@ def _rename_references(graph: ModelGraph, node: NodeRecord, name: str, scope: Sc
             rename_value(graph, graph.values[ident], name)
 
 
-def rename_value(graph: ModelGraph, value: ValueRecord, name: str, origin: Any = None) -> None:
+@recorded
+def rename_value(graph: ModelGraph, value: ValueRecord, name: str) -> None:
     """Give a value another name wherever the model mentions it, captures in bodies included.
 
     Raises:
@@ -52,7 +53,7 @@ def rename_value(graph: ModelGraph, value: ValueRecord, name: str, origin: Any =
     )
     if taken:
         raise EditError(f"another value is called {name!r} already; choose a name that is not in use")
-    graph.apply(RenameValue(value.id, name), label=f"rename {value.name} to {name}", origin=origin)
+    graph.apply(RenameValue(value.id, name))
 
 
 class FreshNames:

@@ -1,7 +1,6 @@
 """Edits of nodes: add, remove, duplicate, move."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import onnx
 
@@ -9,12 +8,14 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertNode, MoveNode, RemoveNode
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.bypassing import bypass_node
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.records import NodeRecord, Scope
 from onnxlab.graph.protos.renaming import Renaming
 from onnxlab.spelling import suggestion
 
 
+@recorded
 def add_node(
     graph: ModelGraph, proto: onnx.NodeProto, scope: Scope | None = None, position: int | None = None
 ) -> NodeRecord:
@@ -54,7 +55,8 @@ def _behind_inputs(graph: ModelGraph, proto: onnx.NodeProto, scope: Scope) -> in
     return position
 
 
-def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = False, origin: Any = None) -> None:
+@recorded
+def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = False) -> None:
     """Remove nodes. With `bypass` the readers of a node's first output read its first input instead.
 
     Raises:
@@ -62,8 +64,7 @@ def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = 
     """
     if not nodes:
         return
-    what = graph.label(nodes[0]) if len(nodes) == 1 else f"{len(nodes)} nodes"
-    with graph.edit(f"{'bypass' if bypass else 'remove'} {what}", origin):
+    with graph.edit():
         for node in sorted(nodes, key=lambda node: (node.scope, -graph.index.rank(node))):
             if node.id not in graph.nodes:
                 continue  # it went with the body of a node that was removed before
@@ -73,6 +74,7 @@ def remove_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord], bypass: bool = 
                 graph.apply(RemoveNode(node.id))
 
 
+@recorded
 def duplicate_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[NodeRecord]:
     """Copy nodes of one scope, bodies and all: copies read each other where the nodes do, and make new values.
 
@@ -91,9 +93,8 @@ def duplicate_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[Node
     made = {name: names.value(f"{name}_copy") for node in ordered for name in node.proto.output if name}
     renaming = Renaming(made)
     position = scope.position(ordered[-1]) + 1
-    what = graph.label(ordered[0]) if len(ordered) == 1 else f"{len(ordered)} nodes"
     copies = []
-    with graph.edit(f"duplicate {what}") as edit:
+    with graph.edit() as edit:
         for number, node in enumerate(ordered):
             copy = renaming.node(node.proto)
             if copy.name:
@@ -103,6 +104,7 @@ def duplicate_nodes(graph: ModelGraph, nodes: Sequence[NodeRecord]) -> list[Node
     return copies
 
 
+@recorded
 def move_node(graph: ModelGraph, node: NodeRecord, position: int) -> None:
     """Put a node at another place of the file order; one that must not stand there is moved on at once.
 
@@ -112,7 +114,7 @@ def move_node(graph: ModelGraph, node: NodeRecord, position: int) -> None:
     count = len(graph.scopes[node.scope].node_ids)
     if not 0 <= position < count:
         raise EditError(f"position {position} is not between 0 and {count - 1}")
-    graph.apply(MoveNode(node.id, position), label=f"move {graph.label(node)}")
+    graph.apply(MoveNode(node.id, position))
 
 
 def scope_of(graph: ModelGraph, nodes: Iterable[NodeRecord]) -> Scope:

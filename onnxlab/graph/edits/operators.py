@@ -11,6 +11,7 @@ from onnxlab.graph.edit.changes import SetAttribute, SetField
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edit.validation import attribute_problem
 from onnxlab.graph.edits.attributes import choice_problem, set_attribute
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.index.index import function_key
 from onnxlab.graph.index.records import NodeRecord, Scope
@@ -19,6 +20,7 @@ from onnxlab.graph.protos.name_bytes import text
 from onnxlab.spelling import suggestion
 
 
+@recorded
 def set_operator(
     graph: ModelGraph,
     node: NodeRecord,
@@ -38,7 +40,7 @@ def set_operator(
     Raises:
         EditError: the domain is not imported or has no such operator, or the wires do not fit it.
     """
-    with graph.edit(f"make {graph.label(node)} a {op_type}") as edit:
+    with graph.edit() as edit:
         edit.apply(SetField(("node", node.id), "op_type", op_type))
         if domain is not None and domain != node.domain:
             edit.apply(SetField(("node", node.id), "domain", domain or None))

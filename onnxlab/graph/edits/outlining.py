@@ -9,6 +9,7 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFunction, InsertNode, RemoveNode, SetField, field_value
 from onnxlab.graph.edit.merging import all_nodes, raise_ir_version
 from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import in_file_order, scope_of
 from onnxlab.graph.index.records import NodeRecord, Scope
@@ -20,6 +21,7 @@ FUNCTIONS_SINCE = 8
 """The IR version in which functions came."""
 
 
+@recorded
 def make_function(
     graph: ModelGraph, nodes: Sequence[NodeRecord], name: str, domain: str = "local", copies: bool = False
 ) -> list[NodeRecord]:
@@ -44,7 +46,7 @@ def make_function(
     function = _function(graph, chosen, scope, name, domain, formals)
     fresh = FreshNames(graph, scope)
     calls = [_call(graph, chosen, block, function, formals, fresh) for block in blocks]
-    with graph.edit(f"make {name} a function"):
+    with graph.edit():
         raise_ir_version(graph, FUNCTIONS_SINCE)
         _import_domain(graph, scope, domain)
         graph.apply(InsertFunction(len(graph.index.function_ids), function))
@@ -141,6 +143,7 @@ def _replace(graph: ModelGraph, block: Iterable[int], call: onnx.NodeProto) -> N
     return graph.nodes[scope.node_ids[position]]
 
 
+@recorded
 def for_each_copy(
     graph: ModelGraph, nodes: Sequence[NodeRecord], edit: Callable[..., Any], label: str = ""
 ) -> list[list[NodeRecord]]:

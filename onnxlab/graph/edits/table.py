@@ -1,15 +1,22 @@
-"""Every edit by name, for menus, messages and tests: its subject and its function."""
+"""Every edit, one row each: function, subject, label, statement in Python, parameters as forms and requests have them.
 
-import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Literal
+The history takes labels and statements from here; the schema of the page's requests, the forms that it shows and its
+menus follow; tests hold the methods of handles and of `Model` to the parameters.
+"""
 
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+
+from onnxlab import dtypes
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.statements import declared_arguments, imports_handle, value_handle
 from onnxlab.graph.edits import (
     attributes,
     cleaning,
     constants,
+    conversion,
     declaring,
     exposing,
     formals,
@@ -23,58 +30,335 @@ from onnxlab.graph.edits import (
     outlining,
     wiring,
 )
+from onnxlab.graph.edits.edit_spec import EDITS, EditSpec, Parameter
+from onnxlab.graph.edits.python_calls import Assign, Call, Item, handle
+from onnxlab.graph.index.records import Scope
+from onnxlab.graph.protos.attributes import decode, kind_of
+from onnxlab.graph.protos.value_info import elem_type_of
 
-Subject = Literal["model", "node", "nodes", "value"]
-"""What must be selected: nothing, a NodeRecord, several of one scope, or a ValueRecord."""
+Given = Mapping[str, Any]
 
+SHAPE_HINT = "Numbers, names for dynamic dims, ? for unknown ones: n, 3, ?, 224"
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """One edit: `function(graph, subject, **parameters)`, without the subject where that is the model."""
-
-    function: Callable[..., Any]
-    subject: Subject
-
-    @property
-    def name(self) -> str:
-        """The name of the edit: that of its function."""
-        return self.function.__name__
-
-    @property
-    def summary(self) -> str:
-        """The first sentence of its documentation."""
-        return (inspect.getdoc(self.function) or "").split("\n")[0]
-
-    @property
-    def parameters(self) -> Mapping[str, inspect.Parameter]:
-        """The parameters besides the graph, the subject and the origin."""
-        known = list(inspect.signature(self.function).parameters.values())[1 if self.subject == "model" else 2 :]
-        return MappingProxyType({each.name: each for each in known if each.name != "origin"})
+_OPERATOR = {"op_type": Parameter("text"), "domain": Parameter("text", default="")}
+_SCOPE = {"scope": Parameter("scope", default="")}
+_BYPASS = Parameter("bool", default=False)
 
 
-def _table(**functions: list[Callable[..., Any]]) -> Mapping[str, Edit]:
-    return MappingProxyType(
-        {each.__name__: Edit(each, subject) for subject, several in functions.items() for each in several}  # type: ignore[arg-type]
-    )
+# -- arguments of statements that are not the functions' own -----------------------------------------------------------
 
 
-EDITS: Mapping[str, Edit] = _table(
-    model=[
-        nodes.add_node, formals.add_input, initializers.add_initializer, metadata.set_doc_string,
-        metadata.set_metadata, metadata.set_model_field, metadata.set_opset, cleaning.sort_nodes,
-        cleaning.drop_dead_nodes, cleaning.drop_unused_initializers, cleaning.drop_unused_functions,
-        inlining.inline_functions, insertion.insert_model, declaring.set_declarations,
-    ],
-    nodes=[nodes.remove_nodes, nodes.duplicate_nodes, outlining.make_function, outlining.for_each_copy],
-    node=[
-        attributes.set_attribute, attributes.clear_attribute, attributes.default_attributes, naming.rename_node,
-        nodes.move_node, operators.set_operator, wiring.set_input, wiring.set_inputs, wiring.set_outputs,
-        wiring.insert_on_edge, constants.constant_to_initializer, inlining.inline_call,
-    ],
-    value=[
-        naming.rename_value, wiring.redirect, wiring.insert_after, formals.set_shape, formals.set_dim,
-        formals.set_dtype, formals.remove_input, exposing.add_output, formals.remove_output,
-        initializers.set_initializer, initializers.remove_initializer, initializers.initializer_to_input,
-        initializers.input_to_initializer, constants.initializer_to_constant,
-    ],
+def _attributes(graph: ModelGraph, proto: onnx.NodeProto) -> Given | None:
+    """The attributes of a new node as keywords; None where these would not make the same node."""
+    given: dict[str, Any] = {}
+    for attribute in proto.attribute:
+        if attribute.ref_attr_name or kind_of(attribute) not in _SPELLED:
+            return None
+        given[attribute.name] = decode(attribute)
+    keywords = {"domain": proto.domain, **given} if proto.domain else given
+    if {"name", "scope", "position", "op_type", "inputs", "outputs", "self", "slot"} & given.keys():
+        return None
+    made = operators.make_node(graph, proto.op_type, **keywords)
+    bare = onnx.NodeProto()
+    bare.CopyFrom(proto)
+    for field in ("input", "output", "name"):
+        bare.ClearField(field)
+    return keywords if made.SerializePartialToString() == bare.SerializePartialToString() else None
+
+
+_SPELLED = ("int", "float", "string", "ints", "floats", "strings")
+
+
+def _new_node(graph: ModelGraph, given: Given) -> Given | None:
+    proto, scope = given["proto"], given["scope"]
+    keywords = _attributes(graph, proto)
+    if keywords is None or "" in proto.input:
+        return None
+    named: dict[str, Any] = {"op_type": proto.op_type, "inputs": list(proto.input), "outputs": list(proto.output)}
+    named |= {"name": proto.name, "scope": graph.scope_path(scope) if scope else "", "position": given["position"]}
+    return {**named, **keywords}
+
+
+def _put_node(graph: ModelGraph, given: Given) -> Given | None:
+    """Of `insert_before` and `insert_after`: operator, further inputs, attributes."""
+    proto = given["proto"]
+    keywords = _attributes(graph, proto)
+    if keywords is None or given["data_slot"] or proto.output or proto.name or len(proto.input) > 1:
+        return None
+    slot = {"slot": given["slot"]} if "slot" in given else {}
+    return {**slot, "op_type": proto.op_type, **keywords}
+
+
+def _operator(graph: ModelGraph, given: Given) -> Given | None:
+    more = dict(given["attributes"] or {})
+    if given["overload"] or {"op_type", "domain", "self"} & more.keys():
+        return None
+    return {"op_type": given["op_type"], "domain": given["domain"], **more}
+
+
+def _new_input(graph: ModelGraph, given: Given) -> Given | None:
+    info, scope = given["info"], given["scope"] or graph.main
+    path = graph.scope_path(scope)
+    if isinstance(info, str):
+        return {"name": info, "position": given["position"], "scope": path}
+    declared = None if scope.is_function else declared_arguments(info)
+    return None if declared is None else {"name": info.name, **declared, "position": given["position"], "scope": path}
+
+
+def _in_scope(graph: ModelGraph, given: Given) -> Given:
+    """The arguments with the path of the scope."""
+    return {**given, "scope": graph.scope_path(given["scope"]) if given["scope"] else ""}
+
+
+def _optional(names: Any) -> list[str | None]:
+    return [name or None for name in names]
+
+
+# -- statements of subjects that have several forms --------------------------------------------------------------------
+
+
+def _bearer(graph: ModelGraph, bearer: Any, attribute: str) -> str:
+    """Where documentation or metadata of something is; "" where users have no name for it."""
+    if isinstance(bearer, Scope):
+        return f"model.graph_{attribute}" if bearer is graph.main else ""
+    return f"{handle(graph, bearer)}.{attribute}"
+
+
+def _documented(graph: ModelGraph, bearer: Any, given: Given) -> str:
+    place = _bearer(graph, bearer, "doc_string")
+    return f"{place} = {given['text']!r}" if place else ""
+
+
+def _noted(graph: ModelGraph, bearer: Any, given: Given) -> str:
+    place, entries = _bearer(graph, bearer, "metadata"), list(given["entries"].items())
+    if not place or len(entries) != 1:
+        return ""
+    key, text = entries[0]
+    return f"del {place}[{key!r}]" if text is None else f"{place}[{key!r}] = {text!r}"
+
+
+def _imported(graph: ModelGraph, _: Any, given: Given) -> str:
+    place = f"{imports_handle(graph, given['function'] or graph.main)}[{given['domain']!r}]"
+    return f"{place} = {given['version']}" if given["version"] else f"del {place}"
+
+
+def _inserted(graph: ModelGraph, _: Any, given: Given) -> str:
+    words = ["other"]
+    if given["connect"]:
+        wires = (f"{name!r}: {value_handle(graph, value)}" for name, value in given["connect"].items())
+        words.append(f"{{{', '.join(wires)}}}")
+    words += [f"prefix={given['prefix']!r}"] if given["prefix"] else []
+    words += [] if given["add_outputs"] is True else [f"add_outputs={given['add_outputs']!r}"]
+    fed = ", ".join(f"{value_handle(graph, value)}: {name!r}" for value, name in given["feed"])
+    return f"model.insert({', '.join([*words, *([f'feed={{{fed}}}'] if fed else [])])})"
+
+
+# -- the rows ----------------------------------------------------------------------------------------------------------
+
+_ROWS = (
+    # of the model
+    EditSpec(
+        nodes.add_node, ("model",), lambda given: f"add {given['proto'].name or given['proto'].op_type}",
+        Call("add_node"), arguments=_new_node,
+        parameters={
+            "op_type": Parameter("text"), "inputs": Parameter("values"), "outputs": Parameter("names"),
+            "name": Parameter("text", default=""), "domain": Parameter("text", default=""), **_SCOPE,
+            "position": Parameter("int", default=None),
+        },
+    ),
+    EditSpec(
+        formals.add_input, ("model",), lambda given: f"add input {getattr(given['info'], 'name', given['info'])}",
+        Call("add_input"), arguments=_new_input,
+        parameters={
+            "name": Parameter("name", "Name"), "dtype": Parameter("dtype", "Type", default=None),
+            "shape": Parameter("shape", "Shape", f"{SHAPE_HINT}. Empty: unknown rank.", default=None),
+            "position": Parameter("int", default=None), **_SCOPE,
+        },
+    ),
+    EditSpec(
+        initializers.add_initializer, ("model",), "add initializer {name}", Call("add_initializer"),
+        arguments=_in_scope,
+        parameters={"name": Parameter("name", "Name"), "array": Parameter("array", "Elements"), **_SCOPE},
+    ),
+    EditSpec(
+        metadata.set_doc_string, ("model", "graph", "node", "value"), "document {subject}", Assign("doc_string"),
+        {"text": Parameter("long", "Text")}, written=_documented,
+    ),
+    EditSpec(
+        metadata.set_metadata, ("model", "graph", "node", "value"),
+        lambda given: f"set metadata {', '.join(given['entries'])} of {given['subject']}", Item("metadata"),
+        {"key": Parameter("name", "Key"), "text": Parameter("text?", "Text", "Empty takes the entry away.")},
+        written=_noted,
+    ),
+    EditSpec(
+        metadata.set_model_field, ("model",), "set {field} to {value}", Call("set_field"),
+        {"field": Parameter("text"), "value": Parameter("text", "Value")},
+    ),
+    EditSpec(
+        metadata.set_opset, ("model",),
+        lambda given: f"import {given['domain'] or 'ai.onnx'} {given['version']}" if given["version"]
+        else f"do not import {given['domain'] or 'ai.onnx'}",
+        Item("opsets"), written=_imported,
+        parameters={
+            "domain": Parameter("text", "Domain", "Empty is ai.onnx."),
+            "version": Parameter("version", "Version", "0 takes the import away. Nothing is converted."),
+        },
+    ),
+    EditSpec(
+        conversion.convert_opset, ("model",), "convert to ai.onnx {version}", Call("convert_opset"),
+        {"version": Parameter("int", "Version", "Of ai.onnx; nodes whose operators changed are rewritten.")},
+    ),
+    EditSpec(
+        declaring.set_declarations, ("model",), "{action} declarations", Call("declarations"),
+        {"action": Parameter("text")},
+    ),
+    EditSpec(cleaning.sort_nodes, ("model",), "sort nodes", Call("sort_nodes"),
+             arguments=lambda _, given: None if given["scope"] else {}),
+    EditSpec(cleaning.drop_dead_nodes, ("model",), "drop dead nodes", Call("drop_dead_nodes")),
+    EditSpec(
+        cleaning.drop_unused_initializers, ("model",), "drop unused initializers", Call("drop_unused_initializers")
+    ),
+    EditSpec(cleaning.drop_unused_functions, ("model",), "drop unused functions", Call("drop_unused_functions")),
+    EditSpec(inlining.inline_functions, ("model",), "inline all functions", Call("inline")),
+    EditSpec(
+        inlining.inline_function, ("model",), "inline {function.name}", Call("inline"),
+        {"function": Parameter("function", default="")},
+        arguments=lambda graph, given: {"function": graph.scope_path(given["function"])},
+    ),
+    EditSpec(
+        insertion.insert_model, ("model",), lambda given: f"insert {given['other'].proto.graph.name or 'a model'}",
+        Call("insert"), written=_inserted, exact=False,
+        parameters={
+            "file": Parameter("model_file", "Model"), "connect": Parameter("values"), "feed": Parameter("values"),
+            "prefix": Parameter("text", "Prefix", "Put before all of its names.", default=""),
+            "outputs": Parameter("bool", "Its outputs become outputs of this model", default=True),
+        },
+    ),
+    # of nodes
+    EditSpec(
+        nodes.remove_nodes, ("nodes", "node"),
+        lambda given: f"{'bypass' if given['bypass'] else 'remove'} {given['subject']}",
+        Call("remove", of_model=True, alone=True), {"bypass": _BYPASS},
+    ),
+    EditSpec(
+        nodes.duplicate_nodes, ("nodes", "node"), "duplicate {subject}", Call("duplicate", of_model=True, alone=True)
+    ),
+    EditSpec(
+        outlining.make_function, ("nodes",), "make {name} a function", Call("make_function", of_model=True),
+        {
+            "name": Parameter("name", "Name"), "domain": Parameter("name", "Domain", default="local"),
+            "copies": Parameter("bool", "Call it in place of every copy of these nodes too", default=False),
+        },
+    ),
+    EditSpec(outlining.for_each_copy, ("nodes",), "edit copies of {subject}", None),
+    # of a node
+    EditSpec(
+        attributes.set_attribute, ("node",), "set {name} of {subject}", Item("attributes"),
+        {"name": Parameter("name", "Attribute"), "value": Parameter("attribute", "Value")},
+    ),
+    EditSpec(
+        attributes.clear_attribute, ("node",), "clear {name} of {subject}", Item("attributes"),
+        {"name": Parameter("name", "Attribute")},
+    ),
+    EditSpec(
+        attributes.default_attributes, ("node",),
+        lambda given: f"{'write out' if given['explicit'] else 'drop'} the defaults of {given['subject']}",
+        Call("default_attributes"), {"explicit": Parameter("bool", default=False)},
+    ),
+    EditSpec(
+        naming.rename_node, ("node",), "rename {subject} to {name}", Assign("name"), {"name": Parameter("text", "Name")}
+    ),
+    EditSpec(
+        nodes.move_node, ("node",), "move {subject}", Call("move"),
+        {"position": Parameter("int", "Position", "0 is the first node.")},
+    ),
+    EditSpec(
+        operators.set_operator, ("node",), "make {subject} a {op_type}", Call("replace"), arguments=_operator,
+        parameters={"op_type": Parameter("text"), "domain": Parameter("text", default=None)},
+    ),
+    EditSpec(
+        wiring.set_input, ("node",), "rewire input {slot} of {subject}", Call("set_input"),
+        {"slot": Parameter("int", "Input"), "value": Parameter("value?", "Reads")},
+        arguments=lambda _, given: {"slot": given["slot"], "value": given["name"] or None},
+    ),
+    EditSpec(
+        wiring.set_inputs, ("node",), "rewire the inputs of {subject}", Call("set_inputs"),
+        {"values": Parameter("values", "Inputs")}, arguments=lambda _, given: {"values": _optional(given["names"])},
+    ),
+    EditSpec(
+        wiring.set_outputs, ("node",), "set the outputs of {subject}", Call("set_outputs"),
+        {"names": Parameter("names", "Outputs", "Names with commas between; an empty one is not made.")},
+        arguments=lambda _, given: {"names": _optional(given["names"])},
+    ),
+    EditSpec(
+        wiring.insert_on_edge, ("node",), lambda given: f"insert {given['proto'].op_type} before {given['subject']}",
+        Call("insert_before"), {"slot": Parameter("int", "Input"), **_OPERATOR}, arguments=_put_node,
+    ),
+    EditSpec(
+        constants.constant_to_initializer, ("node",), "make {subject} an initializer", Call("to_initializer")
+    ),
+    EditSpec(
+        inlining.inline_call, ("node",), "inline {subject}", Call("inline", of_model=True),
+        {"nested": Parameter("bool", default=False)},
+    ),
+    # of a value
+    EditSpec(
+        naming.rename_value, ("value",), "rename {subject} to {name}", Assign("name"),
+        {"name": Parameter("text", "Name")},
+    ),
+    EditSpec(
+        wiring.redirect, ("value",), lambda given: f"read {given['new'].name} in place of {given['subject']}",
+        Call("replace_uses"),
+        {"other": Parameter("value", "Read instead"), "readers": Parameter("nodes", default=None)},
+    ),
+    EditSpec(
+        wiring.insert_after, ("value",), lambda given: f"insert {given['proto'].op_type} behind {given['subject']}",
+        Call("insert_after"), _OPERATOR, arguments=_put_node,
+    ),
+    EditSpec(
+        formals.set_shape, ("value",), "set shape of {subject}", Call("set_shape"),
+        {"shape": Parameter("shape", "Shape", SHAPE_HINT)},
+    ),
+    EditSpec(
+        formals.set_dim, ("value",),
+        lambda given: f"set dim {given['axis']} of {given['subject']} to "
+        f"{'?' if given['dim'] is None else given['dim']}",
+        Call("set_dim"), {"axis": Parameter("int", "Axis"), "dim": Parameter("dim", "Dim", SHAPE_HINT)},
+    ),
+    EditSpec(
+        formals.set_dtype, ("value",), "set type of {subject}", Call("set_dtype"),
+        {"dtype": Parameter("dtype", "Type")},
+        arguments=lambda _, given: {"dtype": dtypes.name(elem_type_of(given["dtype"]))},
+    ),
+    EditSpec(formals.remove_input, ("value",), "remove input {subject}", Call("remove_input", of_model=True)),
+    EditSpec(
+        exposing.add_output, ("value",), "make {subject} an output", Call("add_output", of_model=True), exact=False,
+        arguments=lambda _, given: {"position": given["position"]},
+        parameters={"position": Parameter("int", default=None)},
+    ),
+    EditSpec(
+        formals.remove_output, ("value",), "remove output {subject}", Call("remove_output", of_model=True),
+        arguments=_in_scope, parameters=_SCOPE,
+    ),
+    EditSpec(
+        initializers.set_initializer, ("value",), "replace {subject}", Assign("array"),
+        {"array": Parameter("array", "Elements")},
+    ),
+    EditSpec(
+        initializers.remove_initializer, ("value",), "remove initializer {subject}",
+        Call("remove_initializer", of_model=True),
+    ),
+    EditSpec(
+        initializers.initializer_to_input, ("value",), "make {subject} an input", Call("to_input"),
+        {"keep_default": Parameter("bool", default=False)},
+    ),
+    EditSpec(
+        initializers.input_to_initializer, ("value",), "make {subject} an initializer", Call("to_initializer"),
+        {"array": Parameter("array", default=None)},
+    ),
+    EditSpec(constants.initializer_to_constant, ("value",), "make {subject} a Constant node", Call("to_constant")),
 )  # fmt: skip
+
+EDITS.update({row.name: row for row in _ROWS})
+
+__all__ = ["EDITS"]

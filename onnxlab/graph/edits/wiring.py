@@ -1,7 +1,6 @@
 """Edits of wires: what a node reads and makes, and new nodes on them."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import onnx
 
@@ -9,13 +8,15 @@ from onnxlab.errors import EditError
 from onnxlab.graph.edit.changes import InsertFormal, InsertNode, RemoveFormal, RenameValue, SetInputs, SetOutputs
 from onnxlab.graph.edit.model_graph import ModelGraph
 from onnxlab.graph.edits.connecting import MOST_SLOTS, reading
+from onnxlab.graph.edits.edit_spec import recorded
 from onnxlab.graph.edits.naming import FreshNames
 from onnxlab.graph.edits.nodes import add_node
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.spelling import suggestion
 
 
-def set_input(graph: ModelGraph, node: NodeRecord, slot: int, name: str, origin: Any = None) -> None:
+@recorded
+def set_input(graph: ModelGraph, node: NodeRecord, slot: int, name: str) -> None:
     """Let an input slot of a node read the value called `name`; "" leaves an optional input out.
 
     Raises:
@@ -30,10 +31,11 @@ def set_input(graph: ModelGraph, node: NodeRecord, slot: int, name: str, origin:
     names[slot] = name
     while names and not names[-1]:
         names.pop()
-    set_inputs(graph, node, names, f"rewire input {slot} of {graph.label(node)}", origin)
+    set_inputs(graph, node, names)
 
 
-def set_inputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str], label: str = "", origin: Any = None) -> None:
+@recorded
+def set_inputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str]) -> None:
     """Let a node read the values of these names, by slot; "" leaves an optional input out.
 
     Raises:
@@ -44,11 +46,11 @@ def set_inputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str], label:
         if name and name not in node.proto.input and not graph.index.lookup(scope, name):
             where = graph.label(node)
             raise EditError(f"no value is called {name!r} where {where} stands.{suggestion(name, scope.names)}")
-    label = label or f"rewire the inputs of {graph.label(node)}"
-    graph.apply(SetInputs(node.id, tuple(names)), label=label, origin=origin)
+    graph.apply(SetInputs(node.id, tuple(names)))
 
 
-def set_outputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str], origin: Any = None) -> None:
+@recorded
+def set_outputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str]) -> None:
     """Let a node make values of these names, by slot; "" leaves an optional output out.
 
     A new name is a new value; to keep the readers of one use `rename_value`.
@@ -56,10 +58,10 @@ def set_outputs(graph: ModelGraph, node: NodeRecord, names: Sequence[str], origi
     Raises:
         EditError: another node makes a value of that name, or one that is still read would have no producer.
     """
-    label = f"set the outputs of {graph.label(node)}"
-    graph.apply(SetOutputs(node.id, tuple(names)), label=label, origin=origin)
+    graph.apply(SetOutputs(node.id, tuple(names)))
 
 
+@recorded
 def redirect(
     graph: ModelGraph, old: ValueRecord, new: ValueRecord, readers: Iterable[NodeRecord] | None = None
 ) -> None:
@@ -69,13 +71,14 @@ def redirect(
         EditError: the other value is not visible where a reader stands, or depends on a reader.
     """
     chosen = None if readers is None else {node.id for node in readers}
-    with graph.edit(f"read {new.name} in place of {old.name}") as edit:
+    with graph.edit() as edit:
         for node_id in dict.fromkeys(node for node, _ in old.uses):
             if chosen is not None and node_id not in chosen:
                 continue
             edit.apply(reading(graph, graph.nodes[node_id], old, new))
 
 
+@recorded
 def insert_on_edge(
     graph: ModelGraph, node: NodeRecord, slot: int, proto: onnx.NodeProto, data_slot: int = 0
 ) -> NodeRecord:
@@ -91,7 +94,7 @@ def insert_on_edge(
         raise EditError(f"input {slot} of {graph.label(node)} reads nothing, so there is no wire to insert a node on")
     source = graph.values[node.inputs[slot]].name
     scope = graph.scopes[node.scope]
-    with graph.edit(f"insert {proto.op_type} before {graph.label(node)}"):
+    with graph.edit():
         added = _prepared(proto, source, data_slot, FreshNames(graph, scope))
         record = add_node(graph, added, scope, scope.position(node))
         names = list(node.proto.input)
@@ -100,6 +103,7 @@ def insert_on_edge(
     return record
 
 
+@recorded
 def insert_after(graph: ModelGraph, value: ValueRecord, proto: onnx.NodeProto, data_slot: int = 0) -> NodeRecord:
     """Put a new node behind a value: all that read the value, outputs of its graph included, read the new node.
 
@@ -116,7 +120,7 @@ def insert_after(graph: ModelGraph, value: ValueRecord, proto: onnx.NodeProto, d
         raise EditError(f"{value.name!r} is an input or initializer and an output at once; it cannot be renamed")
     position = scope.position(graph.nodes[value.producer[0]]) + 1 if value.producer else 0
     names = FreshNames(graph, scope)
-    with graph.edit(f"insert {proto.op_type} behind {value.name}") as edit:
+    with graph.edit() as edit:
         readers = list(dict.fromkeys(node for node, _ in value.uses))
         infos = [scope.proto.output[at] for at in formals]
         output = value.name if formals else ""

@@ -124,10 +124,9 @@ class Editing(Spelled):
         if name:
             proto.name = name
         proto.output.extend(edits.output_names(self.graph, proto, where) if outputs is None else outputs)
-        with self.graph.edit(f"add {name or op_type}"):
+        with self.graph.lock:
             edits.check_operator(self.graph, proto, where)
-            node = edits.add_node(self.graph, proto, where, position)
-        return Node(self.graph, node.id)
+            return Node(self.graph, edits.add_node(self.graph, proto, where, position).id)
 
     def insert_node(self, proto: onnx.NodeProto, position: int, *, scope: str = "") -> Node:
         """Put a node at a position just as it is; inside an `edit` what it reads may follow later."""
@@ -314,10 +313,7 @@ class Editing(Spelled):
         Raises:
             EditError: there is no such version, or nodes cannot be said in it; the message lists them with reasons.
         """
-        with self.graph.edit(f"convert to ai.onnx {version}") as edit:
-            count = edits.convert_opset(self.graph, version, self._declaration, lambda vid: self._fact_of(vid).value)
-            edit.sum_up(f"model.convert_opset({version})")
-        return count
+        return edits.convert_opset(self.graph, version, self._declaration, lambda vid: self._fact_of(vid).value)
 
     def sort_nodes(self) -> int:
         """Put producers before consumers everywhere; returns how many nodes were moved."""

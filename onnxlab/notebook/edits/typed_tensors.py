@@ -8,6 +8,7 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError
+from onnxlab.graph.edits import python_calls
 
 MOST = 1 << 24
 """Elements that a tensor made by hand may have."""
@@ -65,24 +66,6 @@ def array(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") ->
     return found
 
 
-def array_line(dtype: str, shape: Sequence[int], numbers: "Number | list[Number]") -> str:
-    """`array` of the same in Python."""
-    kind = _dtype(dtype)
-    if not isinstance(numbers, list):
-        return f"np.full({tuple(shape)}, {_shown(element(numbers, kind))}, {dtype_line(dtype)})"
-    items = ", ".join(_shown(element(number, kind)) for number in numbers)
-    reshaped = f".reshape({tuple(shape)})" if len(shape) != 1 else ""
-    return f"np.array([{items}], {dtype_line(dtype)}){reshaped}"
-
-
-def dtype_line(dtype: str) -> str:
-    """A dtype by its name here, in Python; those that NumPy does not know come from `onnxlab.dtypes`."""
-    kind = _dtype(dtype)
-    if kind.kind == "O":
-        return "object"
-    return repr(kind.name) if hasattr(np, kind.name) else f"onnxlab.dtypes.to_numpy({dtypes.parse(dtype)})"
-
-
 def changed(given: "np.ndarray[Any, Any]", elements: "list[list[Any]]") -> "np.ndarray[Any, Any]":
     """A copy with elements changed: each as [place in row-major order, number].
 
@@ -105,7 +88,7 @@ def changed_line(where: str, given: "np.ndarray[Any, Any]", elements: "list[list
         if place >= given.size:
             raise EditError(f"the tensor has {given.size} elements, there is none at {place}; look at it again")
         at = ", ".join(str(int(index)) for index in np.unravel_index(place, given.shape)) if given.ndim else "()"
-        lines.append(f"array[{at}] = {_shown(element(number, given.dtype))}")
+        lines.append(f"array[{at}] = {python_calls.element(element(number, given.dtype))}")
     return "; ".join([*lines, f"{where} = array"])
 
 
@@ -114,13 +97,3 @@ def _dtype(dtype: str) -> "np.dtype[Any]":
         return dtypes.to_numpy(dtypes.parse(dtype))
     except ValueError as error:
         raise EditError(str(error)) from None
-
-
-def _shown(item: Any) -> str:
-    """An element in Python: shortest digits that give the same, words where there are none."""
-    item = item.item() if isinstance(item, np.generic) else item
-    if isinstance(item, float) and not np.isfinite(item):
-        return "np.nan" if np.isnan(item) else "np.inf" if item > 0 else "-np.inf"
-    if isinstance(item, bool | int | float | complex | str):
-        return repr(item)
-    return repr(float(item))

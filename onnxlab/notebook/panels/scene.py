@@ -17,11 +17,9 @@ from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
 from onnxlab.graph.query.hierarchy import Group, Hierarchy
 from onnxlab.graph.state.change_tracker import Touched
 from onnxlab.notebook.protocol.messages import JSON
+from onnxlab.notebook.protocol.records import FORMAL, GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER
 from onnxlab.render.categories import category
 from onnxlab.shapes.facts import Fact, SparseTensorFact, TensorFact
-
-GRAPH_INPUT, GRAPH_OUTPUT, INITIALIZER, FORMAL = 1, 2, 4, 8
-"""Bits of a value's flags. An initializer that older files list as an input too is only an initializer."""
 
 
 class Scene:
@@ -40,7 +38,7 @@ class Scene:
 
     @no_collection(most=PATIENCE * AGED)
     def snapshot(self) -> tuple[JSON, bytes]:
-        """The nodes, values, groups and scopes; the sections of the buffer are listed in protocol.ts."""
+        """The nodes, values, groups and scopes; `protocol.records.Sections` lists those of the buffer."""
         graph = self._graph
         records = graph.nodes
         nodes = [records[node] for scope in graph.scopes.values() for node in graph.index.topological(scope)]

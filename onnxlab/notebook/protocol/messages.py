@@ -1,4 +1,4 @@
-"""Every message between the kernel and the page, declared once: the twin of widgets/src/kernel/protocol.ts.
+"""Requests of a page, looked at, and what is sent to it, written.
 
 A request from the page is `{id, method, params}` and gets exactly one reply, `{id, result}` or `{id,
 error}`. Events go to the page as `{event, seq, …}`. What a page sends is not trusted: `parse` takes nothing
@@ -9,18 +9,16 @@ import base64
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from onnxlab.errors import Diagnostic, OnnxlabError
 from onnxlab.infer.questions.explain import Explanation
+from onnxlab.notebook.protocol.methods import METHODS
+from onnxlab.notebook.protocol.schema import ID, MAX_ID
 
 PROTOCOL = 1
-MAX_ID = 2**53 - 1  # what a JavaScript number holds exactly
-MAX_TEXT = 1 << 20
-MAX_ITEMS = 1 << 20
-
 JSON = dict[str, Any]
 
 
@@ -43,129 +41,6 @@ class Request:
     params: Mapping[str, Any]
 
 
-# -- what the parameters may be -----
-
-
-def _is_int(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_ID
-
-
-def _is_ids(value: object) -> bool:
-    return isinstance(value, list) and len(value) <= MAX_ITEMS and all(map(_is_int, value))
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and len(value) <= MAX_TEXT
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, dict) and len(value) <= 100 and all(isinstance(key, str) for key in value)
-
-
-def _is_scalar(value: object) -> bool:
-    return _is_text(value) or isinstance(value, int | float)
-
-
-def _is_attribute(value: object) -> bool:
-    if isinstance(value, list):
-        return len(value) <= MAX_ITEMS and all(map(_is_scalar, value))
-    return _is_scalar(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """What a parameter may be, in words and as a test; None counts as left out."""
-
-    words: str
-    fits: Callable[[object], bool]
-    required: bool = True
-
-
-_ID = Parameter("an id (an integer from 0)", _is_int)
-_VERSION = Parameter("the version of the model that the view shows", _is_int, required=False)
-_NAME = Parameter(f"a text of at most {MAX_TEXT} characters", _is_text)
-_EDIT = {"version": _VERSION}
-
-METHODS: Mapping[str, Mapping[str, Parameter]] = {
-    "hello": {},
-    "probe": {"ok": Parameter("true or false", _is_bool)},
-    "snapshot": {},
-    "inspect": {"node": _ID},
-    "doc": {"node": _ID},
-    "value": {"value": _ID},
-    "explain": {"value": _ID, "axis": Parameter("an axis from 0, or null for all", _is_int, required=False)},
-    "set_attribute": {
-        "node": _ID,
-        "name": _NAME,
-        "value": Parameter("a number, a text or a list of these", _is_attribute, required=False),
-        "type": Parameter("the name of an attribute type", _is_text, required=False),
-        **_EDIT,
-    },
-    "rename_node": {"node": _ID, "name": _NAME, **_EDIT},
-    "rename_value": {"value": _ID, "name": _NAME, **_EDIT},
-    "remove": {
-        "nodes": Parameter("a list of node ids", _is_ids),
-        "bypass": Parameter("true or false", _is_bool),
-        **_EDIT,
-    },
-    "edit": {
-        "gesture": _NAME,
-        "subject": Parameter("a list of ids", _is_ids),
-        "given": Parameter("an object", _is_object),
-        **_EDIT,
-    },
-    "undo": _EDIT,
-    "redo": _EDIT,
-    "go_to": {"position": _ID, **_EDIT},
-    "history": {},
-    "overlay": {"by": Parameter("the name of a measure, or null for none", _is_text, required=False)},
-    "operators": {},
-    "operator_doc": {"op": _NAME},
-    "targets": {"value": _ID, "nodes": Parameter("a list of node ids", _is_ids)},
-    "about": {
-        "node": Parameter("a node id, or null", _is_int, required=False),
-        "value": Parameter("a value id, or null", _is_int, required=False),
-    },
-    "elements": {
-        "node": Parameter("a node id, or null", _is_int, required=False),
-        "name": Parameter("the name of an attribute", _is_text, required=False),
-        "value": Parameter("a value id, or null", _is_int, required=False),
-    },
-    "upload": {"file": _NAME, "name": _NAME, "offset": _ID, "data": _NAME},
-    "copies": {"nodes": Parameter("a list of node ids", _is_ids)},
-    "extract": {"nodes": Parameter("a list of node ids", _is_ids)},
-    "unsaved": {},
-    "save": {"copy": Parameter("true or false", _is_bool, required=False), **_EDIT},
-    "recover": {},
-    "discard": {},
-    "run": {
-        "nodes": Parameter("a list of node ids, or null for all", _is_ids, required=False),
-        "seed": Parameter("an integer from 0", _is_int, required=False),
-        "inputs": Parameter("an object that says how each input is made", _is_object, required=False),
-        "sizes": Parameter("an object of sizes by the names of dims", _is_object, required=False),
-        "deadline": Parameter("seconds, 0 for no end, or null for those of the view", _is_int, required=False),
-    },
-    "tensor": {
-        "value": _ID,
-        **{name: Parameter("an axis from 0", _is_int, required=False) for name in ("rows", "columns")},
-        "at": Parameter("a list of indices", _is_ids, required=False),
-        **{
-            name: Parameter("a number from 0", _is_int, required=False)
-            for name in ("top", "left", "height", "width", "pixels")
-        },
-        "picture": Parameter("heat or image, or null for none", _is_text, required=False),
-    },
-    "costs": {},
-    "blocks": {},
-    "pin": {"value": _ID, "on": Parameter("true or false", _is_bool)},
-    "stop": {"run": _ID},
-}
-
-
 def parse(content: object) -> Request:
     """Return the request in a message.
 
@@ -175,7 +50,7 @@ def parse(content: object) -> Request:
     if not isinstance(content, dict):
         raise ProtocolError("malformed", f"a request is an object, got {type(content).__name__}")
     number = content.get("id")
-    if not _is_int(number) or not number:
+    if not isinstance(number, int) or not ID.fits(number) or not number:
         raise ProtocolError("malformed", f"a request has an integer id above 0, got {_shown(number)}")
     method, params = content.get("method"), content.get("params")
     if not isinstance(method, str) or method not in METHODS:
@@ -185,7 +60,7 @@ def parse(content: object) -> Request:
         raise ProtocolError("malformed", f"{method}: params is an object, got {_shown(params)}", request=number)
     if fault := _fault(params):
         raise ProtocolError("malformed", f"{method}: {fault}", request=number)
-    spec = METHODS[method]
+    spec = METHODS[method].parameters
     if unknown := [str(name) for name in params if name not in spec]:
         takes = ", ".join(spec) or "none"
         message = f"{method} takes no parameter {_shown(unknown[0])}; it takes {takes}"

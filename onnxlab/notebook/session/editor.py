@@ -8,13 +8,12 @@ import numpy as np
 
 from onnxlab import dtypes
 from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph.edit.statements import value_handle
 from onnxlab.graph.handles.handles import Node, Value
 from onnxlab.graph.index.records import NodeRecord, ValueRecord
 from onnxlab.graph.query import cones
 from onnxlab.graph.query.hierarchy import Hierarchy
-from onnxlab.notebook.edits import edit_commands
-from onnxlab.notebook.edits.edit_command import node_line, value_line
-from onnxlab.notebook.edits.node_commands import attribute_value
+from onnxlab.notebook.edits import edit_requests
 from onnxlab.notebook.protocol import messages
 from onnxlab.notebook.protocol.messages import JSON, ProtocolError, graph_version, wire_version
 from onnxlab.notebook.protocol.uploads import Uploads
@@ -51,71 +50,18 @@ class Editor:
         self._origin = origin
         self.uploads = Uploads()
 
-    # -- fields -----------------------------------------------------------------------------------------------
+    # -- edits ------------------------------------------------------------------------------------------------
 
-    def set_attribute(self, node: int, name: str, value: Any, type: str | None, version: int | None) -> JSON:  # noqa: A002
-        """Set an attribute; null takes it out of the node."""
-        with self._editing(version, [node]):
-            record = self._node(node)
-            where = node_line(self._model, node)
-            handle = Node(self._graph, node)
-            if value is None:
-                line, found = f"del {where}.attributes[{name!r}]", None
-            else:
-                found = attribute_value(self._model, record, name, value, type or "")
-                line = f"{where}.attributes[{name!r}] = {found!r}"
-            with self._hub.in_python(line), self._graph.edit(f"set {name} of {handle.label}", self._origin):
-                if found is None:
-                    handle.attributes.pop(name, None)
-                else:
-                    handle.attributes[name] = found
-            return self._edited(line)
-
-    def rename_node(self, node: int, name: str, version: int | None) -> JSON:
-        """Rename a node."""
-        with self._editing(version, [node]):
-            self._node(node)
-            handle, line = Node(self._graph, node), f"{node_line(self._model, node)}.name = {name!r}"
-            with self._hub.in_python(line), self._graph.edit(f"rename {handle.label}", self._origin):
-                handle.name = name
-            return self._edited(line)
-
-    def rename_value(self, value: int, name: str, version: int | None) -> JSON:
-        """Rename a value."""
-        with self._editing(version, [value]):
-            self._value(value)
-            handle, line = Value(self._graph, value), f"{value_line(self._model, value)}.name = {name!r}"
-            with self._hub.in_python(line), self._graph.edit(f"rename {handle.name}", self._origin):
-                handle.name = name
-            return self._edited(line)
-
-    # -- gestures -----------------------------------------------------------------------------------------------
-
-    def remove(self, nodes: list[int], bypass: bool, version: int | None) -> JSON:
-        """Remove nodes, with `bypass` joining their inputs to their readers."""
-        with self._editing(version, nodes):
-            handles = [Node(self._graph, self._node(node).id) for node in nodes]
-            if not handles:
-                raise ProtocolError("malformed", "remove: no node is named")
-            lines = ", ".join(node_line(self._model, node) for node in nodes)
-            line = f"model.remove([{lines}]{', bypass=True' if bypass else ''})"
-            what = handles[0].label if len(handles) == 1 else f"{len(handles)} nodes"
-            with self._hub.in_python(line), self._graph.edit(f"remove {what}", self._origin):
-                self._model.remove(handles, bypass)
-            return self._edited(line)
-
-    def edit(self, gesture: str, subject: list[int], given: Mapping[str, Any], version: int | None) -> JSON:
-        """Do one of GESTURES."""
-        kinds = edit_commands.GESTURES[gesture].takes if gesture in edit_commands.GESTURES else {}
-        given = {key: self.uploads.get(item) if kinds.get(key) == "file" else item for key, item in given.items()}
+    def edit(self, edit: str, on: str, subject: list[int], parameters: Mapping[str, Any], version: int | None) -> JSON:
+        """Make an edit of the table."""
+        request = edit_requests.parse(edit, on, subject, parameters)
         with self._editing(version, subject):
-            line = edit_commands.line(self._model, gesture, subject, given)
-            with self._hub.in_python(line):
-                edit_commands.perform(self._model, gesture, subject, given, self._origin)
-            return self._edited(line)
+            before = self._model.version
+            edit_requests.perform(self._model, request, self.uploads, self._origin)
+            return self._edited(self._model.history.last_statement() if self._model.version != before else "")
 
     def upload(self, file: str, name: str, offset: int, data: str) -> JSON:
-        """Take a piece of a file that a later gesture names."""
+        """Take a piece of a file that a later edit names."""
         return {"bytes": self.uploads.receive(file, name, offset, data)}
 
     # -- steps --------------------------------------------------------------------------------------------------
@@ -210,7 +156,10 @@ class Editor:
             if not outputs:
                 raise EditError("nothing that the selected nodes make is read elsewhere; select nodes with an output")
             data = self._model.extract(outputs, inputs).to_bytes()
-            lines = [", ".join(value_line(self._model, value.id) for value in each) for each in (outputs, inputs)]
+            lines = [
+                ", ".join(value_handle(self._graph, self._value(value.id)) for value in each)
+                for each in (outputs, inputs)
+            ]
         if len(data) > LARGEST:
             hint = f"Save it in a cell: model.extract([{lines[0]}], [{lines[1]}]).save('part.onnx')"
             raise ProtocolError("too_large", f"the part has {len(data) >> 20} MB", hint)

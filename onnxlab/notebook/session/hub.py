@@ -4,8 +4,7 @@ A hub lives as long as a view of its model is open. Each commit is put into word
 of views.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
@@ -33,7 +32,6 @@ class Hub:
     Attributes:
         scene: what the page draws.
         inspector: what it asks about nodes and values.
-        lines: each edit in Python, by its place in the history, where it was made by hand in a view.
     """
 
     def __init__(self, model: "Model") -> None:
@@ -42,8 +40,6 @@ class Hub:
         self.inspector = Inspector(model.graph, model.inference.fact, self.scene.hierarchy)
         self._listeners: list[Listener] = []
         self._state_listeners: list[Callable[[], None]] = []
-        self.lines: dict[int, str] = {}
-        self._line = ""
         self._touched: dict[int, tuple[int, object]] = {}
         self._started = model.version
         self._unsubscribe = model.subscribe(self._follow)
@@ -84,32 +80,21 @@ class Hub:
     def _follow(self, commit: "Commit") -> None:
         for ident in (*commit.touched.nodes, *commit.touched.values, *commit.touched.declared):
             self._touched[ident] = (commit.version, commit.origin)
-        if commit.kind == "edit":
-            self.lines[self.model.history.position] = self._line
         delta = {**self.scene.delta(commit.touched, commit.fact_ids), **self.state()}
-        delta["python"] = self._line
+        delta["python"] = self.model.history.last_statement() if commit.kind == "edit" else f"model.{commit.kind}()"
         delta["refusal"] = diagnostics([commit.first_refusal])[0] if commit.first_refusal else None
         delta["diagnostics"] = diagnostics(self.model.diagnostics)
         for listener in list(self._listeners):
             listener(commit, delta)
 
-    @contextmanager
-    def in_python(self, line: str) -> Iterator[None]:
-        """What is committed inside is this in Python."""
-        self._line = line
-        try:
-            yield
-        finally:
-            self._line = ""
-
     def steps(self) -> JSON:
-        """The whole history, oldest first: what each edit is called, and what it is in Python where that is known.
+        """The whole history, oldest first: what each edit is called, and what it is in Python.
 
         The first "dropped" of them cannot be undone any more.
         """
         history = self.model.history
-        labels = enumerate(history.all_labels, 1)
-        steps = [{"label": label, "python": self.lines.get(number, "")} for number, label in labels]
+        pairs = zip(history.all_labels, history.statements(), strict=True)
+        steps = [{"label": label, "python": python} for label, python in pairs]
         return {"steps": steps, "position": history.position, "dropped": len(history.dropped)}
 
     def costs(self) -> JSON:
@@ -141,7 +126,7 @@ class Hub:
 
     def recover(self) -> JSON:
         """Make the edits again that were never saved."""
-        with self.model.graph.lock, self.in_python("model.files.recover()"):
+        with self.model.graph.lock:
             if self._recoverable() is None:
                 raise ProtocolError("nothing", "There are no edits to recover into this model as it is.")
             steps = self.model.files.recover()

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from onnxlab.model import Commit, Model
 
 EDITS = (
-    "set_attribute", "rename_node", "rename_value", "remove", "edit", "undo", "redo", "go_to", "upload", "copies",
-    "extract", "about", "elements",
+    "edit", "undo", "redo", "go_to", "upload", "copies", "extract", "about", "elements",
 )  # fmt: skip
 """Methods that the view's Editor answers."""
 

@@ -90,21 +90,30 @@ def record(hub: Hub) -> JSON:
     content, buffer = hub.scene.snapshot()
     state = {"diagnostics": diagnostics(model.diagnostics), "version": wire_version(model.version), "seq": 0}
     snapshot = {**content, **state, **hub.state(), "title": model.name, "path": None}
-    nodes = model.graph.nodes
-    inspected = nodes if len(nodes) <= INSPECTED else {}
-    by_operator = {(node.proto.domain, node.proto.op_type): ident for ident, node in inspected.items()}
-    documents = [inspector.documentation(ident) for ident in by_operator.values()]
-    return {
-        "hello": {"protocol": PROTOCOL, "session": "", "can": {"edit": False, "run": False, "save": False}},
-        "snapshot": {**snapshot, "history": {"undo": None, "redo": None, "length": 0, "position": 0}, "dirty": False},
-        "buffer": base64.b64encode(buffer).decode("ascii"),
-        "nodes": {str(ident): inspector.node(ident, model.diagnostics) for ident in inspected},
-        "docs": {document["title"]: document for document in documents},
-        "values": _values(hub) if inspected else {},
-        "about": Editor(model, hub, "").about(None, None),
-        "costs": hub.costs(),
-        "blocks": hub.blocks(),
+    hello = {"protocol": PROTOCOL, "session": "", "can": {"edit": False, "run": False, "save": False}}
+    history = {"undo": None, "redo": None, "length": 0, "position": 0}
+    inspected = model.graph.nodes if len(model.graph.nodes) <= INSPECTED else {}
+    answers: dict[str, JSON] = {
+        "hello": {"": hello},
+        "snapshot": {"": {**snapshot, "history": history, "dirty": False}},
+        "inspect": {str(ident): inspector.node(ident, model.diagnostics) for ident in inspected},
+        "doc": _documents(hub) if inspected else {},
+        "value": _values(hub) if inspected else {},
+        "about": {"": Editor(model, hub, "").about(None, None)},
+        "costs": {"": hub.costs()},
+        "blocks": {"": hub.blocks()},
     }
+    return {"answers": answers, "buffer": base64.b64encode(buffer).decode("ascii")}
+
+
+def _documents(hub: Hub) -> JSON:
+    """The documentation of every node's operator; where an operator occurs again, the node whose answer it shares."""
+    first: dict[tuple[str, str], str] = {}
+    found: JSON = {}
+    for ident, node in hub.model.graph.nodes.items():
+        same = first.setdefault((node.proto.domain, node.proto.op_type), str(ident))
+        found[str(ident)] = same if same != str(ident) else hub.inspector.documentation(ident)
+    return found
 
 
 def _values(hub: Hub) -> JSON:

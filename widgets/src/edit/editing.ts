@@ -1,14 +1,15 @@
 /**
- * Edits by hand beyond fields: gestures with the palette of operators, wires that are dragged, and the history.
+ * Edits beyond fields: those with the palette of operators, wires that are dragged, and the history.
  *
- * Every gesture is a request "edit" (onnxlab/notebook/edits/edit_commands.py); its line of Python comes back and is
- * kept to be copied.
+ * Every edit is a request "edit", a row of `edits.ts`; its statement in Python comes back and is kept to be copied.
  */
 
 import type { App } from "../app.ts";
 import type { Target } from "./commands.ts";
 import { asRequestError } from "../kernel/client.ts";
+import type { EditName, Edits, NewElements, Subject } from "./edits.ts";
 import type { Field } from "./fields.ts";
+import { formFields, parametersOf } from "./forms.ts";
 import { mainScope, plural, shortOp, valueLabel } from "../model/names.ts";
 import { GRAPH_INPUT, INITIALIZER, type OperatorInfo, type Steps, type Targets } from "../kernel/protocol.ts";
 import { Cell } from "../state.ts";
@@ -28,6 +29,8 @@ export interface Form {
   fields: Field[];
   submit: (answers: Record<string, unknown>) => Promise<void>;
 }
+
+type Changed = NewElements["elements"];
 
 /** Bytes of a piece of a file: base64 of it stays well below what one message may have. */
 const PIECE = 384 * 1024;
@@ -59,21 +62,21 @@ export class Editing {
     this.#app = app;
   }
 
-  /** Makes an edit by its name; false, with a toast, when it was refused. */
-  async gesture(gesture: string, subject: number[], given: Record<string, unknown> = {}): Promise<boolean> {
+  /** Makes an edit of the table; a refusal is thrown as RequestError, for a field to show beside itself. */
+  make<E extends EditName>(edit: E, on: Subject, subject: number[], parameters: Edits[E]): Promise<void> {
+    return this.#app.client.edit("edit", { edit, on, subject, parameters });
+  }
+
+  /** The same; false, with a toast, when it was refused. */
+  async attempt<E extends EditName>(edit: E, on: Subject, subject: number[], parameters: Edits[E]): Promise<boolean> {
     if (!this.#app.client.editable) return false;
     try {
-      await this.#app.client.edit("edit", { gesture, subject, given });
+      await this.make(edit, on, subject, parameters);
       return true;
     } catch (error) {
       this.#app.notices.fail(error);
       return false;
     }
-  }
-
-  /** The same for a field, which shows the refusal beside itself: throws RequestError. */
-  set(gesture: string, subject: number[], given: Record<string, unknown>): Promise<void> {
-    return this.#app.client.edit("edit", { gesture, subject, given });
   }
 
   // ------------------------------------------------------------------------------------------------------ palette
@@ -97,7 +100,7 @@ export class Editing {
     this.ask(
       `Add a node${after}`,
       inputs.length,
-      ({ op }) => void this.gesture("add_node", [], { ...named(op), inputs, scope: this.#scope() }),
+      ({ op }) => void this.attempt("add_node", "model", [], { ...named(op), inputs, scope: this.#scope() }),
     );
   }
 
@@ -112,13 +115,13 @@ export class Editing {
     this.ask(
       `Another operator in place of ${op}`,
       0,
-      (chosen) => void this.gesture("replace", [node], named(chosen.op)),
+      (chosen) => void this.attempt("set_operator", "node", [node], named(chosen.op)),
     );
   }
 
   insertAfter(value: number): void {
     const title = `Insert a node behind ${valueLabel(this.#app.store, value)}`;
-    this.ask(title, 1, ({ op }) => void this.gesture("insert_after", [value], named(op)));
+    this.ask(title, 1, ({ op }) => void this.attempt("insert_after", "value", [value], named(op)));
   }
 
   /**
@@ -128,8 +131,8 @@ export class Editing {
   dropOperator({ op, inputs }: OperatorInfo, target: PointerTarget): void {
     this.palette.value = null;
     const value = target.value || (this.#app.store.nodes.get(target.node)?.outputs.find((id) => id > 0) ?? 0);
-    if (value && inputs[1] > 0) void this.gesture("insert_after", [value], named(op));
-    else void this.gesture("add_node", [], { ...named(op), inputs: [], scope: this.#scope() });
+    if (value && inputs[1] > 0) void this.attempt("insert_after", "value", [value], named(op));
+    else void this.attempt("add_node", "model", [], { ...named(op), inputs: [], scope: this.#scope() });
   }
 
   /**
@@ -177,7 +180,7 @@ export class Editing {
         { kind: "choice", name: "value", label: "Initializer", choices },
         { kind: "file", name: "file", label: "File", accept: ".npy,.npz,.pb", initial: file },
       ],
-      ({ value, file: sent }) => this.set("load_array", [Number(value)], { file: sent }),
+      ({ value, file: sent }) => this.make("set_initializer", "value", [Number(value)], { array: { file: String(sent) } }),
     );
   }
 
@@ -185,7 +188,7 @@ export class Editing {
     this.ask(
       "Insert a node on this wire",
       1,
-      ({ op }) => void this.gesture("insert_before", [node], { slot, ...named(op) }),
+      ({ op }) => void this.attempt("insert_on_edge", "node", [node], { slot, ...named(op) }),
     );
   }
 
@@ -217,7 +220,7 @@ export class Editing {
         { kind: "choice", name: "slot", label: "Input", choices, initial: String(slot) },
         { kind: "value", name: "value", label: "Reads", scope, node, slot: "slot" },
       ],
-      (answers) => this.set("connect", [node], { slot: Number(answers.slot), value: answers.value }),
+      (answers) => this.make("set_input", "node", [node], { slot: Number(answers.slot), value: Number(answers.value) }),
     );
   }
 
@@ -242,17 +245,9 @@ export class Editing {
           : "";
     await this.form(
       `Insert ${where || (feed.length ? `a model in front of ${called(feed)}` : "another model")}`,
-      [
-        { kind: "file", name: "file", label: "Model", accept: ".onnx,.onnxtxt,.json,.textproto", initial: file },
-        { kind: "text", name: "prefix", label: "Prefix", hint: "Put before all of its names." },
-        {
-          kind: "bool",
-          name: "outputs",
-          label: "Its outputs become outputs of this model",
-          initial: !connect.length && !feed.length,
-        },
-      ],
-      (answers) => this.set("insert", [], { ...answers, connect, feed }),
+      formFields("insert_model", { file, outputs: !connect.length && !feed.length }),
+      (answers) =>
+        this.make("insert_model", "model", [], { ...parametersOf("insert_model", answers), connect, feed }),
     );
   }
 
@@ -265,8 +260,8 @@ export class Editing {
       ]);
     await this.form(title, fields, ({ elements }) =>
       "value" in of
-        ? this.set("set_elements", [of.value], { elements })
-        : this.set("set_tensor_elements", [of.node], { name: of.name, elements }),
+        ? this.make("set_initializer", "value", [of.value], { array: { elements: elements as Changed } })
+        : this.make("set_attribute", "node", [of.node], { name: of.name, value: { elements: elements as Changed } }),
     );
   }
 
@@ -303,7 +298,7 @@ export class Editing {
     }
   }
 
-  /** Sends a file to the kernel, piece by piece; returns the id by which a gesture names it. */
+  /** Sends a file to the kernel, piece by piece; returns the id by which an edit names it. */
   async upload(file: File): Promise<string> {
     const id = `${file.name}/${file.size}/${Date.now()}`;
     let offset = 0;
@@ -369,7 +364,7 @@ export class Editing {
       return;
     }
     const slot = slots[Math.min(slots.length - 1, Math.floor(share * slots.length))]!;
-    await this.gesture("connect", [node], { slot, value: wire.value });
+    await this.attempt("set_input", "node", [node], { slot, value: wire.value });
   }
 
   endWire(): void {
@@ -410,7 +405,7 @@ export class Editing {
   }
 }
 
-/** An operator's name as gestures take it. */
+/** An operator's name as edits take it. */
 function named(op: string): { op_type: string; domain: string } {
   const at = op.lastIndexOf("::");
   return at < 0 ? { op_type: op, domain: "" } : { op_type: op.slice(at + 2), domain: op.slice(0, at) };

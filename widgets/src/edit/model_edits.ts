@@ -4,6 +4,7 @@ import type { App } from "../app.ts";
 import type { AttributeValue } from "../kernel/protocol.ts";
 import { nodeLabel, plural } from "../model/names.ts";
 import { Cell } from "../state.ts";
+import type { Numbers } from "./edits.ts";
 
 export class ModelEdits {
   readonly saving = new Cell(false);
@@ -40,22 +41,25 @@ export class ModelEdits {
 
   /** Sets an attribute (null: back to its default). Throws RequestError for the field to show beside itself. */
   setAttribute(node: number, name: string, value: AttributeValue, type: string): Promise<void> {
-    return this.#app.client.edit("set_attribute", { node, name, value, type });
+    const plain = value as Numbers | null; // what stands in a field is no preview of a tensor
+    return plain === null
+      ? this.#app.editing.make("clear_attribute", "node", [node], { name })
+      : this.#app.editing.make("set_attribute", "node", [node], { name, value: { type, value: plain } });
   }
 
   renameNode(node: number, name: string): Promise<void> {
-    return this.#app.client.edit("rename_node", { node, name });
+    return this.#app.editing.make("rename_node", "node", [node], { name });
   }
 
   renameValue(value: number, name: string): Promise<void> {
-    return this.#app.client.edit("rename_value", { value, name });
+    return this.#app.editing.make("rename_value", "value", [value], { name });
   }
 
   /** Deletes nodes; with `bypass` what they fed is fed by what fed them. Undo is the confirmation. */
   async remove(nodes: number[], bypass: boolean): Promise<void> {
     if (nodes.length === 0 || !this.#app.client.editable) return;
     const what = nodes.length === 1 ? nodeLabel(this.#app.store, nodes[0]!) : plural(nodes.length, "node");
-    if (await this.#edit(this.#app.client.edit("remove", { nodes, bypass }))) {
+    if (await this.#app.editing.attempt("remove_nodes", "nodes", nodes, { bypass })) {
       this.#app.notices.toast("success", `Deleted ${what}`, "Ctrl+Z brings it back.");
     }
   }

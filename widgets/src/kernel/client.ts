@@ -7,8 +7,8 @@
  */
 
 import {
-  type CommitEvent, type Hello, type KernelEvent, type Method, type OverlayNumbers, type Params, type ProgressEvent, type Result,
-  type Snapshot, type WireError, PROTOCOL,
+  type CommitEvent, type EditMethod, type Hello, type KernelEvent, type Method, type OverlayNumbers, type Params, type ProgressEvent,
+  type Result, type Snapshot, type WireError, LONG, PROTOCOL, REPEATABLE,
 } from "./protocol.ts";
 import type { Store } from "../model/store.ts";
 import type { Message, Transport } from "./transport.ts";
@@ -81,13 +81,6 @@ interface Pending {
   resolve: (answer: Answer) => void;
   reject: (error: RequestError) => void;
 }
-
-/** Asking these twice does no harm. */
-const REPEATABLE = new Set<Method>([
-  "hello", "probe", "snapshot", "inspect", "doc", "value", "history", "operators", "operator_doc", "targets", "about", "unsaved", "copies",
-]);
-/** These take as long as they take. */
-const LONG = new Set<Method>(["run", "overlay"]);
 
 export class Client {
   connection: Connection = "connecting";
@@ -223,9 +216,7 @@ export class Client {
   }
 
   /** An edit: says which version it was made on, and makes sure that its effect is on screen when it returns. */
-  async edit<M extends "set_attribute" | "rename_node" | "rename_value" | "remove" | "edit" | "undo" | "redo" | "go_to">(
-    method: M, params: Params<M>,
-  ): Promise<void> {
+  async edit<M extends EditMethod>(method: M, params: Params<M>): Promise<void> {
     const reply = await this.request(method, { ...params, version: this.store.version });
     if (reply.version > this.store.version) await this.resync();
   }

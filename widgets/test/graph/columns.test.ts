@@ -118,7 +118,7 @@ test("an edit at the end leaves the columns before it where they are", () => {
     kind: "edit",
     removed_nodes: [],
     removed_values: [],
-    facts: [[], []],
+    facts: [[], [], []],
     groups: null,
     scopes: null,
     nodes: Array.from({ length: 12 }, (_, i) => ({

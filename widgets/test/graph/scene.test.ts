@@ -217,7 +217,7 @@ test("after an edit boxes keep their order and rows away from it", () => {
     removed_nodes: [],
     values: [],
     removed_values: [],
-    facts: [[], []],
+    facts: [[], [], []],
     groups: null,
     scopes: null,
     diagnostics: [],

@@ -40,11 +40,20 @@ function firstConv(store: Store): number {
   return [...store.nodes.values()].find((node) => node.op === "Conv")!.id;
 }
 
+function attribute(node: number, name: string, value: number | number[]) {
+  const parameters = { name, value: { type: Array.isArray(value) ? "ints" : "int", value } };
+  return { edit: "set_attribute", on: "node", subject: [node], parameters };
+}
+
+function rename(node: number, name: string) {
+  return { edit: "rename_node", on: "node", subject: [node], parameters: { name } };
+}
+
 test("an edit is in the store when its promise resolves", async () => {
   const { kernel, store, client } = connect();
   await client.start();
   assert.equal(client.connection, "ready");
-  await client.edit("set_attribute", { node: firstConv(store), name: "strides", value: [1, 1] });
+  await client.edit("edit", attribute(firstConv(store), "strides", [1, 1]));
   assert.equal(store.version, 2);
   assert.equal(store.history.undo, "set strides");
   const output = store.nodes.get(firstConv(store))!.outputs[0]!;
@@ -58,7 +67,7 @@ test("an edit is in the store when its promise resolves", async () => {
 test("an error reply rejects with code, message and hint", async () => {
   const { store, client } = connect();
   await client.start();
-  const refused = client.edit("set_attribute", { node: firstConv(store), name: "group", value: 0 });
+  const refused = client.edit("edit", attribute(firstConv(store), "group", 0));
   await assert.rejects(
     refused,
     (error: RequestError) => error.code === "edit" && /group is 0/.test(error.message) && error.hint !== "",
@@ -101,7 +110,7 @@ test("two views of one channel do not take each other's replies", async () => {
   await Promise.all([client.start(), other.start()]);
   await client.edit("undo", {}).catch(() => undefined);
   const node = firstConv(client.store);
-  await client.edit("rename_node", { node, name: "seen by both" });
+  await client.edit("edit", rename(node, "seen by both"));
   await until(() => other.store.nodes.get(node)?.name === "seen by both", "the other view follows");
   client.dispose();
   other.dispose();
@@ -123,7 +132,7 @@ test("dropped, repeated and reordered messages: the store converges to the model
   const nodes = [...store.nodes.keys()];
   for (let i = 0; i < 60; i++) {
     const node = nodes[Math.floor(random() * nodes.length)]!;
-    const edit = i % 5 === 4 ? client.edit("undo", {}) : client.edit("rename_node", { node, name: `renamed ${i}` });
+    const edit = i % 5 === 4 ? client.edit("undo", {}) : client.edit("edit", rename(node, `renamed ${i}`));
     edit.catch(() => undefined);
     await pause(8);
   }
@@ -151,7 +160,7 @@ test("a lost reply to an edit is told as lost, a lost question is asked again", 
   assert.equal(info.op_type, "Conv");
   lose = true;
   await assert.rejects(
-    client.edit("rename_node", { node: firstConv(store), name: "x" }),
+    client.edit("edit", rename(firstConv(store), "x")),
     (error: RequestError) => error.code === "lost",
   );
   client.dispose();
@@ -163,7 +172,7 @@ test("a busy kernel is waited for, and said to be busy", async () => {
   const seen: Connection[] = [];
   client.on("connection", (connection) => seen.push(connection));
   kernel.setBusy(true);
-  const edit = client.edit("rename_node", { node: firstConv(store), name: "later" });
+  const edit = client.edit("edit", rename(firstConv(store), "later"));
   await until(() => client.connection === "waiting", "waiting");
   await until(() => client.connection === "silent", "silent");
   assert.equal(client.editable, true);

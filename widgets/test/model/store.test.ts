@@ -18,7 +18,7 @@ function commit(changes: Partial<CommitEvent>): CommitEvent {
     removed_nodes: [],
     values: [],
     removed_values: [],
-    facts: [[], []],
+    facts: [[], [], []],
     groups: null,
     scopes: null,
     diagnostics: [],

@@ -153,7 +153,7 @@ function Declared({ app, value, label }: { app: App; value: number; label: strin
         errorTestid="value-shape-error"
         mono
         disabled={!app.client.editable}
-        commit={(text) => app.editing.set("set_shape", [value], { shape: parse(text) })}
+        commit={(text) => app.editing.make("set_shape", "value", [value], { shape: parse(text) })}
       />
       <TextField
         value={dtype}
@@ -162,7 +162,7 @@ function Declared({ app, value, label }: { app: App; value: number; label: strin
         errorTestid="value-dtype-error"
         mono
         disabled={!app.client.editable}
-        commit={(text) => app.editing.set("set_dtype", [value], { dtype: text.trim() })}
+        commit={(text) => app.editing.make("set_dtype", "value", [value], { dtype: text.trim() })}
       />
     </div>
   );

@@ -1,0 +1,155 @@
+"""What one edit is: its function, its subject, its parameters, its label, and the statement that makes it in Python.
+
+A function of this package that is marked with `recorded` gives the history its label and its statement when it is
+called. That of the outermost call counts, since what an edit calls in turn is a part of it.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, ParamSpec, TypeVar
+
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.script import Recorded
+from onnxlab.graph.edits.python_calls import Statement, arguments_of, called, handle
+
+Subject = Literal["model", "graph", "node", "nodes", "value"]
+"""What an edit is made to: a model, its main graph, a node, several nodes of one scope, or a value."""
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+_REQUIRED = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter of an edit as Python's statement and the page's request name it.
+
+    Attributes:
+        kind: what it may be, a key of `notebook.edits.kinds.KINDS`.
+        title: what a form calls it; "" where no form asks for it.
+        hint: a sentence under the field.
+        default: what Python takes where it is left out.
+    """
+
+    kind: str
+    title: str = ""
+    hint: str = ""
+    default: Any = _REQUIRED
+
+    @property
+    def required(self) -> bool:
+        """Whether Python needs it."""
+        return self.default is _REQUIRED
+
+    def is_default(self, value: Any) -> bool:
+        """Whether a value says what holds without it."""
+        return value is self.default or (type(value) is type(self.default) and bool(value == self.default))
+
+
+@dataclass(frozen=True, slots=True)
+class EditSpec:
+    """One edit: `function(graph, subject, …)`, without the subject where that is the model alone.
+
+    Attributes:
+        subjects: what it may be made to.
+        label: what the history calls it: a format of `subject` and of the function's arguments, or what makes one.
+        statement: the same in Python; None where other edits do it, which the history has then.
+        parameters: of the statement, in turn those of the function.
+        titles: what menus call it, by the arguments that go without saying.
+        arguments: (graph, arguments of the function) -> those of the statement, None where no statement does it.
+        written: (graph, subject, arguments of the function) -> the statement, where that is none of the usual form.
+        exact: whether the statement makes the same bytes of another copy of the model and needs nothing but it; else
+            a script writes the changes.
+    """
+
+    function: Callable[..., Any]
+    subjects: tuple[Subject, ...]
+    label: str | Callable[[Mapping[str, Any]], str]
+    statement: Statement | None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    arguments: Callable[[ModelGraph, Mapping[str, Any]], Mapping[str, Any] | None] | None = None
+    written: Callable[[ModelGraph, Any, Mapping[str, Any]], str] | None = None
+    exact: bool = True
+
+    @property
+    def name(self) -> str:
+        """What requests call the edit: the function's name."""
+        return self.function.__name__
+
+    @property
+    def subject(self) -> Subject:
+        """What it is made to in the first place."""
+        return self.subjects[0]
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of its documentation."""
+        return (inspect.getdoc(self.function) or "").split("\n")[0]
+
+    @property
+    def takes_subject(self) -> bool:
+        """Whether the function takes it after the graph."""
+        return self.subjects != ("model",)
+
+    def label_of(self, given: Mapping[str, Any], subject: str) -> str:
+        """The label, of the function's arguments and of what messages call the subject."""
+        return self.label({"subject": subject, **given}) if callable(self.label) else self.label.format(
+            subject=subject, **given
+        )  # fmt: skip
+
+    def recorded(self, graph: ModelGraph, subject: Any, given: Mapping[str, Any]) -> Recorded:
+        """The label and the statement of an edit that is about to be made."""
+        label = self.label_of(given, called(graph, subject))
+        if self.statement is None:
+            return Recorded(label)
+        if self.written is not None:
+            text = self.written(graph, subject, given)
+            return Recorded(label, text, bool(text) and self.exact)
+        named = (
+            self.arguments(graph, given) if self.arguments else dict(zip(self.parameters, given.values(), strict=False))
+        )
+        if named is None:
+            return Recorded(label)
+        arguments = list(arguments_of(graph, named, self.parameters))
+        several = isinstance(subject, Sequence) and len(subject) > 1
+        found = subject[0] if isinstance(subject, Sequence) and len(subject) == 1 else subject
+        text = self.statement.text(handle(graph, found), arguments, several)
+        return Recorded(label, text, self.exact and all(each.exact for each in arguments))
+
+
+EDITS: dict[str, EditSpec] = {}
+"""Every edit by the name of its function; `table` fills it."""
+
+
+def recorded(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Let an edit give the history what its row in the table says."""
+    defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
+    names = list(defaults)[1:]
+
+    @functools.wraps(function)
+    def made(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        graph: ModelGraph = args[0]  # type: ignore[assignment]
+        with graph.lock:
+            spec = EDITS[function.__name__]
+            if graph.recorded is not None or spec.statement is None:
+                return function(*args, **kwargs)  # a part of the edit that calls it, or one of edits
+            given = {**{name: defaults[name] for name in names}, **dict(zip(names, args[1:], strict=False)), **kwargs}
+            subject = given.pop(names[0]) if spec.takes_subject else None
+            try:
+                told = spec.recorded(graph, subject, given)
+            except Exception:  # the edit itself says what is wrong with its arguments
+                told = Recorded(spec.name.replace("_", " "))
+            graph.recorded = told
+            try:
+                if graph.transaction is None:
+                    return function(*args, **kwargs)
+                with graph.edit(told.label) as inner:
+                    result = function(*args, **kwargs)
+                    inner.sum_up(told)
+                return result
+            finally:
+                graph.recorded = None
+
+    return made

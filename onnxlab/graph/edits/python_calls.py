@@ -1,0 +1,243 @@
+"""Statements of Python that make an edit: a call of a method, an attribute that is set, an entry of a mapping.
+
+Each is written, for the history, and made, for whoever has its arguments: one description for both.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onnxlab import dtypes
+from onnxlab.graph.edit.model_graph import ModelGraph
+from onnxlab.graph.edit.script import node_handle
+from onnxlab.graph.edit.statements import WRITTEN_DTYPES, value_handle
+from onnxlab.graph.index.records import NodeRecord, Scope, ValueRecord
+
+MOST_ITEMS = 256
+"""Items of a list that are written out."""
+MOST_ELEMENTS = 64
+"""Elements of an array that are written out."""
+MOST_TEXT = 1 << 16
+"""Characters of a text that are written out."""
+MOST_UNIFORM = 1 << 24
+"""Bytes of an array that are looked through for being all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a statement: what a keyword calls it, "" where it stands by its place, and its text.
+
+    Attributes:
+        exact: whether the text makes the argument; else it only names it.
+    """
+
+    keyword: str
+    text: str
+    exact: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.keyword}={self.text}" if self.keyword else self.text
+
+
+def argument(graph: ModelGraph, name: str, value: Any, keyword: bool) -> Argument:
+    """An argument called `name`."""
+    text = literal(graph, value)
+    return Argument(name if keyword else "", name if text is None else text, text is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`subject.method(…)`.
+
+    Attributes:
+        of_model: it is a method of the model, whose first argument is the subject.
+        alone: of several nodes, that a single one has the method itself.
+    """
+
+    method: str
+    of_model: bool = False
+    alone: bool = False
+
+    def text(self, subject: str, arguments: Sequence[Argument], several: bool = False) -> str:
+        """The statement; `several` says that the subject is a list."""
+        listed = ", ".join(map(str, arguments))
+        if self.of_model and (several or not self.alone):
+            return f"model.{self.method}({', '.join(filter(None, [subject, listed]))})"
+        return f"{subject}.{self.method}({listed})"
+
+    def make(self, model: Any, subject: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Do it."""
+        if self.of_model:
+            getattr(model, self.method)(subject, *positional, **keywords)
+        else:
+            getattr(subject, self.method)(*positional, **keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """`subject.attribute = value`."""
+
+    attribute: str
+
+    def text(self, subject: str, arguments: Sequence[Argument], several: bool = False) -> str:
+        """The statement."""
+        return f"{subject}.{self.attribute} = {arguments[0].text}"
+
+    def make(self, model: Any, subject: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Do it."""
+        setattr(subject, self.attribute, positional[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """`subject.mapping[key] = value`; without a value, or with None for it, the entry is deleted."""
+
+    mapping: str
+
+    def text(self, subject: str, arguments: Sequence[Argument], several: bool = False) -> str:
+        """The statement."""
+        place = f"{subject}.{self.mapping}[{arguments[0].text}]"
+        if len(arguments) == 1 or arguments[1].text == "None":
+            return f"del {place}"
+        return f"{place} = {arguments[1].text}"
+
+    def make(self, model: Any, subject: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Do it."""
+        entries = getattr(subject, self.mapping)
+        if len(positional) == 1 or positional[1] is None:
+            del entries[positional[0]]
+        else:
+            entries[positional[0]] = positional[1]
+
+
+Statement = Call | Assign | Item
+
+
+def handle(graph: ModelGraph, subject: Any) -> str:
+    """The expression that finds what an edit is made to on another copy of the model."""
+    if isinstance(subject, NodeRecord):
+        return node_handle(graph, subject)
+    if isinstance(subject, ValueRecord):
+        return value_handle(graph, subject)
+    if isinstance(subject, Iterable):
+        return f"[{', '.join(node_handle(graph, each) for each in subject)}]"
+    return "model"
+
+
+def called(graph: ModelGraph, subject: Any) -> str:
+    """What messages call it."""
+    if isinstance(subject, NodeRecord):
+        return graph.label(subject)
+    if isinstance(subject, ValueRecord):
+        return subject.name
+    if isinstance(subject, Scope):
+        return graph.scope_path(subject) or "the graph"
+    if isinstance(subject, Sequence):
+        return graph.label(subject[0]) if len(subject) == 1 else f"{len(subject)} nodes"
+    return "the model"
+
+
+def literal(graph: ModelGraph, value: Any) -> str | None:
+    """A short expression that makes exactly a value, None where there is none."""
+    kind = type(value)
+    if value is None or kind in (bool, int):
+        return repr(value)
+    if kind in (str, bytes):
+        return repr(value) if len(value) <= MOST_TEXT else None
+    if kind is float:
+        return _float(value)
+    if kind in (list, tuple):
+        return _listed(graph, value)
+    if kind is dict:
+        items = [(literal(graph, key), literal(graph, item)) for key, item in value.items()]
+        whole = all(key and item for key, item in items)
+        return f"{{{', '.join(f'{key}: {item}' for key, item in items)}}}" if whole else None
+    if isinstance(value, np.ndarray | np.generic):
+        return _array(np.asarray(value), isinstance(value, np.generic))
+    if isinstance(value, NodeRecord | ValueRecord):
+        return handle(graph, value)
+    return repr(graph.names.scope_path(value, telling=True)) if isinstance(value, Scope) else None
+
+
+def _float(value: float) -> str | None:
+    text = repr(value) if np.isfinite(value) else f"float({str(value)!r})"
+    same = struct.pack("d", float(str(value))) == struct.pack("d", value)
+    return text if same else None  # a NaN of other bits
+
+
+def _listed(graph: ModelGraph, value: Sequence[Any]) -> str | None:
+    if len(value) > MOST_ITEMS:
+        return None
+    texts = [text for item in value if (text := literal(graph, item)) is not None]
+    if len(texts) != len(value):
+        return None
+    inner = ", ".join(texts)
+    return f"[{inner}]" if isinstance(value, list) else f"({inner},)" if len(value) == 1 else f"({inner})"
+
+
+def _array(array: "np.ndarray[Any, Any]", scalar: bool) -> str | None:
+    dtype = array.dtype
+    if not array.size or not dtype.isnative or (scalar and dtype.name not in WRITTEN_DTYPES):
+        return None
+    first = array.flat[0]
+    if scalar:
+        name = dtype.name if dtype.name != "bool" else "bool_"
+        return f"np.{name}({element(first)})" if np.isfinite(first) else None
+    if (shown := dtype_expression(dtype)) is None:
+        return None
+    plain = dtype.kind != "O"
+    if plain and array.size > 4 and array.nbytes <= MOST_UNIFORM and array.tobytes() == first.tobytes() * array.size:
+        text, made = f"np.full({array.shape!r}, {element(first)}, {shown})", np.full(array.shape, first, dtype)
+    elif array.size <= MOST_ELEMENTS and array.ndim:
+        items = ", ".join(element(item) for item in array.reshape(-1))
+        text = f"np.array([{items}], {shown})" + (f".reshape({array.shape!r})" if array.ndim > 1 else "")
+        made = np.array([_python(item) for item in array.reshape(-1)], dtype).reshape(array.shape)
+    elif not array.ndim:
+        text, made = f"np.array({element(first)}, {shown})", np.array(_python(first), dtype)
+    else:
+        return None
+    if not plain:
+        return text if all(type(item) is str for item in array.flat) else None
+    return text if made.tobytes() == array.tobytes() else None
+
+
+def dtype_expression(dtype: "np.dtype[Any]") -> str | None:
+    """A dtype in Python; those that NumPy does not know come from `onnxlab.dtypes`. None for one that ONNX has not."""
+    if dtype.kind == "O":
+        return "object"
+    if hasattr(np, dtype.name):
+        return repr(dtype.name)
+    try:
+        return f"onnxlab.dtypes.to_numpy({dtypes.from_numpy(dtype)})"
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def element(item: Any) -> str:
+    """An element of an array in Python: the shortest digits that give the same, words where there are none."""
+    item = _python(item)
+    if isinstance(item, float) and not np.isfinite(item):
+        return "np.nan" if np.isnan(item) else "np.inf" if item > 0 else "-np.inf"
+    return repr(item)
+
+
+def _python(item: Any) -> Any:
+    item = item.item() if isinstance(item, np.generic) else item
+    item = item if isinstance(item, bool | int | float | complex | str) else float(item)
+    return np.nan if isinstance(item, float) and np.isnan(item) else item
+
+
+def arguments_of(graph: ModelGraph, given: Mapping[str, Any], parameters: Mapping[str, Any]) -> Iterator[Argument]:
+    """Arguments as they stand in a statement, of (name, value); those that say their default are left out.
+
+    Args:
+        parameters: rows with a `default`; what is none of them is a keyword.
+    """
+    for name, value in given.items():
+        parameter = parameters.get(name)
+        if parameter is not None and parameter.is_default(value):
+            continue
+        yield argument(graph, name, value, parameter is None or not parameter.required)

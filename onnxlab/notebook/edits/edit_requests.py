@@ -1,0 +1,256 @@
+"""Edits that the page asks for: rows of the table of edits, with parameters as JSON has them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from onnxlab import schemas
+from onnxlab.errors import EditError
+from onnxlab.graph.edit.script import Recorded
+from onnxlab.graph.edits import EDITS
+from onnxlab.graph.edits.edit_spec import EditSpec
+from onnxlab.graph.edits.python_calls import handle
+from onnxlab.graph.handles.handles import Node, Value
+from onnxlab.model.opening import load
+from onnxlab.notebook.edits import typed_tensors
+from onnxlab.notebook.edits.kinds import KINDS, Place, check, node_of, present_array, value_of
+from onnxlab.notebook.protocol.messages import ProtocolError
+from onnxlab.notebook.protocol.uploads import Uploads
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+NOT_BY_HAND = {"for_each_copy", "inline_function"}
+"""Edits that take a function of Python, or that others are offered for."""
+
+LEFT_OUT = {"add_node": {"outputs"}}
+"""Parameters that the kernel finds itself where a request leaves them out, though Python must give them."""
+
+MOST_WRITTEN = 64
+"""Changed elements of a tensor that are written out in a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditRequest:
+    """An edit of the table, of what, and with what.
+
+    Attributes:
+        on: what the ids are of: "model", "graph", "node", "nodes" or "value".
+        subject: ids; none for the model and its graph.
+        parameters: as the request has them.
+    """
+
+    spec: EditSpec
+    on: str
+    subject: tuple[int, ...]
+    parameters: Mapping[str, Any]
+
+
+def parse(name: str, on: str, subject: Sequence[int], parameters: Mapping[str, Any]) -> EditRequest:
+    """Look at a request before anything is done.
+
+    Raises:
+        ProtocolError: there is no such edit, or the subject or a parameter does not fit it.
+    """
+    spec = EDITS.get(name)
+    if spec is None or name in NOT_BY_HAND:
+        known = ", ".join(each for each in EDITS if each not in NOT_BY_HAND)
+        raise ProtocolError("malformed", f"edit: no edit {name!r}; there are {known}")
+    if on not in spec.subjects and not (on == "nodes" and "node" in spec.subjects):
+        raise ProtocolError("malformed", f"edit: {name} is done to {' or '.join(spec.subjects)}, got {on!r}")
+    wanted = {"model": not subject, "graph": not subject, "nodes": len(subject) > 0}.get(on, len(subject) == 1)
+    if not wanted:
+        raise ProtocolError("malformed", f"edit: {name} is done to {on}, got {len(subject)} ids")
+    optional = {key for key, each in spec.parameters.items() if not each.required} | LEFT_OUT.get(name, set())
+    if not spec.parameters.keys() - optional <= parameters.keys() <= spec.parameters.keys():
+        takes = ", ".join(spec.parameters) or "nothing"
+        raise ProtocolError("malformed", f"edit: {name} takes {takes}, got {', '.join(parameters) or 'nothing'}")
+    for key, given in parameters.items():
+        if given is not None or key not in optional:
+            check(name, key, spec.parameters[key].kind, given)
+    return EditRequest(spec, on, tuple(subject), parameters)
+
+
+def perform(model: "Model", request: EditRequest, uploads: Uploads, origin: str) -> None:
+    """Make an edit as one undo step of a view.
+
+    Raises:
+        NameLookupError: the subject is not in the model any more.
+        EditError: the model refuses; nothing changed.
+    """
+    spec, graph = request.spec, model.graph
+    subjects = _subjects(model, request)
+    label = spec.label_of(request.parameters, f"{len(subjects)} nodes") if len(subjects) > 1 else ""
+    with graph.edit(label, origin) as edit:
+        for subject in subjects:
+            unset = spec.name == "clear_attribute" and request.parameters["name"] not in set(subject.attributes)
+            if unset:
+                continue  # its default holds already
+            place = Place(model, request.on, subject, request.parameters, uploads)
+            caption = _caption(place, spec)
+            _make(place, request)
+            if caption is not None:
+                edit.sum_up(caption)
+
+
+def _subjects(model: "Model", request: EditRequest) -> list[Any]:
+    """The handles that the edit is made to, one after the other; several nodes as a list where it takes them so."""
+    if request.on in ("model", "graph"):
+        return [model]
+    if request.on == "value":
+        return [value_of(model, ident) for ident in request.subject]
+    nodes = [node_of(model, ident) for ident in request.subject]
+    return [nodes] if "nodes" in request.spec.subjects else list(nodes)
+
+
+def _make(place: Place, request: EditRequest) -> None:
+    spec = request.spec
+    given = {
+        name: None if value is None else KINDS[spec.parameters[name].kind].read(place, value)
+        for name, value in request.parameters.items()
+    }
+    if (made := _OTHERWISE.get(spec.name)) is not None:
+        made(place, given)
+        return
+    assert spec.statement is not None
+    positional = [given[name] for name, each in spec.parameters.items() if each.required]
+    keywords = {name: given[name] for name, each in spec.parameters.items() if not each.required and name in given}
+    if request.on == "graph":  # what the model's graph says about itself are attributes of the model
+        setattr(place.model, f"graph_{spec.statement.attribute}", positional[0])  # type: ignore[union-attr]
+        return
+    spec.statement.make(place.model, place.subject, positional, keywords)
+
+
+# -- what requests say otherwise than Python ---------------------------------------------------------------------------
+
+
+def _add_node(place: Place, given: Mapping[str, Any]) -> None:
+    model, op_type, domain = place.model, given["op_type"], given.get("domain", "")
+    scope = given.get("scope", "")
+    outputs = given.get("outputs") or _free_names(model, op_type, domain, bool(scope))
+    model.add_node(op_type, given["inputs"], outputs, given.get("name", ""), domain, scope=scope)
+
+
+def _free_names(model: "Model", op_type: str, domain: str, inner: bool) -> list[str]:
+    """A free name for each output that the operator must have."""
+    graph = model.graph
+    version = graph.opset_version(domain)
+    schema = schemas.find(domain, op_type, version) if version else None
+    taken = {name for scope in graph.scopes.values() for name in scope.names} if inner else graph.main.names
+    outputs: list[str] = []
+    for number in range(schema.min_output if schema else 1):
+        stem = f"{op_type.lower()}_{number}" if number else op_type.lower()
+        free = (name for name in [stem, *(f"{stem}_{i}" for i in range(1, len(taken) + 2))] if name not in taken)
+        outputs.append(next(free))
+    return outputs
+
+
+def _add_input(place: Place, given: Mapping[str, Any]) -> None:
+    dtype, shape = given.get("dtype"), given.get("shape")
+    if shape is not None and dtype is None:
+        raise EditError(f"{given['name']!r} is given a shape but no type; give both or neither")
+    place.model.add_input(given["name"], dtype, shape, scope=given.get("scope", ""))
+
+
+def _set_input(place: Place, given: Mapping[str, Any]) -> None:
+    if given["value"] is None:
+        place.subject.set_input(given["slot"], None)
+    else:
+        place.model.connect(given["value"], place.subject, given["slot"])
+
+
+def _set_operator(place: Place, given: Mapping[str, Any]) -> None:
+    domain = given.get("domain", "")
+    place.subject.replace(given["op_type"], None if domain == place.subject.domain else domain)
+
+
+def _set_field(place: Place, given: Mapping[str, Any]) -> None:
+    """ir_version and model_version are numbers, the rest is text."""
+    field, value = given["field"], given["value"].strip()
+    if field in ("ir_version", "model_version"):
+        try:
+            value = int(value)
+        except ValueError:
+            raise EditError(f"{field} is an integer, got {value!r}") from None
+    place.model.set_field(field, value)
+
+
+def _insert(place: Place, given: Mapping[str, Any]) -> None:
+    connect, feed = _wires(given)
+    place.model.insert(
+        _other(given), connect, given.get("prefix", ""), given.get("outputs", True),
+        {value: name for name, value in feed.items()},
+    )  # fmt: skip
+
+
+def _other(given: Mapping[str, Any]) -> Any:
+    """The model in a file that was chosen. Raises LoadError where it is none."""
+    return load(bytes(given["file"].data))
+
+
+def _wires(given: Mapping[str, Any]) -> tuple[dict[str, Value], dict[str, Value]]:
+    """What the inputs of the other model read, in turn, and which values its outputs are read instead of."""
+    other, file = _other(given), given["file"].name
+    sides = (
+        ("connect", [each.name for each in other.inputs if not each.initializer], "inputs"),
+        ("feed", [each.name for each in other.outputs], "outputs"),
+    )
+    for key, names, what in sides:
+        if len(given[key]) > len(names):
+            raise EditError(f"{file} has {len(names)} {what}, got {len(given[key])} values for them")
+    connect, feed = (dict(zip(names, given[key], strict=False)) for key, names, _ in sides)
+    return connect, feed
+
+
+def _set_metadata(place: Place, given: Mapping[str, Any]) -> None:
+    entries = place.model.graph_metadata if place.on == "graph" else place.subject.metadata
+    if given["text"] is None:
+        entries.pop(given["key"], None)
+    else:
+        entries[given["key"]] = given["text"]
+
+
+_OTHERWISE: Mapping[str, Callable[[Place, Mapping[str, Any]], None]] = {
+    "add_node": _add_node,
+    "add_input": _add_input,
+    "set_input": _set_input,
+    "set_operator": _set_operator,
+    "set_model_field": _set_field,
+    "set_metadata": _set_metadata,
+    "insert_model": _insert,
+}
+
+
+# -- statements that need what the page sent ---------------------------------------------------------------------------
+
+
+def _caption(place: Place, spec: EditSpec) -> Recorded | None:
+    """The statement of an edit for which the page sent a file, or single elements; None for all others."""
+    given = place.given
+    if spec.name == "insert_model":
+        return Recorded("", _insertion(place))
+    array = given.get("array") if spec.name == "set_initializer" else given.get("value")
+    if not isinstance(array, dict):
+        return None
+    graph, subject = place.model.graph, place.subject
+    record = graph.nodes[subject.id] if isinstance(subject, Node) else graph.values[subject.id]
+    where = f".attributes[{given['name']!r}]" if isinstance(subject, Node) else ".array"
+    target = f"{handle(graph, record)}{where}"
+    if "file" in array:
+        return Recorded("", f"{target} = np.load({place.uploads.get(array['file']).name!r})")
+    if "elements" in array and len(array["elements"]) <= MOST_WRITTEN:
+        return Recorded("", typed_tensors.changed_line(target, present_array(place), array["elements"]), exact=True)
+    return None
+
+
+def _insertion(place: Place) -> str:
+    given = place.given
+    read = {name: KINDS[kind].read(place, given[name]) for name, kind in
+            (("file", "model_file"), ("connect", "values"), ("feed", "values"))}  # fmt: skip
+    connect, feed = _wires(read)
+    words = [repr(read["file"].name)]
+    words += [repr({name: value.name for name, value in connect.items()})] if connect else []
+    words += [f"prefix={given['prefix']!r}"] if given.get("prefix") else []
+    words += [] if given.get("outputs", True) else ["add_outputs=False"]
+    words += [f"feed={ {value.name: name for name, value in feed.items()}!r}"] if feed else []
+    return f"model.insert({', '.join(words)})"

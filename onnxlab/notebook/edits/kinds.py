@@ -1,0 +1,249 @@
+"""What the parameters of an edit are in a request of the page: what fits, in words, and what Python gets of it."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from onnxlab.errors import EditError, NameLookupError
+from onnxlab.graph.handles.handles import Node, Value
+from onnxlab.graph.protos.attributes import kind_of
+from onnxlab.notebook.edits import typed_tensors
+from onnxlab.notebook.protocol import messages
+from onnxlab.notebook.protocol.messages import ProtocolError
+from onnxlab.notebook.protocol.schema import MAX_TEXT
+from onnxlab.notebook.protocol.uploads import Upload, Uploads
+
+if TYPE_CHECKING:
+    from onnxlab.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a parameter belongs.
+
+    Attributes:
+        on: what the edit is made to, as the request says.
+        subject: the handle that it is made to, the model where that is none.
+        given: all parameters of the request, as they came.
+    """
+
+    model: "Model"
+    on: str
+    subject: Any
+    given: Mapping[str, Any]
+    uploads: Uploads
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of parameter.
+
+    Attributes:
+        words: what it is, for a refusal.
+        wire: its type in a request, in TypeScript.
+        fits: whether what came in a request is one.
+        read: what Python gets of it.
+    """
+
+    words: str
+    wire: str
+    fits: Callable[[Any], bool]
+    read: Callable[[Place, Any], Any] = lambda _, given: given
+
+
+# -- what fits ---------------------------------------------------------------------------------------------------------
+
+
+def is_id(given: Any) -> bool:
+    """Whether it is an integer from 0."""
+    return isinstance(given, int) and not isinstance(given, bool) and given >= 0
+
+
+def _is_dim(given: Any) -> bool:
+    return is_id(given) or (isinstance(given, str) and 0 < len(given) <= 200)
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, bool | int | str) or (isinstance(given, float) and math.isfinite(given))
+
+
+def _is_element(given: Any) -> bool:
+    return isinstance(given, list) and len(given) == 2 and is_id(given[0]) and _is_number(given[1])
+
+
+def _list_of(fits: Callable[[Any], bool], most: int) -> Callable[[Any], bool]:
+    return lambda given: isinstance(given, list) and len(given) <= most and all(map(fits, given))
+
+
+def _is_text(given: Any) -> bool:
+    return isinstance(given, str) and len(given) <= 1000
+
+
+_are_numbers = _list_of(_is_number, 1 << 20)
+_are_dims = _list_of(_is_dim, 64)
+_are_elements = _list_of(_is_element, 100_000)
+
+
+def _is_plain_attribute(given: Any) -> bool:
+    return _is_number(given) or _are_numbers(given)
+
+
+def _is_array(given: Any) -> bool:
+    if not isinstance(given, dict):
+        return False
+    if given.keys() == {"dtype", "shape", "numbers"}:
+        return _is_text(given["dtype"]) and _are_dims(given["shape"]) and _is_plain_attribute(given["numbers"])
+    if given.keys() == {"elements"}:
+        return bool(given["elements"]) and _are_elements(given["elements"])
+    return given.keys() == {"file"} and _is_text(given["file"])
+
+
+def _is_attribute(given: Any) -> bool:
+    if isinstance(given, dict) and given.keys() == {"type", "value"}:
+        return _is_text(given["type"]) and _is_plain_attribute(given["value"])
+    return _is_plain_attribute(given) or (_is_array(given) and "file" not in given)
+
+
+# -- what Python gets --------------------------------------------------------------------------------------------------
+
+
+def value_of(model: "Model", ident: int) -> Value | None:
+    """The handle of a value, None for id 0. Raises NameLookupError where it is gone."""
+    if ident and ident not in model.graph.values:
+        raise NameLookupError(f"value {ident} is not in the model any more")
+    return Value(model.graph, ident) if ident else None
+
+
+def _values(place: Place, idents: list[int]) -> list[Value | None]:
+    return [value_of(place.model, ident) for ident in idents]
+
+
+def _value(place: Place, ident: int) -> Value:
+    found = value_of(place.model, ident)
+    if found is None:
+        raise EditError("no value was chosen; choose one of the model")
+    return found
+
+
+def _nodes(place: Place, idents: list[int]) -> list[Node]:
+    return [node_of(place.model, ident) for ident in idents]
+
+
+def node_of(model: "Model", ident: int) -> Node:
+    """The handle of a node. Raises NameLookupError where it is gone."""
+    if ident not in model.graph.nodes:
+        raise NameLookupError(f"node {ident} is not in the model any more")
+    return Node(model.graph, ident)
+
+
+def _scope(place: Place, ident: int) -> str:
+    """The path of a scope, "" for id 0."""
+    if not ident:
+        return ""
+    if ident not in place.model.graph.scopes:
+        raise NameLookupError(f"scope {ident} is not in the model any more")
+    return place.model.graph.scope_path(place.model.graph.scopes[ident])
+
+
+def _dim(given: int | str) -> int | str | None:
+    return None if given == "?" else given
+
+
+def _upload(place: Place, file: str) -> Upload:
+    return place.uploads.get(file)
+
+
+def _array(place: Place, given: Mapping[str, Any]) -> Any:
+    """An array: a new one, one in a file, or the subject's own with other elements."""
+    if "file" in given:
+        return place.uploads.get(given["file"]).array()
+    if "elements" in given:
+        return typed_tensors.changed(present_array(place), given["elements"])
+    return typed_tensors.array(given["dtype"], given["shape"], given["numbers"])
+
+
+def present_array(place: Place) -> Any:
+    """The array that elements are changed of: an initializer's, or that of an attribute.
+
+    Raises:
+        EditError: there is none.
+    """
+    if isinstance(place.subject, Value):
+        if (array := place.subject.array) is None:
+            raise EditError(f"{place.subject.name!r} is no initializer; only initializers hold data")
+        return array
+    name = place.given["name"]
+    found = place.subject.attributes.get(name)
+    if not hasattr(found, "reshape"):
+        raise EditError(f"{name!r} of {place.subject.label} is no tensor; give it a type and a shape first")
+    return found
+
+
+def _attribute(place: Place, given: Any) -> Any:
+    """An attribute's value; `type` counts where neither schema nor node know the attribute."""
+    if isinstance(given, dict) and "value" not in given:
+        return _array(place, given)
+    value, kind = (given["value"], given["type"]) if isinstance(given, dict) else (given, "")
+    name, node = place.given["name"], place.model.graph.nodes[place.subject.id]
+    present = next((item for item in node.proto.attribute if item.name == name), None)
+    schema = place.model.graph.schema(node)
+    spec = schema.attributes.get(name) if schema else None
+    return messages.from_wire(value, spec.type if spec else kind_of(present) if present is not None else kind)
+
+
+WORDS: Mapping[str, tuple[str, str]] = {
+    "Dim": ("number | string", 'A dim of a declared shape: a size, a name, or "?".'),
+    "Numbers": ("number | string | boolean | (number | string | boolean)[]", "One number fills a tensor."),
+    "NewArray": ("{ dtype: string; shape: Dim[]; numbers: Numbers }", "A tensor as it is typed."),
+    "NewElements": (
+        "{ elements: [place: number, number: number | string][] }", "The elements of a tensor that are others now."
+    ),
+}  # fmt: skip
+"""Types of TypeScript that kinds are written with."""
+
+_ARRAY = "NewArray | NewElements"
+
+KINDS: Mapping[str, Kind] = {
+    "text": Kind("a text of at most 1000 characters", "string", _is_text),
+    "name": Kind("a text that is not empty", "string", lambda given: bool(given) and _is_text(given)),
+    "text?": Kind("a text, or null", "string | null", lambda given: given is None or _is_text(given)),
+    "long": Kind(
+        f"a text of at most {MAX_TEXT} characters", "string",
+        lambda given: isinstance(given, str) and len(given) <= MAX_TEXT,
+    ),
+    "names": Kind("a list of texts", "string[]", _list_of(_is_text, 1000)),
+    "bool": Kind("true or false", "boolean", lambda given: isinstance(given, bool)),
+    "int": Kind("an integer from 0", "number", lambda given: is_id(given) and given < 1 << 31),
+    "version": Kind(
+        "an integer from 0", "number", lambda given: is_id(given) and given < 1 << 31, lambda _, given: given or None
+    ),
+    "value": Kind("the id of a value", "number", is_id, _value),
+    "value?": Kind("the id of a value, or 0", "number", is_id, lambda place, given: value_of(place.model, given)),
+    "values": Kind("a list of ids of values", "number[]", _list_of(is_id, 10_000), _values),
+    "nodes": Kind("a list of ids of nodes", "number[]", _list_of(is_id, 10_000), _nodes),
+    "scope": Kind("the id of a scope, 0 for the main graph", "number", is_id, _scope),
+    "function": Kind("the path of a function", "string", _is_text),
+    "dtype": Kind("the name of an element type", "string", _is_text, lambda _, given: given or None),
+    "dim": Kind("a dim", "Dim", _is_dim, lambda _, given: _dim(given)),
+    "shape": Kind(
+        "a list of dims, or null", "Dim[] | null", lambda given: given is None or _are_dims(given),
+        lambda _, given: None if given is None else [_dim(dim) for dim in given],
+    ),
+    "array": Kind(
+        "an array: {dtype, shape, numbers}, {elements} or {file}", f"{_ARRAY} | {{ file: string }}", _is_array, _array
+    ),
+    "attribute": Kind(
+        "a number, a text, a list of these, {type, value}, or an array",
+        f"Numbers | {{ type: string; value: Numbers }} | {_ARRAY}", _is_attribute, _attribute,
+    ),
+    "model_file": Kind("a file that was sent", "string", _is_text, _upload),
+}  # fmt: skip
+"""What a parameter of the table of edits may be."""
+
+
+def check(edit: str, name: str, kind: str, given: Any) -> None:
+    """Refuse what is no parameter of its kind. Raises ProtocolError."""
+    if not KINDS[kind].fits(given):
+        words = KINDS[kind].words
+        raise ProtocolError("malformed", f"edit: {name} of {edit} is {words}, got {str(given)[:60]!r}")

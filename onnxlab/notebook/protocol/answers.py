@@ -1,0 +1,290 @@
+"""What the kernel answers: one record for each method."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from onnxlab.notebook.protocol.records import (
+    Diagnostic,
+    Endpoint,
+    ProducerEndpoint,
+    Statistics,
+    TensorPreview,
+    UseEndpoint,
+)
+from onnxlab.notebook.protocol.schema import WireInt, WireNumber
+
+AttributeType = Literal[
+    "int", "float", "string", "ints", "floats", "strings", "tensor", "tensors", "graph", "graphs", "sparse_tensor",
+    "sparse_tensors", "type_proto", "type_protos", "undefined",
+]  # fmt: skip
+AttributeValue = WireNumber | WireInt | list[WireNumber | WireInt | str] | TensorPreview | None
+
+
+class Nothing(TypedDict):
+    """An answer that says only that it was done."""
+
+
+class Hello(TypedDict):
+    """What the kernel is and can."""
+
+    protocol: int
+    session: str
+    can: dict[str, bool]
+    probe: NotRequired[Any]
+    version: NotRequired[Annotated[int, "The model's version, so that a page that lost the last event learns of it."]]
+
+
+class AttributeInfo(TypedDict):
+    """An attribute of a node, or one that its operator has."""
+
+    name: str
+    type: AttributeType
+    value: AttributeValue
+    set: Annotated[bool, "False: the node does not carry the attribute and the schema's default holds."]
+    required: bool
+    default: AttributeValue
+    doc: str
+    choices: list[str] | None
+    editable: bool
+    reference: Annotated[
+        str | None, "Inside a function: the name of the function's attribute that this one takes its value from."
+    ]
+
+
+class InputInfo(TypedDict):
+    """What a node reads in a slot."""
+
+    slot: int
+    formal: str
+    value: int
+    name: str
+    label: str
+    initializer: bool
+    producer: Endpoint | None
+
+
+class OutputInfo(TypedDict):
+    """What a node makes in a slot."""
+
+    slot: int
+    formal: str
+    value: int
+    name: str
+    label: str
+    uses: list[UseEndpoint]
+
+
+class BodyInfo(TypedDict):
+    """A body of a node."""
+
+    attribute: str
+    scope: int
+
+
+class NodeInfo(TypedDict):
+    """All about a node."""
+
+    id: int
+    name: str
+    label: str
+    op_type: str
+    domain: str
+    since_version: int | None
+    path: str
+    summary: str
+    attributes: list[AttributeInfo]
+    inputs: list[InputInfo]
+    outputs: list[OutputInfo]
+    bodies: list[BodyInfo]
+    metadata: dict[str, str]
+    doc_string: str
+    diagnostics: list[Diagnostic]
+
+
+class Documentation(TypedDict):
+    """What an operator does."""
+
+    title: str
+    text: str
+    since_version: int | None
+    deprecated: bool
+
+
+class ValueInfo(TypedDict):
+    """All about a value."""
+
+    id: int
+    name: str
+    label: str
+    kind: str
+    producer: ProducerEndpoint | None
+    uses: list[UseEndpoint]
+    initializer: TensorPreview | None
+    statistics: Statistics | None
+
+
+class ExplanationStep(TypedDict):
+    """One value on the way; `node` makes it (0: none), `passes` where it only takes the dim over."""
+
+    value: int
+    node: int
+    name: str
+    what: str
+    how: str
+    lost: str
+    edits: list[str]
+    passes: bool
+
+
+class Explanation(TypedDict):
+    """Why a dim is what it is: `steps` lead from the value back; `lost` is the one that lost it first, -1 for none."""
+
+    name: str
+    fact: str
+    text: str
+    steps: list[ExplanationStep]
+    lost: int
+
+
+class Edited(TypedDict):
+    """What an edit led to."""
+
+    version: int
+    python: Annotated[str, 'The edit in Python, "" where nothing changed.']
+
+
+class StepInfo(TypedDict):
+    """An edit of the history, and the same in Python."""
+
+    label: str
+    python: str
+
+
+class Steps(TypedDict):
+    """The whole history, oldest first; `position` steps are done, and the first `dropped` cannot be undone any more."""
+
+    steps: list[StepInfo]
+    position: int
+    dropped: int
+
+
+class OperatorInfo(TypedDict):
+    """An operator that a node may be."""
+
+    op: Annotated[str, '"Conv", or "com.microsoft::Gelu" outside the default domain.']
+    summary: str
+    inputs: Annotated[tuple[int, int], "At least and at most."]
+    category: str
+
+
+class Operators(TypedDict):
+    """Every operator that the model's opsets have."""
+
+    operators: list[OperatorInfo]
+
+
+class Targets(TypedDict):
+    """Where a value may be wired to, by node id: free input slots, or why there is none."""
+
+    allowed: dict[str, list[int]]
+    refused: dict[str, str]
+
+
+class About(TypedDict):
+    """What a node, a value or the model says about itself."""
+
+    doc_string: str
+    metadata: dict[str, str]
+    graph_doc_string: NotRequired[Annotated[str, "Of the model only."]]
+    fields: NotRequired[dict[str, str | int]]
+
+
+class Elements(TypedDict):
+    """All elements of a small tensor."""
+
+    dtype: str
+    shape: list[int]
+    numbers: Annotated[list[WireNumber | str | bool], "In row-major order."]
+
+
+class Uploaded(TypedDict):
+    """How much of a file is there."""
+
+    bytes: int
+
+
+class Copies(TypedDict):
+    """Nodes in other places, copy by copy."""
+
+    copies: list[list[int]]
+
+
+class Extracted(TypedDict):
+    """A part of the model as a file; its bytes come as a buffer."""
+
+    name: str
+    python: str
+
+
+class Unsaved(TypedDict):
+    """What is not saved: edits, oldest first, the fields of the file that they change, and notes."""
+
+    path: str
+    copy: Annotated[str, "The name that a copy would get."]
+    edits: list[str]
+    fields: list[str]
+    more: Annotated[tuple[int, int], "Edits and fields that are not listed."]
+    notes: list[str]
+
+
+class Saved(TypedDict):
+    """The file that was written."""
+
+    path: str
+    bytes: int
+
+
+class Recovered(TypedDict):
+    """How many steps were made again."""
+
+    steps: int
+
+
+class GivenInput(TypedDict):
+    """How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload."""
+
+    how: Literal["random", "zeros", "ones", "last", "text", "file"]
+    text: NotRequired[str]
+    file: NotRequired[str]
+
+
+class RunResult(TypedDict):
+    """What a run made."""
+
+    run: int
+    seconds: float
+    values: list[Statistics]
+
+
+class Costs(TypedDict):
+    """Floating-point operations by node, two columns; dims of unknown size count one."""
+
+    nodes: list[int]
+    flops: list[WireInt]
+
+
+class Blocks(TypedDict):
+    """Ids of groups that are equal, class by class."""
+
+    blocks: list[list[int]]
+
+
+class Pinned(TypedDict):
+    """The values that are pinned."""
+
+    pinned: list[int]
+
+
+class Stopped(TypedDict):
+    """Whether there was a run to stop."""
+
+    stopped: bool

@@ -1,0 +1,415 @@
+"""Edits of the page: each does what its statement does, and undo takes it back to the byte."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+import onnxlab
+from onnxlab.graph.edits import EDITS
+from onnxlab.notebook.edits.edit_requests import NOT_BY_HAND
+from onnxlab.notebook.session.session import Session
+
+
+def small() -> onnx.ModelProto:
+    """x → Conv(w) → Relu → y, with a Constant added on the way."""
+    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "w")
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], "conv", pads=[1, 1, 1, 1]),
+        helper.make_node("Constant", [], ["one"], "one", value_float=1.0),
+        helper.make_node("Add", ["c", "one"], ["a"], "add"),
+        helper.make_node("Relu", ["a"], ["y"], "relu"),
+    ]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims) for name, dims in ENDS]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [weight])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
+
+
+ENDS = (("x", ["n", 3, 8, 8]), ("y", None))
+
+
+def wide() -> onnx.ModelProto:
+    """`small` with a table, a call of a function, a dead node, an input that nobody reads, and a node out of order."""
+    proto = small()
+    graph = proto.graph
+    table = helper.make_tensor("", TensorProto.INT64, [2, 2], [1, 2, 3, 4])
+    graph.node.extend(
+        [
+            helper.make_node("Constant", [], ["table"], "table", value=table),
+            helper.make_node("Twice", ["a"], ["twice"], "call", domain="local"),
+            helper.make_node("Neg", ["late"], ["dead"], "dead"),
+            helper.make_node("Neg", ["c"], ["late"], "late"),
+        ]
+    )
+    graph.value_info.append(helper.make_tensor_value_info("c", TensorProto.FLOAT, ["n", 4, 8, None]))
+    graph.input.append(helper.make_tensor_value_info("spare", TensorProto.FLOAT, [1]))
+    graph.initializer.append(numpy_helper.from_array(np.arange(6, dtype=np.float16).reshape(2, 3), "unused"))
+    imports = [helper.make_opsetid("", 21)]
+    body = [helper.make_node("Add", ["v", "v"], ["w"])]
+    proto.functions.append(helper.make_function("local", "Twice", ["v"], ["w"], body, imports))
+    proto.opset_import.append(helper.make_opsetid("local", 1))
+    return proto
+
+
+def piece() -> bytes:
+    """Another model: in → Abs → out."""
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in ("in", "out")]
+    graph = helper.make_graph([helper.make_node("Abs", ["in"], ["out"])], "piece", ends[:1], ends[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]).SerializeToString()
+
+
+def typed(dtype: str, shape: list[Any], numbers: Any) -> dict[str, Any]:
+    """An array as a form gives it."""
+    return {"dtype": dtype, "shape": shape, "numbers": numbers}
+
+
+def inserted(connect: list[str], feed: list[str], prefix: str = "", outputs: bool = True) -> dict[str, Any]:
+    """The parameters that put `piece` into a model."""
+    return {"file": "piece.onnx", "connect": connect, "feed": feed, "prefix": prefix, "outputs": outputs}
+
+
+RAMP = np.linspace(0, 1, 4, dtype=np.float32)
+FILES = {"piece.onnx": piece(), "ramp.npy": b""}
+Case = tuple[str, str, list[str], dict[str, Any]]
+CASES: list[Case] = [
+    ("add_node", "model", [], {"op_type": "Sigmoid", "domain": "", "inputs": ["a"], "scope": 0}),
+    ("add_node", "model", [], {"op_type": "Sin", "inputs": ["late"]}),
+    ("add_input", "model", [], {"name": "mask", "dtype": "bool", "shape": ["n", 8, "?"], "scope": 0}),
+    ("add_input", "model", [], {"name": "mask", "dtype": "", "shape": None, "scope": 0}),
+    ("add_initializer", "model", [], {"name": "z", "array": typed("int64", [2], [1, "9007199254740993"]), "scope": 0}),
+    ("add_initializer", "model", [], {"name": "z", "array": typed("bfloat16", [2, 2], 0.5), "scope": 0}),
+    ("add_initializer", "model", [], {"name": "z", "array": typed("string", [2], ["a", "b"])}),
+    ("add_initializer", "model", [], {"name": "z", "array": typed("int4", [3], [1, -8, 7])}),
+    ("set_opset", "model", [], {"domain": "local", "version": 2}),
+    ("set_opset", "model", [], {"domain": "com.example", "version": 1}),
+    ("set_model_field", "model", [], {"field": "producer_name", "value": "me"}),
+    ("set_model_field", "model", [], {"field": "ir_version", "value": "11"}),
+    ("set_doc_string", "model", [], {"text": "what it is"}),
+    ("set_doc_string", "graph", [], {"text": "what it does"}),
+    ("set_doc_string", "node", ["relu"], {"text": "rectified"}),
+    ("set_doc_string", "value", ["x"], {"text": "pixels"}),
+    ("set_metadata", "model", [], {"key": "author", "text": "me"}),
+    ("set_metadata", "graph", [], {"key": "author", "text": "me"}),
+    ("set_metadata", "node", ["relu"], {"key": "place", "text": "end"}),
+    ("set_metadata", "value", ["x"], {"key": "unit", "text": "gray"}),
+    ("insert_model", "model", [], inserted(["a"], [], prefix="p_")),
+    ("insert_model", "model", [], inserted(["a"], ["a"], outputs=False)),
+    ("insert_model", "model", [], inserted([], [], outputs=False)),
+    ("convert_opset", "model", [], {"version": 18}),
+    ("sort_nodes", "model", [], {}),
+    ("set_declarations", "model", [], {"action": "refresh"}),
+    ("set_declarations", "model", [], {"action": "store"}),
+    ("set_declarations", "model", [], {"action": "drop"}),
+    ("drop_dead_nodes", "model", [], {}),
+    ("drop_unused_initializers", "model", [], {}),
+    ("inline_functions", "model", [], {}),
+    ("remove_nodes", "nodes", ["dead"], {"bypass": False}),
+    ("remove_nodes", "nodes", ["add", "relu"], {"bypass": True}),
+    ("duplicate_nodes", "nodes", ["relu"], {}),
+    ("duplicate_nodes", "nodes", ["add", "relu"], {}),
+    ("make_function", "nodes", ["add", "relu"], {"name": "Block", "domain": "local", "copies": False}),
+    ("rename_node", "node", ["relu"], {"name": "rectify"}),
+    ("set_operator", "node", ["relu"], {"op_type": "Sigmoid", "domain": ""}),
+    ("set_input", "node", ["relu"], {"slot": 0, "value": "c"}),
+    ("set_inputs", "node", ["add"], {"values": ["one", "c"]}),
+    ("set_outputs", "node", ["dead"], {"names": ["gone"]}),
+    ("insert_on_edge", "node", ["relu"], {"slot": 0, "op_type": "Identity", "domain": ""}),
+    ("move_node", "node", ["one"], {"position": 0}),
+    ("default_attributes", "node", ["conv"], {"explicit": True}),
+    ("set_attribute", "node", ["conv"], {"name": "pads", "value": [0, 0, 0, 0]}),
+    ("set_attribute", "nodes", ["call", "call"], {"name": "own", "value": {"type": "float", "value": "nan"}}),
+    ("set_attribute", "node", ["table"], {"name": "value", "value": typed("int32", [3], [1, 2, 3])}),
+    ("set_attribute", "node", ["table"], {"name": "value", "value": {"elements": [[1, 7], [3, "-8"]]}}),
+    ("clear_attribute", "nodes", ["conv", "relu"], {"name": "pads"}),
+    ("clear_attribute", "node", ["conv"], {"name": "pads"}),
+    ("constant_to_initializer", "node", ["one"], {}),
+    ("inline_call", "node", ["call"], {"nested": False}),
+    ("rename_value", "value", ["a"], {"name": "sum"}),
+    ("insert_after", "value", ["c"], {"op_type": "Relu", "domain": ""}),
+    ("redirect", "value", ["a"], {"other": "c"}),
+    ("add_output", "value", ["c"], {}),
+    ("remove_output", "value", ["y"], {}),
+    ("remove_input", "value", ["spare"], {}),
+    ("remove_initializer", "value", ["unused"], {}),
+    ("initializer_to_input", "value", ["w"], {"keep_default": False}),
+    ("initializer_to_input", "value", ["w"], {"keep_default": True}),
+    ("initializer_to_constant", "value", ["w"], {}),
+    ("set_shape", "value", ["x"], {"shape": [1, 3, "height", "?"]}),
+    ("set_dim", "value", ["x"], {"axis": 0, "dim": 4}),
+    ("set_dim", "value", ["x"], {"axis": 1, "dim": "?"}),
+    ("set_dtype", "value", ["x"], {"dtype": "float16"}),
+    ("set_initializer", "value", ["unused"], {"array": typed("float32", [1, 2], ["nan", "-inf"])}),
+    ("set_initializer", "value", ["unused"], {"array": {"file": "ramp.npy"}}),
+    ("set_initializer", "value", ["unused"], {"array": {"elements": [[0, 2.5], [5, "inf"]]}}),
+]
+DONE_IN_TURN = {"input_to_initializer", "drop_unused_functions"}
+"""Edits with something to do only after another one; they have tests of their own."""
+
+
+class Hand:
+    """A session with the replies that it sent."""
+
+    def __init__(self, model: onnxlab.Model) -> None:
+        self.model = model
+        self.sent: list[dict[str, Any]] = []
+        self.session = Session(model, lambda content, buffers: self.sent.append(content))
+
+    def ask(self, method: str, **params: Any) -> dict[str, Any]:
+        self.session.receive({"id": 7, "method": method, "params": params})
+        return next(message for message in reversed(self.sent) if "id" in message)
+
+    def edit(self, edit: str, on: str, subject: list[str], parameters: dict[str, Any]) -> dict[str, Any]:
+        """An edit with names for ids."""
+        find = self.model.value if on == "value" else self.model.nodes.__getitem__
+        ids = [find(name).id for name in subject]
+        kinds = {name: each.kind for name, each in EDITS[edit].parameters.items()}
+        for name, given in parameters.items():
+            if isinstance(given, dict) and "file" in given:
+                self.send_file(given["file"])
+            elif kinds[name] == "model_file":
+                self.send_file(given)
+        found = {
+            name: self.model.value(given).id
+            if kinds[name] in ("value", "value?")
+            else [self.model.value(each).id for each in given]
+            if kinds[name] == "values"
+            else given
+            for name, given in parameters.items()
+        }
+        return self.ask("edit", edit=edit, on=on, subject=ids, parameters=found)
+
+    def send_file(self, name: str, piece: int = 100) -> None:
+        """As the page does: piece by piece."""
+        data = FILES[name]
+        for start in range(0, len(data), piece):
+            part = base64.b64encode(data[start : start + piece]).decode()
+            assert "result" in self.ask("upload", file=name, name=name, offset=start, data=part)
+
+
+@pytest.mark.parametrize(("edit", "on", "subject", "parameters"), CASES, ids=[each[0] for each in CASES])
+def test_an_edit_does_what_its_statement_does(
+    edit: str, on: str, subject: list[str], parameters: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("ramp.npy", RAMP)
+    FILES["ramp.npy"] = Path("ramp.npy").read_bytes()
+    Path("piece.onnx").write_bytes(FILES["piece.onnx"])
+    original = wide().SerializeToString(deterministic=True)
+    by_hand, by_line, by_script = (onnxlab.load(original) for _ in range(3))
+    hand = Hand(by_hand)
+    reply = hand.edit(edit, on, subject, parameters)
+    assert "result" in reply, reply
+    exec(reply["result"]["python"], {"model": by_line, "np": np, "onnxlab": onnxlab})
+    assert by_hand.proto.SerializeToString(deterministic=True) == by_line.proto.SerializeToString(deterministic=True)
+    namespace: dict[str, Any] = {"__name__": "script"}
+    monkeypatch.chdir("/")  # a script needs no file beside the model
+    exec(by_hand.history.to_python(), namespace)
+    namespace["replay"](by_script)
+    assert by_hand.to_bytes() == by_script.to_bytes()
+    assert by_hand.to_bytes() != original
+    event = next(message for message in hand.sent if message.get("event") == "commit")
+    assert event["python"] == reply["result"]["python"] == hand.ask("history")["result"]["steps"][0]["python"]
+    if "node" not in EDITS[edit].subjects or on == "node":
+        assert by_line.history.labels == by_hand.history.labels
+    assert by_hand.undo() is not None
+    assert by_hand.to_bytes() == original
+
+
+def test_every_edit_is_tried() -> None:
+    assert {case[0] for case in CASES} | DONE_IN_TURN == set(EDITS) - NOT_BY_HAND
+
+
+def test_an_edit_made_in_code_is_shown_in_python() -> None:
+    model = onnxlab.load(wide())
+    hand = Hand(model)
+    model.nodes["conv"].attributes["pads"] = [0, 0, 0, 0]
+    model.drop_dead_nodes()
+    with model.edit("two at once"):
+        model.value("x").set_dim(0, 4)
+        model.nodes["relu"].name = "rectify"
+    model.value("w").array = np.linspace(0, 1, 108, dtype=np.float32).reshape(4, 3, 3, 3)
+    shown = [step["python"] for step in hand.ask("history")["result"]["steps"]]
+    assert shown == [
+        "model.nodes['conv'].attributes['pads'] = [0, 0, 0, 0]",
+        "model.drop_dead_nodes()",
+        "with model.edit('two at once') as edit:\n    model.value('x').set_dim(0, 4)\n"
+        "    model.nodes['relu'].name = 'rectify'",
+        "model.value('w').array = array",
+    ]
+    assert [event["python"] for event in hand.sent if event.get("event") == "commit"] == shown
+
+
+def test_several_nodes_get_an_attribute_as_one_step() -> None:
+    model = onnxlab.load(wide())
+    hand = Hand(model)
+    hand.edit("set_attribute", "nodes", ["conv", "relu"], {"name": "group", "value": 1})
+    assert model.history.labels == []
+    hand.edit("duplicate_nodes", "nodes", ["conv"], {})
+    hand.edit("set_attribute", "nodes", ["conv", "conv_copy"], {"name": "strides", "value": [2, 2]})
+    assert model.history.labels == ["duplicate conv", "set strides of 2 nodes"]
+    assert model.nodes["conv_copy"].attributes["strides"] == [2, 2]
+
+
+def test_an_initializer_becomes_an_input_and_comes_back() -> None:
+    model = onnxlab.load(small())
+    hand = Hand(model)
+    hand.edit("initializer_to_input", "value", ["w"], {"keep_default": False})
+    refused = hand.edit("input_to_initializer", "value", ["w"], {})
+    assert refused["error"]["code"] == "refused", "there is no default to store"
+    model.undo()
+    hand.edit("initializer_to_input", "value", ["w"], {"keep_default": True})
+    done = hand.edit("input_to_initializer", "value", ["w"], {})
+    assert done["result"]["python"] == "model.value('w').to_initializer()"
+    assert [value.name for value in model.inputs] == ["x"]
+
+
+def test_a_function_that_nobody_calls_is_dropped() -> None:
+    model = onnxlab.load(wide())
+    hand = Hand(model)
+    hand.edit("inline_call", "node", ["call"], {"nested": True})
+    hand.edit("drop_unused_functions", "model", [], {})
+    assert not model.proto.functions
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("w.npy", b"no array", "no array that can be read"),
+        ("w.pb", b"\xff\xff", "no tensor that can be read"),
+    ],
+)
+def test_a_file_that_holds_no_tensor_is_refused(name: str, data: bytes, words: str) -> None:
+    model = onnxlab.load(wide())
+    hand, before = Hand(model), model.to_bytes()
+    FILES[name] = data
+    assert words in hand.edit("set_initializer", "value", ["unused"], {"array": {"file": name}})["error"]["message"]
+    given = {"array": {"file": "none"}}
+    unknown = hand.ask("edit", edit="set_initializer", on="value", subject=[model.value("w").id], parameters=given)
+    assert "no file 'none'" in unknown["error"]["message"]
+    assert model.to_bytes() == before
+
+
+def test_pieces_of_a_file_come_in_order_and_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    hand = Hand(onnxlab.load(small()))
+    part = base64.b64encode(b"12345").decode()
+    assert hand.ask("upload", file="a", name="a", offset=0, data=part)["result"] == {"bytes": 5}
+    assert "5 bytes" in hand.ask("upload", file="a", name="a", offset=9, data=part)["error"]["message"]
+    assert "no base64" in hand.ask("upload", file="a", name="a", offset=5, data="*")["error"]["message"]
+    monkeypatch.setattr("onnxlab.notebook.protocol.uploads.MOST", 12)
+    assert hand.ask("upload", file="b", name="b", offset=0, data=part)["result"] == {"bytes": 5}
+    assert hand.ask("upload", file="b", name="b", offset=5, data=part)["result"] == {"bytes": 10}, "a made room"
+    assert hand.ask("upload", file="b", name="b", offset=10, data=part)["error"]["code"] == "too_large"
+
+
+def test_a_selection_is_handed_out_as_a_model() -> None:
+    model = onnxlab.load(wide())
+    sent: list[Any] = []
+    session = Session(model, lambda content, buffers: sent.append((content, buffers)))
+    nodes = [model.nodes[name].id for name in ("add", "relu")]
+    session.receive({"id": 1, "method": "extract", "params": {"nodes": nodes}})
+    content, [data] = sent[-1]
+    part = onnxlab.load(data)
+    assert [node.name for node in part.nodes] == ["add", "relu"]
+    assert {value.name for value in part.inputs} == {"c", "one"}
+    line = content["result"]["python"]
+    assert line.startswith("model.extract([model.value('y'), model.value('a')]") or "model.value('a')" in line
+    onnx.checker.check_model(part.proto)
+
+
+def test_the_copies_of_a_block_are_found_from_one_of_its_nodes() -> None:
+    nodes = []
+    for block in range(3):
+        nodes.append(helper.make_node("Exp", [f"v{block}"], [f"e{block}"], f"/layer.{block}/exp"))
+        nodes.append(helper.make_node("Neg", [f"e{block}"], [f"v{block + 1}"], f"/layer.{block}/neg"))
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("v0", "v3")]
+    model = onnxlab.load(helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:])))
+    found = Hand(model).ask("copies", nodes=[model.nodes["/layer.1/neg"].id])["result"]["copies"]
+    assert [[model.node(each).name for each in copy] for copy in found] == [["/layer.0/neg"], ["/layer.2/neg"]]
+
+
+@pytest.mark.parametrize(
+    ("edit", "on", "subject", "parameters", "words"),
+    [
+        ("explode", "model", [], {}, "no edit 'explode'"),
+        ("for_each_copy", "nodes", [1], {}, "no edit 'for_each_copy'"),
+        ("duplicate_nodes", "nodes", [], {}, "done to nodes, got 0 ids"),
+        ("set_dim", "node", [1], {"axis": 0, "dim": 1}, "set_dim is done to value, got 'node'"),
+        ("set_initializer", "value", [1], {"array": {"elements": [[-1, 2]]}}, "array of set_initializer is an array"),
+        ("set_initializer", "value", [1], {"array": typed("float32", [2], None)}, "array of set_initializer is"),
+        ("set_operator", "node", [1], {"op_type": 3, "domain": ""}, "op_type of set_operator is a text"),
+        ("set_operator", "node", [1], {"domain": ""}, "takes op_type, domain"),
+        ("set_operator", "node", [1], {"op_type": "Relu", "more": 1}, "takes op_type, domain, got op_type, more"),
+        ("set_shape", "value", [1], {"shape": [-1]}, "list of dims"),
+        ("duplicate_nodes", "nodes", [99_999], {}, "not in the model"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_changes_nothing(
+    edit: str, on: str, subject: list[int], parameters: Any, words: str
+) -> None:
+    model = onnxlab.load(small())
+    hand, before = Hand(model), model.to_bytes()
+    reply = hand.ask("edit", edit=edit, on=on, subject=subject, parameters=parameters)
+    assert words in reply["error"]["message"]
+    assert model.to_bytes() == before
+    assert model.version == 0
+
+
+def test_a_wire_that_closes_a_cycle_is_refused_with_the_reason() -> None:
+    model = onnxlab.load(small())
+    hand = Hand(model)
+    relu, conv = model.nodes["relu"].id, model.nodes["conv"].id
+    found = hand.ask("targets", value=model.value("y").id, nodes=[relu, conv])["result"]
+    assert found["allowed"] == {}
+    assert "depend on itself" in found["refused"][str(conv)]
+    assert "depend on itself" in hand.edit("set_input", "node", ["conv"], {"slot": 0, "value": "y"})["error"]["message"]
+    free = hand.ask("targets", value=model.value("x").id, nodes=[relu])["result"]
+    assert free["allowed"] == {str(relu): [0]}
+
+
+def test_the_history_is_a_list_to_step_through() -> None:
+    model = onnxlab.load(small())
+    hand, before = Hand(model), model.to_bytes()
+    hand.edit("set_operator", "node", ["relu"], {"op_type": "Sigmoid", "domain": ""})
+    model.nodes["add"].name = "plus"
+    hand.edit("insert_after", "value", ["c"], {"op_type": "Relu", "domain": ""})
+    found = hand.ask("history")["result"]
+    assert found["position"] == 3
+    assert [step["python"] for step in found["steps"]] == [
+        "model.nodes['relu'].replace('Sigmoid')",
+        "model.nodes['add'].name = 'plus'",
+        "model.value('c').insert_after('Relu')",
+    ]
+    after = model.to_bytes()
+    hand.ask("go_to", position=0)
+    assert model.to_bytes() == before
+    hand.ask("go_to", position=3)
+    assert model.to_bytes() == after
+    assert "4 steps" not in str(hand.ask("go_to", position=3))
+    assert hand.ask("go_to", position=9)["error"]["code"] == "malformed"
+
+
+def test_the_palette_lists_what_the_model_imports() -> None:
+    hand = Hand(onnxlab.load(small()))
+    found = {item["op"]: item for item in hand.ask("operators")["result"]["operators"]}
+    assert len(found) > 150
+    assert found["Conv"]["inputs"] == [2, 3]
+    assert not any("::" in op for op in found)
+    assert "convolution" in hand.ask("operator_doc", op="Conv")["result"]["text"]
+    assert hand.ask("operator_doc", op="Convv")["error"]["code"] == "gone"
+
+
+def test_small_tensors_are_sent_whole_and_large_ones_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = onnxlab.load(wide())
+    hand = Hand(model)
+    table = hand.ask("elements", node=model.nodes["table"].id, name="value")["result"]
+    assert table == {"dtype": "int64", "shape": [2, 2], "numbers": [1, 2, 3, 4]}
+    assert hand.ask("elements", value=model.value("unused").id)["result"]["numbers"][-1] == 5
+    model.value("unused").array = np.array([0.1, np.nan, 1e-8], np.float32)
+    assert hand.ask("elements", value=model.value("unused").id)["result"]["numbers"] == [0.1, "nan", 1e-8]
+    assert "no tensor" in hand.ask("elements", value=model.value("a").id)["error"]["message"]
+    monkeypatch.setattr("onnxlab.notebook.session.editor.MOST_TYPED", 2)
+    assert hand.ask("elements", value=model.value("unused").id)["error"]["code"] == "too_large"

@@ -1,0 +1,252 @@
+"""The TypeScript that follows from Python's declarations: the messages of the protocol, and the table of edits.
+
+python -m tests.support.twin     # writes what is out of date
+"""
+
+import inspect
+import json
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType, NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, is_typeddict
+
+from onnxlab.graph.edits import EDITS
+from onnxlab.notebook.edits.edit_requests import LEFT_OUT, NOT_BY_HAND
+from onnxlab.notebook.edits.kinds import KINDS, WORDS
+from onnxlab.notebook.protocol import answers, events, records
+from onnxlab.notebook.protocol.messages import PROTOCOL
+from onnxlab.notebook.protocol.methods import METHODS
+from onnxlab.notebook.protocol.schema import ALIASES, Parameter, fields_of
+
+SOURCES = Path(__file__).parents[2] / "widgets" / "src"
+_HEAD = "// Written by `python -m tests.support.twin` from {}: change that, and run it again.\n"
+_PLAIN = {int: "number", float: "number", str: "string", bool: "boolean", NoneType: "null", Any: "unknown"}
+_WIDTH = 120
+
+
+def _named() -> dict[str, Any]:
+    """Every alias that has a name of its own in TypeScript."""
+    found = {name: alias for name, (alias, _) in ALIASES.items()}
+    for module in (records, answers):
+        own = {name: value for name, value in vars(module).items() if get_origin(value) in (Literal, Union, UnionType)}
+        found |= {name: value for name, value in own.items() if name not in found}
+    return found
+
+
+_NAMED = _named()
+
+
+def typescript(kind: Any, *, own: str = "") -> str:
+    """A type of Python in TypeScript; `own` is the alias that is being declared."""
+    if kind in _PLAIN or kind is object:
+        return _PLAIN.get(kind, "unknown")
+    name = next((name for name, alias in _NAMED.items() if name != own and alias == kind), "")
+    if name:
+        return name
+    if is_typeddict(kind):
+        return str(kind.__name__)
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        parts = [part for each in args for part in typescript(each).split(" | ")] if own else [*map(typescript, args)]
+        return " | ".join(dict.fromkeys(parts))
+    if origin not in _FORMS:
+        raise TypeError(f"{kind!r} has no form in TypeScript; add one to tests/support/twin.py")
+    return _FORMS[origin](args)
+
+
+def _list(args: Sequence[Any]) -> str:
+    inner = typescript(args[0])
+    return f"({inner})[]" if " | " in inner else f"{inner}[]"
+
+
+_FORMS: dict[Any, Callable[[Sequence[Any]], str]] = {
+    Annotated: lambda args: typescript(args[0]),
+    Literal: lambda args: " | ".join(map(json.dumps, args)),
+    list: _list,
+    dict: lambda args: f"Record<string, {typescript(args[1])}>",
+    tuple: lambda args: f"[{', '.join(map(typescript, args))}]",
+}
+
+
+def _comment(text: str, indent: str = "") -> str:
+    """A JSDoc comment, "" for no text."""
+    if not text:
+        return ""
+    one = f"{indent}/** {text} */\n"
+    if len(one) <= _WIDTH + 1:
+        return one
+    lines = textwrap.wrap(text, _WIDTH - len(indent) - 3)
+    return f"{indent}/**\n" + "".join(f"{indent} * {line}\n" for line in lines) + f"{indent} */\n"
+
+
+def _interface(record: Any) -> str:
+    head = f"{_comment(inspect.getdoc(record) or '')}export interface {record.__name__} {{"
+    lines = [
+        f"{_comment(text, '  ')}  {name}{'' if needed else '?'}: {typescript(hint)};\n"
+        for name, (hint, text, needed) in fields_of(record).items()
+    ]
+    if not lines:
+        return f"{_comment(inspect.getdoc(record) or '')}export type {record.__name__} = Record<string, never>;\n"
+    return f"{head}\n{''.join(lines)}}}\n"
+
+
+def _declared(module: ModuleType) -> list[str]:
+    """Types and interfaces of a module, in its order."""
+    found = []
+    for name, value in vars(module).items():
+        if name in ALIASES:
+            continue
+        if is_typeddict(value) and value.__module__ == module.__name__:
+            found.append(_interface(value))
+        elif name in _NAMED and _NAMED[name] is value:
+            found.append(f"export type {name} = {typescript(value, own=name)};\n")
+    return found
+
+
+def _imports(body: str, sources: dict[str, list[str]]) -> str:
+    """The imports that a body needs, of the names that other files export."""
+    words = set("".join(letter if letter.isalnum() or letter == "_" else " " for letter in body).split())
+    return "".join(
+        f'import type {{ {", ".join(used)} }} from "{path}";\n'
+        for path, names in sources.items()
+        if (used := sorted(words.intersection(names)))
+    )
+
+
+def _names(module: ModuleType) -> list[str]:
+    return [
+        name
+        for name, value in vars(module).items()
+        if (is_typeddict(value) and value.__module__ == module.__name__)
+        or (name in _NAMED and name not in ALIASES and _NAMED[name] is value)
+    ]
+
+
+def _module(module: ModuleType, others: dict[str, list[str]], more: str = "") -> str:
+    body = "\n".join([*_declared(module), *([more] if more else [])])
+    head = _HEAD.format(f"onnxlab/{module.__name__.removeprefix('onnxlab.').replace('.', '/')}.py")
+    text = f"/** {(inspect.getdoc(module) or '').splitlines()[0]} */\n"
+    imports = _imports(body, others)
+    return "\n".join(filter(None, [head + text, imports, body]))
+
+
+def _parameters(parameters: dict[str, Parameter]) -> str:
+    if not parameters:
+        return "Record<string, never>"
+    listed = (
+        f"{name}{'' if each.required else '?'}: {typescript(each.type)}{'' if each.required else ' | null'}"
+        for name, each in parameters.items()
+    )
+    return f"{{ {'; '.join(listed)} }}"
+
+
+def _set(name: str, text: str, methods: list[str]) -> str:
+    listed = textwrap.fill(", ".join(f'"{each}"' for each in methods), 118, initial_indent="  ", subsequent_indent="  ")
+    return f"{_comment(text)}export const {name}: ReadonlySet<Method> = new Set<Method>([\n{listed},\n]);\n"
+
+
+def methods() -> str:
+    """kernel/protocol/methods.ts."""
+    rows = "".join(
+        f"{_comment(each.text, '  ')}  {name}: [{_parameters(dict(each.parameters))}, {typescript(each.answer)}];\n"
+        for name, each in METHODS.items()
+    )
+    recorded = {name: each.recorded for name, each in METHODS.items() if each.recorded is not None}
+    edits = " | ".join(f'"{name}"' for name, each in METHODS.items() if each.edits)
+    body = "\n".join(
+        [
+            f"export const PROTOCOL = {PROTOCOL};\n",
+            f"{_comment('Every method: its parameters and its answer.')}export interface Methods {{\n{rows}}}\n",
+            "export type Method = keyof Methods;\n"
+            "export type Params<M extends Method> = Methods[M][0];\n"
+            "export type Result<M extends Method> = Methods[M][1];\n",
+            f"{_comment('Methods that change the model.')}export type EditMethod = {edits};\n",
+            _set("REPEATABLE", "Asking these twice does no harm.", [n for n, m in METHODS.items() if m.repeatable]),
+            _set("LONG", "These take as long as they take.", [n for n, m in METHODS.items() if m.long]),
+            _comment('The parameter by which a page without a kernel holds the answers of a method, "": it holds one.')
+            + "export const RECORDED: Partial<Record<Method, string>> = {\n"
+            + "".join(f"  {name}: {json.dumps(key)},\n" for name, key in recorded.items())
+            + "};\n",
+        ]
+    )
+    sources = {"./answers.ts": _names(answers), "./records.ts": _names(records), "./words.ts": [*ALIASES]}
+    head = _HEAD.format("onnxlab/notebook/protocol/methods.py")
+    return "\n".join([head, _imports(body, sources), body])
+
+
+def words() -> str:
+    """kernel/protocol/words.ts."""
+    aliases = [
+        f"{_comment(text)}export type {name} = {typescript(alias, own=name)};\n"
+        for name, (alias, text) in ALIASES.items()
+    ]
+    return "\n".join([_HEAD.format("onnxlab/notebook/protocol/schema.py"), *aliases])
+
+
+def edits() -> str:
+    """edit/edits.ts."""
+    rows = {name: spec for name, spec in EDITS.items() if name not in NOT_BY_HAND}
+    types, table = [], []
+    for name, spec in rows.items():
+        optional = LEFT_OUT.get(name, set())
+        listed = "".join(
+            f"    {key}{'' if each.required and key not in optional else '?'}: {KINDS[each.kind].wire};\n"
+            for key, each in spec.parameters.items()
+        )
+        types.append(f"{_comment(spec.summary, '  ')}  {name}: {{\n{listed}  }};\n" if listed else
+                     f"{_comment(spec.summary, '  ')}  {name}: Record<string, never>;\n")  # fmt: skip
+        fields = "".join(
+            f"      {key}: {_object(kind=each.kind, label=each.title, hint=each.hint)},\n"
+            for key, each in spec.parameters.items()
+            if each.title
+        )
+        on = ", ".join(f'"{each}"' for each in spec.subjects)
+        inner = f"\n    on: [{on}],\n    fields: {{\n{fields}    }},\n  " if fields else f" on: [{on}], fields: {{}} "
+        table.append(f"  {name}: {{{inner}}},\n")
+    body = "\n".join(
+        [
+            *(f"{_comment(text)}export type {word} = {kind};\n" for word, (kind, text) in WORDS.items()),
+            _comment("The parameters of every edit, as a request has them.")
+            + f"export interface Edits {{\n{''.join(types)}}}\n",
+            "export type EditName = keyof Edits;\n\n"
+            'export type Subject = "model" | "graph" | "node" | "nodes" | "value";\n',
+            "/** What a form calls a parameter. */\n"
+            "export interface EditField {\n  kind: string;\n  label: string;\n  hint?: string;\n}\n",
+            "/** What each edit may be made to, and the parameters that forms ask for. */\n"
+            "export const EDITS: Record<EditName, { on: readonly Subject[]; fields: Record<string, EditField> }> = {\n"
+            f"{''.join(table)}}};\n",
+        ]
+    )
+    head = _HEAD.format("onnxlab/graph/edits/table.py")
+    return "\n".join([head, body])
+
+
+def _object(**fields: str) -> str:
+    listed = (f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in fields.items() if value)
+    return f"{{ {', '.join(listed)} }}"
+
+
+def files() -> dict[Path, str]:
+    """Everything that is written, by its path."""
+    folder = SOURCES / "kernel" / "protocol"
+    union = "export type KernelEvent = " + " | ".join(each.__name__ for each in events.EVENTS) + ";\n"
+    aliases, shared = {"./words.ts": [*ALIASES]}, {"./records.ts": _names(records)}
+    flags = "/** Bits of ValueRecord.flags. */\n" + "".join(
+        f"export const {name} = {bit};\n" for name, bit in records.FLAGS.items()
+    )
+    return {
+        folder / "words.ts": words(),
+        folder / "records.ts": _module(records, aliases, flags),
+        folder / "answers.ts": _module(answers, {**shared, **aliases}),
+        folder / "events.ts": _module(events, {**shared, **aliases}, union),
+        folder / "methods.ts": methods(),
+        SOURCES / "edit" / "edits.ts": edits(),
+    }
+
+
+if __name__ == "__main__":
+    for path, text in files().items():
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")

@@ -1,0 +1,257 @@
+// Written by `python -m tests.support.twin` from onnxlab/notebook/protocol/answers.py: change that, and run it again.
+/** What the kernel answers: one record for each method. */
+
+import type { Diagnostic, Endpoint, ProducerEndpoint, Statistics, TensorPreview, UseEndpoint } from "./records.ts";
+import type { WireInt } from "./words.ts";
+
+export type AttributeType = "int" | "float" | "string" | "ints" | "floats" | "strings" | "tensor" | "tensors" | "graph" | "graphs" | "sparse_tensor" | "sparse_tensors" | "type_proto" | "type_protos" | "undefined";
+
+export type AttributeValue = number | "nan" | "inf" | "-inf" | string | (number | string)[] | TensorPreview | null;
+
+/** An answer that says only that it was done. */
+export type Nothing = Record<string, never>;
+
+/** What the kernel is and can. */
+export interface Hello {
+  protocol: number;
+  session: string;
+  can: Record<string, boolean>;
+  probe?: unknown;
+  /** The model's version, so that a page that lost the last event learns of it. */
+  version?: number;
+}
+
+/** An attribute of a node, or one that its operator has. */
+export interface AttributeInfo {
+  name: string;
+  type: AttributeType;
+  value: AttributeValue;
+  /** False: the node does not carry the attribute and the schema's default holds. */
+  set: boolean;
+  required: boolean;
+  default: AttributeValue;
+  doc: string;
+  choices: string[] | null;
+  editable: boolean;
+  /** Inside a function: the name of the function's attribute that this one takes its value from. */
+  reference: string | null;
+}
+
+/** What a node reads in a slot. */
+export interface InputInfo {
+  slot: number;
+  formal: string;
+  value: number;
+  name: string;
+  label: string;
+  initializer: boolean;
+  producer: Endpoint | null;
+}
+
+/** What a node makes in a slot. */
+export interface OutputInfo {
+  slot: number;
+  formal: string;
+  value: number;
+  name: string;
+  label: string;
+  uses: UseEndpoint[];
+}
+
+/** A body of a node. */
+export interface BodyInfo {
+  attribute: string;
+  scope: number;
+}
+
+/** All about a node. */
+export interface NodeInfo {
+  id: number;
+  name: string;
+  label: string;
+  op_type: string;
+  domain: string;
+  since_version: number | null;
+  path: string;
+  summary: string;
+  attributes: AttributeInfo[];
+  inputs: InputInfo[];
+  outputs: OutputInfo[];
+  bodies: BodyInfo[];
+  metadata: Record<string, string>;
+  doc_string: string;
+  diagnostics: Diagnostic[];
+}
+
+/** What an operator does. */
+export interface Documentation {
+  title: string;
+  text: string;
+  since_version: number | null;
+  deprecated: boolean;
+}
+
+/** All about a value. */
+export interface ValueInfo {
+  id: number;
+  name: string;
+  label: string;
+  kind: string;
+  producer: ProducerEndpoint | null;
+  uses: UseEndpoint[];
+  initializer: TensorPreview | null;
+  statistics: Statistics | null;
+}
+
+/** One value on the way; `node` makes it (0: none), `passes` where it only takes the dim over. */
+export interface ExplanationStep {
+  value: number;
+  node: number;
+  name: string;
+  what: string;
+  how: string;
+  lost: string;
+  edits: string[];
+  passes: boolean;
+}
+
+/** Why a dim is what it is: `steps` lead from the value back; `lost` is the one that lost it first, -1 for none. */
+export interface Explanation {
+  name: string;
+  fact: string;
+  text: string;
+  steps: ExplanationStep[];
+  lost: number;
+}
+
+/** What an edit led to. */
+export interface Edited {
+  version: number;
+  /** The edit in Python, "" where nothing changed. */
+  python: string;
+}
+
+/** An edit of the history, and the same in Python. */
+export interface StepInfo {
+  label: string;
+  python: string;
+}
+
+/** The whole history, oldest first; `position` steps are done, and the first `dropped` cannot be undone any more. */
+export interface Steps {
+  steps: StepInfo[];
+  position: number;
+  dropped: number;
+}
+
+/** An operator that a node may be. */
+export interface OperatorInfo {
+  /** "Conv", or "com.microsoft::Gelu" outside the default domain. */
+  op: string;
+  summary: string;
+  /** At least and at most. */
+  inputs: [number, number];
+  category: string;
+}
+
+/** Every operator that the model's opsets have. */
+export interface Operators {
+  operators: OperatorInfo[];
+}
+
+/** Where a value may be wired to, by node id: free input slots, or why there is none. */
+export interface Targets {
+  allowed: Record<string, number[]>;
+  refused: Record<string, string>;
+}
+
+/** What a node, a value or the model says about itself. */
+export interface About {
+  doc_string: string;
+  metadata: Record<string, string>;
+  /** Of the model only. */
+  graph_doc_string?: string;
+  fields?: Record<string, WireInt>;
+}
+
+/** All elements of a small tensor. */
+export interface Elements {
+  dtype: string;
+  shape: number[];
+  /** In row-major order. */
+  numbers: (number | "nan" | "inf" | "-inf" | string | boolean)[];
+}
+
+/** How much of a file is there. */
+export interface Uploaded {
+  bytes: number;
+}
+
+/** Nodes in other places, copy by copy. */
+export interface Copies {
+  copies: number[][];
+}
+
+/** A part of the model as a file; its bytes come as a buffer. */
+export interface Extracted {
+  name: string;
+  python: string;
+}
+
+/** What is not saved: edits, oldest first, the fields of the file that they change, and notes. */
+export interface Unsaved {
+  path: string;
+  /** The name that a copy would get. */
+  copy: string;
+  edits: string[];
+  fields: string[];
+  /** Edits and fields that are not listed. */
+  more: [number, number];
+  notes: string[];
+}
+
+/** The file that was written. */
+export interface Saved {
+  path: string;
+  bytes: number;
+}
+
+/** How many steps were made again. */
+export interface Recovered {
+  steps: number;
+}
+
+/** How an input of a run is made: `text` holds numbers or JSON, `file` is the id of an upload. */
+export interface GivenInput {
+  how: "random" | "zeros" | "ones" | "last" | "text" | "file";
+  text?: string;
+  file?: string;
+}
+
+/** What a run made. */
+export interface RunResult {
+  run: number;
+  seconds: number;
+  values: Statistics[];
+}
+
+/** Floating-point operations by node, two columns; dims of unknown size count one. */
+export interface Costs {
+  nodes: number[];
+  flops: WireInt[];
+}
+
+/** Ids of groups that are equal, class by class. */
+export interface Blocks {
+  blocks: number[][];
+}
+
+/** The values that are pinned. */
+export interface Pinned {
+  pinned: number[];
+}
+
+/** Whether there was a run to stop. */
+export interface Stopped {
+  stopped: boolean;
+}
