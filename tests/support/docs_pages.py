@@ -14,7 +14,7 @@ from onnxlab.execution.numba import provider as numba
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = "onnxlab.execution.numba.rules.registry"
-GRADIENTS = "onnxlab.ops.onnx.training.gradient"
+GRADIENTS = "onnxlab.ops.base.derivatives"
 
 
 def operators() -> str:

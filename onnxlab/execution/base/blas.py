@@ -21,7 +21,7 @@ from onnxlab.forking import fork_safe
 MULTIPLYING = frozenset((
     "microsoft.attention", "microsoft.decoding", "microsoft.experts", "microsoft.fused", "microsoft.gates",
     "microsoft.general", "microsoft.images", "microsoft.integers", "microsoft.quantized", "ml.linear", "ml.svm",
-    "nchwc.kernels", "onnx.control.control", "onnx.math.matmul", "onnx.math.reduce", "onnx.math.signal",
+    "nchwc.images", "onnx.control.control", "onnx.math.matmul", "onnx.math.reduce", "onnx.math.signal",
     "onnx.nn.activation", "onnx.nn.attention", "onnx.nn.conv", "onnx.nn.norm", "onnx.nn.pool", "onnx.nn.quantization",
     "onnx.nn.recurrent", "onnx.tensor.vision", "onnx.training.gradient", "onnx.training.loss",
     "onnx.training.optimizers",

@@ -18,7 +18,7 @@ from onnxlab.execution.program.executor import NodeContext, ProgramBody
 from onnxlab.execution.program.program import assemble
 from onnxlab.graph.edit.snapshot import NodeView
 from onnxlab.ops import find_traits
-from onnxlab.ops.onnx.training.gradient import Rule, find_derivative, operators
+from onnxlab.ops.base.derivatives import Rule, find_derivative, operators
 
 if TYPE_CHECKING:
     from onnxlab.execution.planning.compiler import ScopeCompiler

@@ -22,7 +22,7 @@ import onnx.helper
 from onnxlab import schemas
 from onnxlab.graph.edit.snapshot import Attributes, NodeView
 from onnxlab.ops import find_traits
-from onnxlab.ops.microsoft.layout_rules import BLOCKED, BLOCKS
+from onnxlab.ops.base.image_layouts import BLOCKED, BLOCKS
 from onnxlab.shapes import Fact, TensorFact
 
 _NOTHING = (0, [1, 1], "NOTSET")
@@ -317,7 +317,7 @@ class NchwcToNchw:
 @cache
 def nchwc() -> Any:
     """NumPy's kernels for blocks, which are not imported for other models."""
-    return importlib.import_module("onnxlab.ops.nchwc.kernels")
+    return importlib.import_module("onnxlab.ops.nchwc.images")
 
 
 class Fixed(dict[str, Any]):

@@ -1,10 +1,13 @@
 """What operators share: the registry, helpers of kernels and of shape rules.
 
 Files:
+    derivatives         Reverse-mode rules: from the gradients of an operator's outputs to those of its inputs.
     estimates           Estimates of bytes and operations that operators of several families share: broadcasting,
                         products, convolutions.
     half_arithmetic     float16 and bfloat16 by float32 arithmetic on blocks: NumPy converts them one by one, several
                         times as slowly.
+    image_layouts       Layouts of images in ONNX Runtime: channels last, and channels in blocks (NCHWc), each with a
+                        domain of its own.
     kernel_helpers      What kernels of several families share: small floats, cache-sized blocks, axes, old
                         broadcasting.
     known_elements      Arithmetic of known elements: numbers as ONNX computes them, `Expr`s where the result is exact

@@ -5,11 +5,13 @@ An estimate of bytes may be for malformed inputs, which is the kernel's business
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any, Final
 
 import numpy as np
+
+from onnxlab.ops.base.registry import Attributes
 
 SMALL: Final = 1 << 20
 """Bytes that no budget needs to be asked for."""
@@ -17,7 +19,7 @@ SMALL: Final = 1 << 20
 PAIRS: Final = SMALL // 16
 """Elements of one operand times those of the other, of which no result is above SMALL."""
 
-Attributes = Mapping[str, Any]
+
 Arrays = Sequence[Any]
 
 # -- bytes of outputs, before the kernel is called -------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from onnxlab.shapes import Expr, at_least, floor_div
+from onnxlab.shapes import Expr, at_least, floor_div, maximum, minimum
 
 _MOST_BITS = 64
 
@@ -37,7 +37,7 @@ def mixed(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return apply
 
 
-def divide(a: Any, b: Any) -> Any:
+def divide_elements(a: Any, b: Any) -> Any:
     """ONNX Div: integers truncate towards zero, which is floor where both are known not to be negative."""
     if isinstance(a, float) or isinstance(b, float):
         return a / b if isinstance(a, float) and isinstance(b, float) else _divide_floats(a, b)
@@ -68,7 +68,7 @@ def modulo(a: Any, b: Any) -> Any:
     return a % b
 
 
-def power(a: Any, b: Any) -> Any:
+def power_of_elements(a: Any, b: Any) -> Any:
     """A ** b; of a symbol, small whole powers only."""
     if isinstance(a, Expr):
         if not isinstance(b, (int, float)) or b != int(b) or not 0 <= b <= 4:
@@ -137,3 +137,22 @@ def absolute(a: Any) -> Any:
     if isinstance(a, Expr):
         return a if at_least(a, 0) else None
     return abs(a)
+
+
+def least(*operands: Any) -> Any:
+    """The smallest operand; an Expr where the result depends on symbols."""
+    return minimum(*map(_only_whole, operands)) if any(isinstance(o, Expr) for o in operands) else min(operands)
+
+
+def greatest(*operands: Any) -> Any:
+    """The largest operand; an Expr where the result depends on symbols."""
+    return maximum(*map(_only_whole, operands)) if any(isinstance(o, Expr) for o in operands) else max(operands)
+
+
+def _only_whole(operand: Any) -> Any:
+    number = exact(operand)
+    if isinstance(number, Fraction):
+        if number.denominator != 1:
+            raise ArithmeticError("not a whole number")
+        return number.numerator
+    return number

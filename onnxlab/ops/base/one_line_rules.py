@@ -13,17 +13,14 @@ What is not known of the inputs is unknown in the outputs: the same letter is th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from onnxlab import dtypes
 from onnxlab.limits import InferContext
-from onnxlab.ops.base.registry import rule
+from onnxlab.ops.base.registry import Attributes, rule
 from onnxlab.ops.base.rule_helpers import MaybeFact, elem_type, is_size, items, same
 from onnxlab.shapes import UNKNOWN, Dim, Expr, Fact, Shape, TensorFact, parse, substitute
-
-Attributes = Mapping[str, Any]
 
 MICROSOFT = "com.microsoft"
 _REST = "..."
@@ -157,6 +154,6 @@ def _terms(text: str) -> list[str]:
     return [term.strip() for term in written.split(",") if term.strip()]
 
 
-def law(op_type: str, text: str, domain: str = MICROSOFT) -> None:
-    """Register a law as the shape rule of an operator from version 1 on."""
-    rule(op_type, domain=domain)(parsed(text))
+def law(op_types: str, text: str, domain: str = MICROSOFT) -> None:
+    """Register a law as the shape rule of operators, named with spaces between, from version 1 on."""
+    rule(op_types, domain=domain)(parsed(text))

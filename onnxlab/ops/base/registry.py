@@ -39,6 +39,7 @@ from onnxlab.forking import fork_safe
 from onnxlab.ops.base import traits as rows
 from onnxlab.ops.base.traits import UNKNOWN, OpTraits
 
+Attributes = Mapping[str, Any]
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
 
@@ -155,11 +156,16 @@ def in_place(op_type: str, since: int = 1, domain: str = "", places: tuple[int, 
     return add
 
 
-def rule(op_type: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
-    """Register the decorated function as shape rule of an operator from version `since` of `domain` on."""
+def rule(op_types: str, since: int = 1, domain: str = "") -> Callable[[F], F]:
+    """Register the decorated function as shape rule of an operator from version `since` of `domain` on.
+
+    Args:
+        op_types: name of the operator, or names separated by spaces.
+    """
 
     def add(function: F) -> F:
-        _rules.add(Rule(domain, op_type, since, function))
+        for op_type in op_types.split():
+            _rules.add(Rule(domain, op_type, since, function))
         return function
 
     return add

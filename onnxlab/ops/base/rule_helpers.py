@@ -7,7 +7,7 @@ need not tell them apart. Unknown sizes are `ctx.symbol(slot, axis)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any, cast
 
@@ -50,7 +50,7 @@ def known_of(fact: MaybeFact) -> KnownValue | None:
     return fact.known if isinstance(fact, TensorFact) else None
 
 
-def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
+def checked_axis(axis: int, rank: int, what: str = "axis") -> int:
     """A non-negative axis. Raises FactError where it is out of range."""
     if not -rank <= axis < rank:
         raise FactError(
@@ -63,9 +63,9 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank if rank else 0
 
 
-def normal_axes(axes: Iterable[int], rank: int) -> list[int]:
+def checked_axes(axes: Iterable[int], rank: int) -> list[int]:
     """Non-negative axes in the given order. Raises FactError where one is out of range or comes twice."""
-    found = [normal_axis(axis, rank) for axis in axes]
+    found = [checked_axis(axis, rank) for axis in axes]
     if len(set(found)) != len(found):
         raise FactError(
             f"axes {tuple(axes)} name an axis twice", code="axis-repeated", expected="different axes", found=str(found)
@@ -73,7 +73,7 @@ def normal_axes(axes: Iterable[int], rank: int) -> list[int]:
     return found
 
 
-def integers(fact: MaybeFact) -> list[int] | None:
+def known_integers(fact: MaybeFact) -> list[int] | None:
     """The elements of a tensor of integers when all are known numbers, else None."""
     known = known_of(fact)
     if known is None or not known.complete:
@@ -321,7 +321,39 @@ def rearranged(fact: Fact, data: MaybeFact, rearrange: Callable[[np.ndarray[Any,
 
 
 __all__ = [
-    "UNKNOWN", "MaybeFact", "as_dim", "broadcast_shapes", "computed", "dims_text", "elem_type", "fits", "integers",
-    "is_size", "items", "kind_of", "known_of", "like", "must_equal", "normal_axes", "normal_axis", "rank_at_least",
-    "rearranged", "same", "scalar", "too_many_dims", "unknown_shape",
+    "UNKNOWN",
+    "MaybeFact",
+    "as_dim",
+    "broadcast_shapes",
+    "checked_axes",
+    "checked_axis",
+    "computed",
+    "dims_text",
+    "elem_type",
+    "fits",
+    "is_size",
+    "items",
+    "kind_of",
+    "known_integers",
+    "known_of",
+    "like",
+    "must_equal",
+    "rank_at_least",
+    "rearranged",
+    "same",
+    "scalar",
+    "too_many_dims",
+    "unknown_shape",
 ]  # fmt: skip
+
+
+def same_as_first(ctx: InferContext, attributes: Mapping[str, Any], x: Fact, *_others: MaybeFact) -> Fact:
+    """The type and shape of the first input."""
+    return TensorFact(x.elem_type, x.shape) if isinstance(x, TensorFact) else x.bare
+
+
+def along_axis(ctx: InferContext, attributes: Mapping[str, Any], x: Fact) -> Fact:
+    """The type and shape of the input, which must have the axis."""
+    if x.shape and "axis" in attributes:
+        checked_axis(attributes["axis"], len(x.shape))
+    return x.bare

@@ -27,6 +27,7 @@ OutBytes: TypeAlias = Callable[..., int]
 """`estimate(attributes, *inputs)`: bytes of the outputs, asked before the kernel is called."""
 
 ShapeFrom: TypeAlias = Literal["shapes", "sizes", "elements", "data", "other"]
+_SHAPES: Final = get_args(ShapeFrom)
 Elements: TypeAlias = Literal["none", "some", "all"]
 Half: TypeAlias = Literal["", "exact", "rounded"]
 SizeRole: TypeAlias = Literal["one", "zero", "few", "shape"]
@@ -98,8 +99,8 @@ class OpTraits:
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
             raise ValueError(f"category is {self.category!r}; expected one of {', '.join(CATEGORIES)}")
-        if self.shape not in get_args(ShapeFrom):
-            raise ValueError(f"shape is {self.shape!r}; expected one of {', '.join(get_args(ShapeFrom))}")
+        if self.shape not in _SHAPES:
+            raise ValueError(f"shape is {self.shape!r}; expected one of {', '.join(_SHAPES)}")
 
     @property
     def moves_only(self) -> bool:

@@ -1,28 +1,19 @@
 """Operators of com.microsoft, as ONNX Runtime's optimizer and exporters write them.
 
 Files:
-    attention        com.microsoft attention: Attention, MultiHeadAttention, GroupQueryAttention, RotaryEmbedding,
-                     QAttention.
-    attention_rules  Shape rules of the attention operators of com.microsoft: what comes out, and the keys and values
-                     kept for later.
-    decoding         com.microsoft attention of decoders: DecoderMaskedMultiHeadAttention, SparseAttention.
-    experts          com.microsoft mixtures of experts: MoE, and QMoE with weights of 2, 4 or 8 bits.
-    fused            com.microsoft operators on floats: what the optimizer of ONNX Runtime fuses, with its names and
-                     defaults.
-    gates            com.microsoft operators that gate and normalize: scaled and gated forms, GroupNorm with a skip.
-    general          com.microsoft operators that exist in ai.onnx too or nearly, Tokenizer, and gathering from
-                     quantized tables.
-    images           com.microsoft operators on images and signals: CropAndResize, ConvTransposeWithDynamicPads,
-                     Fourier transforms.
-    integers         com.microsoft operators on integers, hashes and tables: products, sums, MurmurHash3, lookups,
-                     blocks of n-grams.
-    layout_rules     Shape rules of ONNX Runtime's operators on other layouts of images: channels last, and channels
-                     in blocks (NCHWc).
-    one_line_rules   Shape rules of com.microsoft operators that fit on a line; see one_line_rules.py for how they are
-                     written.
-    quantized        com.microsoft operators on quantized tensors: QLinear*, dynamic quantization, MatMulNBits.
-    rules            Shape rules of com.microsoft operators that exporters and ONNX Runtime's optimizer emit: what no
-                     line of laws says.
-    search           Search for sequences of tokens, and n-grams of them: what a generating model does around its
-                     network.
+    attention  com.microsoft attention: Attention, MultiHeadAttention, GroupQueryAttention, RotaryEmbedding,
+               QAttention.
+    decoding   com.microsoft attention of decoders: DecoderMaskedMultiHeadAttention, SparseAttention.
+    experts    com.microsoft mixtures of experts: MoE, and QMoE with weights of 2, 4 or 8 bits.
+    fused      com.microsoft operators on floats: what the optimizer of ONNX Runtime fuses, with its names and
+               defaults.
+    gates      com.microsoft operators that gate and normalize: scaled and gated forms, GroupNorm with a skip.
+    general    com.microsoft operators that exist in ai.onnx too or nearly, Tokenizer, and gathering from quantized
+               tables.
+    images     com.microsoft operators on images and signals: CropAndResize, ConvTransposeWithDynamicPads, Fourier
+               transforms.
+    integers   com.microsoft operators on integers, hashes and tables: products, sums, MurmurHash3, lookups, blocks of
+               n-grams.
+    quantized  com.microsoft operators on quantized tensors: QLinear*, dynamic quantization, MatMulNBits.
+    search     Search for sequences of tokens, and n-grams of them: what a generating model does around its network.
 """

@@ -10,15 +10,20 @@ from math import sqrt
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import attention_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.one_line_rules import law
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, elem_type, like, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.math.matmul import for_blas, product
 from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate, scaled_scores, soft_capped
 from onnxlab.ops.onnx.nn.quantization import dequantize_linear
+from onnxlab.shapes import Dim, Fact, TensorFact, floor_div
+from onnxlab.shapes import product as product_of_dims
 
 _MASKED = -10000.0
 """What a masked score gets added unless `mask_filter_value` says otherwise."""
@@ -321,6 +326,139 @@ def _smooth(scores: Array, head_sink: Array | None, smooth_softmax: int) -> Arra
     sink = np.zeros((1, 1, 1), scores.dtype) if head_sink is None else widen(head_sink).reshape(-1, 1, 1)
     column = np.broadcast_to(sink, (*scores.shape[:-1], 1))
     return masked_softmax(np.concatenate([scores, column], axis=-1))[..., :-1]
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+def input_at(inputs: tuple[MaybeFact, ...], slot: int) -> MaybeFact:
+    """The fact of an input, None where the node has no such slot."""
+    return inputs[slot] if slot < len(inputs) else None
+
+
+def total_length(ctx: InferContext, past: MaybeFact, axis: int, rank: int, slot: int, out: int) -> Dim:
+    """How long the past keys are: 0 without any."""
+    if past is None:
+        return 0
+    return past.shape[axis] if past.shape is not None and len(past.shape) == rank else ctx.symbol(slot, out)
+
+
+@rule("Attention", domain=DOMAIN)
+def attention_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, weights: Fact, bias: MaybeFact = None, *others: MaybeFact
+) -> tuple[Fact, ...]:
+    """[batch, seq, hidden of V]; the present keys and values [2, batch, heads, total, head size]."""
+    return _merged(ctx, attributes, x, weights, input_at(others, 1), elem_type(x))
+
+
+@rule("QAttention", domain=DOMAIN)
+def q_attention_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, weights: Fact, *others: MaybeFact
+) -> tuple[Fact, ...]:
+    """The same as floats."""
+    return _merged(ctx, attributes, x, weights, input_at(others, 6), dtypes.FLOAT)
+
+
+def _merged(
+    ctx: InferContext, attributes: Attributes, x: Fact, weights: Fact, past: MaybeFact, elem: int
+) -> tuple[Fact, Fact]:
+    """Attention whose weights make queries, keys and values at once; a shared buffer keeps its shape."""
+    if x.shape is None or len(x.shape) != 3:
+        return TensorFact(elem, unknown_shape(ctx, 3)), TensorFact(elem)
+    heads = attributes["num_heads"]
+    hidden = hidden_size(ctx, attributes, weights, 2)
+    if past is not None and attributes.get("past_present_share_buffer"):
+        return TensorFact(elem, (*x.shape[:2], hidden)), TensorFact(elem, past.shape)
+    total = x.shape[1] + total_length(ctx, past, 3, 5, 1, 3)
+    present = (2, x.shape[0], heads, total, floor_div(hidden, heads))
+    return TensorFact(elem, (*x.shape[:2], hidden)), TensorFact(elem, present)
+
+
+def hidden_size(ctx: InferContext, attributes: Attributes, weights: Fact, axis: int) -> Dim:
+    """Width of the values that merged weights make."""
+    if sizes := attributes.get("qkv_hidden_sizes"):
+        return int(sizes[2])
+    return floor_div(weights.shape[-1], 3) if weights.shape else ctx.symbol(0, axis)
+
+
+@rule("MultiHeadAttention", domain=DOMAIN)
+def multi_head_attention_rule(
+    ctx: InferContext,
+    attributes: Attributes,
+    query: Fact,
+    key: MaybeFact = None,
+    value: MaybeFact = None,
+    *others: MaybeFact,
+) -> tuple[Fact, ...]:
+    """[batch, seq, hidden of V]; present keys and values [batch, heads, total, head size]."""
+    unknown = like(query, unknown_shape(ctx, 4, 1))
+    if query.shape is None:
+        return like(query, unknown_shape(ctx, 3)), unknown, unknown
+    batch, seq = query.shape[:2]
+    if len(query.shape) == 5:  # packed: [batch, seq, heads, 3, head size]
+        hidden = query.shape[2] * query.shape[4]
+        return like(query, (batch, seq, hidden)), unknown, unknown
+    hidden = width_of(value, query.shape[2])
+    present = _present(ctx, query, key, input_at(others, 3), attributes["num_heads"])
+    return like(query, (batch, seq, hidden)), present, present
+
+
+def width_of(value: MaybeFact, otherwise: Dim) -> Dim:
+    """Width of the values: [batch, seq, hidden], or [batch, heads, seq, head size]."""
+    if value is None or value.shape is None:
+        return otherwise
+    return value.shape[2] if len(value.shape) == 3 else product_of_dims((value.shape[1], value.shape[3]))
+
+
+def _present(ctx: InferContext, query: Fact, key: MaybeFact, past: MaybeFact, heads: int) -> Fact:
+    """Keys so far: the past ones and those of this call."""
+    assert query.shape is not None
+    new: Dim = ctx.symbol(1, 2)
+    if key is not None and key.shape is not None:
+        new = key.shape[1] if len(key.shape) == 3 else key.shape[2]
+    total = total_length(ctx, past, 2, 4, 1, 2) + new
+    return like(query, (query.shape[0], heads, total, floor_div(query.shape[-1], heads)))
+
+
+@rule("GroupQueryAttention", domain=DOMAIN)
+def group_query_attention_rule(
+    ctx: InferContext,
+    attributes: Attributes,
+    query: Fact,
+    key: MaybeFact = None,
+    value: MaybeFact = None,
+    past_key: MaybeFact = None,
+    past_value: MaybeFact = None,
+    *others: MaybeFact,
+) -> tuple[Fact, ...]:
+    """The query's shape (packed: without keys and values); present keys and values [batch, groups, total, head]."""
+    heads, groups = attributes["num_heads"], attributes["kv_num_heads"]
+    if query.shape is None or len(query.shape) != 3:
+        unknown = like(query, unknown_shape(ctx, 4, 1))
+        return like(query, unknown_shape(ctx, 3)), unknown, unknown
+    batch, seq, width = query.shape
+    head = head_size(attributes, width, key)
+    present = like(query, (batch, groups, ctx.symbol(1, 2), head))
+    return like(query, (batch, seq, head * heads)), present, present
+
+
+def head_size(attributes: Attributes, width: Dim, key: MaybeFact) -> Dim:
+    """Size of a head; where there are no keys, the queries hold keys and values too."""
+    heads = attributes["num_heads"]
+    return floor_div(width, heads if key is not None else heads + 2 * attributes["kv_num_heads"])
+
+
+law("MRotaryEmbedding", "-> 0")
+law("RotaryEmbedding", "-> 0")
+law("LinearAttentionGate", "-> 0 | 0")
+law("GemmaRotaryEmbedding", "-> 1 | 3")
+law("RelativePositionBias", "?, H | =Q | =K -> 0: 1, H, Q, K")
+law("GatedRelativePositionBias", "B, S, ? -> 0: B, @num_heads, S, S")
+law("RestorePadding", "?, H | B, S -> 0: B, S, H")
+law("RemovePadding", "B, S, H -> 0: ?, H | int32: B, S | int32: B + 1 | int32: 1")
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("Attention QAttention", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)

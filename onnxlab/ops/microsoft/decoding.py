@@ -12,14 +12,30 @@ from math import sqrt
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.one_line_rules import law
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, elem_type, like, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.microsoft.attention import cache, mask_bias, unpacked
+from onnxlab.ops.microsoft.attention import (
+    attention_rule,
+    cache,
+    group_query_attention_rule,
+    head_size,
+    hidden_size,
+    input_at,
+    mask_bias,
+    total_length,
+    unpacked,
+    width_of,
+)
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.onnx.math.matmul import for_blas
 from onnxlab.ops.onnx.nn.attention import grouped, heads, masked_softmax, merged, rotate, scaled_scores
+from onnxlab.shapes import Dim, Fact, TensorFact, floor_div
+from onnxlab.shapes import product as product_of_dims
 
 _MASKED = -10000.0
 
@@ -158,6 +174,185 @@ def _block_mask(rows: Array, columns: Array, num_heads: int) -> Array:
         for row in range(count):
             seen[layout, row, found[ends[row] : ends[row + 1]]] = True
     return seen[np.arange(num_heads) % len(rows)]
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("PackedAttention", domain=DOMAIN)
+def packed_attention(ctx: InferContext, attributes: Attributes, x: Fact, weights: Fact, *_others: MaybeFact) -> Fact:
+    """[tokens, hidden of V]."""
+    return like(x, (x.shape[0] if x.shape else ctx.symbol(0, 0), hidden_size(ctx, attributes, weights, 1)))
+
+
+@rule("PackedMultiHeadAttention", domain=DOMAIN)
+def packed_multi_head_attention(
+    ctx: InferContext,
+    attributes: Attributes,
+    query: Fact,
+    key: MaybeFact = None,
+    value: MaybeFact = None,
+    *_: MaybeFact,
+) -> Fact:
+    """[tokens, hidden of V]; packed queries, keys and values are [tokens, heads, 3, head size]."""
+    if query.shape is not None and len(query.shape) == 4:
+        return like(query, (query.shape[0], product_of_dims((query.shape[1], query.shape[3]))))
+    hidden = value.shape[-1] if value is not None and value.shape else ctx.symbol(0, 1)
+    return like(query, (query.shape[0] if query.shape else ctx.symbol(0, 0), hidden))
+
+
+@rule("DecoderMaskedMultiHeadAttention", domain=DOMAIN)
+def decoder_masked_multi_head_attention_rule(
+    ctx: InferContext,
+    attributes: Attributes,
+    query: Fact,
+    key: MaybeFact = None,
+    value: MaybeFact = None,
+    *others: MaybeFact,
+) -> tuple[Fact, ...]:
+    """[batch, 1, hidden of V] (packed: a third of the query); present keys and values, or the buffer they share."""
+    past, unknown = input_at(others, 2), like(query, unknown_shape(ctx, 4, 1))
+    if query.shape is None or len(query.shape) != 3:
+        made = like(query, unknown_shape(ctx, 3))
+    else:
+        width = floor_div(query.shape[2], 3) if key is None else width_of(value, query.shape[2])
+        made = like(query, (*query.shape[:2], width))
+    if attributes.get("past_present_share_buffer") and past is not None:
+        return made, past.bare, past.bare
+    if past is None or past.shape is None or len(past.shape) != 4 or made.shape is None:
+        return made, unknown, unknown
+    present = like(query, (*past.shape[:2], past.shape[2] + made.shape[1], past.shape[3]))
+    return made, present, present
+
+
+@rule("SparseAttention", domain=DOMAIN)
+def sparse_attention_rule(
+    ctx: InferContext,
+    attributes: Attributes,
+    query: Fact,
+    key: MaybeFact,
+    value: MaybeFact,
+    past_key: Fact,
+    past_value: Fact,
+    *_others: MaybeFact,
+) -> tuple[Fact, Fact, Fact]:
+    """The query's shape (packed: without keys and values); the caches, which are written in place."""
+    if query.shape is None or len(query.shape) != 3:
+        return like(query, unknown_shape(ctx, 3)), past_key.bare, past_value.bare
+    hidden = head_size(attributes, query.shape[2], key) * attributes["num_heads"]
+    return like(query, (*query.shape[:2], hidden)), past_key.bare, past_value.bare
+
+
+@rule("PagedAttention", domain=DOMAIN)
+@rule("SparsePagedAttention", domain=DOMAIN)
+def paged_attention(
+    ctx: InferContext,
+    attributes: Attributes,
+    query: Fact,
+    key: MaybeFact,
+    value: MaybeFact,
+    key_cache: Fact,
+    value_cache: MaybeFact = None,
+    *_others: MaybeFact,
+) -> tuple[Fact, ...]:
+    """[tokens, heads * head size of V]; the blocks of the caches, which are written in place."""
+    tokens, width = query.shape if query.shape and len(query.shape) == 2 else (ctx.symbol(0, 0), None)
+    heads, size = attributes["num_heads"], attributes.get("v_head_size", 0)
+    if size > 0:
+        hidden: Dim = heads * size
+    else:
+        hidden = ctx.symbol(0, 1) if width is None else head_size(attributes, width, key) * heads
+    return like(query, (tokens, hidden)), key_cache.bare, (value_cache or key_cache).bare
+
+
+@rule("GatedDeltaNet", domain=DOMAIN)
+def gated_delta_net(
+    ctx: InferContext,
+    attributes: Attributes,
+    query: Fact,
+    key: MaybeFact = None,
+    value: MaybeFact = None,
+    lengths: MaybeFact = None,
+    decay: MaybeFact = None,
+    beta: MaybeFact = None,
+    state: MaybeFact = None,
+    *_others: MaybeFact,
+) -> tuple[Fact, Fact, Fact]:
+    """[tokens, heads of V, size of V]; the state [batch, heads of V, size of V, size of K]; what changes it.
+
+    Without keys and values, the queries hold all three, and the state tells the sizes.
+    """
+    kept = state.shape if state is not None and state.shape is not None and len(state.shape) == 4 else None
+    batch, heads, v_size, k_size = kept or [ctx.symbol(1, axis) for axis in range(4)]
+    if lengths is not None and lengths.shape:
+        batch = lengths.shape[0] - 1
+    if value is not None and value.shape and len(value.shape) > 2:
+        heads, v_size = value.shape[-2:]
+    if key is not None and key.shape and len(key.shape) > 2:
+        k_heads, k_size = key.shape[-2:]
+    elif key is None and query.shape and kept is not None:
+        k_heads = floor_div(query.shape[-1] - heads * v_size, 2 * k_size)
+    else:
+        k_heads = ctx.symbol(2, 1)
+    tokens = None if query.shape is None else query.shape[: -1 if value is None else -2]
+    capacity = attributes.get("state_update_capacity", 0)
+    factors = capacity * (heads + k_heads * k_size + heads * v_size)
+    held = elem_type(state) or elem_type(decay) or elem_type(beta)
+    made = like(query, None if tokens is None else (*tokens, heads, v_size))
+    return made, TensorFact(held, (batch, heads, v_size, k_size)), TensorFact(held, (batch, factors))
+
+
+def _capacity(ctx: InferContext, attributes: Attributes, axis: int) -> Dim:
+    """How many entries an indexer selects for a query at most."""
+    if attributes["policy_mode"] == "csa":
+        return int(attributes["index_topk"]) if "index_topk" in attributes else ctx.symbol(0, axis)
+    budget = attributes.get("token_budget")
+    return ctx.symbol(0, axis) if budget is None else int(budget + attributes["compress_ratio"] - 1)
+
+
+@rule("SparseAttentionIndexer", domain=DOMAIN)
+def sparse_attention_indexer(
+    ctx: InferContext, attributes: Attributes, query: Fact, *others: MaybeFact
+) -> tuple[Fact, ...]:
+    """What each query may read [batch, seq, capacity]; keys so far [batch, length, size]; what waits for a block."""
+    past, pending = input_at(others, 6), input_at(others, 12)
+    batch, seq = query.shape[:2] if query.shape and len(query.shape) == 3 else (ctx.symbol(0, 0), ctx.symbol(0, 1))
+    selected = TensorFact(dtypes.INT32, (batch, seq, _capacity(ctx, attributes, 2)))
+    size = past.shape[2] if past is not None and past.shape and len(past.shape) == 3 else ctx.symbol(1, 2)
+    present = past.bare if past is not None and input_at(others, 11) is not None else None
+    if present is None:
+        grown = total_length(ctx, past, 1, 3, 1, 1) + seq if attributes["policy_mode"] == "qsa" else ctx.symbol(1, 1)
+        present = like(query, (batch, grown, size))
+    width = pending.shape[3] if pending is not None and pending.shape and len(pending.shape) == 4 else ctx.symbol(2, 3)
+    return selected, present, like(query, (2, batch, ctx.symbol(2, 2), width))
+
+
+@rule("PackedSparseAttentionIndexer", domain=DOMAIN)
+def packed_sparse_attention_indexer(
+    ctx: InferContext, attributes: Attributes, query: Fact, *others: MaybeFact
+) -> tuple[Fact, ...]:
+    """What each query may read, and how much of it; state whose shape never changes; what changes it."""
+    tokens = query.shape[0] if query.shape else ctx.symbol(0, 0)
+    keys, buffer, gates, lengths = (input_at(others, slot) for slot in range(11, 15))
+    kept = [like(query, None) if fact is None else fact.bare for fact in (keys, buffer, gates, lengths)]
+    shape = None if keys is None else keys.shape
+    batch, _, size = shape if shape is not None and len(shape) == 3 else unknown_shape(ctx, 3, 6)
+    selected = TensorFact(dtypes.INT32, (tokens, _capacity(ctx, attributes, 1)))
+    update = like(query, (batch, attributes.get("state_update_capacity", 0), size))
+    return selected, TensorFact(dtypes.INT32, (tokens,)), *kept, update
+
+
+law("LongformerAttention", "-> 0")
+law("QOrderedAttention", "-> 0")
+law("QOrderedLongformerAttention", "-> 0")
+law("DecoderAttention", "T, B, H -> 0 | 0: B, @num_heads, ?, H//@num_heads | 0: B, @num_heads, ?, H//@num_heads")
+
+
+rule("DecoderMaskedSelfAttention", domain=DOMAIN)(attention_rule)
+rule("DynamicSparseAttention", domain=DOMAIN)(group_query_attention_rule)
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits(

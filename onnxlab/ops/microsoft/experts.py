@@ -16,6 +16,7 @@ import numpy as np
 
 from onnxlab.limits import RunContext
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
+from onnxlab.ops.base.one_line_rules import law
 from onnxlab.ops.base.registry import kernel
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
@@ -228,6 +229,16 @@ def _quantized_layer(given: Sequence[Array | None], number: int, bits: int, bloc
     if weights is None or scales is None:
         return None
     return Layer(partial(_dequantized, weights, scales, given[9 + number], bits, block_size), bias)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+law("MoE", "-> 0")
+law("QMoE", "-> 0")
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("MoE QMoE", OpTraits(category="matrix", shape="shapes", flops=1), DOMAIN)

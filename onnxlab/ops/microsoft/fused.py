@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import convolution_flops, gemm_flops, matmul_bytes, product_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen, widened
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.one_line_rules import law
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import broadcast_shapes, checked_axis, elem_type, like, scalar, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.onnx.math.matmul import gemm, mat_mul
+from onnxlab.ops.onnx.math.matmul import gemm, gemm_rule, mat_mul, product_shape
 from onnxlab.ops.onnx.nn.activation import (
     celu,
     elu,
@@ -33,8 +36,9 @@ from onnxlab.ops.onnx.nn.activation import (
     swish,
     thresholded_relu,
 )
-from onnxlab.ops.onnx.nn.conv import conv
+from onnxlab.ops.onnx.nn.conv import conv, conv_rule
 from onnxlab.ops.onnx.nn.norm import layer_norm, rms_normalization
+from onnxlab.shapes import Expr, Fact, Shape, TensorFact
 
 DOMAIN = "com.microsoft"
 
@@ -290,6 +294,93 @@ def c_dist(a: Array, b: Array, metric: str = "sqeuclidean") -> Array:
     return square if metric == "sqeuclidean" else np.sqrt(square)
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+law("BiasAdd", "-> 0")
+law("BiasGelu", "-> 0")
+law("FastGelu", "-> 0")
+law("GroupNorm", "-> 0")
+law("Inverse", "-> 0")
+law("QuickGelu", "-> 0")
+law("SkipLayerNormalization", "..., ? -> 0 | float32: ..., 1 | float32: ..., 1 | 0")
+law("SkipSimplifiedLayerNormalization", "..., ? -> 0 | float32: ..., 1 | float32: ..., 1 | 0")
+law("EmbedLayerNormalization", "B, S | | ?, H -> 2: B, S, H | int32: B | 2: B, S, H")
+law("CDist", "M, ? | N, ? -> 0: M, N")
+law("BiasSplitGelu", "..., W -> 0: ..., W//2")
+law("IsAllFinite", "-> bool:")
+
+
+def product_rule(second: int, elem: int = 0) -> Callable[..., Fact]:
+    """The rule of a product of the first input and another one; `elem` is its type, 0 for that of the first."""
+
+    def infer(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+        """A matrix product; a bias and an activation after it change no dim."""
+        return TensorFact(elem or elem_type(inputs[0]), product_shape(inputs[0].shape, inputs[second].shape))
+
+    return infer
+
+
+def broadcast_rule(*slots: int, elem: int = 0) -> Callable[..., Fact]:
+    """The rule of what broadcasts some of its inputs; `elem` is the result's type, 0 for that of the first of them."""
+
+    def infer(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+        """NumPy broadcasting; scales, zero points and what complex numbers mean change no dim."""
+        return TensorFact(elem or elem_type(inputs[slots[0]]), broadcast_shapes([inputs[at].shape for at in slots]))
+
+    return infer
+
+
+rule("FusedConv", domain=DOMAIN)(conv_rule)
+rule("FusedGemm", domain=DOMAIN)(gemm_rule)
+
+
+@rule("FusedMatMul", domain=DOMAIN)
+@rule("FusedMatMulActivation", domain=DOMAIN)
+@rule("TransposeMatMul", domain=DOMAIN)
+def fused_matmul(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
+    """A matrix product of inputs that may be transposed."""
+    left = _transposed_rule(a.shape, attributes.get("transA"), attributes.get("transBatchA"))
+    right = _transposed_rule(b.shape, attributes.get("transB"), attributes.get("transBatchB"))
+    return like(a, product_shape(left, right))
+
+
+def _transposed_rule(shape: Shape | None, inner: int | None, batch: int | None) -> Shape | None:
+    """The last two dims swapped; `batch` first moves the leading dim next to the last."""
+    if shape is None or len(shape) < 2:
+        return shape
+    if batch:
+        shape = (*shape[1:-1], shape[0], shape[-1])
+    return (*shape[:-2], shape[-1], shape[-2]) if inner else shape
+
+
+@rule("SimplifiedLayerNormalization")
+def simplified_layer_normalization_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact
+) -> tuple[Fact, Fact]:
+    """The input's shape, and the inverse deviation with 1 from `axis` on."""
+    if x.shape is None:
+        return x.bare, TensorFact(dtypes.FLOAT)
+    axis = attributes.get("axis", -1) % max(len(x.shape), 1)
+    return x.bare, TensorFact(dtypes.FLOAT, (*x.shape[:axis], *(1,) * (len(x.shape) - axis)))
+
+
+@rule("ExpandDims", domain=DOMAIN)
+def expand_dims_rule(ctx: InferContext, attributes: Attributes, x: Fact, axis: Fact) -> Fact:
+    """A dim of 1 inserted."""
+    at = scalar(axis)
+    if x.shape is None or at is None or isinstance(at, Expr):
+        return like(x, None if x.shape is None else unknown_shape(ctx, len(x.shape) + 1))
+    place = checked_axis(int(at), len(x.shape) + 1)
+    return like(x, (*x.shape[:place], 1, *x.shape[place:]))
+
+
+law("Gelu", "-> 0")
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 def _c_dist_bytes(attributes: Mapping[str, Any], a: Any, b: Any) -> int:
     return int(len(a) * len(b) * a.itemsize)
 
@@ -331,3 +422,4 @@ traits(
     OpTraits(category="matrix", shape="shapes", flops=product_flops, out_bytes=_swapped_matmul_bytes),
     DOMAIN,
 )
+traits("Gelu", OpTraits(category="activation", shape="shapes", flops=14, blockwise=True), DOMAIN)

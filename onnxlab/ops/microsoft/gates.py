@@ -13,16 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import product_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen, widened
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.one_line_rules import law
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, like, rank_at_least, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.microsoft.fused import DOMAIN, fast_gelu, group_norm
+from onnxlab.ops.microsoft.fused import DOMAIN, fast_gelu, group_norm, product_rule
 from onnxlab.ops.onnx.math.matmul import mat_mul
 from onnxlab.ops.onnx.nn.activation import sigmoid, swish
 from onnxlab.ops.onnx.nn.attention import causal_conv_with_state, linear_attention
 from onnxlab.ops.onnx.nn.norm import standardize
+from onnxlab.shapes import Dim, Fact, Shape, floor_div
 
 
 @kernel("ScaledSiLU", domain=DOMAIN)
@@ -122,6 +125,71 @@ def causal_conv_with_state_ms(
     """As CausalConvWithState-27 of ai.onnx."""
     _refused("CausalConvWithState", {"channels_last": 0, "dilation": 1, "ndim": 1, "state_window": 0}, layout)
     return causal_conv_with_state(x, weight, bias, past_state, activation)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("LinearAttention", domain=DOMAIN)
+def linear_attention_rule(
+    ctx: InferContext, attributes: Attributes, query: Fact, key: Fact, value: Fact, *_others: MaybeFact
+) -> tuple[Fact, Fact]:
+    """[batch, seq, heads · v] of the larger number of heads, and the state [batch, kv heads, k, v]."""
+    if query.shape is None or value.shape is None:
+        return like(query, None), like(value, None)
+    for fact, name in ((query, "query"), (value, "value")):
+        rank_at_least(fact, 3, name)
+    queries, heads = attributes["q_num_heads"], attributes["kv_num_heads"]
+    inner, outer = floor_div(query.shape[-1], queries), floor_div(value.shape[-1], heads)
+    state: Shape = (query.shape[0], heads, inner, outer)
+    return like(query, (*query.shape[:2], max(queries, heads) * outer)), like(value, _windowed(attributes, state))
+
+
+@rule("CausalConvWithState", domain=DOMAIN)
+def causal_conv(
+    ctx: InferContext, attributes: Attributes, x: Fact, weight: Fact, *_others: MaybeFact
+) -> tuple[Fact, Fact]:
+    """The input's shape; the state [batch, channels, reach] is what the next call's first window reaches back to."""
+    if x.shape is None:
+        return x.bare, like(x, None)
+    rank_at_least(x, 3, "the input")
+    reach: Dim = ctx.symbol(1, 2)
+    if weight.shape is not None:
+        reach = (weight.shape[-1] - 1) * attributes.get("dilation", 1)
+    state: Shape = (x.shape[0], x.shape[1], reach)
+    if attributes.get("channels_last") or attributes.get("ndim", 1) != 1:
+        state = unknown_shape(ctx, len(x.shape), 1)
+    return x.bare, like(x, _windowed(attributes, state))
+
+
+def _windowed(attributes: Attributes, state: Shape) -> Shape:
+    """One state for each of the last `state_window` tokens, where there are to be several."""
+    window = attributes.get("state_window", 0)
+    return (window, *state) if window else state
+
+
+law("BranchwiseRMSNorm", "-> 0")
+law("GatedAdd", "-> 0")
+law("GatedRMSNorm", "-> 0")
+law("ScaledSiLU", "-> 0")
+law("EngramGate", "-> 0 | 0")
+law("HyperConnectionPostMix", "-> 0")
+law("SkipGroupNorm", "-> 0 | 0")
+law("VarlenCausalConvWithState", "T, C | | | | B, ?, ? -> 0 | 4 | 0: B, @?state_update_capacity, C")
+
+
+rule("GemmFastGelu", domain=DOMAIN)(product_rule(1))
+
+
+@rule("HyperConnectionPreMix", domain=DOMAIN)
+def hyper_connection_pre_mix(ctx: InferContext, attributes: Attributes, streams: Fact, gates: Fact) -> Fact:
+    """[..., C, H] without C; with `num_branches` the streams may also be flat, [..., C * H], which nothing tells."""
+    if streams.shape is None or len(streams.shape) < 2 or attributes.get("num_branches"):
+        return like(streams, None)
+    return like(streams, (*streams.shape[:-2], streams.shape[-1]))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("BranchwiseRMSNorm GatedRMSNorm", OpTraits(category="normalization", shape="shapes", flops=1), DOMAIN)

@@ -10,19 +10,27 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.kernel_helpers import Array, narrow, normal_axis, widen, widened
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.one_line_rules import law
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, checked_axis, elem_type, like
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN
 from onnxlab.ops.microsoft.quantized import unpacked
+from onnxlab.ops.onnx.math.matmul import product_shape
 from onnxlab.ops.onnx.nn.activation import softmax
+from onnxlab.ops.onnx.nn.pool import max_pool_rule
 from onnxlab.ops.onnx.nn.quantization import along, integer_values
-from onnxlab.ops.onnx.tensor.generator import range_
-from onnxlab.ops.onnx.tensor.indexing import gather_nd, unique
-from onnxlab.ops.onnx.tensor.shape import pad, trilu
+from onnxlab.ops.onnx.nn.recurrent import recurrent
+from onnxlab.ops.onnx.tensor.generator import range_, range__rule
+from onnxlab.ops.onnx.tensor.indexing import gather_nd, gather_nd_rule, unique
+from onnxlab.ops.onnx.tensor.pad import pad, pad_rule
+from onnxlab.ops.onnx.tensor.shape import trilu
 from onnxlab.ops.onnx.tensor.string import strings
-from onnxlab.ops.onnx.tensor.vision import grid_sample, grid_sample_bytes
+from onnxlab.ops.onnx.tensor.vision import grid_sample, grid_sample_bytes, grid_sample_rule
+from onnxlab.shapes import Fact, Shape, TensorFact, ceil_div, known, product
 
 kernel("GatherND", domain=DOMAIN)(gather_nd)
 kernel("Trilu", domain=DOMAIN)(trilu)
@@ -179,6 +187,76 @@ def word_conv_embedding(
     return np.where(lengths[:, None] > 0, y, 0).astype(w.dtype).reshape(*sequence.shape[:-1], len(w))
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+law("BiasDropout", "-> 0")
+law("BiasSoftmax", "-> 0")
+law("SampleOp", "-> 0")
+law("WordConvEmbedding", "..., ? | F, ... -> 1: ..., F")
+law("Tokenizer", "... -> 0: ..., ?")
+law("DynamicTimeWarping", "-> int32: 2, ?")
+law("Unique", "N -> 0: U | int64: N | int64: U")
+
+
+rule("GridSample", domain=DOMAIN)(grid_sample_rule)
+rule("Pad", domain=DOMAIN)(pad_rule)
+rule("AttnLSTM", domain=DOMAIN)(recurrent)
+
+
+@rule("SparseToDenseMatMul", domain=DOMAIN)
+def sparse_to_dense_matmul(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
+    """A product of matrices, either of which may be transposed."""
+    left = a.shape[::-1] if a.shape and attributes.get("transA") else a.shape
+    right = b.shape[::-1] if b.shape and attributes.get("transB") else b.shape
+    return like(b, product_shape(left, right))
+
+
+@rule("MaxpoolWithMask", domain=DOMAIN)
+def maxpool_with_mask(ctx: InferContext, attributes: Attributes, x: Fact, mask: Fact) -> Fact:
+    """The windows that fit each spatial dim."""
+    return max_pool_rule(ctx, attributes, x)[0]
+
+
+@rule("Range", domain=DOMAIN)
+def range_with_default(
+    ctx: InferContext, attributes: Attributes, start: Fact, limit: Fact, delta: MaybeFact = None
+) -> Fact:
+    """Range whose step is 1 unless given."""
+    one = TensorFact(elem_type(start), (), known(1))
+    return range__rule(ctx, attributes, start, limit, one if delta is None else delta)
+
+
+@rule("GatherBlockQuantized", domain=DOMAIN)
+def gather_block_quantized_rule(
+    ctx: InferContext, attributes: Attributes, data: Fact, indices: Fact, scales: Fact, zero: MaybeFact = None
+) -> Fact:
+    """Gather, in the type of the scales; bytes hold several numbers along the last axis."""
+    if data.shape is None or indices.shape is None:
+        return like(scales, None)
+    packed = 8 // attributes.get("bits", 4) if elem_type(data) == dtypes.UINT8 else 1
+    shape: Shape = (*data.shape[:-1], data.shape[-1] * packed)
+    axis = checked_axis(attributes.get("gather_axis", 0), len(shape), "gather_axis")
+    return like(scales, (*shape[:axis], *indices.shape, *shape[axis + 1 :]))
+
+
+@rule("BitmaskDropout", domain=DOMAIN)
+@rule("BitmaskBiasDropout", domain=DOMAIN)
+def bitmask_dropout(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> tuple[Fact, Fact]:
+    """The input's shape; the mask has a bit for each element, 32 in a number."""
+    words = ctx.symbol(1, 0) if x.shape is None else ceil_div(product(x.shape), 32)
+    return x.bare, TensorFact(dtypes.UINT32, (words,))
+
+
+rule("GatherND", domain=DOMAIN)(gather_nd_rule)
+
+
+law("Trilu", "-> 0")
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 traits("AttnLSTM", OpTraits(category="recurrent", shape="shapes", flops=1), DOMAIN)
 traits("BiasDropout BiasSoftmax", OpTraits(category="activation", shape="shapes", flops=1, elements="none"), DOMAIN)
 traits("BitmaskBiasDropout BitmaskDropout", OpTraits(category="activation", shape="shapes", flops=1), DOMAIN)
@@ -193,3 +271,5 @@ traits("SparseToDenseMatMul", OpTraits(category="matrix", shape="other", flops=1
 traits("Tokenizer", OpTraits(category="text", shape="data", flops=1), DOMAIN)
 traits("Unique", OpTraits(category="shape", shape="data", flops=1), DOMAIN)
 traits("WordConvEmbedding", OpTraits(category="convolution", shape="shapes", flops=1), DOMAIN)
+traits("GatherND", OpTraits(category="shape", shape="shapes", flops=0), DOMAIN)
+traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1), DOMAIN)

@@ -12,13 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import transposed_flops
 from onnxlab.ops.base.kernel_helpers import Array, integers, narrow, widen, widened
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.one_line_rules import law
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, known_integers, like, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.microsoft.fused import DOMAIN
-from onnxlab.ops.onnx.nn.conv import conv_transpose
+from onnxlab.ops.microsoft.fused import DOMAIN, broadcast_rule
+from onnxlab.ops.onnx.nn.conv import conv_transpose, conv_transpose_rule
+from onnxlab.shapes import Fact, floor_div
 
 
 def _lines(first: Array, last: Array, count: int, size: int) -> Array:
@@ -121,6 +124,50 @@ def irfft(x: Array, signal_ndim: int, onesided: int = 1, normalized: int = 0) ->
     """The inverse of Rfft: real numbers, an even number of them along the last axis."""
     _only_plain(onesided, normalized)
     return np.fft.irfftn(_complex(x), axes=tuple(range(-signal_ndim, 0))).astype(x.dtype)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+law("CropAndResize", "?, C, ?, ? | R, ? | | =Y, X -> 0: R, C, Y, X")
+
+
+rule("ComplexMul ComplexMulConj", domain=DOMAIN)(broadcast_rule(0, 1))
+
+
+@rule("ConvTransposeWithDynamicPads", domain=DOMAIN)
+def conv_transpose_with_dynamic_pads_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, pads: MaybeFact = None, bias: MaybeFact = None
+) -> Fact:
+    """ConvTranspose whose pads are an input."""
+    given = None if pads is None else known_integers(pads)
+    if pads is None or given is not None:
+        return conv_transpose_rule(ctx, {**attributes, **({"pads": given} if given is not None else {})}, x, w)
+    if x.shape is None or w.shape is None:
+        return like(x, None if x.shape is None else unknown_shape(ctx, len(x.shape)))
+    spatial = unknown_shape(ctx, len(x.shape))[2:]
+    return like(x, (x.shape[0], w.shape[1] * attributes.get("group", 1), *spatial))
+
+
+@rule("Rfft", domain=DOMAIN)
+def rfft_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The last dim as frequencies, half of them if onesided, then real and imaginary part."""
+    if not x.shape:
+        return like(x, None)
+    last = floor_div(x.shape[-1], 2) + 1 if attributes.get("onesided", 1) else x.shape[-1]
+    return like(x, (*x.shape[:-1], last, 2))
+
+
+@rule("Irfft", domain=DOMAIN)
+def irfft_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Back from that."""
+    if x.shape is None or len(x.shape) < 2:
+        return like(x, None)
+    last = (x.shape[-2] - 1) * 2 if attributes.get("onesided", 1) else x.shape[-2]
+    return like(x, (*x.shape[:-2], last))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("ComplexMul ComplexMulConj", OpTraits(category="elementwise", shape="shapes", flops=1), DOMAIN)

@@ -13,13 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
 from onnxlab.ops.base.estimates import product_flops
 from onnxlab.ops.base.kernel_helpers import Array, narrow, normal_axis, widen
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.one_line_rules import law
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import checked_axis, elem_type, like
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.microsoft.fused import DOMAIN, embed_layer_normalization
-from onnxlab.ops.onnx.math.matmul import product
+from onnxlab.ops.microsoft.fused import DOMAIN, broadcast_rule, embed_layer_normalization
+from onnxlab.ops.microsoft.quantized import matmul_n_bits
+from onnxlab.ops.onnx.math.matmul import product, product_shape
+from onnxlab.ops.onnx.math.reduce import by_attribute
 from onnxlab.ops.onnx.nn.quantization import dequantize_linear
+from onnxlab.shapes import Fact, TensorFact, floor_div
 
 
 @kernel("MatMulInteger16", domain=DOMAIN)
@@ -172,6 +179,53 @@ def mat_mul_bnb_4(
     values = _CODES[quant_type][codes] * np.repeat(widen(absmax), block_size)[: N * K]
     weights = values.reshape(N, K)
     return narrow(product(widen(a), weights.T if transB else weights), a.dtype)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+law("NGramRepeatBlock", "-> 1")
+law("QEmbedLayerNormalization", "B, S | | ?, H -> float32: B, S, H | int32: B | float32: B, S, H")
+law("TorchEmbedding", "?, W | ... -> 0: ..., W")
+
+
+rule("MulInteger", domain=DOMAIN)(broadcast_rule(0, 2, elem=dtypes.INT32))
+
+
+@rule("MatMulInteger16", domain=DOMAIN)
+def matmul_integer_16(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
+    """A matrix product in 32 bits, signed if an operand is."""
+    signed = dtypes.INT16 in (elem_type(a), elem_type(b))
+    return TensorFact(dtypes.INT32 if signed else dtypes.UINT32, product_shape(a.shape, b.shape))
+
+
+@rule("ReduceSumInteger", domain=DOMAIN)
+def reduce_sum_integer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The same, in 32 bits."""
+    elem = {dtypes.INT8: dtypes.INT32, dtypes.UINT8: dtypes.UINT32}.get(elem_type(x), 0)
+    return TensorFact(elem, by_attribute("ReduceSum")(ctx, attributes, x.bare).shape)
+
+
+@rule("MurmurHash3", domain=DOMAIN)
+def murmur_hash(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """A hash of 32 bits for each element."""
+    return TensorFact(dtypes.UINT32 if attributes.get("positive", 1) else dtypes.INT32, x.shape)
+
+
+@rule("UnfoldTensor", domain=DOMAIN)
+def unfold_tensor_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Slices of `size` each `step` along `dim`, in a new last axis."""
+    if x.shape is None:
+        return like(x, None)
+    axis, size = checked_axis(attributes.get("dim", -1), len(x.shape), "dim"), attributes["size"]
+    count = floor_div(x.shape[axis] - size, attributes.get("step", 1)) + 1
+    return like(x, (*x.shape[:axis], count, *x.shape[axis + 1 :], size))
+
+
+rule("MatMulBnb4", domain=DOMAIN)(matmul_n_bits)
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 def _unfold_bytes(attributes: Mapping[str, Any], x: Any) -> int:

@@ -11,25 +11,35 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import product_flops, quantized_flops, recurrent_flops
+from onnxlab.ops.base.image_layouts import rule_on_channels_last
 from onnxlab.ops.base.kernel_helpers import Array, narrow, widen
+from onnxlab.ops.base.one_line_rules import law
 from onnxlab.ops.base.prepared_constants import prepared
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, as_dim, elem_type, items, like, must_equal
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.microsoft.fused import DOMAIN
-from onnxlab.ops.onnx.math.matmul import product
+from onnxlab.ops.microsoft.fused import DOMAIN, broadcast_rule, product_rule
+from onnxlab.ops.onnx.math.matmul import gemm_rule, product
+from onnxlab.ops.onnx.math.reduce import by_attribute
 from onnxlab.ops.onnx.nn.activation import leaky_relu, sigmoid, softmax
-from onnxlab.ops.onnx.nn.pool import average_pool, global_average_pool
+from onnxlab.ops.onnx.nn.pool import average_pool, average_pool_rule, global_average_pool
 from onnxlab.ops.onnx.nn.quantization import (
     centered,
     dequantize_linear,
+    dequantize_linear_rule,
     dynamic_product,
     mat_mul_integer,
     q_linear_conv,
+    qlinear_conv,
     quantize_linear,
+    quantize_linear_rule,
 )
-from onnxlab.ops.onnx.nn.recurrent import activations_of, biases, lstm_step, prepare, results, scan_direction
+from onnxlab.ops.onnx.nn.recurrent import activations_of, biases, lstm_step, prepare, recurrent, results, scan_direction
+from onnxlab.ops.onnx.tensor.shape import concat_rule, shape_rule
+from onnxlab.shapes import Fact, FactError, TensorFact
 
 kernel("QuantizeLinear", domain=DOMAIN)(quantize_linear)
 kernel("DequantizeLinear", domain=DOMAIN)(dequantize_linear)
@@ -332,6 +342,128 @@ def unpacked(x: Array, bits: int) -> Array:
     return ((x[..., None] >> shifts) & ((1 << bits) - 1)).reshape(*x.shape[:-1], x.shape[-1] * each)
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("QLinearConv", domain="com.microsoft")
+def qlinear_conv_of_last(ctx: InferContext, attributes: Attributes, x: Fact, *others: Any) -> Fact:
+    """A quantized convolution; the image has its channels last by the attribute, the filters never."""
+    infer = rule_on_channels_last(qlinear_conv) if attributes.get("channels_last") else qlinear_conv
+    found: Fact = infer(ctx, attributes, x, *others)
+    return found
+
+
+law("QLinearLeakyRelu", "-> 0")
+law("QLinearSigmoid", "-> 0")
+law("QLinearSoftmax", "-> 0")
+law("QOrderedGelu", "-> 0")
+law("QOrderedLayerNormalization", "-> 0")
+law("QuantizeWithOrder", "... -> int8: ...")
+law("DequantizeWithOrder", "... -> @to/float32: ...")
+law("MatMulNBitsMlp", "..., ? -> 0: ..., @N | 0")
+law("MatMulNBitsQkv", "..., ? -> 0: ..., @Nq | 0: ..., @Nkv | 0: ..., @Nkv | 0")
+law("MatMulBlockQuantizedFp4Weight", "..., ? | N, ... -> 0: ..., N")
+law("MatMulBlockQuantizedFp8Weight", "..., ? | N, ... -> 0: ..., N")
+
+
+rule("QOrderedMatMul", domain=DOMAIN)(product_rule(2))
+rule("MatMulIntegerToFloat DynamicQuantizeMatMul", domain=DOMAIN)(product_rule(1, dtypes.FLOAT))
+rule("QLinearAdd QLinearMul", domain=DOMAIN)(broadcast_rule(0, 3))
+rule("QLinearWhere", domain=DOMAIN)(broadcast_rule(1, 0, 4))
+
+
+@rule("MatMulNBits", domain=DOMAIN)
+@rule("MatMulFpQ4", domain=DOMAIN)
+def matmul_n_bits(ctx: InferContext, attributes: Attributes, a: Fact, *_weights: MaybeFact) -> Fact:
+    """The last dim, K, becomes N; the weight is packed."""
+    if a.shape is None:
+        return like(a, None)
+    must_equal(attributes["K"], a.shape[-1], "the last dim of {} is not the attribute K", a.shape)
+    return like(a, (*a.shape[:-1], attributes["N"]))
+
+
+@rule("QLinearConcat", domain=DOMAIN)
+def qlinear_concat(
+    ctx: InferContext, attributes: Attributes, y_scale: Fact, y_zero: MaybeFact, *inputs: MaybeFact
+) -> Fact:
+    """Concat of every third input from the third on."""
+    tensors = [fact for fact in inputs[::3] if fact is not None]
+    return concat_rule(ctx, attributes, *(fact.bare for fact in tensors))
+
+
+@rule("QLinearGlobalAveragePool", domain=DOMAIN)
+def qlinear_global_average_pool(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
+    """Every spatial dim becomes 1."""
+    if x.shape is None:
+        return like(x, None)
+    if attributes.get("channels_last"):
+        return like(x, (x.shape[0], *(1,) * (len(x.shape) - 2), x.shape[-1]))
+    return like(x, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+
+
+@rule("QGemm", domain=DOMAIN)
+def q_gemm_rule(
+    ctx: InferContext, attributes: Attributes, a: Fact, a_scale: Fact, a_zero: MaybeFact, b: Fact, *others: MaybeFact
+) -> Fact:
+    """Gemm of quantized inputs: floats, or the type of the output's zero point where there is one."""
+    zero = others[4] if len(others) > 4 else None
+    shape = gemm_rule(ctx, attributes, a.bare, b.bare).shape
+    return TensorFact(elem_type(zero) or dtypes.FLOAT, shape)
+
+
+@rule("DynamicQuantizeLSTM", domain=DOMAIN)
+def dynamic_quantize_lstm_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, r: Fact, *_others: MaybeFact
+) -> Any:
+    """An LSTM whose recurrent weight is transposed: hidden_size must be given."""
+    if not attributes.get("hidden_size"):
+        raise FactError("attribute hidden_size is missing", code="bad-attribute", expected="the hidden size")
+    return recurrent(ctx, attributes, x, w, r)
+
+
+@rule("QLinearAveragePool", domain=DOMAIN)
+def qlinear_average_pool(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
+    """The windows that fit each spatial dim; channels last by the attribute."""
+    found: Fact = (rule_on_channels_last(average_pool_rule) if attributes.get("channels_last") else average_pool_rule)(
+        ctx, attributes, x.bare
+    )
+    return found
+
+
+@rule("QLinearReduceMean", domain=DOMAIN)
+def qlinear_reduce_mean(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> Fact:
+    """The axes of the attribute become 1, or go."""
+    return by_attribute("ReduceMean")(ctx, attributes, x.bare)
+
+
+@rule("GemmFloat8", domain=DOMAIN)
+def gemm_float8(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, *_others: MaybeFact) -> Fact:
+    """Gemm in the type `dtype`, float32 by default."""
+    return TensorFact(attributes.get("dtype") or dtypes.FLOAT, gemm_rule(ctx, attributes, a, b).shape)
+
+
+@rule("QuantizeBFP", domain=DOMAIN)
+def quantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact, Fact]:
+    """Bytes, whose number is the hardware's affair; the input's shape, and its strides."""
+    strides = TensorFact(dtypes.INT64, None if x.shape is None else (len(x.shape),))
+    return TensorFact(dtypes.UINT8, (ctx.symbol(0, 0),)), shape_rule(ctx, {}, x), strides
+
+
+@rule("DequantizeBFP", domain=DOMAIN)
+def dequantize_bfp(ctx: InferContext, attributes: Attributes, x: Fact, wanted: Fact, strides: Fact) -> Fact:
+    """The shape that the second input says, in the type `dtype`, float32 by default."""
+    dims = items(wanted)
+    shown = None if dims is None else tuple(as_dim(ctx, dim, 0, axis) for axis, dim in enumerate(dims))
+    return TensorFact(attributes.get("dtype") or dtypes.FLOAT, shown)
+
+
+rule("QuantizeLinear", domain=DOMAIN)(quantize_linear_rule)
+rule("DequantizeLinear", domain=DOMAIN)(dequantize_linear_rule)
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 traits("DequantizeBFP QuantizeBFP", OpTraits(category="quantization", shape="other", flops=1), DOMAIN)
 traits("DequantizeWithOrder QuantizeWithOrder", OpTraits(category="quantization", shape="shapes", flops=1), DOMAIN)
 traits("DynamicQuantizeLSTM", OpTraits(category="recurrent", shape="shapes", flops=recurrent_flops), DOMAIN)
@@ -367,3 +499,4 @@ traits(
 traits("QLinearReduceMean", OpTraits(category="reduction", shape="sizes", flops=1, elements="none"), DOMAIN)
 traits("QOrderedGelu", OpTraits(category="activation", shape="shapes", flops=1), DOMAIN)
 traits("QOrderedLayerNormalization", OpTraits(category="normalization", shape="shapes", flops=1), DOMAIN)
+traits("DequantizeLinear QuantizeLinear", OpTraits(category="quantization", shape="shapes", flops=1), DOMAIN)

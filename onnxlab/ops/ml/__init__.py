@@ -4,7 +4,6 @@ Files:
     features  ai.onnx.ml: scalers, imputers, encoders and maps (see also linear.py, trees.py, svm.py).
     forest    A forest: all trees of an ensemble of ai.onnx.ml as arrays with one entry per node.
     linear    ai.onnx.ml: linear models.
-    rules     Shape rules of ai.onnx.ml, where onnx's own say only the type.
     svm       Support vector machines of ai.onnx.ml: SVMRegressor, SVMClassifier.
     trees     Tree ensembles of ai.onnx.ml: TreeEnsembleClassifier, TreeEnsembleRegressor, TreeEnsemble.
 """

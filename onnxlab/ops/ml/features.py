@@ -12,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import like, same
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.tensor.string import strings
+from onnxlab.shapes import Dim, Fact, MapFact, SequenceFact, TensorFact
 
 DOMAIN = "ai.onnx.ml"
 
@@ -314,6 +318,116 @@ def zip_map(
     return [*map(dict, map(zip, repeat(keys), matrix.tolist()))]
 
 
+@kernel("ArrayFeatureExtractor", domain=DOMAIN)
+def array_feature_extractor(x: Array, y: Array) -> Array:
+    """The elements of the last axis that Y names."""
+    indices = y.reshape(-1)
+    rows = x.reshape(1, -1) if x.ndim == 1 else x
+    return np.take(rows, indices, axis=-1)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+def row_count(ctx: InferContext, x: Fact) -> Dim:
+    """Number of samples: of a matrix its first dim, of a single vector one."""
+    if x.shape is None:
+        return ctx.symbol(0, 0)
+    return x.shape[0] if len(x.shape) > 1 else 1
+
+
+@rule("Scaler", domain=DOMAIN)
+@rule("Normalizer", domain=DOMAIN)
+def scaler_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape in float32."""
+    return TensorFact(dtypes.FLOAT, x.shape)
+
+
+@rule("Imputer", domain=DOMAIN)
+def imputer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's type and shape."""
+    return x.bare
+
+
+@rule("Binarizer", domain=DOMAIN)
+def binarizer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's type and shape."""
+    return x.bare
+
+
+def classes_of(attributes: Attributes) -> tuple[int, int]:
+    """(element type of labels, number of classes) of a classifier."""
+    for name, elem in (("classlabels_strings", dtypes.STRING), ("classlabels_int64s", dtypes.INT64)):
+        if attributes.get(name):
+            return elem, len(attributes[name])
+    if attributes.get("classlabels_ints"):
+        return dtypes.INT64, len(attributes["classlabels_ints"])
+    return dtypes.INT64, 0
+
+
+@rule("ArrayFeatureExtractor", domain=DOMAIN)
+def array_feature_extractor_rule(ctx: InferContext, attributes: Attributes, x: Fact, indices: Fact) -> Fact:
+    """The last axis reduced to the chosen columns."""
+    if x.shape is None:
+        return like(x, None)
+    count: Dim = ctx.symbol(0, len(x.shape) - 1)
+    if indices.shape:
+        count = 1
+        for dim in indices.shape:
+            count = count * dim
+    return like(x, (1, count) if len(x.shape) == 1 else (*x.shape[:-1], count))
+
+
+@rule("FeatureVectorizer", domain=DOMAIN)
+def feature_vectorizer_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+    """Columns of all inputs side by side."""
+    rows: Dim | None = None
+    for fact in inputs:
+        if fact.shape is not None and len(fact.shape) == 2:
+            rows = fact.shape[0] if rows is None else same(rows, fact.shape[0])
+    total = sum(attributes.get("inputdimensions") or ())
+    return TensorFact(dtypes.FLOAT, (ctx.symbol(0, 0) if rows is None else rows, total or ctx.symbol(0, 1)))
+
+
+@rule("LabelEncoder", domain=DOMAIN)
+def label_encoder_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape in the type of the values."""
+    kinds = (
+        ("values_strings", dtypes.STRING),
+        ("values_int64s", dtypes.INT64),
+        ("values_floats", dtypes.FLOAT),
+    )
+    for name, elem in kinds:
+        if attributes.get(name):
+            return TensorFact(elem, x.shape)
+    tensor = attributes.get("values_tensor")
+    if tensor is not None:
+        return TensorFact(tensor.data_type, x.shape)
+    is_string = isinstance(x, TensorFact) and x.elem_type == dtypes.STRING
+    return TensorFact(dtypes.INT64 if is_string else dtypes.STRING, x.shape)
+
+
+@rule("OneHotEncoder", domain=DOMAIN)
+def one_hot_encoder_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape with a column for each category at the end."""
+    count = len(attributes.get("cats_int64s") or attributes.get("cats_strings") or ())
+    return TensorFact(dtypes.FLOAT, None if x.shape is None else (*x.shape, count))
+
+
+@rule("ZipMap", domain=DOMAIN)
+def zip_map_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """A map from label to score for each row."""
+    key = dtypes.STRING if attributes.get("classlabels_strings") else dtypes.INT64
+    return SequenceFact(MapFact(key, TensorFact(dtypes.FLOAT, ())))
+
+
+def _feature_extractor_bytes(attributes: Mapping[str, Any], x: Any, y: Any) -> int:
+    return int(x.size // max(1, x.shape[-1]) * y.size * x.itemsize)
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 def _one_hot_encoder_bytes(attributes: Mapping[str, Any], x: Any) -> int:
     categories = attributes.get("cats_int64s") or attributes.get("cats_strings") or ()
     return int(x.size * len(categories) * 4)
@@ -333,3 +447,8 @@ traits(
     "ai.onnx.ml",
 )
 traits("ZipMap", OpTraits(category="sequence", shape="other", flops=1, quiet=True, fresh=True), "ai.onnx.ml")
+traits(
+    "ArrayFeatureExtractor",
+    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_feature_extractor_bytes),
+    DOMAIN,
+)

@@ -9,10 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.ml.features import DOMAIN, features, labels, logistic, post_transform, winner
+from onnxlab.ops.ml.features import DOMAIN, classes_of, features, labels, logistic, post_transform, row_count, winner
+from onnxlab.ops.ml.trees import classifier, regressor
+from onnxlab.shapes import Fact, TensorFact
 
 _transformed = post_transform  # an attribute has its name
 
@@ -67,6 +71,25 @@ def _pair(scores: Array, transform: str) -> Array:
         return np.concatenate([logistic(-scores), logistic(scores)], axis=1)
     both = np.concatenate([1 - scores, scores], axis=1)
     return _transformed(both, transform) if transform == "PROBIT" else both
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("LinearClassifier", domain=DOMAIN)
+def linear_classifier_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """A label for each row, and a score for each row and intercept, or two for two classes."""
+    chosen, scores = classifier(ctx, attributes, x)
+    given, labels = len(attributes.get("intercepts") or ()), classes_of(attributes)[1]
+    if not given or (given == 1 and labels == 2):
+        return chosen, scores
+    return chosen, TensorFact(dtypes.FLOAT, (row_count(ctx, x), given))
+
+
+rule("LinearRegressor", domain=DOMAIN)(regressor)
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("LinearClassifier LinearRegressor", OpTraits(category="matrix", shape="shapes", flops=1), "ai.onnx.ml")

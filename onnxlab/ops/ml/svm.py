@@ -9,11 +9,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, winner
+from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, row_count, winner
+from onnxlab.ops.ml.trees import classifier
+from onnxlab.shapes import Fact, TensorFact
 
 _transformed = post_transform
 
@@ -213,6 +217,28 @@ def _round(q: Array, p: Array, qp: Array, expected: Array) -> Array:
         qp = (qp + step[:, None] * q[:, t]) / (1 + step)[:, None]
         p /= (1 + step)[:, None]
     return p
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("SVMClassifier", domain=DOMAIN)
+def svm_classifier_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """A label for each row, and a score for each row and class, or pair of classes where they are no probabilities."""
+    chosen, scores = classifier(ctx, attributes, x)
+    machines = len(attributes.get("vectors_per_class") or ())
+    if machines <= 2 or attributes.get("prob_a"):
+        return chosen, scores
+    return chosen, TensorFact(dtypes.FLOAT, (row_count(ctx, x), machines * (machines - 1) // 2))
+
+
+@rule("SVMRegressor", domain=DOMAIN)
+def svm_regressor_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """A number for each row."""
+    return TensorFact(dtypes.FLOAT, (row_count(ctx, x), 1))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("SVMClassifier SVMRegressor", OpTraits(category="tree", shape="shapes", flops=1), "ai.onnx.ml")

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import remembered
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import like
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.ml.features import DOMAIN, features, labels, post_transform, winner
+from onnxlab.ops.ml.features import DOMAIN, classes_of, features, labels, post_transform, row_count, winner
 from onnxlab.ops.ml.forest import grow, planted
+from onnxlab.shapes import Fact, TensorFact
 
 
 def first_of(*candidates: Any) -> Any:
@@ -226,6 +229,33 @@ def tree_ensemble(
     scores, _ = forest.collect(ctx, x, ("AVERAGE", "SUM", "MIN", "MAX")[aggregate_function])
     transform = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")[post_transform]
     return _transformed(scores, transform).astype(x.dtype)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("TreeEnsembleClassifier", domain=DOMAIN)
+def classifier(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """A label for each row, and a score for each row and class."""
+    elem, count = classes_of(attributes)
+    rows = row_count(ctx, x)
+    return TensorFact(elem, (rows,)), TensorFact(dtypes.FLOAT, (rows, count or ctx.symbol(1, 1)))
+
+
+@rule("TreeEnsembleRegressor", domain=DOMAIN)
+def regressor(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """A number for each row and target."""
+    count = attributes.get("n_targets") or attributes.get("targets") or 1
+    return TensorFact(dtypes.FLOAT, (row_count(ctx, x), count))
+
+
+@rule("TreeEnsemble", since=5, domain=DOMAIN)
+def tree_ensemble_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """A number for each row and target, in the input's type."""
+    return like(x, (row_count(ctx, x), attributes.get("n_targets") or ctx.symbol(0, 1)))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits(

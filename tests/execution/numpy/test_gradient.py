@@ -7,7 +7,7 @@ import pytest
 from onnxlab.errors import RunError, UnsupportedOperatorError
 from onnxlab.execution.run.runner import Runner
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.ops.onnx.training.gradient import operators
+from onnxlab.ops.base.derivatives import operators
 
 HEADER = '<ir_version: 10, opset_import: ["" : 21, "ai.onnx.preview.training" : 1]>\n'
 

@@ -8,8 +8,8 @@ from onnx import helper, numpy_helper, parser
 
 import onnxlab
 from onnxlab.execution.numpy.provider import NumpyProvider
-from onnxlab.ops.microsoft.layout_rules import BLOCKED
-from onnxlab.ops.nchwc.kernels import block_size
+from onnxlab.ops.base.image_layouts import BLOCKED
+from onnxlab.ops.nchwc.images import block_size
 from tests.execution.support.regions import Eager
 
 IMAGES = """<ir_version: 8, opset_import: ["" : {}]> g (float[n, 3, {}, 13] x) => (y) {{

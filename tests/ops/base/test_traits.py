@@ -2,6 +2,9 @@
 
 import ast
 import itertools
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +84,49 @@ def test_a_custom_operator_brings_its_own() -> None:
     finally:
         ops.unregister("mine", "Halve")
     assert ops.traits_of("mine::Halve") is UNKNOWN
+
+
+REGISTRATIONS = """
+import json, sys
+from onnxlab.ops.base import derivatives, registry, traits
+
+homes = {}
+
+def note(domain, op_type):
+    frame = sys._getframe()
+    while not frame.f_globals["__name__"].startswith("onnxlab.ops.") or ".base." in frame.f_globals["__name__"]:
+        frame = frame.f_back
+    homes.setdefault(f"{domain}::{op_type}", set()).add(frame.f_globals["__name__"])
+
+def noting(table):
+    add = table.add
+    table.add = lambda entry: (note(entry.domain, entry.op_type), add(entry))
+
+class Rows(dict):
+    def __setitem__(self, key, row):
+        note(*key)
+        super().__setitem__(key, row)
+
+class Gradients(dict):
+    def update(self, rules):
+        for op_type in rules:
+            note("", op_type)
+        super().update(rules)
+
+noting(registry._kernels)
+noting(registry._rules)
+traits._rows, derivatives._RULES = Rows(), Gradients()
+registry.load()
+print(json.dumps({name: sorted(files) for name, files in homes.items()}))
+"""
+
+
+def test_an_operator_has_one_home() -> None:
+    """Kernel, shape rule, gradient and row of an operator stand in one file."""
+    done = subprocess.run([sys.executable, "-c", REGISTRATIONS], capture_output=True, text=True, check=True)
+    homes = json.loads(done.stdout)
+    assert len(homes) >= len(ROWS)
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
 # -- what rows say of shapes -----------------------------------------------------------------------------------------

@@ -5,15 +5,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import Body, RunContext
+from onnxlab import dtypes
+from onnxlab.limits import Body, InferContext, RunContext
 from onnxlab.ops.base.kernel_helpers import Array, at, normal_axis
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, checked_axis, elem_type, must_equal, same, scalar
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.ops.onnx.control.loop_trips import ITERATION, trip_count
+from onnxlab.shapes import (
+    UNKNOWN,
+    VARIES,
+    Dim,
+    Fact,
+    FactError,
+    MapFact,
+    OptionalFact,
+    SequenceFact,
+    Shape,
+    SparseTensorFact,
+    TensorFact,
+    from_items,
+    map_dims,
+)
+from onnxlab.shapes.expressions import symbol_atoms
 
 
 @kernel("If", context=True)
@@ -137,6 +157,254 @@ def sequence_map(ctx: RunContext, sequence: list[Any], *others: Any, body: Body)
             ctx.reserve(getattr(result, "nbytes", 0), "the mapped sequence")
             kept.append(result)
     return tuple(outputs)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+MAX_ROUNDS = 6
+"""Rounds of looking for what a loop leaves unchanged; after that, everything that changed is unknown."""
+
+
+ELEMENT = -1
+
+
+DEEP = 3
+"""Nesting from which a loop's body is walked once only, so that nested loops cannot multiply the work."""
+
+
+def merged(ctx: InferContext, a: Fact, b: Fact, slot: int, what: str) -> Fact:
+    """What is true of both facts; dims that differ are unknown. Raises FactError for different types.
+
+    `slot` is that of the output, or ELEMENT for elements of a sequence, whose sizes may vary.
+    """
+    if a is b:
+        return a
+    if a is UNKNOWN or b is UNKNOWN:
+        return UNKNOWN
+    match a, b:
+        case (TensorFact(), TensorFact()) if not a.elem_type or not b.elem_type or a.elem_type == b.elem_type:
+            return _merged_tensors(ctx, a, b, slot)
+        case (SparseTensorFact(), SparseTensorFact()) if a.elem_type == b.elem_type:
+            return SparseTensorFact(a.elem_type, _merged_shape(ctx, a.shape, b.shape, slot))
+        case (SequenceFact(), SequenceFact()):
+            length = a.length if a.length == b.length else None
+            if 0 in (a.length, b.length) and elem_type(a.elem) == elem_type(b.elem):  # of no element nothing is said
+                return SequenceFact(a.elem if b.length == 0 else b.elem, length)
+            return SequenceFact(merged(ctx, a.elem, b.elem, ELEMENT, what), length)
+        case (OptionalFact(), OptionalFact()):
+            return OptionalFact(merged(ctx, a.elem, b.elem, slot, what))
+        case (OptionalFact(), _):
+            return OptionalFact(merged(ctx, a.elem, b, slot, what))
+        case (_, OptionalFact()):
+            return OptionalFact(merged(ctx, a, b.elem, slot, what))
+        case (MapFact(), MapFact()) if a.key_type == b.key_type:
+            return MapFact(a.key_type, merged(ctx, a.elem, b.elem, slot, what))
+    raise FactError(
+        f"{what} have different types", code="type-mismatch", expected=str(a), found=str(b), hint="insert a Cast"
+    )
+
+
+def _merged_tensors(ctx: InferContext, a: TensorFact, b: TensorFact, slot: int) -> TensorFact:
+    shape = _merged_shape(ctx, a.shape, b.shape, slot)
+    known = None
+    if a.known is not None and b.known is not None and a.known.shape == b.known.shape:
+        pairs = zip(a.known.items, b.known.items, strict=True)
+        items = [x if x is y or (type(x) is type(y) and x == y) else None for x, y in pairs]
+        known = from_items(a.known.shape, items, a.known.kind)
+    return TensorFact(a.elem_type or b.elem_type, shape, known)
+
+
+def _merged_shape(ctx: InferContext, a: Shape | None, b: Shape | None, slot: int) -> Shape | None:
+    if a is None or b is None or len(a) != len(b):
+        return None
+    pairs = enumerate(zip(a, b, strict=True))
+    return tuple(x if x == y else VARIES if slot == ELEMENT else ctx.symbol(slot, axis) for axis, (x, y) in pairs)
+
+
+def element_of(ctx: InferContext, sequence: Fact, slot: int = 0) -> Fact:
+    """The fact of one element: sizes that vary become unknown ones of (slot, axis)."""
+    if not isinstance(sequence, SequenceFact):
+        return UNKNOWN
+    fact = sequence.elem
+    if isinstance(fact, TensorFact) and fact.shape is not None and VARIES in fact.shape:
+        dims = tuple(ctx.symbol(slot, axis) if dim is VARIES else dim for axis, dim in enumerate(fact.shape))
+        return TensorFact(fact.elem_type, dims)
+    return fact
+
+
+def varying(fact: Fact) -> Fact:
+    """The fact of an element made by a body: sizes with unknown symbols may be others for the next one."""
+
+    def dim_of(dim: Dim) -> Dim:
+        return VARIES if any(not isinstance(atom.key, str) for atom in symbol_atoms(dim)) else dim
+
+    return map_dims(fact.bare, dim_of)
+
+
+def added(ctx: InferContext, fact: Fact) -> Fact:
+    """The fact of what a node adds to a sequence: in a body, an iteration may add other sizes than the one before."""
+    return varying(fact) if ctx.depth else fact.bare
+
+
+@rule("If")
+def if__rule(ctx: InferContext, attributes: Attributes, condition: Fact) -> tuple[Fact, ...]:
+    """The join of both branches; of a known condition, the branch that will run."""
+    branches = [ctx.infer(attributes[name], ()) for name in ("then_branch", "else_branch")]
+    then, otherwise = branches
+    count = len(ctx.outputs)
+    for name, found in (("then_branch", then), ("else_branch", otherwise)):
+        if len(found) != count:
+            raise FactError(
+                f"its {name} has {len(found)} outputs, the node {count}", expected=str(count), found=str(len(found))
+            )
+    known = scalar(condition)
+    if isinstance(known, bool):
+        return tuple(then if known else otherwise)
+    what = "the branches' outputs"
+    return tuple(
+        merged(ctx, a, b, slot, f"{what} {slot}") for slot, (a, b) in enumerate(zip(then, otherwise, strict=True))
+    )
+
+
+@rule("Loop")
+def loop_rule(
+    ctx: InferContext, attributes: Attributes, limit: MaybeFact = None, condition: MaybeFact = None, *carried: MaybeFact
+) -> tuple[Fact, ...]:
+    """Carried values: what is true before the loop and after every iteration; scan outputs: stacked iterations."""
+    body: Body = attributes["body"]
+    count = len(carried)
+    if len(body.inputs) != count + 2 or len(body.outputs) < count + 1:
+        raise FactError(
+            f"it carries {count} values, its body takes {len(body.inputs)} inputs and has {len(body.outputs)} outputs",
+            expected=f"{count + 2} inputs (iteration, condition, carried) and at least {count + 1} outputs",
+            found=f"{len(body.inputs)} inputs and {len(body.outputs)} outputs",
+        )
+    start = [_start(fact) for fact in carried]
+    again = TensorFact(dtypes.BOOL, (), from_items((), [True], "b"))  # or the body would not run
+
+    def run(iteration: Fact, facts: Sequence[Fact]) -> list[Fact]:
+        return ctx.infer(body, [iteration, again, *facts])
+
+    state, found = fixpoint(ctx, start, partial(run, ITERATION))
+    trips = trip_count(ctx, run, start, state, found[0], (limit, condition))
+    scans = [_stacked(ctx, fact, trips, count + slot) for slot, fact in enumerate(found[count + 1 :])]
+    return (*state, *scans)
+
+
+def _start(fact: MaybeFact) -> Fact:
+    return UNKNOWN if fact is None else fact
+
+
+def fixpoint(
+    ctx: InferContext, start: Sequence[Fact], run: Callable[[Sequence[Fact]], list[Fact]]
+) -> tuple[list[Fact], list[Fact]]:
+    """Facts of the carried values that hold before and after every iteration, and the body's outputs for them.
+
+    `run` returns the body's outputs, the carried values from the second one on.
+    """
+    state = list(start)
+    if ctx.depth >= DEEP:
+        state = [_widest(fact) for fact in state]
+    for number in range(MAX_ROUNDS):
+        found = run(state)
+        after = found[1 : len(state) + 1]
+        wider = [
+            merged(ctx, before, now, slot, f"the carried values {slot} before and after an iteration")
+            for slot, (before, now) in enumerate(zip(state, after, strict=True))
+        ]
+        if all(a is b for a, b in zip(wider, state, strict=True)):
+            return state, found
+        if number >= 2:  # elements that count up would never settle
+            wider = [fact.bare for fact in wider]
+        state = wider
+    state = [_widest(fact) for fact in state]
+    return state, run(state)
+
+
+def _widest(fact: Fact) -> Fact:
+    """Only the element type, which no iteration may change."""
+    return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else fact
+
+
+def _stacked(ctx: InferContext, fact: Fact, trips: Dim | None, slot: int) -> Fact:
+    if not isinstance(fact, TensorFact):
+        return UNKNOWN
+    first = ctx.symbol(slot, 0) if trips is None else trips
+    return TensorFact(fact.elem_type, None if fact.shape is None else (first, *fact.shape))
+
+
+@rule("Scan", since=9)
+def scan_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact, ...]:
+    """States keep their fact where an iteration does; scanned inputs lose an axis, scanned outputs gain it."""
+    body: Body = attributes["body"]
+    scanned = attributes["num_scan_inputs"]
+    count = len(inputs) - scanned
+    if not 0 < scanned <= len(inputs):
+        raise FactError(
+            f"num_scan_inputs is {scanned} for {len(inputs)} inputs",
+            code="bad-attribute",
+            expected=f"1 to {len(inputs)}",
+            found=str(scanned),
+        )
+    if len(body.outputs) < count or len(ctx.outputs) < count:
+        raise FactError(
+            f"it has {count} loop state variables but {min(len(body.outputs), len(ctx.outputs))} outputs",
+            expected=f"at least {count} outputs",
+            found=f"{min(len(body.outputs), len(ctx.outputs))}",
+        )
+    if len(body.inputs) != len(inputs):
+        raise FactError(
+            f"it has {len(inputs)} inputs of which {scanned} are scanned, its body takes {len(body.inputs)}",
+            expected=f"{len(inputs)} body inputs",
+            found=f"{len(body.inputs)} body inputs",
+        )
+    axes = attributes.get("scan_input_axes") or (0,) * scanned
+    length: Dim | None = None
+    slices: list[Fact] = []
+    for fact, axis in zip(inputs[count:], axes, strict=True):
+        if fact.shape is None:
+            slices.append(TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else UNKNOWN)
+            continue
+        axis = checked_axis(axis, len(fact.shape), "scan_input_axes")
+        dim = fact.shape[axis]
+        if length is not None:
+            must_equal(length, dim, "the scanned inputs have different lengths")
+        length = dim if length is None else same(length, dim)
+        rest = (*fact.shape[:axis], *fact.shape[axis + 1 :])
+        slices.append(TensorFact(fact.elem_type if isinstance(fact, TensorFact) else 0, rest))
+
+    def run(facts: Sequence[Fact]) -> list[Fact]:
+        return [UNKNOWN, *ctx.infer(body, [*facts, *slices])]
+
+    state, found = fixpoint(ctx, inputs[:count], run)
+    outputs = found[count + 1 :]
+    places = attributes.get("scan_output_axes") or (0,) * len(outputs)
+    pairs = enumerate(zip(outputs, places, strict=False))
+    return (*state, *(_scanned(ctx, fact, length, place, count + n) for n, (fact, place) in pairs))
+
+
+def _scanned(ctx: InferContext, fact: Fact, length: Dim | None, axis: int, slot: int) -> Fact:
+    if not isinstance(fact, TensorFact) or fact.shape is None:
+        return TensorFact(fact.elem_type) if isinstance(fact, TensorFact) else UNKNOWN
+    axis = checked_axis(axis, len(fact.shape) + 1, "scan_output_axes")
+    size = ctx.symbol(slot, axis) if length is None else length
+    return TensorFact(fact.elem_type, (*fact.shape[:axis], size, *fact.shape[axis:]))
+
+
+@rule("SequenceMap", since=17)
+def sequence_map_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> tuple[Fact, ...]:
+    """Sequences of what the body makes of one element each."""
+    count = len(ctx.outputs)
+    elements = [
+        element_of(ctx, fact, count + slot) if isinstance(fact, SequenceFact) else fact
+        for slot, fact in enumerate(inputs)
+    ]
+    length = next((fact.length for fact in inputs if isinstance(fact, SequenceFact)), None)
+    return tuple(SequenceFact(varying(fact), length) for fact in ctx.infer(attributes["body"], elements))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("If", OpTraits(category="control", shape="other", flops=1, first_result=0, same_since=1))

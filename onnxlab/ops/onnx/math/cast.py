@@ -11,9 +11,14 @@ from typing import Any
 import numpy as np
 
 from onnxlab import dtypes
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.derivatives import derivative, unary
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.known_elements import whole
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import computed, elem_type, like
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Expr, Fact, FactError, TensorFact, at_least, floor_div
 
 _SATURATING = {
     dtypes.FLOAT8E4M3FN,
@@ -160,6 +165,53 @@ def _from_strings(x: Array, elem_type: int) -> Array:
     except ValueError as error:
         raise ValueError(f"input holds a text that is no {dtypes.name(elem_type)}: {error}") from None
     return convert(values, elem_type)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("Cast")
+def cast_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape in the type `to`; known elements converted as C does."""
+    to = attributes["to"]
+    if not isinstance(to, int) or to not in dtypes.ELEM_TYPES:
+        raise FactError(
+            f"attribute to={to} is no element type",
+            code="bad-attribute",
+            expected="a TensorProto.DataType",
+            found=str(to),
+        )
+    return _converted(x, to)
+
+
+@rule("CastLike", since=15)
+def cast_like_rule(ctx: InferContext, attributes: Attributes, x: Fact, target: Fact) -> Fact:
+    """The input's shape in the type of the second input."""
+    return _converted(x, elem_type(target))
+
+
+def _converted(x: Fact, to: int) -> Fact:
+    integral = dtypes.is_integer(to)
+
+    def convert(item: Any) -> Any:
+        if isinstance(item, Expr):
+            if integral and not whole(item):
+                return floor_div(item, 1) if at_least(item, 0) else None
+            return item if to != dtypes.BOOL else (True if at_least(item, 1) else None)
+        if to == dtypes.BOOL:
+            return bool(item)
+        return int(item) if integral else item
+
+    return computed(like(None, x.shape) if not to else TensorFact(to, x.shape), (x,), convert)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("Cast")(unary(lambda x, y, g, a: g))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits("BitCast", OpTraits(category="elementwise", shape="shapes", flops=0))

@@ -5,16 +5,34 @@
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.derivatives import Arrays, binary, derivative, unbroadcast
 from onnxlab.ops.base.estimates import broadcast
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, legacy_operand, narrow, widen
-from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.known_elements import (
+    compare,
+    divide_elements,
+    equal,
+    greatest,
+    least,
+    mixed,
+    modulo,
+    of_numbers,
+    power_of_elements,
+)
+from onnxlab.ops.base.registry import Attributes, in_place, kernel, rule
+from onnxlab.ops.base.rule_helpers import broadcast_shapes, computed, elem_type, known_of, same_as_first
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Expr, Fact, TensorFact
 
 Binary = Callable[[Array, Array], Array]
 
@@ -121,7 +139,6 @@ for _name, _function in {
     kernel(_name, since=12)(_function)
 
 kernel("BitwiseNot", since=18)(np.invert)
-kernel("Not")(np.logical_not)
 
 
 @kernel("Sum", since=6)
@@ -220,6 +237,146 @@ def prelu_1(x: Array, slope: Array, consumed_inputs: Sequence[int] | None = None
     return prelu(x, slope)
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+rule("BitwiseNot")(same_as_first)
+
+
+def _legacy_shape(attributes: Attributes, inputs: tuple[Fact, ...]) -> Any:
+    """Before opset 7 the second operand was broadcast to the first, and only if `broadcast` said so."""
+    return inputs[0].shape
+
+
+def _binary(name: str, function: Callable[..., Any], since: int, to: int = 0, legacy: int = 0) -> None:
+    """Register a broadcasting operator; `to` is the element type of the result, 0 for that of the first input."""
+
+    def infer(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+        shape = broadcast_shapes([fact.shape for fact in inputs])
+        elem = to or elem_type(inputs[0]) or next((elem_type(fact) for fact in inputs if elem_type(fact)), 0)
+        return computed(TensorFact(elem, shape), inputs, function, ctx)
+
+    def infer_legacy(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+        return TensorFact(to or elem_type(inputs[0]), _legacy_shape(attributes, inputs))
+
+    infer.__doc__ = f"Shape rule of {name}: NumPy broadcasting, with known elements."
+    infer_legacy.__doc__ = f"Shape rule of {name} with the old `broadcast` attribute."
+    rule(name, since=since)(infer)
+    if legacy:
+        rule(name, since=legacy)(infer_legacy)
+
+
+_BOOL = dtypes.BOOL
+
+
+_binary("Add", mixed(operator.add), 7, legacy=1)
+_binary("Sub", mixed(operator.sub), 7, legacy=1)
+_binary("Mul", mixed(operator.mul), 7, legacy=1)
+_binary("Div", divide_elements, 7, legacy=1)
+_binary("Pow", power_of_elements, 7, legacy=1)
+_binary("PRelu", of_numbers(lambda a, slope: a if a >= 0 else slope * a), 7)
+_binary("Equal", equal, 7, _BOOL, 1)
+_binary("Less", compare(operator.lt, True, False), 7, _BOOL, 1)
+_binary("Greater", compare(operator.gt, True, True), 7, _BOOL, 1)
+_binary("LessOrEqual", compare(operator.le, False, False), 12, _BOOL)
+_binary("GreaterOrEqual", compare(operator.ge, False, True), 12, _BOOL)
+_binary("And", of_numbers(lambda a, b: a and b), 7, _BOOL, 1)
+_binary("Or", of_numbers(lambda a, b: a or b), 7, _BOOL, 1)
+_binary("Xor", of_numbers(operator.ne), 7, _BOOL, 1)
+_binary("BitwiseAnd", of_numbers(operator.and_), 18)
+_binary("BitwiseOr", of_numbers(operator.or_), 18)
+_binary("BitwiseXor", of_numbers(operator.xor), 18)
+
+
+def _total(*operands: Any) -> Any:
+    return sum(operands[1:], operands[0]) if not any(isinstance(o, Expr) for o in operands) else None
+
+
+_binary("Min", least, 8)
+_binary("Max", greatest, 8)
+_binary("Sum", _total, 8)
+_binary("Mean", of_numbers(lambda *operands: sum(operands) / len(operands)), 8)
+
+
+@rule("Mod", since=10)
+def mod_rule(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
+    """Broadcast; elements by Python's remainder, or C's with fmod=1."""
+    function = of_numbers(math.fmod) if attributes.get("fmod") else modulo
+    fact = TensorFact(elem_type(a) or elem_type(b), broadcast_shapes([a.shape, b.shape]))
+    return computed(fact, (a, b), function)
+
+
+@rule("BitShift", since=11)
+def bit_shift_rule(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
+    """Broadcast; elements shifted by `direction`."""
+    shift = operator.lshift if attributes.get("direction") == "LEFT" else operator.rshift
+    fact = TensorFact(elem_type(a), broadcast_shapes([a.shape, b.shape]))
+    return computed(fact, (a, b), of_numbers(shift))
+
+
+@rule("Where", since=9)
+def where_rule(ctx: InferContext, attributes: Attributes, condition: Fact, a: Fact, b: Fact) -> Fact:
+    """Broadcast of all three; elements chosen one by one where the condition is known, or both agree."""
+    shape = broadcast_shapes([condition.shape, a.shape, b.shape])
+    fact = TensorFact(elem_type(a) or elem_type(b), shape)
+    if known_of(condition) is None and isinstance(condition, TensorFact) and condition.shape is not None:
+        return fact
+    return _chosen(fact, condition, a, b)
+
+
+def _chosen(fact: TensorFact, condition: Fact, a: Fact, b: Fact) -> Fact:
+    knowns = [known_of(each) for each in (condition, a, b)]
+    chosen = knowns[0]
+    if chosen is not None and chosen.complete and len(set(chosen.items)) == 1:
+        source = a if chosen.items[0] else b  # one side is all that counts
+        if known_of(source) is not None:
+            return computed(fact, (source,), lambda item: item)
+    return computed(fact, (condition, a, b), lambda c, x, y: x if c is True else y if c is False else None)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("Add")(binary(lambda a, b, y, g: g, lambda a, b, y, g: g))
+derivative("Sub")(binary(lambda a, b, y, g: g, lambda a, b, y, g: -g))
+derivative("Mul")(binary(lambda a, b, y, g: g * b, lambda a, b, y, g: g * a))
+derivative("Div")(binary(lambda a, b, y, g: g / b, lambda a, b, y, g: -g * y / b))
+derivative("Pow")(
+    binary(
+        lambda a, b, y, g: g * b * np.power(a, b - 1),
+        lambda a, b, y, g: g * y * np.log(np.where(a > 0, a, 1)),
+    )
+)
+derivative("PRelu")(binary(lambda a, b, y, g: np.where(a < 0, g * b, g), lambda a, b, y, g: np.where(a < 0, g * a, 0)))
+
+
+@derivative("Sum")
+def _sum_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    return [unbroadcast(gradients[0], x.shape) for x in inputs]
+
+
+@derivative("Mean")
+def _mean_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    return [unbroadcast(gradients[0] / len(inputs), x.shape) for x in inputs]
+
+
+@derivative("Max Min")
+def _extreme_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    """To the inputs that are the extreme, in equal parts."""
+    hits = [np.broadcast_to(x == outputs[0], outputs[0].shape) for x in inputs]
+    share = gradients[0] / np.maximum(1, np.sum(hits, axis=0))
+    return [unbroadcast(np.where(hit, share, 0), x.shape) for x, hit in zip(inputs, hits, strict=True)]
+
+
+@derivative("Where")
+def _where_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    (condition, x, y), (g,) = inputs, gradients
+    return [None, unbroadcast(np.where(condition, g, 0), x.shape), unbroadcast(np.where(condition, 0, g), y.shape)]
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 traits(
     "Add Div Mul Sub",
     OpTraits(
@@ -280,10 +437,6 @@ traits(
     ),
 )
 traits(
-    "IsNaN",
-    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none", half="exact", zero_gradient=True),
-)
-traits(
     "Max Min",
     OpTraits(
         category="elementwise",
@@ -306,10 +459,6 @@ traits(
     OpTraits(
         category="elementwise", shape="shapes", flops=1, elements="all", out_bytes=broadcast, size_arithmetic=True
     ),
-)
-traits(
-    "Not",
-    OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", size_arithmetic=True, zero_gradient=True),
 )
 traits(
     "PRelu",

@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.derivatives import Arrays, derivative, unbroadcast
 from onnxlab.ops.base.estimates import gemm_flops, matmul_bytes, product_flops
 from onnxlab.ops.base.kernel_helpers import Array, is_small_float, legacy_operand, narrow, widen, widened
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, broadcast_shapes, dims_text, elem_type, must_equal, same
 from onnxlab.ops.base.traits import OpTraits, traits
-from onnxlab.ops.onnx.math.einsum_equation import read
+from onnxlab.ops.onnx.math.einsum_equation import Term, read
+from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, broadcast
 
 _SINGLE = np.dtype(np.float32)
 
@@ -128,6 +132,144 @@ def einsum(*inputs: Array, equation: str) -> Array:
     equation = equation.replace(" ", "")
     optimize = len(inputs) > 1 and prod(inputs[0].shape) > 64
     return np.asarray(np.einsum(equation, *inputs, optimize=optimize))
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+def product_shape(a: Shape | None, b: Shape | None) -> Shape | None:
+    """Shape of a @ b by NumPy's rules. Raises FactError where the inner dims differ."""
+    if a is None or b is None:
+        return None
+    if not a or not b:
+        raise FactError(
+            f"{dims_text(a)} and {dims_text(b)} cannot be multiplied",
+            code="rank-mismatch",
+            expected="at least a vector on each side",
+            found="a scalar",
+        )
+    left, right = (1, *a) if len(a) == 1 else a, (*b, 1) if len(b) == 1 else b
+    must_equal(
+        left[-1],
+        right[-2],
+        "the inner dims of {} and {} differ",
+        a,
+        b,
+        hint="the last dim of the first input must be the second to last of the second",
+    )
+    batch = broadcast_shapes([left[:-2], right[:-2]]) or ()
+    rows: Shape = () if len(a) == 1 else (left[-2],)
+    columns: Shape = () if len(b) == 1 else (right[-1],)
+    return (*batch, *rows, *columns)
+
+
+@rule("MatMul")
+def matmul(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact) -> Fact:
+    """NumPy's matrix product."""
+    return TensorFact(elem_type(a) or elem_type(b), product_shape(a.shape, b.shape))
+
+
+@rule("Gemm")
+def gemm_rule(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, c: MaybeFact = None) -> Fact:
+    """[M, N] of a matrix product; the third input must broadcast to it."""
+    elem = elem_type(a) or elem_type(b)
+    for name, fact in (("A", a), ("B", b)):
+        if fact.shape is not None and len(fact.shape) != 2:
+            raise FactError(
+                f"input {name} has shape {dims_text(fact.shape)}",
+                code="rank-mismatch",
+                expected="a matrix",
+                found=f"rank {len(fact.shape)}",
+                hint="put a Flatten or Reshape before it",
+            )
+    rows: Dim = ctx.symbol(0, 0)
+    columns: Dim = ctx.symbol(0, 1)
+    if a.shape is not None:
+        rows, inner = reversed(a.shape) if attributes.get("transA") else a.shape
+    if b.shape is not None:
+        other, columns = reversed(b.shape) if attributes.get("transB") else b.shape
+    if a.shape is not None and b.shape is not None:
+        must_equal(inner, other, "the inner dims of {} and {} differ", a.shape, b.shape)
+    if c is not None and c.shape is not None:
+        broadcast_shapes([(rows, columns), c.shape])
+    return TensorFact(elem, (rows, columns))
+
+
+@rule("Einsum", since=12)
+def einsum_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+    """Dims by the letters of the equation; an ellipsis stands for what broadcasts."""
+    elem = next((elem_type(fact) for fact in inputs if elem_type(fact)), 0)
+    equation = read(attributes["equation"])
+    if len(equation.operands) != len(inputs):
+        raise FactError(
+            f"the equation has {len(equation.operands)} terms for {len(inputs)} inputs",
+            code="bad-attribute",
+            expected=f"{len(inputs)} terms",
+            found=f"{len(equation.operands)} terms",
+        )
+    sizes: dict[str, Dim] = {}
+    ellipses: list[Shape] = []
+    for term, fact in zip(equation.operands, inputs, strict=True):
+        if fact.shape is None:
+            return TensorFact(elem, None)
+        _bind(term, fact.shape, sizes, ellipses)
+    middle = broadcast_shapes(ellipses) if ellipses else ()
+    output = equation.output
+    missing = [letter for letter in output.letters if letter not in sizes]
+    if missing:
+        raise FactError(f"the output letter {missing[0]!r} is in no input", code="bad-attribute", found=str(output))
+    dims = [sizes[letter] for letter in output.head] + list((middle or ()) if output.dots else ())
+    return TensorFact(elem, tuple(dims + [sizes[letter] for letter in output.tail]))
+
+
+def _bind(term: Term, shape: Shape, sizes: dict[str, Dim], ellipses: list[Shape]) -> None:
+    if not term.fits(len(shape)):
+        raise FactError(
+            f"the term '{term}' does not fit {dims_text(shape)}",
+            code="rank-mismatch",
+            expected=f"rank {len(term.letters)}",
+            found=f"rank {len(shape)}",
+        )
+    if term.dots:
+        ellipses.append(shape[len(term.head) : len(shape) - len(term.tail)])
+    pairs = [*zip(term.head, shape, strict=False), *zip(reversed(term.tail), reversed(shape), strict=False)]
+    for letter, dim in pairs:
+        old = sizes.get(letter)
+        if old is None:
+            sizes[letter] = dim
+            continue
+        try:
+            sizes[letter] = same(broadcast(old, dim), old if dim == 1 else dim)
+        except ValueError:
+            raise FactError(f"{letter!r} is {old} and {dim}", expected=str(old), found=str(dim)) from None
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+@derivative("MatMul")
+def _matmul_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    (a, b), (g,) = inputs, gradients
+    left, right = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
+    if a.ndim == 1:
+        g = np.expand_dims(g, -1 if b.ndim == 1 else -2)
+    if b.ndim == 1:
+        g = np.expand_dims(g, -1)
+    of_a = unbroadcast(g @ right.swapaxes(-1, -2), left.shape).reshape(a.shape)
+    return [of_a, unbroadcast(left.swapaxes(-1, -2) @ g, right.shape).reshape(b.shape)]
+
+
+@derivative("Gemm")
+def _gemm_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    (a, b, *rest), (g,) = inputs, gradients
+    left, right = (a.T if attributes["transA"] else a), (b.T if attributes["transB"] else b)
+    scaled = g * g.dtype.type(attributes["alpha"])
+    of_a, of_b = scaled @ right.T, left.T @ scaled
+    found = [of_a.T if attributes["transA"] else of_a, of_b.T if attributes["transB"] else of_b]
+    return [*found, *(None if c is None else unbroadcast(g * g.dtype.type(attributes["beta"]), c.shape) for c in rest)]
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 def _einsum_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:

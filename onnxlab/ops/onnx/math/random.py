@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.limits import RunContext
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.kernel_helpers import Array, widen
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import elem_type
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Fact, TensorFact
 
 
 def _generator(ctx: RunContext, seed: float | None) -> np.random.Generator:
@@ -98,6 +100,39 @@ def multinomial(ctx: RunContext, x: Array, dtype: int = 6, sample_size: int = 1,
     drawn = _generator(ctx, seed).random((len(x), sample_size)) * edges[:, -1:]
     classes = (drawn[:, :, None] >= edges[:, None, :]).sum(axis=2)
     return np.minimum(classes, x.shape[1] - 1).astype(dtypes.to_numpy(dtype))
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("Bernoulli", since=15)
+def bernoulli_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape, in the type that `dtype` asks for."""
+    return TensorFact(attributes.get("dtype") or elem_type(x), x.shape)
+
+
+@rule("RandomNormal")
+@rule("RandomUniform")
+def random(ctx: InferContext, attributes: Attributes) -> Fact:
+    """The shape and dtype of the attributes."""
+    return TensorFact(attributes.get("dtype", dtypes.FLOAT), tuple(attributes["shape"]))
+
+
+@rule("RandomNormalLike")
+@rule("RandomUniformLike")
+def random_like(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape, in the type that `dtype` asks for."""
+    return TensorFact(attributes.get("dtype") or elem_type(x), x.shape)
+
+
+@rule("Multinomial", since=7)
+def multinomial_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """[batch, sample_size] draws."""
+    batch = x.shape[0] if x.shape else ctx.symbol(0, 0)
+    return TensorFact(attributes.get("dtype", dtypes.INT32), (batch, attributes.get("sample_size", 1)))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 def _multinomial_bytes(attributes: Mapping[str, Any], array: Any) -> int:

@@ -5,15 +5,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import reduce
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.derivatives import Arrays, Rule, derivative
 from onnxlab.ops.base.kernel_helpers import Array, averaging, is_small_float, normal_axes, normal_axis
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import (
+    MaybeFact,
+    checked_axes,
+    checked_axis,
+    known_integers,
+    known_of,
+    like,
+    same_as_first,
+)
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Expr, Fact, Shape, TensorFact, from_items, maximum, minimum
 
 Axes = tuple[int, ...]
 Reduction = Callable[[Array, Axes, bool], Array]
@@ -177,6 +192,143 @@ def cum_sum(x: Array, axis: Array, exclusive: int = 0, reverse: int = 0) -> Arra
 def cum_prod(x: Array, axis: Array, exclusive: int = 0, reverse: int = 0) -> Array:
     """Running products along `axis`; exclusive leaves out the element itself, reverse runs from the end."""
     return _cumulate(np.multiply, x, axis, exclusive, reverse)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+rule("CumSum CumProd")(same_as_first)
+
+
+def _product(elements: Sequence[Any]) -> Any:
+    total: Any = 1
+    for element in elements:
+        total = total * element
+    return total
+
+
+def _extreme_rule(of_numbers: Callable[..., Any], of_dims: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+    def apply(elements: Sequence[Any]) -> Any:
+        symbolic = any(isinstance(element, Expr) for element in elements)
+        return of_dims(*elements) if symbolic else of_numbers(elements)
+
+    return apply
+
+
+_FOLDS: dict[str, Callable[[Sequence[Any]], Any]] = {
+    "ReduceProd": _product,
+    "ReduceSum": lambda elements: reduce(lambda a, b: a + b, elements, 0),
+    "ReduceMax": _extreme_rule(max, maximum),
+    "ReduceMin": _extreme_rule(min, minimum),
+}
+
+
+def _reduced(name: str, attributes: Attributes, x: Fact, axes: Sequence[int] | None, every: bool) -> Fact:
+    """`axes` None: not known; `every`: no axes were given, which means all of them."""
+    keep = attributes.get("keepdims", 1) == 1  # any other number means no
+    if x.shape is None:
+        return like(x, () if every and not keep else None)
+    rank = len(x.shape)
+    if every:
+        gone = set(range(rank))
+    elif axes is None:
+        return like(x, None)
+    else:
+        gone = set(checked_axes(axes, rank))
+    dims = tuple(1 if axis in gone else dim for axis, dim in enumerate(x.shape) if keep or axis not in gone)
+    fact = like(x, dims)
+    known = known_of(x)
+    if name in _FOLDS and known is not None and len(gone) == rank and None not in known.items and known.items:
+        if known.kind == "f":
+            items = [math.nan if isinstance(item, Expr) else item for item in known.items]
+            known = None if any(item != item for item in items) else known
+        if known is not None and isinstance(fact, TensorFact):
+            shape = (1,) * len(dims)
+            return TensorFact(fact.elem_type, dims, from_items(shape, [_FOLDS[name](known.items)], known.kind))
+    return fact
+
+
+def _by_input_rule(name: str) -> Callable[..., Fact]:
+    def infer(ctx: InferContext, attributes: Attributes, x: Fact, axes: MaybeFact = None) -> Fact:
+        given = None if axes is None else known_integers(axes)
+        none_given = axes is None or (axes.shape == (0,))
+        if none_given and attributes.get("noop_with_empty_axes"):
+            return x
+        fact = _reduced(name, attributes, x, given, none_given)
+        if fact.shape is None and x.shape is not None and attributes.get("keepdims", 1) == 1:
+            return like(x, tuple(ctx.symbol(0, axis) for axis in range(len(x.shape))))
+        return fact
+
+    infer.__doc__ = f"Shape rule of {name}: the axes of the second input become 1, or go without keepdims."
+    return infer
+
+
+def by_attribute(name: str) -> Callable[..., Fact]:
+    """A shape rule for versions that take the axes as an attribute."""
+
+    def infer(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+        axes = attributes.get("axes")
+        return _reduced(name, attributes, x, axes, not axes)
+
+    infer.__doc__ = f"Shape rule of {name} with the axes in an attribute."
+    return infer
+
+
+for _name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"):
+    rule(f"Reduce{_name}", since=13 if _name == "Sum" else 18)(_by_input_rule(f"Reduce{_name}"))
+    rule(f"Reduce{_name}", since=1)(by_attribute(f"Reduce{_name}"))
+
+
+@rule("ArgMax")
+@rule("ArgMin")
+def arg_max_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Indices along `axis`, which becomes 1 or, without keepdims, goes."""
+    if x.shape is None:
+        return TensorFact(dtypes.INT64, None)
+    axis = checked_axis(attributes.get("axis", 0), len(x.shape))
+    kept: Shape = (1,) if attributes.get("keepdims", 1) == 1 else ()
+    return TensorFact(dtypes.INT64, (*x.shape[:axis], *kept, *x.shape[axis + 1 :]))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+def _axes(attributes: Attributes, inputs: Arrays) -> Sequence[int] | None:
+    """Axes as the second input, or as the attribute of older versions."""
+    return inputs[1].tolist() if len(inputs) > 1 and inputs[1] is not None else attributes.get("axes")
+
+
+def _reduction(function: Callable[..., Array]) -> Rule:
+    """A rule from a function of (x, y, gradient, number of elements), all with the reduced axes kept."""
+
+    def rule(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+        x, given = inputs[0], _axes(attributes, inputs)
+        if not given and attributes.get("noop_with_empty_axes"):
+            return [gradients[0], *[None] * (len(inputs) - 1)]
+        axes = normal_axes(given or None, x.ndim)
+        kept = tuple(1 if axis in axes else dim for axis, dim in enumerate(x.shape))
+        found = function(x, outputs[0].reshape(kept), gradients[0].reshape(kept), prod(x.shape[axis] for axis in axes))
+        return [np.array(np.broadcast_to(found, x.shape)), *[None] * (len(inputs) - 1)]
+
+    return rule
+
+
+def _of_extreme(x: Array, y: Array, g: Array, count: int) -> Array:
+    axes = tuple(axis for axis in range(x.ndim) if y.shape[axis] != x.shape[axis])
+    hit = x == y
+    return np.where(hit, g / hit.sum(axis=axes, keepdims=True), 0)
+
+
+derivative("ReduceSum")(_reduction(lambda x, y, g, count: g))
+derivative("ReduceMean")(_reduction(lambda x, y, g, count: g / count))
+derivative("ReduceMax")(_reduction(_of_extreme))
+derivative("ReduceMin")(_reduction(_of_extreme))
+derivative("ReduceSumSquare")(_reduction(lambda x, y, g, count: 2 * x * g))
+derivative("ReduceL2")(_reduction(lambda x, y, g, count: g * x / np.where(y == 0, 1, y)))
+derivative("ReduceLogSumExp")(_reduction(lambda x, y, g, count: g * np.exp(x - y)))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits(

@@ -6,14 +6,21 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.derivatives import derivative, unary
 from onnxlab.ops.base.kernel_helpers import Array, blocked, is_small_float, narrow, widen, widened
-from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.known_elements import absolute, of_numbers, rounding, whole
+from onnxlab.ops.base.registry import Attributes, in_place, kernel, rule
+from onnxlab.ops.base.rule_helpers import computed, same_as_first
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Fact, TensorFact, floor_div
 
 Unary = Callable[[Array], Array]
 
@@ -88,6 +95,7 @@ for _name, _ufunc in {"Abs": np.absolute, "Neg": np.negative, "Ceil": np.ceil, "
     in_place(_name, 6)(_into_dead(_ufunc))
 
 kernel("IsNaN", since=9)(np.isnan)
+kernel("Not")(np.logical_not)
 
 
 @kernel("IsInf", since=10)
@@ -182,6 +190,67 @@ def det(x: Array) -> Array:
     return np.asarray(np.linalg.det(x)).astype(x.dtype, copy=False)
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+rule("Tanh Erf Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh Reciprocal")(same_as_first)
+
+
+def unary_rule(name: str, function: Callable[[Any], Any]) -> None:
+    """Register an operator that computes each element by itself."""
+
+    def infer(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+        return computed(x.bare, (x,), function, ctx)
+
+    infer.__doc__ = f"Shape rule of {name}, with known elements."
+    rule(name)(infer)
+
+
+unary_rule("Neg", operator.neg)
+unary_rule("Abs", absolute)
+unary_rule("Sign", of_numbers(lambda a: (a > 0) - (a < 0)))
+unary_rule("Floor", rounding(math.floor, lambda a: floor_div(a, 1)))
+unary_rule("Ceil", rounding(math.ceil, lambda a: -floor_div(-a, 1)))
+unary_rule("Round", rounding(round, lambda a: a if whole(a) else None))
+unary_rule("Sqrt", of_numbers(math.sqrt))
+unary_rule("Not", of_numbers(operator.not_))
+
+
+@rule("IsNaN", since=9)
+@rule("IsInf", since=10)
+def is_nan(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Booleans of the input's shape."""
+    return TensorFact(dtypes.BOOL, x.shape)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("Neg")(unary(lambda x, y, g, a: -g))
+derivative("Abs")(unary(lambda x, y, g, a: g * np.sign(x)))
+derivative("Sqrt")(unary(lambda x, y, g, a: g / (2 * y)))
+derivative("Exp")(unary(lambda x, y, g, a: g * y))
+derivative("Log")(unary(lambda x, y, g, a: g / x))
+derivative("Reciprocal")(unary(lambda x, y, g, a: -g * y * y))
+derivative("Sin")(unary(lambda x, y, g, a: g * np.cos(x)))
+derivative("Cos")(unary(lambda x, y, g, a: -g * np.sin(x)))
+derivative("Tan")(unary(lambda x, y, g, a: g * (1 + y * y)))
+derivative("Asin")(unary(lambda x, y, g, a: g / np.sqrt(1 - x * x)))
+derivative("Acos")(unary(lambda x, y, g, a: -g / np.sqrt(1 - x * x)))
+derivative("Atan")(unary(lambda x, y, g, a: g / (1 + x * x)))
+derivative("Sinh")(unary(lambda x, y, g, a: g * np.cosh(x)))
+derivative("Cosh")(unary(lambda x, y, g, a: g * np.sinh(x)))
+derivative("Tanh")(unary(lambda x, y, g, a: g * (1 - y * y)))
+derivative("Erf")(unary(lambda x, y, g, a: g * (2 / np.sqrt(np.pi)) * np.exp(-x * x)))
+derivative("Floor")(unary(lambda x, y, g, a: np.zeros_like(x)))
+derivative("Ceil")(unary(lambda x, y, g, a: np.zeros_like(x)))
+derivative("Round")(unary(lambda x, y, g, a: np.zeros_like(x)))
+derivative("Sign")(unary(lambda x, y, g, a: np.zeros_like(x)))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 traits(
     "Abs Neg",
     OpTraits(
@@ -229,4 +298,12 @@ traits(
 )
 traits(
     "Tanh", OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded", blockwise=True)
+)
+traits(
+    "IsNaN",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="none", half="exact", zero_gradient=True),
+)
+traits(
+    "Not",
+    OpTraits(category="elementwise", shape="shapes", flops=1, elements="all", size_arithmetic=True, zero_gradient=True),
 )

@@ -12,11 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab.limits import InferContext
+from onnxlab.ops.base.derivatives import Arrays, derivative, unary
 from onnxlab.ops.base.half_arithmetic import BLOCK
 from onnxlab.ops.base.kernel_helpers import Array, blocked, normal_axis, scratch, widened
-from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.known_elements import greatest, least
+from onnxlab.ops.base.registry import Attributes, in_place, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, along_axis, computed, known_of, same_as_first
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.onnx.math.unary import consuming, erf, half_erf
+from onnxlab.shapes import Fact
 
 _SINGLE = np.dtype(np.float32)
 _ZERO, _ONE, _INFINITY = np.zeros((), _SINGLE), np.ones((), _SINGLE), np.full((), np.inf, _SINGLE)
@@ -388,6 +393,76 @@ def swiglu(a: Array, b: Array, alpha: float = 1.0) -> Array:
     return np.multiply(y, b, out=y if b.ndim else None)
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+rule("Relu LeakyRelu ThresholdedRelu Elu Selu Celu Gelu Sigmoid HardSigmoid HardSwish Mish Swish")(same_as_first)
+rule("Softplus Softsign Shrink")(same_as_first)
+rule("Softmax LogSoftmax Hardmax")(along_axis)
+
+
+@rule("Clip", since=11)
+def clip_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, low: MaybeFact = None, high: MaybeFact = None
+) -> Fact:
+    """The input's shape; elements between the bounds, which are scalars."""
+    operands = [fact for fact in (x, low, high) if fact is not None]
+    if any(known_of(fact) is None for fact in operands):
+        return x.bare
+
+    def between(a: Any, *bounds: Any) -> Any:
+        rest = list(bounds)
+        if low is not None:
+            a = greatest(a, rest.pop(0))
+        return least(a, rest.pop(0)) if high is not None else a
+
+    return computed(x.bare, operands, between)
+
+
+@rule("Clip", since=1)
+def clip_by_attributes(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's shape; the bounds are attributes."""
+    return x.bare
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("Sigmoid")(unary(lambda x, y, g, a: g * y * (1 - y)))
+derivative("Softplus")(unary(lambda x, y, g, a: g / (1 + np.exp(-x))))
+derivative("Softsign")(unary(lambda x, y, g, a: g / np.square(1 + np.abs(x))))
+derivative("Relu")(unary(lambda x, y, g, a: np.where(x > 0, g, 0)))
+derivative("LeakyRelu")(unary(lambda x, y, g, a: np.where(x < 0, g * a["alpha"], g)))
+derivative("Elu")(unary(lambda x, y, g, a: np.where(x > 0, g, g * (y + a["alpha"]))))
+derivative("Clip")(unary(lambda x, y, g, a: np.where(x == y, g, 0)))
+
+
+@derivative("Gelu")
+def _gelu_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    (x,), (g,) = inputs, gradients
+    if attributes.get("approximate") == "tanh":
+        slope = np.sqrt(2 / np.pi)
+        t = np.tanh(slope * (x + 0.044715 * x**3))
+        return [g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope * (1 + 3 * 0.044715 * x * x))]
+    density = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+    return [(g * (0.5 * (1 + erf(x * np.sqrt(x.dtype.type(0.5)))) + x * density)).astype(x.dtype)]
+
+
+@derivative("Softmax")
+def _softmax_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    (y,), (g,), axis = outputs, gradients, attributes["axis"]
+    return [y * (g - (g * y).sum(axis=axis, keepdims=True))]
+
+
+@derivative("LogSoftmax")
+def _log_softmax_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    (y,), (g,), axis = outputs, gradients, attributes["axis"]
+    return [g - np.exp(y) * g.sum(axis=axis, keepdims=True)]
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 traits(
     "Celu Mish Selu Softsign Swish",
     OpTraits(category="activation", shape="shapes", flops=1, elements="none", half="rounded"),
@@ -421,4 +496,3 @@ traits(
     "Sigmoid", OpTraits(category="activation", shape="shapes", flops=4, elements="none", half="rounded", blockwise=True)
 )
 traits("ThresholdedRelu", OpTraits(category="activation", shape="shapes", flops=1, elements="none"))
-traits("Gelu", OpTraits(category="activation", shape="shapes", flops=14, blockwise=True), "com.microsoft")

@@ -11,17 +11,21 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.derivatives import Arrays, derivative
 from onnxlab.ops.base.estimates import conv_bytes, convolution_flops, transposed_flops
 from onnxlab.ops.base.kernel_helpers import Array, at, narrow, scratch, widen
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, dims_text, elem_type, like, rank_at_least, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import Window, window
+from onnxlab.shapes import Dim, Fact, FactError, Shape, TensorFact, ceil_div, floor_div, minimum
 
 PATCHES = 1 << 20
 """Elements of the buffer that holds patches: large enough for BLAS, small enough to stay near the cache."""
@@ -317,6 +321,241 @@ def _spread(
         )
         y[at(..., *where)] += part
     return y
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(4096)
+def slide(dim: Dim, kernel: Dim, stride: int, dilation: int, before: int, after: int, ceil_mode: bool = False) -> Dim:
+    """How many times a dilated window fits a padded dim.
+
+    With `ceil_mode` the last one may hang over, but must start inside the input or its leading pad.
+    """
+    free = dim + (before + after - (kernel - 1) * dilation - 1)
+    if not ceil_mode:
+        return free + 1 if stride == 1 else floor_div(free + stride, stride)
+    count = ceil_div(free, stride) + 1
+    inside = floor_div(dim + before - 1, stride) + 1
+    return minimum(count, inside)
+
+
+@lru_cache(1024)
+def _geometry(
+    count: int,
+    strides: tuple[int, ...] | None,
+    dilations: tuple[int, ...] | None,
+    pads: tuple[int, ...] | None,
+    auto_pad: str,
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], bool]:
+    """Strides, dilations and pads of a window over `count` axes, and whether only the strides matter."""
+    strides = _checked("strides", strides, count, 1)
+    dilations = _checked("dilations", dilations, count, 1)
+    pads = _checked("pads", pads, 2 * count, 0)
+    if auto_pad == "VALID":
+        pads = (0,) * (2 * count)
+    return strides, dilations, pads, auto_pad in ("SAME_UPPER", "SAME_LOWER")
+
+
+def _checked(name: str, given: tuple[int, ...] | None, count: int, default: int) -> tuple[int, ...]:
+    """A list attribute of a value per spatial axis. Raises FactError for the wrong number of them."""
+    if not given:
+        return (default,) * count
+    if len(given) != count:
+        raise FactError(
+            f"attribute {name}={list(given)} has {len(given)} values",
+            code="bad-attribute",
+            expected=f"{count} values",
+            found=f"{len(given)} values",
+            hint=f"give {name} one value for each spatial axis" + (", before then after" if name == "pads" else ""),
+        )
+    if name in ("strides", "dilations", "kernel_shape") and min(given) < 1:
+        raise FactError(
+            f"attribute {name}={list(given)}", code="bad-attribute", expected="values from 1 on", found=str(min(given))
+        )
+    return given
+
+
+def windows(
+    ctx: InferContext, attributes: Attributes, space: Sequence[Dim], kernel: Sequence[Dim], ceil_mode: bool = False
+) -> Shape:
+    """Spatial dims of a convolution or pooling by kernel, strides, dilations, pads and auto_pad."""
+    strides, dilations, pads, same = _geometry(
+        len(space),
+        attributes.get("strides"),
+        attributes.get("dilations"),
+        attributes.get("pads"),
+        attributes.get("auto_pad", "NOTSET"),
+    )
+    if same:
+        return tuple([ceil_div(dim, stride) for dim, stride in zip(space, strides, strict=True)])
+    count = len(space)
+    dims = []
+    for axis, dim in enumerate(space):
+        before, after = pads[axis], pads[axis + count]
+        size = slide(dim, kernel[axis], strides[axis], dilations[axis], before, after, ceil_mode)
+        if isinstance(size, int) and size < (0 if before + after < 0 else 1):
+            reach = (kernel[axis] - 1) * dilations[axis] + 1
+            raise FactError(
+                f"a window of {reach} does not fit spatial axis {axis} of size {dim} padded by {before} and {after}",
+                code="window-too-large",
+                expected=f"at least {reach}",
+                found=str(dim + before + after),
+                hint="use a smaller kernel or dilation, or more padding",
+            )
+        dims.append(size)
+    return tuple(dims)
+
+
+def conv_shape(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact) -> Shape | None:
+    """The output's shape, from the image and the filters."""
+    given = attributes.get("kernel_shape")
+    if x.shape is None and w.shape is None:
+        return unknown_shape(ctx, 2 + len(given)) if given else None
+    rank = len(x.shape if x.shape is not None else w.shape or ())
+    if rank < 3:
+        shown = dims_text(x.shape if x.shape is not None else w.shape)
+        raise FactError(
+            f"it convolves {shown}", code="rank-mismatch", expected="[N, C, one or more spatial dims]", found=shown
+        )
+    if x.shape is not None and w.shape is not None:
+        _check_channels(x.shape, w.shape, attributes.get("group", 1))
+    kernel: Sequence[Dim] | None = w.shape[2:] if w.shape is not None else None
+    if given:
+        _check_kernel(given, kernel, rank - 2)
+        kernel = given
+    batch = x.shape[0] if x.shape is not None else ctx.symbol(0, 0)
+    channels = w.shape[0] if w.shape is not None else ctx.symbol(0, 1)
+    if x.shape is None or kernel is None:
+        return (batch, channels, *unknown_shape(ctx, rank)[2:])
+    return (batch, channels, *windows(ctx, attributes, x.shape[2:], kernel))
+
+
+def _check_channels(x: Shape, w: Shape, group: int) -> None:
+    """Raise FactError where the input's channels are not the weight's times the number of groups."""
+    if len(x) != len(w):
+        raise FactError(
+            f"the input {dims_text(x)} and the weight {dims_text(w)} have different ranks",
+            code="rank-mismatch",
+            expected=f"rank {len(x)}",
+            found=f"rank {len(w)}",
+        )
+    wanted = w[1] * group
+    if isinstance(x[1], int) and isinstance(wanted, int) and x[1] != wanted:
+        raise FactError(
+            f"the input {dims_text(x)} has {x[1]} channels, the weight {dims_text(w)} with group={group} "
+            f"takes {wanted}",
+            code="channel-mismatch",
+            expected=f"{wanted} channels",
+            found=f"{x[1]} channels",
+            hint="change the weight, the attribute group, or what makes the input",
+        )
+    if isinstance(w[0], int) and group > 0 and w[0] % group:
+        raise FactError(
+            f"group={group} does not divide the {w[0]} output channels of the weight",
+            code="channel-mismatch",
+            expected=f"a multiple of {group}",
+            found=str(w[0]),
+        )
+
+
+def _check_kernel(given: Sequence[int], kernel: Sequence[Dim] | None, count: int) -> None:
+    if len(given) != count:
+        raise FactError(
+            f"attribute kernel_shape={list(given)} has {len(given)} values",
+            code="bad-attribute",
+            expected=f"{count} values",
+            found=f"{len(given)} values",
+        )
+    if given == kernel:
+        return
+    for axis, (attribute, stored) in enumerate(zip(given, kernel or given, strict=True)):
+        if isinstance(stored, int) and attribute != stored:
+            raise FactError(
+                f"attribute kernel_shape={list(given)} contradicts the weight, whose spatial axis {axis} has {stored}",
+                code="bad-attribute",
+                expected=str(stored),
+                found=str(attribute),
+                hint="leave kernel_shape out: it follows from the weight",
+            )
+
+
+@rule("Conv")
+def conv_rule(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, bias: MaybeFact = None) -> Fact:
+    """[N, M, …]: a filter's channels, and the windows that fit each spatial dim."""
+    shape = conv_shape(ctx, attributes, x, w)
+    if bias is not None and bias.shape is not None and w.shape is not None and bias.shape != w.shape[:1]:
+        ints = all(isinstance(dim, int) for dim in (*bias.shape, w.shape[0]))
+        if len(bias.shape) != 1 or ints:
+            raise FactError(
+                f"the bias has shape {dims_text(bias.shape)} for {w.shape[0]} output channels",
+                expected=f"[{w.shape[0]}]",
+                found=dims_text(bias.shape),
+            )
+    return TensorFact(elem_type(x) or elem_type(w), shape)
+
+
+@rule("ConvTranspose")
+def conv_transpose_rule(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, bias: MaybeFact = None) -> Fact:
+    """[N, M * group, …]: each spatial dim spread by the stride, or what `output_shape` says."""
+    if x.shape is None or w.shape is None:
+        return like(x, None if x.shape is None else unknown_shape(ctx, len(x.shape)))
+    rank_at_least(x, 3, "the input")
+    count = len(x.shape) - 2
+    group = attributes.get("group", 1)
+    if isinstance(x.shape[1], int) and isinstance(w.shape[0], int) and x.shape[1] != w.shape[0]:
+        raise FactError(
+            f"the input {dims_text(x.shape)} has {x.shape[1]} channels, the weight {dims_text(w.shape)} "
+            f"takes {w.shape[0]}",
+            code="channel-mismatch",
+            expected=f"{w.shape[0]} channels",
+            found=f"{x.shape[1]} channels",
+        )
+    kernel = attributes.get("kernel_shape") or w.shape[2:]
+    strides = _checked("strides", attributes.get("strides"), count, 1)
+    dilations = _checked("dilations", attributes.get("dilations"), count, 1)
+    pads = _checked("pads", attributes.get("pads"), 2 * count, 0)
+    extra = _checked("output_padding", attributes.get("output_padding"), count, 0)
+    wanted = attributes.get("output_shape")
+    auto = attributes.get("auto_pad", "NOTSET")
+    dims: list[Dim] = []
+    for axis, dim in enumerate(x.shape[2:]):
+        if wanted:
+            dims.append(wanted[axis - count])
+        elif auto in ("SAME_UPPER", "SAME_LOWER"):
+            dims.append(dim * strides[axis])
+        else:
+            cut = 0 if auto == "VALID" else pads[axis] + pads[axis + count]
+            reach = (kernel[axis] - 1) * dilations[axis] + 1
+            dims.append((dim - 1) * strides[axis] + extra[axis] + reach - cut)
+    return like(x, (x.shape[0], w.shape[1] * group, *dims))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+@derivative("Conv")
+def _conv_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    x, w, *rest = inputs
+    group, g = attributes["group"], gradients[0]
+    shape = window(
+        x, w.shape[2:], attributes.get("strides"), attributes.get("pads"), attributes.get("dilations"),
+        attributes["auto_pad"],
+    )  # fmt: skip
+    grouped = x.reshape(len(x), group, -1, *x.shape[2:])
+    weights = w.reshape(group, len(w) // group, *w.shape[1:])
+    above = g.reshape(len(x), group, len(w) // group, *g.shape[2:])
+    of_x, of_w = np.zeros_like(grouped), np.zeros_like(weights)
+    for position, served, read in shape.taps():
+        part, seen = above[at(..., *served)], at(..., *read)
+        of_x[seen] += np.einsum("ngm...,gmc->ngc...", part, weights[at(..., *position)])
+        flat = part.reshape(*part.shape[:3], -1), grouped[seen].reshape(*grouped.shape[:3], -1)
+        of_w[at(..., *position)] = np.einsum("ngmi,ngci->gmc", *flat)
+    bias = [None if b is None else g.sum(axis=(0, *range(2, g.ndim))) for b in rest]
+    return [of_x.reshape(x.shape), of_w.reshape(w.shape), *bias]
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 def _conv_transpose_bytes(attributes: Mapping[str, Any], array: Any, weight: Any, *rest: Any) -> int:

@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.limits import RunContext
+from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.derivatives import derivative, unary
 from onnxlab.ops.base.half_arithmetic import BLOCK
 from onnxlab.ops.base.kernel_helpers import Array, averaging, narrow, normal_axes, normal_axis, widen, widened
 from onnxlab.ops.base.prepared_constants import prepared
-from onnxlab.ops.base.registry import in_place, kernel
+from onnxlab.ops.base.registry import Attributes, in_place, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, along_axis, checked_axis, dims_text, like, same_as_first
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Dim, Fact, FactError, TensorFact
 
 _SINGLE = np.dtype(np.float32)
 
@@ -360,6 +363,75 @@ def dropout_1(
     if len(ctx.outputs) < 2:
         return data
     return data, np.zeros(data.shape, data.dtype if ctx.opset_version() < 10 else bool)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+rule("MeanVarianceNormalization LRN InstanceNormalization GroupNormalization")(same_as_first)
+rule("LpNormalization")(along_axis)
+
+
+@rule("BatchNormalization", since=7)
+def batch_normalization_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact, bias: Fact, mean: Fact, variance: Fact
+) -> tuple[Fact, ...]:
+    """The input's shape; in training also the running mean and variance of each channel."""
+    if x.shape is not None and len(x.shape) > 1:
+        channels = x.shape[1]
+        for name, fact in (("scale", scale), ("B", bias), ("mean", mean), ("var", variance)):
+            if fact.shape is not None and len(fact.shape) == 1 and _differ(fact.shape[0], channels):
+                raise FactError(
+                    f"{name} has shape {dims_text(fact.shape)}, the input {dims_text(x.shape)} has {channels} channels",
+                    code="channel-mismatch",
+                    expected=f"[{channels}]",
+                    found=dims_text(fact.shape),
+                )
+    return (x.bare, *[each.bare for each in (mean, variance, mean, variance)][: max(len(ctx.outputs) - 1, 0)])
+
+
+def _differ(a: Dim, b: Dim) -> bool:
+    return isinstance(a, int) and isinstance(b, int) and a != b
+
+
+@rule("LayerNormalization", since=17)
+@rule("LayerNormalization", since=1)
+def layer_normalization_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, scale: MaybeFact = None, bias: MaybeFact = None
+) -> tuple[Fact, ...]:
+    """The input's shape; mean and inverse deviation have 1 from `axis` on."""
+    if x.shape is None:
+        return like(x, None), TensorFact(dtypes.FLOAT), TensorFact(dtypes.FLOAT)
+    axis = checked_axis(attributes.get("axis", -1), len(x.shape))
+    stash = TensorFact(attributes.get("stash_type", 1), (*x.shape[:axis], *(1,) * (len(x.shape) - axis)))
+    return x.bare, stash, stash
+
+
+@rule("RMSNormalization", since=23)
+def rms_normalization_rule(ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact) -> Fact:
+    """The input's shape."""
+    return x.bare
+
+
+@rule("Dropout", since=7)
+def dropout_with_typed_mask(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """The input's shape, and a mask of the input's type."""
+    return x.bare, x.bare
+
+
+@rule("Dropout", since=10)
+def dropout_rule(ctx: InferContext, attributes: Attributes, x: Fact, *_others: MaybeFact) -> tuple[Fact, Fact]:
+    """The input's shape, and a mask of booleans."""
+    return x.bare, TensorFact(dtypes.BOOL, x.shape)
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("Dropout")(unary(lambda x, y, g, a: g))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits(

@@ -11,11 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.derivatives import derivative, unary
 from onnxlab.ops.base.kernel_helpers import Array, at, averaging, widened
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import dims_text, like, rank_at_least, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import Window, window
+from onnxlab.ops.onnx.nn.conv import windows
+from onnxlab.shapes import Fact, FactError, Shape, TensorFact
 
 
 def _along(shape: Window, x: Array, ufunc: Any, initial: Any) -> Array:
@@ -189,6 +194,62 @@ def max_unpool(
     places = np.unravel_index(indices.reshape(-1), inferred)
     y[places] = x.reshape(-1)
     return y
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+def _pooled(ctx: InferContext, attributes: Attributes, x: Fact) -> Shape | None:
+    kernel = attributes["kernel_shape"]
+    if min(kernel, default=1) < 1:
+        raise FactError(
+            f"attribute kernel_shape={list(kernel)}", code="bad-attribute", expected="values from 1 on",
+            found=str(min(kernel)),
+        )  # fmt: skip
+    if x.shape is None:
+        return unknown_shape(ctx, 2 + len(kernel))
+    if len(kernel) != len(x.shape) - 2:
+        raise FactError(
+            f"attribute kernel_shape={list(kernel)} does not fit {dims_text(x.shape)}",
+            code="bad-attribute",
+            expected=f"{len(x.shape) - 2} values",
+            found=f"{len(kernel)} values",
+        )
+    return (*x.shape[:2], *windows(ctx, attributes, x.shape[2:], kernel, bool(attributes.get("ceil_mode"))))
+
+
+@rule("AveragePool")
+@rule("LpPool", since=2)
+def average_pool_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The windows that fit each spatial dim."""
+    return like(x, _pooled(ctx, attributes, x))
+
+
+@rule("MaxPool")
+def max_pool_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """The windows that fit each spatial dim, and the indices of their maxima."""
+    shape = _pooled(ctx, attributes, x)
+    return like(x, shape), TensorFact(dtypes.INT64, shape)
+
+
+@rule("GlobalAveragePool")
+@rule("GlobalMaxPool")
+@rule("GlobalLpPool")
+def global_pool(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Every spatial dim becomes 1."""
+    if x.shape is None:
+        return like(x, None)
+    rank_at_least(x, 2, "the input")
+    return like(x, (*x.shape[:2], *(1,) * (len(x.shape) - 2)))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("GlobalAveragePool")(unary(lambda x, y, g, a: np.broadcast_to(g / prod(x.shape[2:]), x.shape)))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits(

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 
 from onnxlab import dtypes
-from onnxlab.limits import RunContext
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import conv_bytes, convolution_flops, matmul_bytes, product_flops, quantized_flops
 from onnxlab.ops.base.kernel_helpers import Array, normal_axis, widen
 from onnxlab.ops.base.prepared_constants import prepared
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, elem_type
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.base.window_geometry import window
 from onnxlab.ops.onnx.math.cast import convert
-from onnxlab.ops.onnx.math.matmul import product
-from onnxlab.ops.onnx.nn.conv import check_kernel, convolve
+from onnxlab.ops.onnx.math.matmul import product, product_shape
+from onnxlab.ops.onnx.nn.conv import check_kernel, conv_shape, convolve
+from onnxlab.shapes import Fact, TensorFact
 
 _INTEGER_RANGE = {
     dtypes.INT2: (-2, 1),
@@ -355,6 +357,82 @@ def q_linear_conv(
     return requantize(sums, scale.reshape(-1, *ones), y_zero_point.reshape(()), y_zero_point.dtype)
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("MatMulInteger", since=10)
+def matmul_integer(ctx: InferContext, attributes: Attributes, a: Fact, b: Fact, *_zero_points: MaybeFact) -> Fact:
+    """The product in int32."""
+    return TensorFact(dtypes.INT32, product_shape(a.shape, b.shape))
+
+
+@rule("QLinearMatMul", since=10)
+def qlinear_matmul(
+    ctx: InferContext,
+    attributes: Attributes,
+    a: Fact,
+    a_scale: Fact,
+    a_zero_point: Fact,
+    b: Fact,
+    b_scale: Fact,
+    b_zero_point: Fact,
+    y_scale: Fact,
+    y_zero_point: Fact,
+) -> Fact:
+    """The product in the type of the output's zero point."""
+    return TensorFact(elem_type(y_zero_point) or elem_type(a), product_shape(a.shape, b.shape))
+
+
+@rule("ConvInteger", since=10)
+def conv_integer_rule(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, *_zero_points: MaybeFact) -> Fact:
+    """A convolution in int32."""
+    return TensorFact(dtypes.INT32, conv_shape(ctx, attributes, x, w))
+
+
+@rule("QLinearConv", since=10)
+def qlinear_conv(
+    ctx: InferContext,
+    attributes: Attributes,
+    x: Fact,
+    x_scale: Fact,
+    x_zero_point: Fact,
+    w: Fact,
+    w_scale: Fact,
+    w_zero_point: Fact,
+    y_scale: Fact,
+    y_zero_point: Fact,
+    bias: MaybeFact = None,
+) -> Fact:
+    """A convolution in the type of the output's zero point."""
+    return TensorFact(elem_type(y_zero_point) or elem_type(x), conv_shape(ctx, attributes, x, w))
+
+
+@rule("QuantizeLinear", since=10)
+def quantize_linear_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact, zero_point: MaybeFact = None
+) -> Fact:
+    """The input's shape in the type of the zero point, else of `output_dtype`, else uint8."""
+    elem = elem_type(zero_point) or attributes.get("output_dtype") or dtypes.UINT8
+    return TensorFact(elem, x.shape)
+
+
+@rule("DequantizeLinear", since=10)
+def dequantize_linear_rule(
+    ctx: InferContext, attributes: Attributes, x: Fact, scale: Fact, zero_point: MaybeFact = None
+) -> Fact:
+    """The input's shape in the type of the scale."""
+    return TensorFact(attributes.get("output_dtype") or elem_type(scale) or dtypes.FLOAT, x.shape)
+
+
+@rule("DynamicQuantizeLinear", since=11)
+def dynamic_quantize_linear_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact, Fact]:
+    """The input's shape in uint8, a scale and a zero point."""
+    return TensorFact(dtypes.UINT8, x.shape), TensorFact(dtypes.FLOAT, ()), TensorFact(dtypes.UINT8, ())
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 def _qlinear_conv_bytes(attributes: Mapping[str, Any], x: Any, x_scale: Any, x_zero: Any, w: Any, *rest: Any) -> int:
     return conv_bytes(attributes, x, w)
 
@@ -399,4 +477,3 @@ traits(
         category="matrix", shape="shapes", flops=quantized_flops, elements="none", out_bytes=_quantized_matmul_bytes
     ),
 )
-traits("DequantizeLinear QuantizeLinear", OpTraits(category="quantization", shape="shapes", flops=1), "com.microsoft")

@@ -8,14 +8,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.derivatives import Arrays, derivative
 from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axis
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import (
+    MaybeFact,
+    as_dim,
+    checked_axes,
+    checked_axis,
+    dims_text,
+    is_size,
+    items,
+    known_integers,
+    like,
+    rank_at_least,
+    rearranged,
+    same_as_first,
+    scalar,
+    unknown_shape,
+)
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Dim, Expr, Fact, FactError, TensorFact, at_least, ceil_div, maximum, minimum
 
 
 @kernel("Gather")
@@ -275,16 +294,287 @@ def unique(x: Array, axis: int | None = None, sorted: int = 1) -> tuple[Array, A
     return values, *(part.astype(np.int64) for part in (first, inverse, counts))  # type: ignore[return-value]
 
 
-@kernel("ArrayFeatureExtractor", domain="ai.onnx.ml")
-def array_feature_extractor(x: Array, y: Array) -> Array:
-    """The elements of the last axis that Y names."""
-    indices = y.reshape(-1)
-    rows = x.reshape(1, -1) if x.ndim == 1 else x
-    return np.take(rows, indices, axis=-1)
+# -- shape rules -------------------------------------------------------------------------------------------------------
 
 
-def _feature_extractor_bytes(attributes: Mapping[str, Any], x: Any, y: Any) -> int:
-    return int(x.size // max(1, x.shape[-1]) * y.size * x.itemsize)
+rule("ScatterElements Scatter ScatterND TensorScatter")(same_as_first)
+
+
+@rule("Gather")
+def gather_rule(ctx: InferContext, attributes: Attributes, data: Fact, indices: Fact) -> Fact:
+    """The dims of `data` with `axis` replaced by the dims of `indices`."""
+    if data.shape is None or indices.shape is None:
+        if data.shape is not None:
+            rank_at_least(data, 1, "the data")
+        return like(data, None)
+    rank_at_least(data, 1, "the data")
+    axis = checked_axis(attributes.get("axis", 0), len(data.shape))
+    result = like(data, (*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]))
+    chosen = known_integers(indices)
+    if chosen is None:
+        return result
+    dim = data.shape[axis]
+    if isinstance(dim, int) and any(not -dim <= index < dim for index in chosen):
+        wrong = next(index for index in chosen if not -dim <= index < dim)
+        raise FactError(
+            f"index {wrong} is out of range for axis {axis} of {dims_text(data.shape)}",
+            code="index-out-of-range",
+            expected=f"{-dim} to {dim - 1}",
+            found=str(wrong),
+        )
+    where = np.array(chosen, np.int64).reshape(cast("tuple[int, ...]", indices.shape))
+    return rearranged(result, data, lambda array: np.take(array, where, axis))
+
+
+@rule("GatherElements", since=11)
+def gather_elements_rule(ctx: InferContext, attributes: Attributes, data: Fact, indices: Fact) -> Fact:
+    """The shape of the indices."""
+    return like(data, indices.shape)
+
+
+@rule("GatherND", since=11)
+def gather_nd_rule(ctx: InferContext, attributes: Attributes, data: Fact, indices: Fact) -> Fact:
+    """The dims of the indices but the last, then the dims of `data` that an index tuple does not cover."""
+    if data.shape is None or indices.shape is None:
+        return like(data, None)
+    rank_at_least(data, 1, "the data")
+    rank_at_least(indices, 1, "the indices")
+    depth = indices.shape[-1]
+    if not isinstance(depth, int):
+        return like(data, None)
+    covered = attributes.get("batch_dims", 0) + depth
+    if covered > len(data.shape):
+        raise FactError(
+            f"the indices address {covered} axes of {dims_text(data.shape)}",
+            expected=f"at most {len(data.shape)}",
+            found=str(covered),
+        )
+    return like(data, (*indices.shape[:-1], *data.shape[covered:]))
+
+
+@rule("Slice", since=10)
+def slice__rule(
+    ctx: InferContext,
+    attributes: Attributes,
+    data: Fact,
+    starts: Fact,
+    ends: Fact,
+    axes: MaybeFact = None,
+    steps: MaybeFact = None,
+) -> Fact:
+    """Each axis cut from its start to its end by its step."""
+    if data.shape is None:
+        return like(data, None)
+    first, last = items(starts), items(ends)
+    count = len(first) if first is not None else len(last) if last is not None else None
+    chosen = known_integers(axes) if axes is not None else None if count is None else list(range(count))
+    stride = items(steps) if steps is not None else None if count is None else [1] * count
+    if chosen is None or count is None or stride is None:
+        return like(data, unknown_shape(ctx, len(data.shape)))
+    return _sliced(ctx, data, first or [None] * count, last or [None] * count, chosen, stride)
+
+
+@rule("Slice", since=1)
+def slice_by_attributes(ctx: InferContext, attributes: Attributes, data: Fact) -> Fact:
+    """The same with starts, ends and axes in attributes."""
+    if data.shape is None:
+        return like(data, None)
+    starts, ends = list(attributes["starts"]), list(attributes["ends"])
+    axes = list(attributes.get("axes", range(len(starts))))
+    return _sliced(ctx, data, starts, ends, axes, [1] * len(starts))
+
+
+def _sliced(
+    ctx: InferContext,
+    data: Fact,
+    starts: Sequence[Dim | None],
+    ends: Sequence[Dim | None],
+    axes: Sequence[int],
+    steps: Sequence[Dim | None],
+) -> Fact:
+    shape = data.shape or ()
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise FactError(
+            f"it has {len(starts)} starts, {len(ends)} ends, {len(axes)} axes and {len(steps)} steps",
+            expected="as many of each",
+        )
+    dims: list[Dim] = list(shape)
+    cuts = [slice(None)] * len(shape)
+    exact = True
+    for axis, start, end, step in zip(checked_axes(axes, len(shape)), starts, ends, steps, strict=True):
+        if step == 0:
+            raise FactError("a step of 0 never ends", expected="a step that is not 0", found="0")
+        size = cut_size(shape[axis], start, end, step)
+        dims[axis] = ctx.symbol(0, axis) if size is None else size
+        if size is not None and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+            stop = None if step < 0 and end < -2_000_000_000 else end
+            cuts[axis] = slice(start, stop, step)
+        else:
+            exact = False
+    result = like(data, tuple(dims))
+    return rearranged(result, data, lambda array: array[tuple(cuts)]) if exact else result
+
+
+_TO_THE_END = (2**31 - 1, 2**63 - 1)
+"""Ends that stand for the end of an axis, whatever its size."""
+
+
+def cut_size(dim: Dim, start: Dim | None, end: Dim | None, step: Dim | None) -> Dim | None:
+    """How many elements dim[start:end:step] has; None where that depends on what is not known."""
+    if start is None or end is None or not isinstance(step, int):
+        return None
+    if step < 0 and end in _TO_THE_END:  # nothing by NumPy's rules, down to the first element in ONNX Runtime
+        return None
+    if isinstance(dim, int) and isinstance(start, int) and isinstance(end, int):
+        stop = None if step < 0 and end < -dim else end
+        return len(range(dim)[start:stop:step])
+    if step < 0:
+        return _reversed_size(dim, start, end, step)
+    low, high = clamped(start, dim), clamped(end, dim)
+    if low is None or high is None:
+        return None
+    if at_least(start, 0):  # beyond the end it gives a negative size, which is cut off anyway
+        low = start
+    return maximum(ceil_div(high - low, step), 0)
+
+
+def _reversed_size(dim: Dim, start: Dim, end: Dim, step: int) -> Dim | None:
+    """All of an axis backwards, which is the one backward slice of an unknown size that can be told."""
+    if start == -1 and isinstance(end, int) and end < -(2**31) + 2:
+        return ceil_div(dim, -step)
+    return None
+
+
+def clamped(position: Dim, dim: Dim) -> Dim | None:
+    """A slice bound as a number from 0 to dim; None where its sign is not known."""
+    if isinstance(position, int):
+        if position >= 2**31 - 1:
+            return dim
+        return minimum(position, dim) if position >= 0 else maximum(dim + position, 0)
+    if at_least(position, 0):
+        return minimum(position, dim)
+    if at_least(-position, 1):
+        return maximum(dim + position, 0)
+    if at_least(dim, position) and is_size(position):  # seq - 1: a size that an exporter computed
+        return maximum(position, 0)
+    return minimum(maximum(position, 0), dim) if is_size(position) else None
+
+
+@rule("TopK", since=10)
+def top_k_rule(ctx: InferContext, attributes: Attributes, x: Fact, k: Fact) -> tuple[Fact, Fact]:
+    """The k greatest along `axis`, and their indices."""
+    if k.shape not in (None, (), (1,)) and all(isinstance(dim, int) for dim in k.shape or ()):
+        found = dims_text(k.shape)
+        raise FactError(f"k has shape {found}", code="rank-mismatch", expected="[1]", found=found)
+    return _top_k(ctx, attributes, x, scalar(k))
+
+
+@rule("TopK", since=1)
+def top_k_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact]:
+    """The same with k in an attribute."""
+    return _top_k(ctx, attributes, x, attributes["k"])
+
+
+def _top_k(ctx: InferContext, attributes: Attributes, x: Fact, k: Dim | None) -> tuple[Fact, Fact]:
+    if x.shape is None:
+        return like(x, None), TensorFact(dtypes.INT64, None)
+    axis = checked_axis(attributes.get("axis", -1), len(x.shape))
+    dim = x.shape[axis]
+    if isinstance(k, int) and isinstance(dim, int) and k > dim:
+        raise FactError(
+            f"k is {k} but axis {axis} of {dims_text(x.shape)} has {dim}", expected=f"at most {dim}", found=str(k)
+        )
+    shape = (*x.shape[:axis], as_dim(ctx, k, 0, axis), *x.shape[axis + 1 :])
+    return like(x, shape), TensorFact(dtypes.INT64, shape)
+
+
+@rule("NonZero", since=9)
+def non_zero_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Indices of the elements that are not zero: [rank, how many].
+
+    Of a scalar the operator's page says [0, how many], and ONNX Runtime makes [1, how many].
+    """
+    rank = len(x.shape) if x.shape else ctx.symbol(0, 0)
+    return TensorFact(dtypes.INT64, (rank, ctx.symbol(0, 1)))
+
+
+@rule("Compress", since=9)
+def compress_rule(ctx: InferContext, attributes: Attributes, x: Fact, condition: Fact) -> Fact:
+    """The slices of `axis` (or the elements, flattened) where the condition is true."""
+    if "axis" not in attributes:
+        return like(x, (ctx.symbol(0, 0),))
+    if x.shape is None:
+        return like(x, None)
+    axis = checked_axis(attributes["axis"], len(x.shape))
+    return like(x, (*x.shape[:axis], ctx.symbol(0, axis), *x.shape[axis + 1 :]))
+
+
+@rule("Unique", since=11)
+def unique_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, Fact, Fact, Fact]:
+    """The different elements (or slices of `axis`), their first indices, where each is found, and how often."""
+    count = ctx.symbol(0, attributes.get("axis", 0))
+    indices = TensorFact(dtypes.INT64, (count,))
+    if "axis" in attributes:
+        if x.shape is None:
+            return like(x, None), indices, TensorFact(dtypes.INT64, (ctx.symbol(2, 0),)), indices
+        axis = checked_axis(attributes["axis"], len(x.shape))
+        count = ctx.symbol(0, axis)
+        indices = TensorFact(dtypes.INT64, (count,))
+        values = like(x, (*x.shape[:axis], count, *x.shape[axis + 1 :]))
+        return values, indices, TensorFact(dtypes.INT64, (x.shape[axis],)), indices
+    total: Dim = ctx.symbol(2, 0)
+    if x.shape is not None:
+        total = 1
+        for dim in x.shape:
+            total = total * dim
+    return like(x, (count,)), indices, TensorFact(dtypes.INT64, (total,)), indices
+
+
+@rule("OneHot", since=9)
+def one_hot_rule(ctx: InferContext, attributes: Attributes, indices: Fact, depth: Fact, values: Fact) -> Fact:
+    """The dims of the indices with `depth` inserted at `axis`."""
+    if indices.shape is None:
+        return like(values, None)
+    axis = checked_axis(attributes.get("axis", -1), len(indices.shape) + 1)
+    count = scalar(depth)
+    if isinstance(count, float):
+        count = int(count)
+    size = as_dim(ctx, count if isinstance(count, (int, Expr)) else None, 0, axis)
+    return like(values, (*indices.shape[:axis], size, *indices.shape[axis:]))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+@derivative("Gather")
+def _gather_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    (x, indices), (g,) = inputs, gradients
+    axis = normal_axis(attributes["axis"], x.ndim)
+    found = np.zeros_like(x)
+    front = np.moveaxis(found, axis, 0)
+    rows = g.reshape(*x.shape[:axis], indices.size, *x.shape[axis + 1 :])
+    np.add.at(front, indices.reshape(-1), np.moveaxis(rows, axis, 0))
+    return [found, None]
+
+
+@derivative("Slice")
+def _slice_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    x = inputs[0]
+    given: list[Any] = [None if part is None else part.tolist() for part in inputs[1:]]
+    if not given:  # opsets 1 to 9
+        given = [attributes["starts"], attributes["ends"], attributes.get("axes")]
+    (starts, ends), (axes, steps) = given[:2], (*given[2:], None, None)[:2]
+    where: list[slice] = [slice(None)] * x.ndim
+    for number, axis in enumerate(axes or range(len(starts))):
+        step = steps[number] if steps else 1
+        end = ends[number]
+        where[axis] = slice(starts[number], None if step < 0 and end < -x.shape[axis] else end, step)
+    found = np.zeros_like(x)
+    found[tuple(where)] = gradients[0]
+    return [found, *[None] * (len(inputs) - 1)]
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 def _gather_bytes(attributes: Mapping[str, Any], array: Any, indices: Any) -> int:
@@ -361,9 +651,3 @@ traits(
     ),
 )
 traits("Unique", OpTraits(category="elementwise", shape="data", flops=1))
-traits(
-    "ArrayFeatureExtractor",
-    OpTraits(category="elementwise", shape="shapes", flops=1, out_bytes=_feature_extractor_bytes),
-    "ai.onnx.ml",
-)
-traits("GatherND", OpTraits(category="shape", shape="shapes", flops=0), "com.microsoft")

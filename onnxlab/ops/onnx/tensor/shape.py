@@ -12,10 +12,41 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
-from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axes, normal_axis
-from onnxlab.ops.base.registry import kernel
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
+from onnxlab.ops.base.derivatives import Arrays, derivative, unary, unbroadcast
+from onnxlab.ops.base.kernel_helpers import Array, integers, normal_axis
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import (
+    MaybeFact,
+    as_dim,
+    broadcast_shapes,
+    checked_axis,
+    dims_text,
+    elem_type,
+    items,
+    known_of,
+    like,
+    must_equal,
+    rank_at_least,
+    rearranged,
+    same,
+    same_as_first,
+    unknown_shape,
+)
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import (
+    Dim,
+    Fact,
+    FactError,
+    TensorFact,
+    ceil_div,
+    exact_div,
+    floor_div,
+    from_items,
+    maximum,
+    product,
+)
 
 
 @kernel("Identity")
@@ -36,83 +67,10 @@ def size(x: Array) -> Array:
     return np.array(x.size, np.int64)
 
 
-@kernel("Reshape", since=5)
-def reshape(data: Array, shape: Array, allowzero: int = 0) -> Array:
-    """`data` in another shape: one dim may be −1, and a 0 keeps the input's dim unless allowzero is set."""
-    if shape.ndim != 1:
-        raise ValueError(f"shape has {shape.ndim} axes: expected a vector")
-    dims = shape.tolist()
-    if 0 in dims and not allowzero:
-        try:
-            dims = [dim or data.shape[axis] for axis, dim in enumerate(dims)]
-        except IndexError:
-            raise ValueError(f"shape {dims} copies a dimension that data of shape {data.shape} has not got") from None
-    if dims and min(dims) < -1:  # NumPy takes any number below 0 for −1
-        raise ValueError(f"shape {dims} holds {min(dims)}: expected sizes of 0 and more, and one −1 at most")
-    if not data.size and -1 in dims:
-        known = prod(dim for dim in dims if dim != -1)
-        dims = [0 if dim == -1 and known else dim for dim in dims]
-    try:
-        return data.reshape(dims)
-    except ValueError:
-        raise ValueError(f"data of shape {data.shape} ({data.size:,} elements) does not fit shape {dims}") from None
-
-
-@kernel("Reshape", since=1)
-def reshape_1(data: Array, shape: Sequence[int], consumed_inputs: Sequence[int] | None = None) -> Array:
-    """As Reshape-5, the shape as an attribute."""
-    return reshape(data, np.asarray(shape, np.int64))
-
-
-@kernel("Flatten")
-def flatten(x: Array, axis: int = 1) -> Array:
-    """A matrix: the axes before `axis` are its rows, the others its columns."""
-    axis = axis if axis == x.ndim else normal_axis(axis, x.ndim) if x.ndim else 0
-    return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
-
-
 @kernel("Transpose")
 def transpose(x: Array, perm: Sequence[int] | None = None) -> Array:
     """A view with axes in the order `perm`; reversed by default."""
     return x.transpose(perm)
-
-
-@kernel("Squeeze", since=13)
-def squeeze(x: Array, axes: Array | None = None) -> Array:
-    """Drop axes of size 1: those named, or all where none is."""
-    if axes is None or not axes.size:
-        return x.squeeze()
-    dropped = normal_axes(axes.reshape(-1).tolist(), x.ndim)
-    for axis in dropped:
-        if x.shape[axis] != 1:
-            raise ValueError(f"data has shape {x.shape}: axis {axis} is not 1 and cannot be squeezed")
-    return x.reshape([dim for axis, dim in enumerate(x.shape) if axis not in dropped])
-
-
-@kernel("Squeeze", since=1)
-def squeeze_1(x: Array, axes: Sequence[int] | None = None) -> Array:
-    """As Squeeze-13, the axes as an attribute."""
-    return squeeze(x, None if axes is None else np.asarray(axes, np.int64))
-
-
-@kernel("Unsqueeze", since=13)
-def unsqueeze(x: Array, axes: Array) -> Array:
-    """Insert axes of size 1 at these places of the output."""
-    inserted = axes.reshape(-1).tolist()
-    rank = x.ndim + len(inserted)
-    if len(inserted) == 1 and -rank <= (place := inserted[0]) < rank:  # what models do by the hundred
-        return x.reshape((*x.shape[: place % rank], 1, *x.shape[place % rank :]))
-    places = normal_axes(inserted, rank)
-    if len(set(places)) != len(places):
-        raise ValueError(f"axes {inserted} name an axis of the output of rank {rank} twice")
-    dims = iter(x.shape)
-    return x.reshape([1 if axis in places else next(dims) for axis in range(rank)])
-
-
-@kernel("Unsqueeze", since=1)
-def unsqueeze_1(x: Array, axes: Sequence[int]) -> Array:
-    """As Unsqueeze-13, the axes as an attribute."""
-    return unsqueeze(x, np.asarray(axes, np.int64))
 
 
 @kernel("Concat", since=4)
@@ -226,87 +184,6 @@ def space_to_depth(x: Array, blocksize: int, mode: str = "DCR") -> Array:
     return blocks.transpose(order).reshape(n, c * b * b, h // b, w // b)
 
 
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-
-
-@kernel("Pad", since=11, context=True)
-def pad(
-    ctx: RunContext,
-    data: Array,
-    pads: Array,
-    constant_value: Array | None = None,
-    axes: Array | None = None,
-    mode: str = "constant",
-) -> Array:
-    """Add elements at both ends of the axes, or cut them off where a pad is negative.
-
-    `pads` holds the begins of all `axes`, then their ends.
-    """
-    places = normal_axes(None if axes is None else axes.reshape(-1).tolist(), data.ndim)
-    amounts = integers(pads)
-    if len(amounts) != 2 * len(places):
-        raise ValueError(f"pads has {len(amounts)} elements: expected 2 for each of {len(places)} axes")
-    width = [[0, 0] for _ in range(data.ndim)]
-    for axis, begin, end in zip(places, amounts[: len(places)], amounts[len(places) :], strict=True):
-        width[axis] = [begin, end]
-    value = constant_value.reshape(-1)[0] if constant_value is not None and constant_value.size else None
-    return pad_by(ctx, data, width, mode, value)
-
-
-def pad_by(ctx: RunContext, data: Array, width: Sequence[Sequence[int]], mode: str, value: Any) -> Array:
-    """Pad by [begin, end] of each axis; a missing value is 0 (False, "")."""
-    if mode not in _PAD_MODES:
-        raise ValueError(f"mode is {mode!r}: expected one of {', '.join(_PAD_MODES)}")
-    for axis, (dim, (begin, end)) in enumerate(zip(data.shape, width, strict=True)):
-        if dim + begin + end < 0:
-            raise ValueError(f"pads {begin} and {end} leave less than nothing of axis {axis}, which has {dim} elements")
-    dims = [dim + begin + end for dim, (begin, end) in zip(data.shape, width, strict=True)]
-    ctx.reserve(prod(dims) * data.itemsize, "the padded tensor")
-    kept = [  # what negative pads leave of each axis
-        slice(max(0, -begin), max(0, -begin, min(dim, dim + end)))
-        for dim, (begin, end) in zip(data.shape, width, strict=True)
-    ]
-    data = data[tuple(kept)]
-    if mode != "constant":
-        for axis, (left, dim) in enumerate(zip(data.shape, dims, strict=True)):
-            if dim and not left:
-                raise ValueError(f"pads leave nothing of axis {axis}: mode {mode!r} has nothing to repeat")
-        grow = [(max(0, begin), max(0, end)) for begin, end in width]
-        return np.pad(data, grow, mode=_PAD_MODES[mode])  # type: ignore[call-overload]
-    if value is None:
-        value = "" if data.dtype == object else 0
-    result = np.full(dims, value, data.dtype)
-    if data.size:
-        starts = [part.start + begin for part, (begin, _) in zip(kept, width, strict=True)]
-        result[tuple(slice(start, start + dim) for start, dim in zip(starts, data.shape, strict=True))] = data
-    return result
-
-
-@kernel("Pad", since=1, context=True)
-def pad_1(
-    ctx: RunContext,
-    data: Array,
-    pads: Sequence[int] | None = None,
-    mode: str = "constant",
-    value: float = 0.0,
-    paddings: Sequence[int] | None = None,
-) -> Array:
-    """As Pad-11 with attributes; opset 1 called the amounts `paddings`."""
-    amounts = np.asarray(pads if pads is not None else paddings, np.int64)
-    return pad(ctx, data, amounts, np.asarray(value, data.dtype), mode=mode)
-
-
-@kernel("CenterCropPad", since=18, context=True)
-def center_crop_pad(ctx: RunContext, x: Array, shape: Array, axes: Sequence[int] | None = None) -> Array:
-    """Cut or zero-pad both ends of the axes to the sizes given; an odd element goes to the end."""
-    width = [[0, 0] for _ in range(x.ndim)]
-    for axis, wanted in zip(normal_axes(axes, x.ndim), integers(shape), strict=True):
-        more = wanted - x.shape[axis]
-        begin = more // 2 if more >= 0 else -(-more // 2)
-        width[axis] = [begin, more - begin]
-    return pad_by(ctx, x, width, "constant", None)
-
-
 @kernel("Trilu", since=14)
 def trilu(x: Array, k: Array | None = None, upper: int = 1) -> Array:
     """The upper or lower triangle of the matrices in the last two axes; the rest is 0."""
@@ -327,44 +204,280 @@ def reverse_sequence(x: Array, sequence_lens: Array, batch_axis: int = 1, time_a
     return y
 
 
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+rule("Trilu ReverseSequence")(same_as_first)
+
+
+@rule("Identity")
+def identity_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The input's fact, elements included."""
+    return x
+
+
+@rule("Shape")
+def shape_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """A vector with the dims from `start` to `end`, which are its elements."""
+    if x.shape is None:
+        return TensorFact(dtypes.INT64, (ctx.symbol(0, 0),))
+    start, end = attributes.get("start", 0), attributes.get("end")
+    dims = x.shape[start:end]
+    return TensorFact(dtypes.INT64, (len(dims),), from_items((len(dims),), dims))
+
+
+@rule("Size")
+def size_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The number of elements."""
+    if x.shape is None:
+        return TensorFact(dtypes.INT64, ())
+    return TensorFact(dtypes.INT64, (), from_items((), [product(x.shape)]))
+
+
+@rule("Transpose")
+def transpose_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Dims in the order `perm`, by default reversed."""
+    if x.shape is None:
+        perm = attributes.get("perm")
+        return like(x, unknown_shape(ctx, len(perm)) if perm else None)
+    perm = attributes.get("perm", tuple(reversed(range(len(x.shape)))))
+    if sorted(axis % len(x.shape) if x.shape else axis for axis in perm) != list(range(len(x.shape))):
+        raise FactError(
+            f"perm {list(perm)} does not permute the axes of {dims_text(x.shape)}",
+            code="bad-attribute",
+            expected=f"a permutation of 0 to {len(x.shape) - 1}",
+            found=str(list(perm)),
+            hint=f"list each of the {len(x.shape)} axes once",
+        )
+    result = like(x, tuple(x.shape[axis] for axis in perm))
+    return rearranged(result, x, lambda array: array.transpose(perm))
+
+
+@rule("Concat")
+def concat_rule(ctx: InferContext, attributes: Attributes, *inputs: Fact) -> Fact:
+    """Sizes add up along `axis`; the other dims must be equal."""
+    elem = next((elem_type(fact) for fact in inputs if elem_type(fact)), 0)
+    shapes = [fact.shape for fact in inputs]
+    first = next((s for s in shapes if s is not None), None)
+    if first is None:
+        return TensorFact(elem, None)
+    axis = checked_axis(attributes.get("axis", 1), len(first))
+    dims: list[Dim] = list(first)
+    total: Dim | None = 0
+    for number, each in enumerate(shapes):
+        if each is None:
+            total = None
+            continue
+        if len(each) != len(first):
+            raise FactError(
+                f"{dims_text(first)} and {dims_text(each)} have different ranks",
+                code="rank-mismatch",
+                expected=f"rank {len(first)}",
+                found=f"rank {len(each)}",
+            )
+        for other, dim in enumerate(each):
+            if other != axis and dims[other] != dim:
+                hint = f"only axis {axis} may differ"
+                must_equal(dims[other], dim, "input {} differs in axis {}", number, other, hint=hint)
+                dims[other] = same(dims[other], dim)
+        total = None if total is None else total + each[axis]
+    dims[axis] = ctx.symbol(0, axis) if total is None else total
+    result = TensorFact(elem, tuple(dims))
+    return result if len(dims) > 1 and None in map(known_of, inputs) else _joined(result, inputs, axis)
+
+
+def _joined(result: TensorFact, inputs: Sequence[Fact], axis: int) -> Fact:
+    """Elements of the inputs in a row, those that are not known left out one by one."""
+    pieces = []
+    for fact in inputs:
+        known = known_of(fact)
+        if known is not None:
+            pieces.append(known.objects())
+            continue
+        elements = items(fact)
+        if elements is None or fact.shape is None or len(fact.shape) != 1:
+            return result
+        pieces.append(np.array(elements, dtype=object))
+    if sum(piece.size for piece in pieces) > 512 or all(known_of(fact) is None for fact in inputs):
+        return result
+    source = next(known for known in map(known_of, inputs) if known is not None)
+    joined = np.concatenate(pieces, axis=axis)
+    return TensorFact(result.elem_type, result.shape, from_items(joined.shape, joined.ravel().tolist(), source.kind))
+
+
+@rule("Split", since=13)
+def split(ctx: InferContext, attributes: Attributes, x: Fact, sizes: MaybeFact = None) -> tuple[Fact, ...]:
+    """Pieces of the given sizes, or `num_outputs` of equal size, the last one smaller."""
+    return _split(ctx, attributes, x, None if sizes is None else items(sizes), sizes is not None)
+
+
+@rule("Split", since=2)
+def split_by_attribute(ctx: InferContext, attributes: Attributes, x: Fact) -> tuple[Fact, ...]:
+    """The same with the sizes in an attribute."""
+    given = attributes.get("split")
+    return _split(ctx, attributes, x, None if given is None else list(given), given is not None)
+
+
+def _split(
+    ctx: InferContext, attributes: Attributes, x: Fact, sizes: Sequence[Dim | None] | None, given: bool
+) -> tuple[Fact, ...]:
+    count = len(ctx.outputs)
+    if x.shape is None:
+        return (like(x, None),) * count
+    axis = checked_axis(attributes.get("axis", 0), len(x.shape))
+    dim = x.shape[axis]
+    if given:
+        pieces = _given_pieces(ctx, sizes, count, axis, dim)
+    else:
+        pieces = _equal_pieces(ctx, dim, attributes.get("num_outputs", count))
+    facts, start = [], 0
+    for piece in pieces:
+        fact = like(x, (*x.shape[:axis], piece, *x.shape[axis + 1 :]))
+        if isinstance(piece, int) and isinstance(start, int):
+            cut = (slice(None),) * axis + (slice(start, start + piece),)
+            fact = rearranged(fact, x, lambda array, cut=cut: array[cut])  # type: ignore[misc]
+        start = start + piece
+        facts.append(fact)
+    return tuple(facts)
+
+
+def _equal_pieces(ctx: InferContext, dim: Dim, pieces: int) -> list[Dim]:
+    """Sizes of so many pieces of equal size, the last of which is smaller: of those that have an output."""
+    outputs = len(ctx.outputs)
+    message, hint = f"num_outputs is {pieces}, and it has {outputs} outputs", f"set num_outputs to {outputs}"
+    if pieces < outputs:
+        raise FactError(message, code="bad-attribute", expected=str(outputs), found=str(pieces), hint=hint)
+    if pieces > outputs:
+        ctx.warn(message, code="bad-attribute", expected=str(outputs), found=str(pieces), hint=hint)
+    chunk = ceil_div(dim, pieces)
+    sizes = [chunk] * outputs
+    if pieces == outputs and exact_div(dim, pieces) is None:
+        last = dim - chunk * (pieces - 1)
+        sizes[-1] = last if isinstance(dim, int) else maximum(last, 0)
+    return sizes
+
+
+def _given_pieces(ctx: InferContext, sizes: Sequence[Dim | None] | None, count: int, axis: int, dim: Dim) -> list[Dim]:
+    if sizes is None:
+        return [ctx.symbol(slot, axis) for slot in range(count)]
+    if len(sizes) != count:
+        raise FactError(
+            f"it lists {len(sizes)} sizes for {count} outputs", expected=f"{count} sizes", found=f"{len(sizes)} sizes"
+        )
+    pieces = [as_dim(ctx, piece, slot, axis) for slot, piece in enumerate(sizes)]
+    if None not in sizes:
+        must_equal(dim, sum(pieces), "the sizes do not add up to the dim that is split", hint="change the sizes")
+    return pieces
+
+
+@rule("Expand", since=8)
+def expand_rule(ctx: InferContext, attributes: Attributes, x: Fact, target: Fact) -> Fact:
+    """The input broadcast with the target shape."""
+    wanted = items(target)
+    if wanted is None or x.shape is None:
+        return like(x, None)
+    rank = max(len(wanted), len(x.shape))
+    dims = tuple(as_dim(ctx, dim, 0, rank - len(wanted) + axis) for axis, dim in enumerate(wanted))
+    result = broadcast_shapes([x.shape, dims])
+    fact = like(x, result)
+    if result is not None and all(isinstance(dim, int) for dim in result) and product(result) <= 512:  # type: ignore[operator]
+        return rearranged(fact, x, lambda array: np.broadcast_to(array, result))  # type: ignore[arg-type]
+    return fact
+
+
+@rule("Tile", since=6)
+def tile_rule(ctx: InferContext, attributes: Attributes, x: Fact, repeats: Fact) -> Fact:
+    """Each dim times its number of repeats."""
+    if x.shape is None:
+        return like(x, None)
+    times = items(repeats)
+    if times is None:
+        return like(x, unknown_shape(ctx, len(x.shape)))
+    if len(times) != len(x.shape):
+        raise FactError(
+            f"it repeats {len(times)} axes of {dims_text(x.shape)}",
+            expected=f"{len(x.shape)} repeats",
+            found=f"{len(times)} repeats",
+        )
+    if (least := min((n for n in times if isinstance(n, int)), default=0)) < 0:
+        raise FactError(f"it repeats an axis {least} times", expected="numbers from 0 on", found=str(least))
+    dims = [
+        ctx.symbol(0, axis) if n is None or as_dim(ctx, n, 0, axis) is not n else dim * n
+        for axis, (dim, n) in enumerate(zip(x.shape, times, strict=True))
+    ]
+    fact = like(x, tuple(dims))
+    if known_of(x) is not None and all(isinstance(dim, int) for dim in dims) and product(dims) <= 512:  # type: ignore[operator]
+        return rearranged(fact, x, lambda array: np.tile(array, times))  # type: ignore[arg-type]
+    return fact
+
+
+@rule("DepthToSpace")
+def depth_to_space_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Channels become blocks of pixels."""
+    if x.shape is None:
+        return like(x, unknown_shape(ctx, 4))
+    rank_at_least(x, 4, "the input")
+    n, c, *space = x.shape
+    block = attributes["blocksize"]
+    return like(x, (n, floor_div(c, block ** len(space)), *(dim * block for dim in space)))
+
+
+@rule("SpaceToDepth")
+def space_to_depth_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Blocks of pixels become channels."""
+    if x.shape is None:
+        return like(x, unknown_shape(ctx, 4))
+    rank_at_least(x, 4, "the input")
+    n, c, *space = x.shape
+    block = attributes["blocksize"]
+    return like(x, (n, c * block ** len(space), *(floor_div(dim, block) for dim in space)))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("Identity")(unary(lambda x, y, g, a: g))
+derivative("Expand")(unary(lambda x, y, g, a: unbroadcast(g, x.shape)))
+
+
+@derivative("Transpose")
+def _transpose_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    perm = attributes.get("perm")
+    return [gradients[0].T if perm is None else gradients[0].transpose(np.argsort(perm))]
+
+
+@derivative("Concat")
+def _concat_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    axis = attributes["axis"]
+    return np.split(gradients[0], np.cumsum([x.shape[axis] for x in inputs])[:-1], axis)
+
+
+@derivative("Split")
+def _split_gradient(attributes: Attributes, inputs: Arrays, outputs: Arrays, gradients: Arrays) -> Arrays:
+    return [np.concatenate(gradients, attributes["axis"]), *[None] * (len(inputs) - 1)]
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 def _concat_bytes(attributes: Mapping[str, Any], *inputs: Any) -> int:
     """One input may come a thousand times."""
     return sum([int(array.nbytes) for array in inputs])
-
-
-def _crop_pad_bytes(attributes: Mapping[str, Any], array: Any, shape: Any) -> int:
-    dims = list(array.shape)
-    for axis, size in zip(attributes.get("axes") or range(array.ndim), shape, strict=True):
-        dims[axis] = int(size)
-    return int(prod(dims) * int(array.itemsize))
 
 
 def _expand_bytes(attributes: Mapping[str, Any], array: Any, shape: Any) -> int:
     return int(prod(np.broadcast_shapes(array.shape, tuple(map(int, shape)))) * int(array.itemsize))
 
 
-def _pad_bytes(attributes: Mapping[str, Any], array: Any, pads: Any = None, value: Any = None, axes: Any = None) -> int:
-    amounts = [int(pad) for pad in (attributes.get("pads", ()) if pads is None else pads.reshape(-1))]
-    half = len(amounts) // 2
-    shape = list(array.shape)
-    for number, axis in enumerate(range(len(shape)) if axes is None else map(int, axes)):
-        shape[axis] += amounts[number] + amounts[half + number]
-    return int(prod(shape) * int(array.itemsize))
-
-
 def _tile_bytes(attributes: Mapping[str, Any], array: Any, repeats: Any, *rest: Any) -> int:
     return int(prod(map(int, repeats)) * int(array.nbytes))
 
 
-traits(
-    "CenterCropPad",
-    OpTraits(category="elementwise", shape="sizes", flops=1, out_bytes=_crop_pad_bytes, sizes={1: "one"}),
-)
 _MOVES = OpTraits(
     category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True
 )
 traits("Concat", replace(_MOVES, out_bytes=_concat_bytes))
-traits("Flatten Transpose", _MOVES)
+traits("Transpose", _MOVES)
 traits(
     "DepthToSpace SpaceToDepth",
     OpTraits(category="shape", shape="shapes", flops=0, elements="none", half="exact", signature="N C H W"),
@@ -397,31 +510,6 @@ traits(
         same_since=1,
     ),
 )
-traits(
-    "Pad",
-    OpTraits(
-        category="shape",
-        shape="sizes",
-        flops=0,
-        half="exact",
-        out_bytes=_pad_bytes,
-        sizes={1: "zero"},
-        was_attribute={11: {1: ("pads", "ints"), 2: ("value", "float")}},
-    ),
-)
-traits(
-    "Reshape",
-    OpTraits(
-        category="shape",
-        shape="sizes",
-        flops=0,
-        half="exact",
-        quiet=True,
-        size_arithmetic=True,
-        forwards=True,
-        sizes={1: "shape"},
-    ),
-)
 traits("ReverseSequence", OpTraits(category="shape", shape="shapes", flops=1, elements="none", signature="? ? ...|?"))
 traits(
     "Shape Size",
@@ -438,19 +526,6 @@ traits(
 )
 traits("Split", OpTraits(category="shape", shape="sizes", flops=0, half="exact", quiet=True, size_arithmetic=True))
 traits(
-    "Squeeze Unsqueeze",
-    OpTraits(
-        category="shape",
-        shape="sizes",
-        flops=0,
-        half="exact",
-        quiet=True,
-        size_arithmetic=True,
-        forwards=True,
-        sizes={1: "zero"},
-    ),
-)
-traits(
     "Tile",
     OpTraits(
         category="shape",
@@ -465,4 +540,3 @@ traits(
     ),
 )
 traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1, elements="none", size_arithmetic=True))
-traits("Trilu", OpTraits(category="shape", shape="shapes", flops=1), "com.microsoft")

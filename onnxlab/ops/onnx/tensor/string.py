@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from onnxlab import dtypes
+from onnxlab.limits import InferContext
 from onnxlab.ops.base.estimates import broadcast
 from onnxlab.ops.base.kernel_helpers import Array
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Fact, TensorFact
 
 
 def strings(items: Sequence[str], shape: Sequence[int]) -> Array:
@@ -182,6 +185,21 @@ def _grams(
                 if len(gram) == length and gram in known:
                     found.append(known[gram])
     return found
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("StringNormalizer", since=10)
+def string_normalizer_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """The strings of a vector, or of a row, without the stop words: as many where there are none of these."""
+    if not attributes.get("stopwords"):
+        return x.bare
+    rank = len(x.shape) if x.shape is not None else None
+    return TensorFact(dtypes.STRING, None if rank is None else (1,) * (rank - 1) + (ctx.symbol(0, rank - 1),))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 def _string_split_bytes(attributes: Mapping[str, Any], x: Any) -> int:

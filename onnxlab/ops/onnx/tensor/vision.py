@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab import dtypes
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import convolution_flops
 from onnxlab.ops.base.kernel_helpers import Array, at, integers, widened
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, like, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Fact, TensorFact
 
 
 def _reflect(x: Array, low: Array | float, high: Array | float) -> Array:
@@ -373,6 +376,26 @@ def image_decoder(ctx: RunContext, encoded: Array, pixel_format: str = "RGB") ->
     if pixel_format not in _DECODERS:
         raise ValueError(f"pixel_format is {pixel_format!r}: expected RGB, BGR or Grayscale")
     return _DECODERS[pixel_format](pixels)
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+@rule("NonMaxSuppression", since=10)
+def non_max_suppression_rule(ctx: InferContext, attributes: Attributes, *inputs: MaybeFact) -> Fact:
+    """[how many, 3]: batch, class and box of each one chosen."""
+    return TensorFact(dtypes.INT64, (ctx.symbol(0, 0), 3))
+
+
+@rule("GridSample", since=16)
+def grid_sample_rule(ctx: InferContext, attributes: Attributes, x: Fact, grid: Fact) -> Fact:
+    """[N, C, …] with the spatial dims of the grid."""
+    if x.shape is None or grid.shape is None:
+        return like(x, None if x.shape is None else (*x.shape[:2], *unknown_shape(ctx, len(x.shape))[2:]))
+    return like(x, (*x.shape[:2], *grid.shape[1:-1]))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 def _affine_grid_bytes(attributes: Mapping[str, Any], theta: Any, size: Any) -> int:

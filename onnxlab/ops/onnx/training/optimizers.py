@@ -85,4 +85,8 @@ def momentum(
     return _each(3, tensors, step)
 
 
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
 traits("Adagrad Adam Momentum", OpTraits(category="custom", shape="shapes", flops=1), "ai.onnx.preview.training")
+traits("Gradient", OpTraits(category="custom", shape="other", flops=1), "ai.onnx.preview.training")

@@ -17,17 +17,38 @@ from typing import Any
 
 import numpy as np
 
-from onnxlab.limits import RunContext
+from onnxlab.limits import InferContext, RunContext
 from onnxlab.ops.base.estimates import convolution_flops, quantized_flops, transposed_flops
+from onnxlab.ops.base.image_layouts import (
+    BLOCKED,
+    BLOCKS,
+    INTERNAL,
+    Infer,
+    channels_first,
+    channels_last,
+    rule_on_channels_last,
+)
 from onnxlab.ops.base.kernel_helpers import Array
 from onnxlab.ops.base.prepared_constants import prepared
-from onnxlab.ops.base.registry import kernel
+from onnxlab.ops.base.registry import Attributes, kernel, rule
+from onnxlab.ops.base.rule_helpers import MaybeFact, like, same_as_first, unknown_shape
 from onnxlab.ops.base.traits import OpTraits, traits
 from onnxlab.ops.microsoft.fused import DOMAIN, fused_conv
-from onnxlab.ops.microsoft.layout_rules import BLOCKED, INTERNAL
-from onnxlab.ops.onnx.nn.conv import conv
-from onnxlab.ops.onnx.nn.pool import average_pool, global_average_pool, global_max_pool, max_pool
+from onnxlab.ops.onnx.nn.conv import conv, conv_rule, conv_transpose_rule
+from onnxlab.ops.onnx.nn.pool import (
+    average_pool,
+    average_pool_rule,
+    global_average_pool,
+    global_max_pool,
+    global_pool,
+    max_pool,
+    max_pool_rule,
+)
+from onnxlab.ops.onnx.nn.quantization import qlinear_conv
 from onnxlab.ops.onnx.tensor.resize import resize_11
+from onnxlab.ops.onnx.tensor.shape import depth_to_space_rule, space_to_depth_rule
+from onnxlab.ops.onnx.tensor.vision import grid_sample_rule
+from onnxlab.shapes import Fact, ceil_div
 
 
 @cache
@@ -196,6 +217,84 @@ def _fused_of_last(
 kernel("NhwcMaxPool", domain=DOMAIN, context=True)(on_channels_last(_largest))
 kernel("NhwcConv", domain=DOMAIN, context=True)(on_channels_last(_conv_of_last))
 kernel("NhwcFusedConv", domain=DOMAIN, context=True)(on_channels_last(_fused_of_last))
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
+
+
+def _activation_conv(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, *_others: MaybeFact) -> Fact:
+    """A convolution; a sum and an activation after it change no dim."""
+    return conv_rule(ctx, attributes, x, w)
+
+
+def _conv_of_last_rule(ctx: InferContext, attributes: Attributes, x: Fact, w: Fact, *_others: MaybeFact) -> Fact:
+    """A convolution with channels last in the filters too."""
+    return conv_rule(ctx, attributes, x, like(w, channels_first(w.shape)))
+
+
+def _quantized_conv_transpose(
+    ctx: InferContext, attributes: Attributes, x: Fact, x_scale: Fact, x_zero: Fact, w: Fact, *_others: MaybeFact
+) -> Fact:
+    """A quantized transposed convolution; the filters have their channels first."""
+    return conv_transpose_rule(ctx, attributes, x, w)
+
+
+def _of_image_alone(infer: Infer) -> Infer:
+    """A rule that sees the first input only: scales and zero points change no dim."""
+    return lambda ctx, attributes, x, *_others: infer(ctx, attributes, x)
+
+
+rule("NhwcMaxPool", domain="com.microsoft")(rule_on_channels_last(max_pool_rule))
+rule("NhwcConv", domain="com.microsoft")(rule_on_channels_last(_conv_of_last_rule))
+rule("NhwcFusedConv", domain="com.microsoft")(rule_on_channels_last(_activation_conv))
+rule("MaxPool", domain=BLOCKED)(max_pool_rule)
+rule("AveragePool", domain=BLOCKED)(average_pool_rule)
+rule("GlobalMaxPool GlobalAveragePool", domain=BLOCKED)(global_pool)
+rule("Conv", domain=BLOCKED)(_activation_conv)
+rule("MaxPool", domain=INTERNAL)(rule_on_channels_last(max_pool_rule))
+rule("AveragePool LpPool", domain=INTERNAL)(rule_on_channels_last(average_pool_rule))
+rule("GlobalMaxPool GlobalAveragePool GlobalLpPool", domain=INTERNAL)(rule_on_channels_last(global_pool))
+rule("Conv", domain=INTERNAL)(rule_on_channels_last(_activation_conv))
+rule("ConvTranspose", domain=INTERNAL)(rule_on_channels_last(conv_transpose_rule))
+rule("QLinearConv", domain=INTERNAL)(rule_on_channels_last(qlinear_conv))
+rule("QLinearConvTranspose", domain=INTERNAL)(rule_on_channels_last(_quantized_conv_transpose))
+rule("QLinearAveragePool", domain=INTERNAL)(rule_on_channels_last(_of_image_alone(average_pool_rule)))
+rule("GridSample", domain=INTERNAL)(rule_on_channels_last(grid_sample_rule))
+rule("DepthToSpace", domain=INTERNAL)(rule_on_channels_last(depth_to_space_rule))
+rule("SpaceToDepth", domain=INTERNAL)(rule_on_channels_last(space_to_depth_rule))
+rule("BatchNormalization InstanceNormalization LRN", domain=INTERNAL)(same_as_first)
+
+
+@rule("ReorderInput", domain=BLOCKED)
+def reorder_input_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Into blocks: the same logical dims, channels filled up to whole blocks where these are as many for all sizes."""
+    shape = channels_first(x.shape) if attributes.get("channels_last") else x.shape
+    if shape is None or len(shape) < 2:
+        return like(x, shape)
+    padded = {ceil_div(shape[1], block) * block for block in BLOCKS}
+    channels = padded.pop() if len(padded) == 1 else ctx.symbol(0, 1)
+    return like(x, (shape[0], channels, *shape[2:]))
+
+
+@rule("ReorderOutput", domain=BLOCKED)
+def reorder_output_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Out of blocks, with the number of channels that there really are."""
+    if x.shape is None or len(x.shape) < 2:
+        return like(x, None)
+    shape = (x.shape[0], attributes.get("channels") or ctx.symbol(0, 1), *x.shape[2:])
+    return like(x, channels_last(shape) if attributes.get("channels_last") else shape)
+
+
+@rule("Upsample", domain=BLOCKED)
+def upsample(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+    """Each dim times its whole scale."""
+    scales = attributes.get("scales") or ()
+    if x.shape is None or len(scales) != len(x.shape):
+        return like(x, None if x.shape is None else unknown_shape(ctx, len(x.shape)))
+    return like(x, tuple(dim * int(scale) for dim, scale in zip(x.shape, scales, strict=True)))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
 
 
 traits(

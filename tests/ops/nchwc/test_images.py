@@ -5,7 +5,7 @@ import pytest
 from onnx import helper
 
 import onnxlab
-from onnxlab.ops.nchwc.kernels import block_size, blocked, unblocked
+from onnxlab.ops.nchwc.images import block_size, blocked, unblocked
 from tests.ops.support.single_node import agree, floats
 
 NCHWC = {"opset": 1, "domain": "com.microsoft.nchwc"}

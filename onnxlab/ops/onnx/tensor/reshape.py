@@ -1,39 +1,112 @@
-"""Shape rules of operators that keep all elements in order: Reshape, Flatten, Squeeze, Unsqueeze."""
+"""Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze."""
+
+# NumPy types the results of its ufuncs as Any
+# mypy: disable-error-code="no-any-return"
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
 
 from onnxlab.limits import InferContext
-from onnxlab.ops.base.registry import rule
+from onnxlab.ops.base.derivatives import derivative, unary
+from onnxlab.ops.base.kernel_helpers import Array, normal_axes, normal_axis
+from onnxlab.ops.base.registry import Attributes, kernel, rule
 from onnxlab.ops.base.rule_helpers import (
     MaybeFact,
+    checked_axes,
     dims_text,
-    integers,
     is_size,
     items,
+    known_integers,
     like,
-    normal_axes,
     rearranged,
     unknown_shape,
 )
-from onnxlab.shapes import (
-    Dim,
-    Expr,
-    Fact,
-    FactError,
-    Shape,
-    exact_div,
-    floor_div,
-    product,
-)
+from onnxlab.ops.base.traits import OpTraits, traits
+from onnxlab.shapes import Dim, Expr, Fact, FactError, Shape, exact_div, floor_div, product
 
-Attributes = Mapping[str, Any]
+
+@kernel("Reshape", since=5)
+def reshape(data: Array, shape: Array, allowzero: int = 0) -> Array:
+    """`data` in another shape: one dim may be −1, and a 0 keeps the input's dim unless allowzero is set."""
+    if shape.ndim != 1:
+        raise ValueError(f"shape has {shape.ndim} axes: expected a vector")
+    dims = shape.tolist()
+    if 0 in dims and not allowzero:
+        try:
+            dims = [dim or data.shape[axis] for axis, dim in enumerate(dims)]
+        except IndexError:
+            raise ValueError(f"shape {dims} copies a dimension that data of shape {data.shape} has not got") from None
+    if dims and min(dims) < -1:  # NumPy takes any number below 0 for −1
+        raise ValueError(f"shape {dims} holds {min(dims)}: expected sizes of 0 and more, and one −1 at most")
+    if not data.size and -1 in dims:
+        known = prod(dim for dim in dims if dim != -1)
+        dims = [0 if dim == -1 and known else dim for dim in dims]
+    try:
+        return data.reshape(dims)
+    except ValueError:
+        raise ValueError(f"data of shape {data.shape} ({data.size:,} elements) does not fit shape {dims}") from None
+
+
+@kernel("Reshape", since=1)
+def reshape_1(data: Array, shape: Sequence[int], consumed_inputs: Sequence[int] | None = None) -> Array:
+    """As Reshape-5, the shape as an attribute."""
+    return reshape(data, np.asarray(shape, np.int64))
+
+
+@kernel("Flatten")
+def flatten(x: Array, axis: int = 1) -> Array:
+    """A matrix: the axes before `axis` are its rows, the others its columns."""
+    axis = axis if axis == x.ndim else normal_axis(axis, x.ndim) if x.ndim else 0
+    return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
+
+
+@kernel("Squeeze", since=13)
+def squeeze(x: Array, axes: Array | None = None) -> Array:
+    """Drop axes of size 1: those named, or all where none is."""
+    if axes is None or not axes.size:
+        return x.squeeze()
+    dropped = normal_axes(axes.reshape(-1).tolist(), x.ndim)
+    for axis in dropped:
+        if x.shape[axis] != 1:
+            raise ValueError(f"data has shape {x.shape}: axis {axis} is not 1 and cannot be squeezed")
+    return x.reshape([dim for axis, dim in enumerate(x.shape) if axis not in dropped])
+
+
+@kernel("Squeeze", since=1)
+def squeeze_1(x: Array, axes: Sequence[int] | None = None) -> Array:
+    """As Squeeze-13, the axes as an attribute."""
+    return squeeze(x, None if axes is None else np.asarray(axes, np.int64))
+
+
+@kernel("Unsqueeze", since=13)
+def unsqueeze(x: Array, axes: Array) -> Array:
+    """Insert axes of size 1 at these places of the output."""
+    inserted = axes.reshape(-1).tolist()
+    rank = x.ndim + len(inserted)
+    if len(inserted) == 1 and -rank <= (place := inserted[0]) < rank:  # what models do by the hundred
+        return x.reshape((*x.shape[: place % rank], 1, *x.shape[place % rank :]))
+    places = normal_axes(inserted, rank)
+    if len(set(places)) != len(places):
+        raise ValueError(f"axes {inserted} name an axis of the output of rank {rank} twice")
+    dims = iter(x.shape)
+    return x.reshape([1 if axis in places else next(dims) for axis in range(rank)])
+
+
+@kernel("Unsqueeze", since=1)
+def unsqueeze_1(x: Array, axes: Sequence[int]) -> Array:
+    """As Unsqueeze-13, the axes as an attribute."""
+    return unsqueeze(x, np.asarray(axes, np.int64))
+
+
+# -- shape rules -------------------------------------------------------------------------------------------------------
 
 
 @rule("Reshape", since=5)
-def reshape(ctx: InferContext, attributes: Attributes, data: Fact, target: Fact) -> Fact:
+def reshape_rule(ctx: InferContext, attributes: Attributes, data: Fact, target: Fact) -> Fact:
     """Dims as the second input says: -1 is what is left, 0 the input's own dim unless allowzero is set."""
     wanted = items(target)
     if wanted is None or (target.shape is not None and len(target.shape) != 1):
@@ -110,7 +183,7 @@ def _what_is_left(ctx: InferContext, total: Dim, known: Dim, asked: bool, axis: 
 
 
 @rule("Flatten")
-def flatten(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
+def flatten_rule(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
     """A matrix: the dims before `axis`, and those from it on."""
     if x.shape is None:
         return like(x, unknown_shape(ctx, 2))
@@ -123,9 +196,9 @@ def flatten(ctx: InferContext, attributes: Attributes, x: Fact) -> Fact:
 
 
 @rule("Squeeze", since=13)
-def squeeze(ctx: InferContext, attributes: Attributes, x: Fact, axes: MaybeFact = None) -> Fact:
+def squeeze_rule(ctx: InferContext, attributes: Attributes, x: Fact, axes: MaybeFact = None) -> Fact:
     """Without the axes, whose dims are 1; without every 1 where none are given, or an empty list as in ONNX Runtime."""
-    named = None if axes is None else integers(axes)
+    named = None if axes is None else known_integers(axes)
     return _squeezed(ctx, x, named, axes is None or (named is not None and not len(named)))
 
 
@@ -145,7 +218,7 @@ def _squeezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, every: boo
     elif axes is None:
         return like(x, None)
     else:
-        gone = normal_axes(axes, len(x.shape))
+        gone = checked_axes(axes, len(x.shape))
         for axis in gone:
             if isinstance(x.shape[axis], int) and x.shape[axis] != 1:
                 raise FactError(
@@ -159,9 +232,9 @@ def _squeezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, every: boo
 
 
 @rule("Unsqueeze", since=13)
-def unsqueeze(ctx: InferContext, attributes: Attributes, x: Fact, axes: Fact) -> Fact:
+def unsqueeze_rule(ctx: InferContext, attributes: Attributes, x: Fact, axes: Fact) -> Fact:
     """With a 1 at each of the axes of the result."""
-    return _unsqueezed(ctx, x, integers(axes), axes)
+    return _unsqueezed(ctx, x, known_integers(axes), axes)
 
 
 @rule("Unsqueeze", since=1)
@@ -177,7 +250,51 @@ def _unsqueezed(ctx: InferContext, x: Fact, axes: Sequence[int] | None, given: M
         count = given.shape[0] if given is not None and given.shape else None
         return like(x, unknown_shape(ctx, len(x.shape) + count) if isinstance(count, int) else None)
     rank = len(x.shape) + len(axes)
-    added = set(normal_axes(axes, rank))
+    added = set(checked_axes(axes, rank))
     rest = iter(x.shape)
     result = like(x, tuple(1 if axis in added else next(rest) for axis in range(rank)))
     return rearranged(result, x, lambda array: array.reshape(result.shape))
+
+
+# -- gradients ---------------------------------------------------------------------------------------------------------
+
+
+derivative("Reshape")(unary(lambda x, y, g, a: g.reshape(x.shape)))
+derivative("Flatten")(unary(lambda x, y, g, a: g.reshape(x.shape)))
+derivative("Squeeze")(unary(lambda x, y, g, a: g.reshape(x.shape)))
+derivative("Unsqueeze")(unary(lambda x, y, g, a: g.reshape(x.shape)))
+
+
+# -- traits ------------------------------------------------------------------------------------------------------------
+
+
+traits(
+    "Flatten",
+    OpTraits(category="shape", shape="shapes", flops=0, half="exact", quiet=True, size_arithmetic=True, forwards=True),
+)
+traits(
+    "Reshape",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        forwards=True,
+        sizes={1: "shape"},
+    ),
+)
+traits(
+    "Squeeze Unsqueeze",
+    OpTraits(
+        category="shape",
+        shape="sizes",
+        flops=0,
+        half="exact",
+        quiet=True,
+        size_arithmetic=True,
+        forwards=True,
+        sizes={1: "zero"},
+    ),
+)
