@@ -8,8 +8,7 @@ Files:
     reshape    Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
     resize     Resize and Upsample: every axis by itself, as a weighted sum of a few input elements for each output
                element.
-    shape      Operators that rearrange: Reshape, Transpose, Squeeze, Concat, Split, Expand, Tile, Pad, DepthToSpace
-               and others.
+    shape      Operators that rearrange: Transpose, Concat, Split, Expand, Tile, DepthToSpace and others.
     string     Strings: StringConcat, StringSplit, StringNormalizer, RegexFullMatch, TfIdfVectorizer. Elements are
                Python str.
     vision     Vision: GridSample, AffineGrid, RoiAlign, MaxRoiPool, NonMaxSuppression, DeformConv, Col2Im,

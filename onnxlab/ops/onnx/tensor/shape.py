@@ -1,4 +1,4 @@
-"""Operators that rearrange: Reshape, Transpose, Squeeze, Concat, Split, Expand, Tile, Pad, DepthToSpace and others."""
+"""Operators that rearrange: Transpose, Concat, Split, Expand, Tile, DepthToSpace and others."""
 
 # NumPy types the results of its ufuncs as Any
 # mypy: disable-error-code="no-any-return"
