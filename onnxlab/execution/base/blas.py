@@ -19,6 +19,7 @@ from threadpoolctl import ThreadpoolController  # a fork while a thread imported
 from onnxlab.forking import fork_safe
 
 MULTIPLYING = frozenset((
+    "glow.operators",
     "microsoft.attention", "microsoft.decoding", "microsoft.experts", "microsoft.fused", "microsoft.gates",
     "microsoft.general", "microsoft.images", "microsoft.integers", "microsoft.quantized", "ml.linear", "ml.svm",
     "nchwc.images", "onnx.control.control", "onnx.math.matmul", "onnx.math.reduce", "onnx.math.signal",
