@@ -13,7 +13,7 @@ FILE_LINES = 400
 FAMILY_LINES = 700  # of a file of onnxlab/ops: kernels, rules and traits of a family side by side
 FUNCTION_LINES = 50  # from the first statement after the docstring to the last
 FOLDER_FILES = 22
-REPEATED_RUNS = 7
+REPEATED_RUNS = 6
 
 # {file, or file:function: lines}: above the limit today, and not to grow
 LARGER = {

@@ -3,6 +3,8 @@
 python -m tests.support.repetition     # prints them
 """
 
+import ast
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -27,8 +29,17 @@ def sources() -> Iterator[Path]:
 
 def lines_of(path: Path) -> list[tuple[int, str]]:
     """(number, text) of each line that says something, without its indentation."""
-    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
-    return [(number, line) for number, line in enumerate(lines, 1) if not _NOISE.match(line)]
+    source = path.read_text(encoding="utf-8")
+    prose = docstring_lines(source) if path.suffix == ".py" else set()
+    lines = enumerate((line.strip() for line in source.splitlines()), 1)
+    return [(number, line) for number, line in lines if number not in prose and not _NOISE.match(line)]
+
+
+def docstring_lines(source: str) -> set[int]:
+    """The numbers of the lines that are docstrings."""
+    strings = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
+    ranges = [range(node.lineno, node.end_lineno + 1) for node in strings if isinstance(node.value, ast.Constant)]
+    return set(itertools.chain.from_iterable(ranges))
 
 
 def repeated() -> dict[str, list[Place]]:
