@@ -4,204 +4,160 @@ A handle stays valid over edits, undo and redo for as long as its node exists; t
 """
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-import onnx
-
-from onnxlab import schemas
-from onnxlab.errors import EditError, NameLookupError, OnnxlabError
+from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
 from onnxlab.graph.edit.model_graph import ModelGraph
-from onnxlab.graph.edits.metadata import description
 from onnxlab.graph.handles.glow_properties import GlowProperties
-from onnxlab.graph.handles.node_attributes import Attributes
-from onnxlab.graph.handles.properties import Metadata
-from onnxlab.graph.index.records import NodeRecord, ValueRecord
+from onnxlab.graph.handles.node_fields import NodeFields
+from onnxlab.graph.handles.value_fields import ValueFields
 from onnxlab.printable import printable
-from onnxlab.short_help import ShortHelp
 from onnxlab.spelling import Spelled
 
 if TYPE_CHECKING:
-    import numpy as np
+    pass
 
 
-class _Handle(Spelled, metaclass=ShortHelp):
-    """(graph, id); equal and hashable by both."""
+class Node(NodeFields):
+    """A node of a model: `model.nodes["conv1"]`; it stays valid over edits for as long as the node exists.
 
-    __slots__ = ("_graph", "id")
+    What it is: name, label, op_type, domain, doc_string, metadata, schema, doc, proto, id
+    Where it is: scope, position
+    What it reads, makes and sets: inputs, outputs, attributes
+    Edits: set_input, set_inputs, set_outputs, replace, default_attributes, insert_before, duplicate, move,
+        to_initializer, remove; name, op_type, doc_string can be set, attributes and metadata written into.
 
-    _graph: ModelGraph
-    id: int
+    Every edit is one undo step, or a part of the open `model.edit`. EditError says why one is refused; then nothing
+    changed. `help(Node.replace)` shows a single member.
 
-    def __init__(self, graph: ModelGraph, ident: int) -> None:
-        _set_graph(self, graph)
-        _set_id(self, ident)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Handle) and (type(other), other._graph, other.id) == (
-            type(self),
-            self._graph,
-            self.id,
-        )
-
-    def __hash__(self) -> int:
-        return hash((id(self._graph), self.id))
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self  # it says where something is, as a path does
-
-    def __reduce__(self) -> Any:
-        raise OnnxlabError(
-            f"a {type(self).__name__} cannot be pickled: it is a place in its model; pickle the Model, or its `proto`"
-        )
-
-
-# without the look at the name that `Spelled` takes: a handle is made for each node that is gone over
-_set_graph = vars(_Handle)["_graph"].__set__
-_set_id = vars(_Handle)["id"].__set__
-
-
-class Node(_Handle):
-    """A node of a model."""
+    Example:
+        >>> node = model.nodes["/block2/conv1/Conv"]
+        >>> node.attributes["strides"] = [1, 1]
+        >>> print(model.fact(node.outputs[0]))
+        float32[batch,16,8,8]
+    """
 
     __slots__ = ()
 
     @property
-    def _record(self) -> NodeRecord:
-        try:
-            return self._graph.nodes[self.id]
-        except KeyError:
-            raise NameLookupError(
-                f"node {self.id} is not in the model any more (removed, or its creation undone)"
-            ) from None
-
-    @property
-    def name(self) -> str:
-        """The node's name, often "". Setting it renames the node."""
-        return self._record.name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        edits.rename_node(self._graph, self._record, name)
-
-    @property
-    def label(self) -> str:
-        """The name, or operator and position ("Conv#12") for a node without one."""
-        return self._graph.label(self._record)
-
-    @property
-    def op_type(self) -> str:
-        """The operator. Setting it keeps wires, and those attributes that the new operator knows."""
-        return self._record.op_type
-
-    @op_type.setter
-    def op_type(self, op_type: str) -> None:
-        edits.set_operator(self._graph, self._record, op_type)
-
-    @property
-    def domain(self) -> str:
-        """The operator's domain, "" for ai.onnx."""
-        return self._record.domain
-
-    @property
-    def proto(self) -> onnx.NodeProto:
-        """The live NodeProto: read it freely, change it through the model."""
-        return self._record.proto
-
-    @property
-    def position(self) -> int:
-        """Index in the file order of its graph."""
-        return self._graph.scopes[self._record.scope].position(self._record)
-
-    @property
-    def scope(self) -> str:
-        """Path of the scope it is in, "" for the main graph."""
-        return self._graph.scope_path(self._graph.scopes[self._record.scope])
-
-    @property
-    def schema(self) -> schemas.Schema | None:
-        """The operator's schema at the imported opset version, None for an unknown operator."""
-        return self._graph.schema(self._record)
-
-    @property
-    def doc(self) -> str:
-        """The operator's documentation, "" for an unknown operator."""
-        schema = self.schema
-        return schema.doc if schema else ""
-
-    @property
-    def attributes(self) -> Attributes:
-        """The attributes that the node sets, live: `node.attributes["strides"] = [1, 1]` is an edit."""
-        return Attributes(self)
-
-    @property
     def inputs(self) -> tuple["Value | None", ...]:
-        """Values read, by slot; None where an optional input is left out."""
+        """Values read, by slot; None where an optional input is left out.
+
+        Example:
+            >>> node.inputs
+            (<Value 'stem/bn_out'>,)
+        """
         return tuple(Value(self._graph, vid) if vid else None for vid in self._record.inputs)
 
     @property
     def outputs(self) -> tuple["Value | None", ...]:
-        """Values made, by slot; None where an optional output is left out."""
+        """Values made, by slot; None where an optional output is left out.
+
+        Example:
+            >>> node.outputs
+            (<Value 'stem/relu_out'>,)
+        """
         return tuple(Value(self._graph, vid) if vid else None for vid in self._record.outputs)
 
-    @property
-    def doc_string(self) -> str:
-        """The model's text about this node (its operator's documentation is `doc`). Setting it is an edit."""
-        return str(self._record.proto.doc_string)
-
-    @doc_string.setter
-    def doc_string(self, text: str) -> None:
-        edits.set_doc_string(self._graph, self._record, text)
-
-    @property
-    def metadata(self) -> Metadata:
-        """metadata_props, live."""
-        return Metadata(self._graph, lambda: self._record)
-
-    def default_attributes(self, explicit: bool = False) -> None:
-        """Take away every attribute that says what its default says; with `explicit` write the defaults out instead."""
-        edits.default_attributes(self._graph, self._record, explicit)
-
     def set_input(self, slot: int, value: "Value | str | None") -> None:
-        """Let an input slot read another value (a handle or name); None leaves it out."""
+        """Let an input slot read another value.
+
+        Args:
+            slot: position among the inputs.
+            value: handle or name; None leaves the input out.
+
+        Raises:
+            EditError: a cycle would close, the value is not visible there, or the operator needs the input.
+
+        Example:
+            >>> node.set_input(0, "stem/conv_out")
+            >>> node.inputs
+            (<Value 'stem/conv_out'>,)
+        """
         edits.set_input(self._graph, self._record, slot, called(value))
 
     def set_inputs(self, values: "Sequence[Value | str | None]") -> None:
-        """Let the node read these values, by slot; None leaves an optional input out."""
+        """Let the node read other values, all at once.
+
+        Args:
+            values: handles or names by slot; None leaves an optional input out.
+
+        Raises:
+            EditError: as `set_input`.
+
+        Example:
+            >>> model.nodes["/block2/Add"].set_inputs(["block2/bn2_out", "block2/bn2_out"])
+        """
         edits.set_inputs(self._graph, self._record, [called(value) for value in values])
 
     def set_outputs(self, names: "Sequence[str | None]") -> None:
-        """Let the node make values of these names, by slot; a new name is a new value."""
+        """Let the node make values of other names; a new name is a new value.
+
+        Args:
+            names: by slot; None leaves an optional output out.
+
+        Raises:
+            EditError: a value that is still read would be made by nobody.
+
+        Example:
+            >>> extra = model.add_node("Relu", ["image"], ["a"])
+            >>> extra.set_outputs(["b"])
+            >>> extra.outputs
+            (<Value 'b'>,)
+        """
         edits.set_outputs(self._graph, self._record, [name or "" for name in names])
 
-    def replace(self, op_type: str, domain: str | None = None, **attributes: Any) -> None:
-        """Make the node another operator with the same wires; attributes that it knows too survive."""
-        edits.set_operator(self._graph, self._record, op_type, domain, attributes)
-
     def insert_before(self, slot: int, op_type: str, *others: "Value | str | None", **attributes: Any) -> "Node":
-        """Put a new node on the wire into an input slot; `others` are its inputs behind the wire's value."""
+        """Put a new node on the wire into an input slot.
+
+        Args:
+            slot: position among the inputs.
+            op_type: the operator of the new node.
+            others: inputs of the new node behind the wire's value.
+            attributes: of the new node, by name.
+
+        Returns:
+            Node: the new node.
+
+        Raises:
+            EditError: nothing is read in the slot, or the operator does not fit.
+
+        Example:
+            >>> node.insert_before(0, "Identity")
+            <Node 'Identity#2': Identity>
+        """
         proto = edits.make_node(self._graph, op_type, **attributes)
         proto.input.extend(["", *map(called, others)])
         return Node(self._graph, edits.insert_on_edge(self._graph, self._record, slot, proto).id)
 
     def duplicate(self) -> "Node":
-        """Copy the node; the copy reads what it reads and makes new values."""
+        """Copy the node; the copy reads what it reads and makes new values.
+
+        Returns:
+            Node: the copy.
+
+        Example:
+            >>> node.duplicate().inputs
+            (<Value 'stem/bn_out'>,)
+        """
         return Node(self._graph, edits.duplicate_nodes(self._graph, [self._record])[0].id)
 
-    def move(self, position: int) -> None:
-        """Put the node at another place of the file order."""
-        edits.move_node(self._graph, self._record, position)
-
     def to_initializer(self) -> "Value":
-        """Replace a Constant node by an initializer."""
-        return Value(self._graph, edits.constant_to_initializer(self._graph, self._record).id)
+        """Replace a Constant node by an initializer.
 
-    def remove(self, bypass: bool = False) -> None:
-        """Remove the node; with `bypass` the readers of its output read its first input instead."""
-        edits.remove_nodes(self._graph, [self._record], bypass)
+        Returns:
+            Value: the value that it made, now stored.
+
+        Raises:
+            EditError: the node is no Constant, or makes no tensor.
+
+        Example:
+            >>> constant = model.value("head.minus_one").to_constant()
+            >>> constant.to_initializer()
+            <Value 'head.minus_one'>
+        """
+        return Value(self._graph, edits.constant_to_initializer(self._graph, self._record).id)
 
     def __repr__(self) -> str:
         if self.id not in self._graph.nodes:
@@ -210,137 +166,120 @@ class Node(_Handle):
         return printable(f"<Node {self.label!r}: {domain}{self.op_type}>")
 
 
-class Value(_Handle):
-    """A value (tensor, sequence, …) of a model."""
+class Value(ValueFields):
+    """A value (tensor, sequence, …) of a model: `model.value("relu1_out")`; it stays valid over edits.
+
+    What it is: name, path, doc_string, metadata, info, initializer, array, id
+    Where it is: producer, uses, is_input, is_output
+    Edits: set_shape, set_dim, set_dtype, replace_uses, insert_after, to_input, to_initializer, to_constant;
+        name, array, doc_string can be set.
+
+    `model.fact(value)` is what inference knows of it, `model.values[name]` its array in the last run. Every edit is one
+    undo step, or a part of the open `model.edit`. EditError says why one is refused; then nothing changed.
+
+    Example:
+        >>> value = model.value("stem/relu_out")
+        >>> value.producer, len(value.uses)
+        (<Node '/stem/relu/Relu': Relu>, 2)
+    """
 
     __slots__ = ()
 
     @property
-    def _record(self) -> ValueRecord:
-        try:
-            return self._graph.values[self.id]
-        except KeyError:
-            raise NameLookupError(f"value {self.id} is not in the model any more") from None
-
-    @property
-    def name(self) -> str:
-        """The value's name. Setting it renames the value everywhere."""
-        return self._record.name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        edits.rename_value(self._graph, self._record, name)
-
-    @property
-    def path(self) -> str:
-        """The name with the path of its scope in front of it: unique in the model."""
-        path = self._graph.scope_path(self._graph.scopes[self._record.scope])
-        return f"{path}/{self.name}" if path else self.name
-
-    @property
     def producer(self) -> Node | None:
-        """The node that makes it, None for an input or initializer."""
+        """The node that makes it, None for an input or initializer.
+
+        Example:
+            >>> value.producer
+            <Node '/stem/relu/Relu': Relu>
+        """
         made = self._record.producer
         return Node(self._graph, made[0]) if made else None
 
     @property
     def uses(self) -> tuple[tuple[Node, int], ...]:
-        """(node, input slot) of every reader, in file order."""
+        """Every reader with its input slot, in file order.
+
+        Example:
+            >>> value.uses
+            ((<Node '/block1/conv1/Conv': Conv>, 0), (<Node '/block1/Add': Add>, 1))
+        """
         nodes = self._graph.nodes
         ordered = sorted(self._record.uses, key=lambda use: (nodes[use[0]].scope, nodes[use[0]].label, use[1]))
         return tuple((Node(self._graph, node), slot) for node, slot in ordered)
 
     @property
-    def is_input(self) -> bool:
-        """Whether the value is an input of its graph."""
-        return self._record.is_input
-
-    @property
-    def is_output(self) -> bool:
-        """Whether the value is an output of its graph."""
-        return self._record.is_output
-
-    @property
-    def initializer(self) -> "onnx.TensorProto | onnx.SparseTensorProto | None":
-        """The live proto of an initializer; `array` has its data."""
-        return self._record.initializer  # type: ignore[no-any-return]
-
-    @property
-    def array(self) -> "np.ndarray[Any, Any] | None":
-        """Data of an initializer, read-only. Setting it replaces the data."""
-        return self._graph.array(self.id)
-
-    @array.setter
-    def array(self, array: Any) -> None:
-        edits.set_initializer(self._graph, self._record, array)
-
-    @property
-    def info(self) -> onnx.ValueInfoProto | None:
-        """The live declaration of its type, if the model has one."""
-        return self._record.info
-
-    @property
-    def doc_string(self) -> str:
-        """The model's text about this value. Setting it is an edit."""
-        described = description(self._record)
-        return str(described.doc_string) if described is not None else ""
-
-    @doc_string.setter
-    def doc_string(self, text: str) -> None:
-        edits.set_doc_string(self._graph, self._record, text)
-
-    @property
-    def metadata(self) -> Metadata:
-        """metadata_props of the value's declaration, or of an initializer's tensor where nothing declares it; live."""
-        return Metadata(self._graph, lambda: self._record)
-
-    @property
     def glow(self) -> GlowProperties:
-        """What Glow's dialect says in the doc string: `value.glow["layout"] = "NHWC"` is an edit; live."""
+        """Properties that Glow's dialect keeps in the doc string, live: writing into them is an edit.
+
+        Example:
+            >>> value.glow["layout"] = "NHWC"
+            >>> value.glow
+            {'layout': 'NHWC'}
+        """
 
         def write(doc: str) -> None:
             self.doc_string = doc
 
         return GlowProperties(lambda: self.doc_string, write)
 
-    def set_shape(self, shape: Sequence[int | str | None]) -> None:
-        """Declare the shape of a graph input or output: integers, names for dynamic dims, None for unknown."""
-        edits.set_shape(self._graph, self._record, shape)
-
-    def set_dim(self, axis: int, dim: int | str | None) -> None:
-        """Change one declared dim of a graph input or output; a name makes it dynamic."""
-        edits.set_dim(self._graph, self._record, axis, dim)
-
-    def set_dtype(self, dtype: Any) -> None:
-        """Declare the element type of a graph input or output: "float16", a NumPy dtype or a DataType."""
-        edits.set_dtype(self._graph, self._record, dtype)
-
     def replace_uses(self, other: "Value | str", readers: "Sequence[Node] | None" = None) -> None:
-        """Let all nodes that read this value, or only those given, read another one."""
+        """Let the nodes that read this value read another one.
+
+        Args:
+            other: handle or name of the value to read instead.
+            readers: the nodes to change; None: all.
+
+        Raises:
+            EditError: a cycle would close, or the value is not visible to a reader.
+
+        Example:
+            >>> value.replace_uses("stem/bn_out")
+            >>> value.uses
+            ()
+        """
         graph = self._graph
         found = other.id if isinstance(other, Value) else graph.resolve_value(other)
         chosen = None if readers is None else [node._record for node in readers]
         edits.redirect(graph, self._record, graph.values[found], chosen)
 
     def insert_after(self, op_type: str, *others: "Value | str | None", **attributes: Any) -> Node:
-        """Put a new node behind this value: all that read it read the node's output; `others` are its further inputs.
+        """Put a new node behind this value: all that read it read the node's output.
 
         An output of the graph keeps its name, and this value gets a new one.
+
+        Args:
+            op_type: the operator of the new node.
+            others: its inputs behind this value.
+            attributes: of the new node, by name.
+
+        Returns:
+            Node: the new node.
+
+        Raises:
+            EditError: the operator does not fit.
+
+        Example:
+            >>> value.insert_after("Clip", None, None).inputs[0]
+            <Value 'stem/relu_out'>
         """
         proto = edits.make_node(self._graph, op_type, **attributes)
         proto.input.extend(["", *map(called, others)])
         return Node(self._graph, edits.insert_after(self._graph, self._record, proto).id)
 
-    def to_input(self, keep_default: bool = False) -> None:
-        """Make an initializer a graph input; with `keep_default` its data stays as the default."""
-        edits.initializer_to_input(self._graph, self._record, keep_default)
-
-    def to_initializer(self, array: Any = None) -> None:
-        """Store an array in the place of a graph input; None takes the default that it has."""
-        edits.input_to_initializer(self._graph, self._record, array)
-
     def to_constant(self) -> Node:
-        """Replace an initializer by a Constant node."""
+        """Replace an initializer by a Constant node.
+
+        Returns:
+            Node: the Constant.
+
+        Raises:
+            EditError: the value is no initializer.
+
+        Example:
+            >>> model.value("head.minus_one").to_constant().op_type
+            'Constant'
+        """
         return Node(self._graph, edits.initializer_to_constant(self._graph, self._record).id)
 
     def __repr__(self) -> str:

@@ -1,0 +1,233 @@
+"""What a node says of itself: its own fields, read and set, and the edits that concern no other handle."""
+
+from typing import Any
+
+import onnx
+
+from onnxlab import schemas
+from onnxlab.errors import NameLookupError
+from onnxlab.graph import edits
+from onnxlab.graph.handles.handle import Handle
+from onnxlab.graph.handles.node_attributes import Attributes
+from onnxlab.graph.handles.properties import Metadata
+from onnxlab.graph.index.records import NodeRecord
+
+
+class NodeFields(Handle):
+    """The fields of a node; see `Node`."""
+
+    __slots__ = ()
+
+    @property
+    def _record(self) -> NodeRecord:
+        try:
+            return self._graph.nodes[self.id]
+        except KeyError:
+            raise NameLookupError(
+                f"node {self.id} is not in the model any more (removed, or its creation undone)"
+            ) from None
+
+    @property
+    def name(self) -> str:
+        """The node's name, often "". Setting it renames the node.
+
+        Example:
+            >>> model.nodes[0].name = "first"
+            >>> model.nodes["first"].position
+            0
+        """
+        return self._record.name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        edits.rename_node(self._graph, self._record, name)
+
+    @property
+    def label(self) -> str:
+        """The name, or operator and position ("Conv#12") for a node without one.
+
+        Example:
+            >>> model.nodes[0].name = ""
+            >>> model.nodes[0].label
+            'Conv#0'
+        """
+        return self._graph.label(self._record)
+
+    @property
+    def op_type(self) -> str:
+        """The operator. Setting it keeps wires, and those attributes that the new operator knows.
+
+        Example:
+            >>> node.op_type = "Sigmoid"
+            >>> node.op_type
+            'Sigmoid'
+        """
+        return self._record.op_type
+
+    @op_type.setter
+    def op_type(self, op_type: str) -> None:
+        edits.set_operator(self._graph, self._record, op_type)
+
+    @property
+    def domain(self) -> str:
+        """The operator's domain, "" for ai.onnx.
+
+        Example:
+            >>> node.domain
+            ''
+        """
+        return self._record.domain
+
+    @property
+    def proto(self) -> onnx.NodeProto:
+        """The live NodeProto: read it freely, change it through the model.
+
+        Example:
+            >>> list(node.proto.input)
+            ['stem/bn_out']
+        """
+        return self._record.proto
+
+    @property
+    def position(self) -> int:
+        """Index in the file order of its graph.
+
+        Example:
+            >>> node.position
+            2
+        """
+        return self._graph.scopes[self._record.scope].position(self._record)
+
+    @property
+    def scope(self) -> str:
+        """Path of the scope it is in, "" for the main graph.
+
+        Example:
+            >>> node.scope
+            ''
+        """
+        return self._graph.scope_path(self._graph.scopes[self._record.scope])
+
+    @property
+    def schema(self) -> schemas.Schema | None:
+        """The operator's schema at the imported opset version, None for an unknown operator.
+
+        Example:
+            >>> node.schema.since_version
+            14
+        """
+        return self._graph.schema(self._record)
+
+    @property
+    def doc(self) -> str:
+        """The operator's documentation, "" for an unknown operator.
+
+        Example:
+            >>> "rectified linear" in node.doc
+            True
+        """
+        schema = self.schema
+        return schema.doc if schema else ""
+
+    @property
+    def attributes(self) -> Attributes:
+        """The attributes that the node sets, live: writing into them is an edit.
+
+        Example:
+            >>> conv = model.nodes["/stem/conv/Conv"]
+            >>> conv.attributes["group"]  # not set: the default of the operator
+            1
+            >>> conv.attributes["strides"] = [2, 2]
+            >>> list(conv.attributes)
+            ['kernel_shape', 'pads', 'strides']
+        """
+        return Attributes(self)
+
+    @property
+    def doc_string(self) -> str:
+        """Documentation of this node in the model (that of its operator is `doc`). Setting it is an edit.
+
+        Example:
+            >>> node.doc_string = "after the first convolution"
+        """
+        return str(self._record.proto.doc_string)
+
+    @doc_string.setter
+    def doc_string(self, text: str) -> None:
+        edits.set_doc_string(self._graph, self._record, text)
+
+    @property
+    def metadata(self) -> Metadata:
+        """The node's metadata_props, live: writing into them is an edit.
+
+        Example:
+            >>> node.metadata["owner"] = "vision"
+            >>> node.metadata
+            {'owner': 'vision'}
+        """
+        return Metadata(self._graph, lambda: self._record)
+
+    def default_attributes(self, explicit: bool = False) -> None:
+        """Take away every attribute that says what its default says, or write the defaults out.
+
+        Args:
+            explicit: write the defaults out instead.
+
+        Example:
+            >>> pool = model.nodes["/head/pool/MaxPool"]
+            >>> pool.default_attributes(explicit=True)
+            >>> pool.attributes["ceil_mode"]
+            0
+        """
+        edits.default_attributes(self._graph, self._record, explicit)
+
+    def replace(self, op_type: str, domain: str | None = None, **attributes: Any) -> None:
+        """Make the node another operator with the same wires; attributes that it knows too survive.
+
+        Args:
+            op_type: the new operator.
+            domain: of the new operator; None: as it is.
+            attributes: to set, by name.
+
+        Raises:
+            EditError: there is no such operator in the opset, or the wires or attributes do not fit it.
+
+        Example:
+            >>> node.replace("LeakyRelu", alpha=0.1)
+            >>> round(node.attributes["alpha"], 3)
+            0.1
+        """
+        edits.set_operator(self._graph, self._record, op_type, domain, attributes)
+
+    def move(self, position: int) -> None:
+        """Put the node at another place of the file order.
+
+        Args:
+            position: index in its graph, counted without the node.
+
+        Raises:
+            EditError: it would stand above what it reads, or below what reads it.
+
+        Example:
+            >>> added = model.add_node("Relu", ["image"], ["early"])
+            >>> added.move(0)
+            >>> added.position
+            0
+        """
+        edits.move_node(self._graph, self._record, position)
+
+    def remove(self, bypass: bool = False) -> None:
+        """Remove the node.
+
+        Args:
+            bypass: let the readers of its output read its first input instead.
+
+        Raises:
+            EditError: something still reads what it makes.
+
+        Example:
+            >>> node.remove(bypass=True)
+            >>> model.nodes["/block1/conv1/Conv"].inputs[0]
+            <Value 'stem/bn_out'>
+        """
+        edits.remove_nodes(self._graph, [self._record], bypass)
