@@ -10,7 +10,7 @@ Files:
     foreign    Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they
                were.
     ge_stages  The stages of one graph in a folder of GE dumps, and what differs between two of them.
-    identify   What a file is that could not be read as an ONNX model: one sentence that says so and what to do.
+    identify   Identify files that are no ONNX models: one sentence with the kind of file and what to do.
     kinds      Kinds of files, by their names and by how they begin: what is written under a name, and what it may
                replace.
     onnx       Reading model files of any format to a ModelProto, without the external data beside them. `saving.py`
@@ -20,13 +20,12 @@ Files:
     paths      Paths as users give them, made absolute; what is no path of this machine is refused in plain words.
     registry   The formats that files of models have: found by content, by suffix or by name. Each is a module of
                `known/`.
-    report     What differs between two messages, field by field: what a save is about to change in a file.
+    report     Differences between two messages, field by field: what a save is about to change in a file.
     saving     Writing model files with the external data beside them: all of it or nothing, and only what changed.
-    source     Where a model came from and where it goes: its file, the state that the file was in, the bytes as
-               loaded.
-    storage    Where the weights of a model go when it is saved: into the file, or into data files beside it.
+    source     The source of a model: its file, the state that the file was in, the bytes as loaded.
+    storage    Storage of a model's weights when it is saved: in the file, or in data files beside it.
     textual    Models as text for people: what `Model.to_text` returns.
-    base/      What a format is, and what several of them share.
+    base/      Formats of files and what several of them share.
     caffe2/    Networks of Caffe2 as text, to look at.
     journals/  The crash journal of a model: its records, the files that hold them, and recovery from them.
     known/     Formats of files, one module each; `registry.py` finds them here.

@@ -13,7 +13,7 @@ from onnxlab.errors import SaveError
 from onnxlab.formats.paths import PathProblem, followed
 
 _SUFFIX = ".onnxlab-tmp"
-_ABANDONED = 3600  # seconds after which a temporary file is nobody's any more
+_ABANDONED = 3600  # seconds after which a temporary file is taken for an abandoned one
 # what a file system answers that cannot make hard links or sync folders, as opposed to one that fails
 _UNABLE = {errno.EPERM, errno.EACCES, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV, errno.EINVAL,
            errno.EBADF}  # fmt: skip
@@ -140,7 +140,7 @@ def real_target(path: Path) -> Path:
 
 
 def other_names(target: Path) -> int:
-    """How many hard links a file has beside this name, 0 where there is no file; a replacement leaves them behind."""
+    """The number of hard links of a file besides this name, 0 without a file; a replacement leaves them behind."""
     try:
         return max(target.stat().st_nlink - 1, 0)
     except FileNotFoundError:
@@ -175,7 +175,7 @@ def _backup(target: Path, backups: list[Path]) -> Path | None:
 
 
 def _restoring(target: Path, backup: Path | None) -> Callable[[], object]:
-    """What takes the renaming of `target` back, as far as that is possible."""
+    """A function that takes the renaming of `target` back, as far as that is possible."""
     if backup is not None:
         return lambda: os.replace(backup, target)
     if target.exists():  # no hard links: it can only be kept as it is by then

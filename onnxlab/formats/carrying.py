@@ -48,7 +48,7 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class Carried:
-    """What happens to external data in a save.
+    """The treatment of external data in a save.
 
     Attributes:
         whole: files that go along as they are, each with the name of a tensor in it.
@@ -76,7 +76,7 @@ def mentioned(model: onnx.ModelProto) -> set[str]:
 def decide(
     model: onnx.ModelProto, base_dir: Path | None, path: Path, known: Moved, *, compact: bool, as_loaded: bool
 ) -> Carried:
-    """What has to be written for a model whose external data is in `base_dir`, saved to `path`.
+    """Decide what to write for a model whose external data is in `base_dir`, saved to `path`.
 
     Args:
         known: places that an earlier save to `path` wrote already.
@@ -151,7 +151,7 @@ def _finish(
 
 
 def _new_offset(offset: int, pieces: list[Piece]) -> int:
-    """Where an offset of a data file is in the new one; 0 for a tensor without elements that lies anywhere."""
+    """The new place of an offset of a data file; 0 for a tensor without elements that lies anywhere."""
     inside = (piece for piece in pieces if piece.span.start <= offset <= piece.span.stop)
     return next((piece.offset + offset - piece.span.start for piece in inside), 0)
 
@@ -220,7 +220,7 @@ def _all_used(places: Mapping[str, Mapping[ExternalData, onnx.TensorProto]], fol
 def _wasteful(
     base_dir: Path, location: str, found: Mapping[ExternalData, onnx.TensorProto], at_home: bool
 ) -> list[Span]:
-    """What tensors use of a data file, where it holds more than that; empty where all of it is used, or unclear."""
+    """The ranges of a data file in use, where it holds more than that; empty where all of it is used, or unclear."""
     try:
         descriptor = external_data.open_confined(base_dir, location, _first(found))
     except LoadError:

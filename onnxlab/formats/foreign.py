@@ -1,6 +1,6 @@
 r"""Strings that are no UTF-8: readable while a model is open, and written back as the bytes that they were.
 
-Protobuf reads them as bytes where everybody expects text, and does not take them back. So each gets a stand-in with
+Protobuf reads them as bytes where text is expected, and does not take them back. So each gets a stand-in with
 \xff for what is no UTF-8, which no other string of the model is; whoever types another text in its place has mended it.
 """
 
@@ -103,7 +103,7 @@ def _slim(data: bytes) -> bytes:
     try:
         initializers = partial(_mapped, data, tag=_INITIALIZER, change=partial(_bare, data))
         return _mapped(data, 0, len(data), _GRAPH, initializers)
-    except ValueError:  # groups, which nobody writes
+    except ValueError:  # groups, which no writer uses
         return data
 
 

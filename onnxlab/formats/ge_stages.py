@@ -58,7 +58,7 @@ def stages(folder: Any) -> list[Stage]:
 
 @dataclass(frozen=True, slots=True)
 class StageChanges:
-    """What differs between two dumps of a graph, by names of nodes.
+    """Differences between two dumps of a graph, by names of nodes.
 
     Attributes:
         added: nodes that only the second one has.
@@ -77,7 +77,7 @@ class StageChanges:
 
 
 def compare(first: Any, second: Any) -> StageChanges:
-    """What a stage made of a graph.
+    """Compare a graph before and after a stage.
 
     Args:
         first, second: a path, the bytes of a file, a Stage or a ModelProto.

@@ -1,4 +1,4 @@
-"""What a file is that could not be read as an ONNX model: one sentence that says so and what to do.
+"""Identify files that are no ONNX models: one sentence with the kind of file and what to do.
 
 protobuf says "Error parsing message" for all of them.
 """

@@ -13,7 +13,7 @@ HEAD = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What onnxlab makes of models apart from models.
+    """A kind of file that is made of models, apart from models.
 
     Attributes:
         name: how messages call it.

@@ -1,4 +1,4 @@
-"""What differs between two messages, field by field: what a save is about to change in a file."""
+"""Differences between two messages, field by field: what a save is about to change in a file."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -25,7 +25,7 @@ from onnxlab.formats.source import Source, Stamp
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How a model is to be saved.
+    """The options of a save.
 
     Attributes:
         overwrite: also where the file changed on disk since it was loaded.
@@ -64,7 +64,7 @@ def write(
         path: where to.
         source: where it came from; its `original()` keeps giving the bytes as loaded.
         original: bytes to write instead of serializing `model`, when nothing changed.
-        options: default: everything stays where it is, and a file that somebody else changed is not overwritten.
+        options: default: everything stays where it is, and a file that was changed since is not overwritten.
 
         announce: called with the bytes of the model's file right before the files are put in their places.
 
@@ -135,7 +135,7 @@ def _is_inline(source: Source, options: Options, form: Format) -> bool:
 def _carried(
     model: onnx.ModelProto, path: Path, source: Source, options: Options, form: Format, as_loaded: bool
 ) -> Carried:
-    """What is to be written of the external data that the model has already; raises as `carrying.decide`."""
+    """The external data to write of what the model has already; raises as `carrying.decide`."""
     if not as_loaded and _is_inline(source, options, form):
         return Carried()
     known = source.moved if is_same(source.path, path) else {}
@@ -146,7 +146,7 @@ def _carried(
 def prepared(
     model: onnx.ModelProto, path: Path, source: Source, options: Options, carried: Carried
 ) -> tuple[storage.Plan, bytes]:
-    """What a save to `path` would write: where the tensors go, and the bytes of the model's file.
+    """Prepare a save to `path`: where the tensors go, and the bytes of the model's file.
 
     Raises:
         SaveError: it does not fit into one file.
@@ -212,7 +212,7 @@ def pending_changes(model: onnx.ModelProto, source: Source | None) -> list[Field
 
 
 def _with_foreign_strings(data: bytes, path: Path, source: Source, form: Format) -> bytes:
-    """What is written, with strings that are no UTF-8 as they were; other formats keep their stand-ins."""
+    """The bytes to write, with strings that are not UTF-8 as they were; other formats keep their stand-ins."""
     if form.name == "onnx":
         return foreign.restored(data, source.strings)
     if source.strings:
@@ -274,7 +274,7 @@ def _encoded(model: onnx.ModelProto, path: Path, form: Format, extra: Any, stays
 
 
 def _refuse_conflict(source: Source, path: Path, target: Path, options: Options) -> None:
-    """Raise SaveError where the file that the model came from was changed by somebody else since."""
+    """Raise SaveError where the model's file was changed by another program since."""
     if options.overwrite or source.disk is None or source.path is None or not is_same(source.path, target):
         return
     if not source.disk.same_content(Stamp.of(target.stat())):
@@ -317,7 +317,7 @@ def _without_origin(source: Source) -> Source:
 
 
 def loss_report(model: onnx.ModelProto, source: Source, name: str) -> LossReport:
-    """What a format would not hold of a model; raises LookupError where there is no such format."""
+    """The losses of writing a model in a format; raises LookupError where there is no such format."""
     form = registry.by_name(name)
     if form.write is None:
         return LossReport(form.title, (Loss("model", "", f"{form.title} is only read, not written", refused=True),))

@@ -1,4 +1,4 @@
-"""Where a model came from and where it goes: its file, the state that the file was in, the bytes as loaded."""
+"""The source of a model: its file, the state that the file was in, the bytes as loaded."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ LARGEST = (1 << 31) - 1
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What tells one state of a file from another without reading it."""
+    """The state of a file, told from another without reading it."""
 
     device: int
     inode: int
@@ -28,7 +28,7 @@ class Stamp:
     changed_ns: int
 
     def same_content(self, other: "Stamp") -> bool:
-        """Whether nobody wrote to the file in between; its mode and links may have changed."""
+        """Whether the file was not written in between; its mode and links may have changed."""
         ours = (self.device, self.inode, self.size, self.modified_ns)
         return ours == (other.device, other.inode, other.size, other.modified_ns)
 
@@ -40,7 +40,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a model came from and goes to.
+    """The file of a model, to load from and save to.
 
     Attributes:
         path: the file it was read from or written to last, None for bytes and protos.
@@ -85,7 +85,7 @@ class Source:
 
     @property
     def size(self) -> int | None:
-        """Bytes of the model as loaded, None where nobody knows."""
+        """Bytes of the model as loaded, None where they are not known."""
         if self.kept is not None:
             return len(self.kept)
         return None if self.stamp is None else self.stamp.size
@@ -98,7 +98,7 @@ class Source:
         return self._read(lambda file: canonical.is_canonical(file, size)) or False
 
     def _read(self, read: Callable[[BinaryIO], T]) -> T | None:
-        """What `read` makes of the file at `origin`, None where it is not as it was loaded."""
+        """The result of `read` on the file at `origin`, None where it is not as it was loaded."""
         if self.origin is None or self.stamp is None:
             return None
         with contextlib.suppress(OSError), self.origin.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Where the weights of a model go when it is saved: into the file, or into data files beside it.
+"""Storage of a model's weights when it is saved: in the file, or in data files beside it.
 
 Only initializers of the main graph are moved, and never strings: a data file has no form for them. What a data file
 holds already stays where it is. The live model is not touched: what is written is a copy without the bytes.
@@ -102,7 +102,7 @@ def plan(
 
 
 def aligned(offset: int, size: int) -> int:
-    """Where something of `size` bytes may begin, from `offset` on."""
+    """The first offset from `offset` on where `size` bytes may begin."""
     step = _PAGE if size >= _PAGE else 16
     return -(-offset // step) * step
 

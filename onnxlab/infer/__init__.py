@@ -5,7 +5,7 @@ Files:
     facts/      Facts and protos: types to facts and back, symbols, facts of what a model stores and declares.
     live/       Facts that follow every commit, and what an edit did to them.
     questions/  Questions about facts: why a dim is what it is, what if a symbol had a size, how much memory.
-    rules/      What a node does apart from the names of its values, and who is asked to infer it.
+    rules/      Operators apart from the names of values, and the rules that infer them.
     walk/       Inference of nodes, scopes, bodies and function calls: from facts of inputs to facts of outputs.
 """
 

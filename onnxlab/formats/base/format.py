@@ -1,4 +1,4 @@
-"""What a format is: how its files are told, what reads and writes them, and what they cannot hold of a model."""
+"""The protocol of a format: telling its files, reading and writing them, and reporting what they cannot hold."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ HEAD: Final = 1 << 16
 
 
 class Content:
-    """What a file holds, or bytes that came without one; all of it is read only when a format asks for it.
+    """The content of a file, or bytes that came without one; all of it is read only when a format asks for it.
 
     Attributes:
         path: of the file, None where there is none.
@@ -39,7 +39,7 @@ class Content:
 
     @property
     def label(self) -> str:
-        """What stands for it in messages."""
+        """The name of the content in messages."""
         return str(self.path or f"these {self.size} bytes")
 
     @property
@@ -70,7 +70,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class LossReport(Sequence[Loss]):
-    """What a format would not hold of a model, before anything is written; empty where it holds everything.
+    """The losses of writing a model in a format, known before anything is written; empty where there are none.
 
     Attributes:
         format: the name of the format.
@@ -82,7 +82,7 @@ class LossReport(Sequence[Loss]):
 
     @property
     def refused(self) -> tuple[Loss, ...]:
-        """What keeps the model from being written at all."""
+        """The reasons why the model cannot be written at all."""
         return tuple(loss for loss in self.losses if loss.refused)
 
     def __getitem__(self, index: Any) -> Any:
@@ -103,7 +103,7 @@ class LossReport(Sequence[Loss]):
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What was read: a model, what its format holds besides, and why it must not be edited, "" where it may."""
+    """The result of reading: a model, what its format holds besides, and why it must not be edited, "" where it may."""
 
     model: onnx.ModelProto
     extra: Any = None

@@ -1,4 +1,4 @@
-"""What formats of text share: telling them by how they begin, decoding, and finding what a text does not carry."""
+"""Foundations of text formats: telling them by their beginning, decoding, and finding what a text does not carry."""
 
 import re
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def text_format(
 
 
 def beginning(content: Content) -> str | None:
-    """How a text begins, behind blanks and comments; None for what is none."""
+    """The beginning of a text, behind blanks and comments; None for bytes that are no text."""
     head = content.head.removeprefix(b"\xef\xbb\xbf").lstrip()
     while head.startswith((b"#", b"//")):  # comments
         head = head.partition(b"\n")[2].lstrip()

@@ -66,7 +66,7 @@ class Encoder:
         raise TypeError(f"the journal has no form for {type(value).__name__}")
 
     def target(self, target: changes.Target) -> Any:
-        """Whose field: a kind and what identifies one of it."""
+        """The target of a field: a kind and what identifies one of it."""
         kind, ident = target
         place = {"scope": self.scope, "node": self.node, "tensor": self.value}.get(kind)
         return [kind, place(ident) if place else ident]
@@ -184,7 +184,7 @@ def pack(head: dict[str, Any], notes: list[Note]) -> bytes:
 
 
 def parts(head: dict[str, Any], notes: list[Note]) -> tuple[bytes, ...]:
-    """What follows each other in a record, which may be large."""
+    """The consecutive parts of a record, which may be large."""
     blobs = [blob for _, _, found in notes for blob in found]
     content = {**head, "changes": [[name, written, [*map(len, found)]] for name, written, found in notes]}
     text = _JSON.encode(content).encode("ascii")

@@ -1,4 +1,4 @@
-"""The crash journal: every committed edit of a model that came from a file, written down before anybody hears of it.
+"""The crash journal: every committed edit of a model from a file, written down before followers are told.
 
 A journal is a file in the user's state folder: a header that says which file in which state the edits belong to, and
 one record for each edit, undo and redo, framed by length and CRC-32. It is written with plain `write` calls: what was
@@ -97,7 +97,7 @@ class Journal:
         wanted = os.environ.get("ONNXLAB_JOURNAL", "on").lower() not in ("off", "0")
         self._source = source if wanted and source is not None and source.path is not None else None
         self._given_up = False
-        # how many steps whoever replays the records can undo and redo at this point
+        # how many steps a replay of the records can undo and redo at this point
         self._undoable = self._redoable = 0
 
     @property
@@ -181,7 +181,7 @@ class Journal:
         self._holder.waiting = []
 
     def _header(self) -> dict[str, Any] | None:
-        """What identifies the file that the edits are for; None where it is not what the model was loaded from."""
+        """The identity of the file that the edits are for; None where the model was loaded from another state of it."""
         source = self._source
         assert source is not None
         assert source.path is not None

@@ -20,7 +20,7 @@ _PIECE = 1 << 20
 
 
 def state_folder() -> Path:
-    """Where journals lie: in $ONNXLAB_STATE_HOME, else in the platform's folder for the state of programs.
+    """The folder of journals: in $ONNXLAB_STATE_HOME, else in the platform's folder for the state of programs.
 
     Raises:
         OSError: the user has no such folder.
@@ -45,7 +45,7 @@ def _home() -> Path:
 
 
 def prefix(path: Path) -> str:
-    """How the names of the journals of a file begin."""
+    """The prefix of the names of a file's journals."""
     return hashlib.sha256(os.fsencode(path.resolve())).hexdigest()[:24] + "-"
 
 
@@ -56,7 +56,7 @@ class JournalFile:
         """Create it; raises OSError."""
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path = path
-        # it gets its name when it is locked and has its header, so that nobody takes it for an abandoned one
+        # it gets its name when it is locked and has its header, so that it is not taken for an abandoned one
         birth = path if os.name == "nt" else path.with_suffix(UNBORN)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         self._descriptor = os.open(birth, flags, 0o600)
@@ -97,7 +97,7 @@ class JournalFile:
             return
         descriptor, self._descriptor = self._descriptor, -1
         if self.is_own and not keep:
-            # while it is locked nobody takes it for an abandoned one; where open files cannot go, it goes after
+            # while it is locked it is not taken for an abandoned one; where open files cannot go, it goes after
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
         with contextlib.suppress(OSError):

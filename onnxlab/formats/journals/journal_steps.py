@@ -1,4 +1,4 @@
-"""What a journal says: its header and its steps, each checked, since a right checksum says nothing of the content."""
+"""Header and steps of a journal, each checked, since a right checksum says nothing of the content."""
 
 import json
 import math
@@ -36,7 +36,7 @@ class Step:
     notes: list[change_codec.Note]
 
     def timeless(self) -> bytes:
-        """What it does, without when it was done, to compare it with that of another run."""
+        """The step without its time, to compare it with that of another run."""
         return change_codec.pack({"kind": self.kind, "label": self.label, "by_hand": self.by_hand}, self.notes)
 
 

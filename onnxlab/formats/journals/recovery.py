@@ -1,4 +1,4 @@
-"""Finding the journals of a file that nobody writes any more, and making their edits again."""
+"""Recovery: finding the abandoned journals of a file and making their edits again."""
 
 import contextlib
 import errno
@@ -157,7 +157,7 @@ def _decoded(graph: "ModelGraph", notes: list[change_codec.Note]) -> "Iterator[C
 
 
 def _journals(path: Path) -> list[Path]:
-    """Journals of a file by their names; those of other files that nobody asked for in a long time are removed."""
+    """Journals of a file by their names; those of other files without a look for a long time are removed."""
     start, found = prefix(path), list[Path]()
     with contextlib.suppress(OSError), os.scandir(state_folder()) as entries:
         for entry in entries:
@@ -170,7 +170,7 @@ def _journals(path: Path) -> list[Path]:
 
 
 def _sweep(entry: "os.DirEntry[str]") -> None:
-    """Remove a journal that nobody asked for in a long time and nobody writes; raises OSError."""
+    """Remove a journal that was not looked at for a long time and is not being written; raises OSError."""
     if entry.stat().st_mtime >= time.time() - _KEPT_DAYS * 86400:
         return
     with _opened(Path(entry.path)) as data:
@@ -179,14 +179,14 @@ def _sweep(entry: "os.DirEntry[str]") -> None:
 
 
 def _contents(path: Path) -> Contents | None:
-    """What a journal says; None where it is gone or somebody writes it. Raises OSError."""
+    """The content of a journal; None where it is gone or being written. Raises OSError."""
     with _opened(path) as data:
         return journal_steps.read(data) if data is not None else None
 
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[bytes | None]:
-    """The content of a journal, locked; None where it is gone or somebody writes it.
+    """The content of a journal, locked; None where it is gone or being written.
 
     Raises:
         OSError: it cannot be opened, or is no regular file.
@@ -208,7 +208,7 @@ def _opened(path: Path) -> Iterator[bytes | None]:
 
 
 def _judge(path: Path, contents: Contents, source: Source) -> Recovery | None:
-    """What can be recovered from a journal for the file as it is, None if nothing; removes what is of no use."""
+    """The recoverable edits of a journal for the file as it is, None for none; removes journals that are of no use."""
     header, steps = contents.header, contents.steps
     if header and header.get("format") != FORMAT:
         return None  # of another version of onnxlab, which may be used again

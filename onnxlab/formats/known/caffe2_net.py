@@ -42,7 +42,7 @@ def _read(content: Content) -> Opened:
 
 
 def _filled_beside(path: Path) -> list[onnx.TensorProto]:
-    """What the init net of the same name fills, where one lies beside a predict net; raises LoadError."""
+    """The tensors that the init net beside a predict net fills, where there is one; raises LoadError."""
     name = _PREDICT.sub("init", path.name)
     init = path.with_name(name)
     if name == path.name or not init.is_file() or init.stat().st_size > _LARGEST:

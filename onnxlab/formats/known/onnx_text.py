@@ -16,7 +16,7 @@ _DEEPEST = 200
 
 
 def _nesting(text: str) -> int:
-    """How many brackets are open at once at most, strings left out."""
+    """The largest number of brackets open at once, strings left out."""
     depth = deepest = 0
     for match in _STRING_OR_BRACKET.finditer(text):
         bracket = match[0]

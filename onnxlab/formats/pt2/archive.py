@@ -1,4 +1,4 @@
-"""What a .pt2 archive holds: the program as JSON, and its weights, which are read in place.
+"""A .pt2 archive: the program as JSON, and its weights, which are read in place.
 
 Pickles in it (sample inputs, weights of old versions) are never loaded.
 """
@@ -89,7 +89,7 @@ def _version(program: Mapping[str, Any]) -> str:
 
 
 class _Weights:
-    """Where the weights of an archive are."""
+    """The places of an archive's weights."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ _ENCRYPTED: Final = 1
 
 
 class Archive(NamedTuple):
-    """What is in a file.
+    """The entries of a file.
 
     Attributes:
         tensors: by name, in file order.
@@ -133,7 +133,7 @@ def _lies_as_it_is(entry: zipfile.ZipInfo, header: _Header) -> bool:
 
 
 def data_start(file: IO[bytes], entry: zipfile.ZipInfo) -> int:
-    """Where the bytes of an entry begin in the archive, behind its local header; raises ValueError."""
+    """The offset of an entry's bytes in the archive, behind its local header; raises ValueError."""
     before = file.tell()
     file.seek(entry.header_offset)
     local = file.read(_LOCAL_HEADER)

@@ -56,7 +56,7 @@ class Entry(NamedTuple):
 
 
 class Header(NamedTuple):
-    """What the head of a file says.
+    """The header of a file.
 
     Attributes:
         entries: the tensors, in the order in which they lie in the file.

@@ -81,7 +81,7 @@ def _inferred(
 ) -> Iterator[tuple[ReadOnlyGraph, Inference]]:
     """A model inferred as onnx would, for the time of a `with`; raises what onnx raises.
 
-    `data` is the model as protobuf here writes it, None where nobody has that yet. The records of the graph refer to
+    `data` is the model as protobuf here writes it, None where it was not written yet. The records of the graph refer to
     its index, and to the message: they go when Python collects garbage, those of a large model at once.
     """
     refuse_cycles(model)

@@ -1,4 +1,4 @@
-"""Which problems the drop-ins raise, and as what: the exceptions of onnx.shape_inference.
+"""Exceptions of onnx.shape_inference: the problems that the drop-ins raise, and under which class.
 
 What onnx raises whatever the options: a domain without an opset import, a function that calls itself. With
 check_type: wrong types and numbers of inputs. In strict mode everything else, all of it in one exception; but not

@@ -4,7 +4,7 @@ Files:
     constant_nodes    Facts of Constant nodes, straight from their attribute.
     fact_join         The join of two facts: what is true of a value that is described by either.
     ge_descriptors    Facts of the nodes of a GE dump: what their attributes say of their outputs.
-    policy            How inference treats declared types and known elements.
+    policy            The policy of inference about declared types and known elements.
     stored_constants  Facts of Constants from their serialized bytes, without a message: the same as
                       `types.fact_of_tensor` gives.
     symbols           Symbols for what inference cannot know: stable identities, readable names.

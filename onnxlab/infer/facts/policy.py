@@ -1,4 +1,4 @@
-"""How inference treats declared types and known elements."""
+"""The policy of inference about declared types and known elements."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def type_of_fact(fact: Fact, write: WriteDim = text) -> onnx.TypeProto:
 def fact_of_initializer(proto: Any, decode: Decode) -> Fact:
     """The fact of a TensorProto or SparseTensorProto; see `fact_of_tensor`.
 
-    A sparse initializer is a dense tensor to who reads it, as ONNX Runtime takes it; onnx's inference alone does not.
+    A sparse initializer is a dense tensor to its readers, as ONNX Runtime takes it; onnx's inference alone does not.
     """
     if type(proto) is _TENSOR:  # three times as fast as isinstance, of messages
         return fact_of_tensor(proto, decode)

@@ -89,7 +89,7 @@ class Sources:
             return TensorFact(known, tuple(proto.dims)) if known else UNKNOWN
 
     def declared(self, value: ValueRecord, unknown: Unknown | None = None) -> Fact:
-        """What the model declares about a value: its graph input, output or value_info; UNKNOWN where nothing.
+        """The declared fact of a value: of its graph input, output or value_info; UNKNOWN where there is none.
 
         Dims that are declared without a size are what `unknown(axis)` gives, by default symbols of the value.
         """

@@ -5,9 +5,8 @@ Files:
     declared_conflicts  Problems of values: declared types that contradict what inference finds, and values that
                         nothing makes.
     engine              Live inference: facts beside the graph that follow every commit.
-    impact              The blast radius of an edit in words: which facts changed, how, and who cannot accept it.
-    new_errors          What refuses after an edit what it took before: the first node that cannot live with the
-                        change.
+    impact              The impact of an edit in words: changed facts, and nodes that cannot accept theirs.
+    new_errors          New errors of an edit: the first node that it made invalid.
     size_trials         Whether a model works with other sizes: tried in the background where an edit made a dim of an
                         input dynamic.
 """

@@ -65,7 +65,7 @@ class Completer:
 
 
 def _told(graph: ModelGraph, change: SetTypes) -> str:
-    """What the label of an edit says of outputs of the model that get another element type."""
+    """The part of an edit's label about outputs of the model that get another element type."""
     scope = graph.scopes[change.scope]
     if change.kind != "output" or scope is not graph.main:
         return ""

@@ -16,7 +16,7 @@ from onnxlab.shapes import UNKNOWN, VARIES, Dim, Fact
 
 
 class Conflicts:
-    """Compares declared with inferred types, as late as somebody asks, and each value once per fact."""
+    """Compares declared with inferred types, as late as possible, and each value once per fact."""
 
     def __init__(self, graph: ModelGraph, sources: Sources) -> None:
         self._graph = graph
@@ -33,7 +33,7 @@ class Conflicts:
         self._unchecked.update(self._found)
 
     def diagnostics(self, facts: Mapping[int, Fact]) -> list[Diagnostic]:
-        """Every contradiction, ordered by value id; then who reads what nothing makes."""
+        """Every contradiction, ordered by value id; then the readers of undefined values."""
         values = self._graph.values
         while self._unchecked:
             vid = self._unchecked.pop()

@@ -64,7 +64,7 @@ class Inference:
 
     @property
     def evaluated(self) -> int:
-        """How many nodes of the model's graphs were inferred so far: what an edit costs, as a count."""
+        """The number of nodes of the model's graphs inferred so far: the cost of an edit, as a count."""
         return self._frame.evaluated
 
     def fact(self, value: int) -> Fact:
@@ -74,7 +74,7 @@ class Inference:
 
     @property
     def policy(self) -> Policy:
-        """What counts as true of a value that a node makes; setting it infers everything again.
+        """The policy about declared and inferred facts; setting it infers everything again.
 
         Raises:
             TypeError: what is set is no Policy.
@@ -98,7 +98,7 @@ class Inference:
         return info
 
     def explain(self, value: int, axis: int | None = None) -> Explanation:
-        """Why a value's dim (of all of them where `axis` is None) is what it is: the way back to its sources.
+        """Explain why a value's dim (all of them where `axis` is None) is what it is: the way back to its sources.
 
         Raises:
             NameLookupError: the value has no such axis.
@@ -410,6 +410,6 @@ class Inference:
 
 
 def _only_declared(values: frozenset[int]) -> Touched:
-    """What is left of a commit whose facts were foreseen."""
+    """The rest of a commit whose facts were foreseen."""
     none: frozenset[int] = frozenset()
     return Touched(none, none, none, none, none, none, False, False, False, False, values)

@@ -1,4 +1,4 @@
-"""The blast radius of an edit in words: which facts changed, how, and who cannot accept it."""
+"""The impact of an edit in words: changed facts, and nodes that cannot accept theirs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def blast_radius(title: str, facts: Mapping[str, tuple[Fact, Fact]], refusal: Di
 
 
 def _kind(old: Fact, new: Fact) -> str:
-    """What happened to a fact, in a word."""
+    """The kind of a fact's change, in a word."""
     if old.dtype != new.dtype and new.dtype is not None and old.dtype is not None:
         return "of another type"
     if _known(new) != _known(old):
@@ -46,7 +46,7 @@ def _kind(old: Fact, new: Fact) -> str:
 
 
 def _known(fact: Fact) -> int:
-    """How much is known of a shape: nothing; no size of some axis; a number or an expression for each axis."""
+    """The degree to which a shape is known: not at all; not some axis; a number or an expression for each axis."""
     if fact.shape is None:
         return 0
     return 1 if any(is_unknown(dim) for dim in fact.shape) else 2

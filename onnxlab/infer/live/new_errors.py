@@ -1,4 +1,4 @@
-"""What refuses after an edit what it took before: the first node that cannot live with the change."""
+"""New errors of an edit: the first node that it made invalid."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Refusals:
             self.first = walker.diagnostic(self._graph.nodes[node], problem)
 
     def _place(self, node_id: int) -> tuple[list[float], int]:
-        """Where a node stands: the ranks of those that hold it and its own, bodies first; functions come last."""
+        """The place of a node: the ranks of those that hold it and its own, bodies first; functions come last."""
         path: list[float] = [inf]
         node: NodeRecord | None = self._graph.nodes[node_id]
         while node is not None:

@@ -33,7 +33,7 @@ _PAUSE = 0.05
 
 
 class Trial:
-    """The sizes that edits made dynamic, and who refuses others.
+    """The sizes that edits made dynamic, and the nodes that refuse others.
 
     Attributes:
         on_found: called, without arguments, where other nodes refuse than before; in the thread that found it.
@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """Who refuses other sizes, as far as that was tried; of an edit that was made just now it may not be yet."""
+        """The nodes that refuse other sizes, as far as that was tried; of the latest edit it may not be yet."""
         return [each for each in self._found if each.node in self._graph.nodes]
 
     def follow(self, changed: Changes) -> None:
@@ -101,7 +101,7 @@ class Trial:
 
     @property
     def version(self) -> int:
-        """That of the model."""
+        """The version of the model."""
         return self._graph.version
 
     def attempt(self) -> None:
@@ -151,7 +151,7 @@ class Trial:
                 end = time.perf_counter() + _SLICE
                 while waiting and time.perf_counter() < end:
                     walker.infer_node(frame, graph.nodes[waiting.pop()])
-            time.sleep(0)  # whoever waits for the lock gets it
+            time.sleep(0)  # a thread that waits for the lock gets it
         with graph.lock:
             if graph.version != version:
                 return None

@@ -1,4 +1,4 @@
-"""Why a dim is what it is: the way from a value back to what was declared, or to the operator that lost it.
+"""Explanations of dims: the way from a value back to a declaration, or to the operator that lost the dim.
 
 `explain` walks from producer to producer, at each node asking its rule which parts of the inputs decide the part in
 question (`provenance.py`); into bodies and functions and out again. `str()` of the answer is for people.
@@ -70,7 +70,7 @@ class Explanation:
 
     @property
     def first_loss(self) -> Step | None:
-        """Where it was lost first, seen from the model's inputs; None where nothing was lost."""
+        """The first loss, seen from the model's inputs; None where nothing was lost."""
         return self.losses[-1] if self.losses else None
 
     @property
@@ -131,7 +131,7 @@ class Explainer:
         self._edits = edits
 
     def explain(self, value: int, axis: int | None = None) -> Explanation:
-        """Why the dim of `axis` of a value, or all that is known of it, is what it is.
+        """Explain why the dim of `axis` of a value, or all that is known of it, is what it is.
 
         Raises:
             NameLookupError: the value has no such axis.
@@ -290,7 +290,7 @@ class Explainer:
         return _Spot(call.frame, outputs[slot], spot.part, (*spot.callers, (spot.frame, node)))
 
     def _from_bodies(self, spot: _Spot, node: NodeRecord, slot: int) -> tuple[str, str, list[_Spot], bool]:
-        """If: the outputs of both branches. Loop, Scan, SequenceMap: that of the body; a carried value's start too."""
+    """The sources in bodies: both branches of an If; the body of a Loop, Scan or SequenceMap, and a carried start."""
         found: list[_Spot] = []
         shift = 1 if node.op_type == "Loop" else 0
         for body in (body for bodies in node.bodies.values() for body in bodies):
@@ -307,7 +307,7 @@ class Explainer:
         return f"{self._label(node)}, from {', '.join(self._name(each) for each in found)}", lost, found, False
 
     def _shifted(self, spot: _Spot, inner: _Spot) -> _Spot:
-        """Where a body's value is stacked, its axes come after the new one."""
+        """The places in a body's value: where it is stacked, its axes come after the new one."""
         outer_fact, inner_fact = spot.frame.facts.get(spot.value), inner.frame.facts.get(inner.value)
         if outer_fact is None or inner_fact is None or outer_fact.shape is None or inner_fact.shape is None:
             return inner

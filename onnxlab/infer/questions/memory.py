@@ -34,7 +34,7 @@ def nbytes(fact: Fact) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a scope holds.
+    """The memory of a scope.
 
     Attributes:
         peak: the most bytes of inputs and values that live at once, weights apart.
@@ -85,7 +85,7 @@ class Liveness:
         return not isinstance(self._walker.catalogue.find(frame, node), Operator)
 
     def _last_reads(self, frame: Frame, scope: Scope, order: list[int]) -> Mapping[int, list[int]]:
-        """By position, the values that nobody in the scope reads later; its outputs stay."""
+        """By position, the values that are not read later in the scope; its outputs stay."""
         places = {node: position for position, node in enumerate(order)}
         kept = {0, *scope.outputs}
         found: dict[int, list[int]] = {}
@@ -98,7 +98,7 @@ class Liveness:
         return found
 
     def _readers(self, vid: int, scope: Scope) -> Iterable[int]:
-        """The nodes of a scope that read a value, or hold in a body who does."""
+        """The nodes of a scope that read a value, or hold a reader in a body."""
         index = self._graph.index
         return (index.owner_in(self._graph.nodes[reader], scope.id) for reader, _ in self._graph.values[vid].uses)
 
@@ -107,7 +107,7 @@ class Liveness:
         return [self.measure(frame, scope, node.op_type != "If") for scope in scopes]
 
     def _inside(self, frame: Frame, node: NodeRecord) -> Memory:
-        """What the function that a node calls holds beside the node's inputs; nothing for other nodes."""
+        """Memory that the function of a call holds besides the node's inputs; none for other nodes."""
         key = self._walker.calls.key(frame, node.id) if node.id in self._walker.catalogue.call_nodes else None
         call = self._walker.calls.memo.get(key) if key is not None else None
         if key is None or call is None:

@@ -1,4 +1,4 @@
-"""Which parts of a node's inputs decide a part of its output: found out by asking the rule again.
+"""Provenance: the parts of a node's inputs that decide a part of its output, found by asking the rule again.
 
 Nothing is noted while inference runs. To tell where a dim comes from, the node's rule is asked again with one dim or
 element of its inputs after the other replaced by a probe, a symbol that is nowhere else: what changes the result is
@@ -32,7 +32,7 @@ class Part:
     index: int = 0
 
     def of(self, fact: Fact | None) -> object:
-        """What a fact says of this part: a Dim, an element, the rank; None where it says nothing."""
+        """The value of this part in a fact: a Dim, an element, the rank; None where it is unknown."""
         shape = fact.shape if fact is not None else None
         if self.kind == "rank":
             return None if shape is None else len(shape)
@@ -47,7 +47,7 @@ Place = tuple[int, Part]
 
 
 def dependencies(walker: Walker, frame: Frame, node: NodeRecord, operator: Operator, place: Place) -> list[Place]:
-    """Parts of the inputs that decide a part of an output; empty where attributes alone do, or nobody can tell.
+    """Parts of the inputs that decide a part of an output; empty where attributes alone do, or it cannot be told.
 
     Dims that a rule wants to be equal hide each other when one is replaced: then all that are equal are replaced.
     """
@@ -77,7 +77,7 @@ def _differ(before: object, after: object) -> bool:
 
 
 def _parts(inputs: Inputs) -> Iterator[Place]:
-    """Elements where they are known, else dims: whoever reads elements cares little for how many there are."""
+    """Elements where they are known, else dims: readers of elements depend little on how many there are."""
     for slot, fact in enumerate(inputs):
         if isinstance(fact, TensorFact) and fact.known is not None:
             for index in range(len(fact.known.items)):

@@ -1,4 +1,4 @@
-"""Why an operator could not tell a dim: in words, and which of its inputs are to blame."""
+"""Reasons why a dim is unknown: in words, and with the inputs that lack something."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from onnxlab.shapes import UNKNOWN, Expr, Fact, TensorFact
 def loss(
     walker: Walker, frame: Frame, node: NodeRecord, operator: Operator, slot: int, part: Part
 ) -> tuple[str, list[Place]]:
-    """Why a part of an output is unknown, and the parts of inputs that would have been needed."""
+    """The reason why a part of an output is unknown, and the parts of inputs that would have been needed."""
     for problem in frame.problems.get(node.id, ()):
         if problem.code == "unknown-operator":
-            return f"nobody knows the operator {operator.op_type!r}: {problem.hint}", []
+            return f"the operator {operator.op_type!r} is unknown: {problem.hint}", []
         if problem.severity == "error":
             return f"the node is refused: {problem.message}", []
     facts = [frame.facts.get(vid, UNKNOWN) if vid else None for vid in node.inputs]

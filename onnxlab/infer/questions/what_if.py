@@ -1,4 +1,4 @@
-"""What if the symbols had these sizes: every shape and the memory of every value, without touching the model.
+"""Shapes and memory for given sizes of the symbols, without touching the model.
 
 The graph is inferred again from its inputs with numbers for their symbols, in a frame of its own: so what a symbol
 left open (a branch, a broadcast, a count of iterations) is decided too, and what does not fit is found.

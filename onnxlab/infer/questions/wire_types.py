@@ -14,7 +14,7 @@ from onnxlab.shapes import Fact
 def wire_problem(
     graph: ModelGraph, fact_of: Callable[[int], Fact], value: ValueRecord, node: NodeRecord, slot: int
 ) -> str | None:
-    """Why the schema's types forbid a node to read a value in a slot, as a sentence; None where they do not.
+    """The reason why the schema's types forbid a node to read a value in a slot, as a sentence; None for none.
 
     Problems that the node has already do not count, nor does the input that the slot reads now.
     """

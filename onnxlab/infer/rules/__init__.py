@@ -1,4 +1,4 @@
-"""What a node does apart from the names of its values, and who is asked to infer it.
+"""Operators apart from the names of values, and the rules that infer them.
 
 Files:
     budget          What one inference may take: processor time, and parts of expressions and elements that are kept.

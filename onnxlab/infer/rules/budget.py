@@ -1,4 +1,4 @@
-"""What one inference may take: processor time, and parts of expressions and elements that are kept.
+"""The budget of one inference: processor time, and parts of expressions and elements that are kept.
 
 A file of some bytes can ask for more than any machine has: bodies walked three times at each of thirty levels, tensors
 of 512 symbolic elements made anew by every node. When the budget is spent, a diagnostic says where, and the rest of

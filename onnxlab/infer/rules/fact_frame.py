@@ -1,4 +1,4 @@
-"""Where facts are kept while a graph is walked: one frame for the model, one for each distinct call of a function.
+"""Frames of facts while a graph is walked: one for the model, one for each distinct call of a function.
 
 Subgraphs share the frame of the graph around them, because the ids of values are unique and captures are read there.
 """

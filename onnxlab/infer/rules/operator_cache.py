@@ -39,7 +39,7 @@ def forget() -> None:
 
 
 def keep(among: Table, place: object, operator: Operator) -> None:
-    """Keep an operator for other graphs, unless somebody can make it mean something else, or it is large.
+    """Keep an operator for other graphs, unless a custom schema can change its meaning, or it is large.
 
     What it holds of a model's messages is copied: one field of a message keeps all of the message in memory.
     """
@@ -51,7 +51,7 @@ def keep(among: Table, place: object, operator: Operator) -> None:
 
 
 def is_lasting(operator: Operator) -> bool:
-    """Whether an operator may serve other graphs: nobody can make it mean something else."""
+    """Whether an operator may serve other graphs: no custom schema can change its meaning."""
     schema = operator.schema
     return (
         schema is not None

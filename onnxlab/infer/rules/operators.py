@@ -1,4 +1,4 @@
-"""What a node does, apart from the names of its values: operator, version, attributes, and how to infer it.
+"""Operators: nodes apart from the names of their values, with version, attributes, and how to infer them.
 
 Nodes that do the same share one `Operator`, and with it a memo of what was inferred for which input facts: the
 blocks of a transformer are inferred once.
@@ -28,7 +28,7 @@ MEMO_SIZE = 4096
 
 
 class Remembered:
-    """How many outcomes were remembered, by all operators of the process, since somebody last reset this."""
+    """The number of remembered outcomes, of all operators of the process, since this was last reset."""
 
     count = 0
 
@@ -49,7 +49,7 @@ class Problem:
 
 
 class Outcome:
-    """What inference found for some input facts; never changed once it is made.
+    """The result of inference for some input facts; never changed once it is made.
 
     Attributes:
         facts: one per output slot; may hold holes (`native.hole`) until they are used for a node.
@@ -80,7 +80,7 @@ class Operator:
         reads: whether its outputs depend on the elements of "none" of its inputs, on those of "some" of them, or
             on them only where "all" are known.
         shared: whether nodes may share it, and its memo be used: not with bodies, whose captures it cannot see.
-        arity: what is wrong with the number of inputs or outputs, False for nothing, None while nobody has looked.
+        arity: the fault in the number of inputs or outputs, False for none, None before it was looked at.
         faults: what is wrong with its attributes, found at the same time.
         oddities: what is wrong with it and no matter to its rule: attributes that it does not have, deprecation.
         repeated: an attribute that it has more than once, "" where there is none.
@@ -129,7 +129,7 @@ class Operator:
 
 
 def reads_elements(domain: str, op_type: str) -> Reads:
-    """How the output facts of an operator depend on the elements of its inputs."""
+    """The way in which the output facts of an operator depend on the elements of its inputs."""
     return ops.find_traits(domain, op_type).elements
 
 
@@ -155,7 +155,7 @@ def bound_attributes(
 
 
 def described(node: onnx.NodeProto, attributes: Attributes, function: int) -> bytes:
-    """What a node does, as a serialized NodeProto: operator and attributes, graphs left out.
+    """A node without names, as a serialized NodeProto: operator and attributes, graphs left out.
 
     What a call passes to a `function` as a large tensor counts by its type and dims: inference sees no more of it,
     and twelve layers that differ in nothing but their weights are walked once.

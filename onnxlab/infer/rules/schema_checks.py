@@ -1,4 +1,4 @@
-"""What schemas alone say about a node: arity, element types in and out; and what a model declares about a value."""
+"""Checks by schemas alone: arity, element types in and out; and conflicts with declared types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Facts = Sequence["Fact | None"]
 
 
 def arity_problem(schema: Schema, inputs: Facts, outputs: int) -> Problem | Literal[False]:
-    """What is wrong with the number of inputs or outputs, or which required one is absent; False for nothing."""
+    """The fault in the number of inputs or outputs, or the required one that is absent; False for none."""
     if not schema.min_output <= outputs <= schema.max_output:
         low, high = schema.min_output, schema.max_output
         wanted = str(low) if low == high else f"at least {low}" if outputs < low else f"at most {high}"
@@ -104,7 +104,7 @@ def _kind_of(value: Any) -> str:
 
 
 def missing_opset(operator: Operator) -> Problem:
-    """What to tell of an operator whose domain is not imported."""
+    """The problem of an operator whose domain is not imported."""
     domain = operator.domain or "ai.onnx"
     taken = f"version {operator.schema.since_version} of it was taken" if operator.schema else "any version will do"
     message = f"the model has no opset import of {domain!r}; {taken}"
@@ -203,7 +203,7 @@ def _output_type(schema: Schema, bound: dict[str, Fact], slot: int) -> Fact:
 
 
 def contradiction(declared: Fact, inferred: Fact) -> str:
-    """How a declared type contradicts what was inferred: "type", "rank", "dim", or "" where it does not."""
+    """The kind of contradiction between declared and inferred type: "type", "rank", "dim", or "" for none."""
     if declared is UNKNOWN or inferred is UNKNOWN:
         return ""
     match declared, inferred:

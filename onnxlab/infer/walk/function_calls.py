@@ -50,7 +50,7 @@ class Calls:
 
     Attributes:
         made: {call of a frame: {node: call that it makes}}.
-        changed: whether it calls something else than when somebody last reset this.
+        changed: whether it calls something else than when this was last reset.
     """
 
     def __init__(self, walker: Walker) -> None:
@@ -70,7 +70,7 @@ class Calls:
         self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs, problems: list[Problem]
     ) -> Sequence[Fact]:
         """Facts of a call node's outputs."""
-        operator.shared = False  # the memo of calls serves, and notes who calls
+        operator.shared = False  # the memo of calls serves, and notes the callers
         scope = self._walker.graph.scopes[operator.function]
         key = (scope.id, operator.given, inputs)
         self.made.setdefault(frame.call, {})[node.id] = key
@@ -148,7 +148,7 @@ class Calls:
 
 
 def _output_mismatch(scope: Scope, count: int) -> Problem:
-    """What to tell of a call with another number of outputs than its function: fewer are left unused."""
+    """The problem of a call with another number of outputs than its function: fewer are left unused."""
     wanted, found = str(len(scope.outputs)), str(count)
     message = f"it has {found} outputs, the function {scope.name!r} makes {wanted}"
     severity: Severity = "error" if count > len(scope.outputs) else "info"
@@ -181,7 +181,7 @@ def _holds_own(fact: Fact, key: CallKey) -> bool:
 
 
 def _own_part(key: CallKey, atom: Atom) -> Hashable | None:
-    """What tells a symbol that a walk made from its others; None for symbols from outside."""
+    """The identity of a symbol among a walk's others; None for symbols from outside."""
     return atom.key[3:] if _is_own(atom, key) else None  # type: ignore[index]
 
 

@@ -45,7 +45,7 @@ def incomplete(inputs: Inputs) -> bool:
 
 
 def is_plain(fact: Fact) -> bool:
-    """Whether it is a tensor of dims that are possible and known as far as can be, whose elements nobody names."""
+    """Whether it is a tensor of dims that are possible and fully known, whose elements no symbol names."""
     if type(fact) is not TensorFact or fact.shape is None or fact.known is not None or fact.elem_type in NAMED_TYPES:
         return False
     if len(fact.shape) > MAX_RANK:

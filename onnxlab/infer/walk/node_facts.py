@@ -1,4 +1,4 @@
-"""What one node makes of its inputs, asked of those who know.
+"""Output facts of one node, from the first source that knows them.
 
 In this order: our rule; onnx's C++ rule; what its schema says of types; for an operator that nobody knows, what the
 model declares.
@@ -85,7 +85,7 @@ class Answers:
         return {name: value for name, value in operator.attributes.items() if not own(name)}
 
     def _problem(self, error: FactError, inputs: Inputs) -> Problem | None:
-        """What an exception of a rule tells; nothing where onnx refuses what only lacks a type, unless it is asked."""
+        """The problem of a rule's exception; none where onnx refuses what only lacks a type, unless it is asked."""
         if error.code != "onnx-inference" or not incomplete(inputs):
             return Problem(error.severity, error.code, str(error), error.expected, error.found, error.hint)
         return Problem("error", "incomplete", str(error)) if self._policy.cross_check else None

@@ -1,4 +1,4 @@
-"""Which `Operator` each node of a graph is: found once, shared by the nodes that do the same."""
+"""The `Operator` of each node of a graph: found once, shared by the nodes that do the same."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Catalogue:
                 operator.memo.clear()
 
     def forget_unknown(self) -> None:
-        """Forget operators that nobody knew: onnx.defs may have learnt of them."""
+        """Forget unknown operators: onnx.defs may have learnt of them."""
         unknown = {
             id(operator): key
             for key, operator in self._shared.items()

@@ -1,4 +1,4 @@
-"""What a shape rule sees of its node: the InferContext of row 1, and bodies as opaque things to infer."""
+"""The context of a shape rule: the InferContext of row 1, and bodies as opaque things to infer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class RuleContext:
 
     @property
     def depth(self) -> int:
-        """How many bodies the node is nested in."""
+        """The number of bodies that the node is nested in."""
         scopes = self._walker.graph.scopes
         scope, depth = scopes[self._node.scope], 0
         while scope.kind == "subgraph":

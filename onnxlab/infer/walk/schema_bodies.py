@@ -67,7 +67,7 @@ def infer(operator: Operator, inputs: Inputs, default_opset: int, problems: list
 
 
 def _own_part(token: int, atom: Atom) -> Hashable | None:
-    """What tells an unknown dim of the body's graph from its others; None for symbols from outside."""
+    """The identity of an unknown dim among the body's others; None for symbols from outside."""
     key = atom.key
     return key[2:] if type(key) is tuple and key[0] == "unknown" and key[1] == token else None
 

@@ -224,7 +224,7 @@ class Walker:
     # -- one node ---------------------------------------------------------------------------------------------------
 
     def outcome(self, frame: Frame, node: NodeRecord, operator: Operator, inputs: Inputs) -> Outcome:
-        """What a node without bodies, not a call, would make of these inputs; nothing is kept, holes stay holes."""
+        """The outcome of a node without bodies, not a call, for these inputs; nothing is kept, holes stay holes."""
         return self._infer(frame, node, operator, inputs)
 
     def onnx_agrees(self, frame: Frame, vid: int) -> bool:

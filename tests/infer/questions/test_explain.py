@@ -47,7 +47,7 @@ def test_a_dim_given_by_attributes_says_so() -> None:
     ("body", "at", "why"),
     [
         ("z = NonZero(x) y = Cast <to = 1> (z)", "z[1]", "NonZero counts its output while it runs"),
-        ("z = Odd(x) y = Relu(z)", "z", "nobody knows the operator 'Odd'"),
+        ("z = Odd(x) y = Relu(z)", "z", "the operator 'Odd' is unknown"),
         ("z = Range(n, m, n) y = Neg(z)", "z[0]", "only known when the model runs"),
         ("z = MatMul(x, k) y = Relu(z)", "z", "the node is refused"),
     ],
