@@ -290,7 +290,7 @@ class Explainer:
         return _Spot(call.frame, outputs[slot], spot.part, (*spot.callers, (spot.frame, node)))
 
     def _from_bodies(self, spot: _Spot, node: NodeRecord, slot: int) -> tuple[str, str, list[_Spot], bool]:
-        """The sources in bodies: both branches of an If; the body of a Loop, Scan or SequenceMap, and a carried start."""
+        """The sources in bodies: both branches of an If; the body of a Loop, Scan or SequenceMap, carried starts."""
         found: list[_Spot] = []
         shift = 1 if node.op_type == "Loop" else 0
         for body in (body for bodies in node.bodies.values() for body in bodies):
