@@ -42,9 +42,9 @@ class EditableGraph(GraphState):
         self.read_only = ""
 
     def about_to_apply(self, change: Change) -> None:
-        """Let the index note the uses of values, before a change that may change them."""
+        """Let the index know before a change that may change uses of values."""
         if not keeps_wires(self, change):
-            self.index.note_uses()
+            self.index.before_rewiring()
 
     def commit(
         self, kind: CommitKind, label: str, inverses: tuple[Change, ...], touched: Touched, origin: Any,

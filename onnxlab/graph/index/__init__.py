@@ -5,14 +5,14 @@ Files:
                         definition.
     build               A graph or function read into the index at once: the loops over 100,000 nodes that opening a
                         model consists of.
+    columns             What nodes read and are called, as columns of numbers: noted while a model is read, searched
+                        for all at once.
     deferred_interrupt  Ctrl-C waits while a change is half made.
     edges               Uses of values, the edges that they make between nodes, and the followers of edges.
     file_order          The nodes of a scope in file order, in blocks: one goes in or out without 100,000 others being
                         shifted for it.
     index               The index over the protos: producers and readers of values, and the meaning of names by scope.
     name_scopes         Places of nodes in the exporter's hierarchy: the path of scopes in a name or in metadata.
-    name_search         Names of nodes looked for in the bytes of a model as it was read: quicker than a table of all
-                        for a few lookups.
     named_entries       Positions of the messages of a repeated field by their names, while others come and go around
                         them.
     networkx_view       The graph as networkx sees it, kept in step with the index from the first time it is asked
@@ -28,6 +28,4 @@ Files:
                         nodes' neighbors.
     topology            Orders of small integers by their dependencies. Pure functions without recursion; they know
                         nothing of ONNX.
-    uses                Uses of values of a model as it was read: sorted arrays; the readers of one value are made
-                        when asked for.
 """

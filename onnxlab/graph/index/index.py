@@ -47,11 +47,14 @@ class Index(Builder):
                 for name in ("initialization", "algorithm") if training.HasField(name)
             })  # fmt: skip
 
-    def note_uses(self) -> None:
+    def before_rewiring(self) -> None:
         """Called before uses of values change: an index that puts work off has to know how they were."""
 
-    def nodes_called(self, name: str) -> list[int] | None:
-        """Nodes of the main graph that had a name when it was read and have it still; None where a table has to say."""
+    def nodes_called(self, scope: Scope, name: str) -> list[int] | None:
+        """Nodes of a scope that may have had a name when it was read, all that had it among them.
+
+        None where a table has to say.
+        """
         return None
 
     def forget_signatures(self) -> None:

@@ -1,24 +1,25 @@
 """An index read in one pass from the bytes of a model: what only edits and people ask for is made when asked for.
 
-Uses of values are noted when the first is needed. The model is serialized once and read there (`wire_format.py`):
-what is left of a node without names says whether it may have bodies, and serves inference (`signatures`).
+The model is serialized once and read there (`wire_format.py`): what is left of a node without names says whether it may
+have bodies, and serves inference (`signatures`). What nodes read, and hashes of their names, are noted in columns, in
+which the readers of a value are looked for when it is first asked for them.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import onnx
 
+from onnxlab.graph.index.columns import END, Columns, Notes, Numbers, Search
 from onnxlab.graph.index.file_order import FileOrder
 from onnxlab.graph.index.index import Index
-from onnxlab.graph.index.name_search import NameSearch
 from onnxlab.graph.index.order_labels import spread
 from onnxlab.graph.index.records import GRAPH_KINDS, NO_BODIES, NodeRecord, Scope, ScopeImage, ValueRecord
-from onnxlab.graph.index.uses import Uses
 from onnxlab.graph.protos import wire_format
 
 MAX_SIGNATURE = 4096
@@ -42,12 +43,18 @@ class UnreadValue(ValueRecord):
         self, ident: int, name: str, scope: int, made: list[tuple[int, int]] | int, index: GlanceIndex,
         formal_outputs: tuple[tuple[int, int], ...] = (), is_input: bool = False, initializer: Any = None,
     ) -> None:  # fmt: skip
-        self.id, self.name, self.scope, self._index = ident, name, scope, index
-        if isinstance(made, int):
+        self.id = ident
+        self.name = name
+        self.scope = scope
+        self._index = index
+        if made.__class__ is int:
             self._maker = made
         else:
-            self.producers = made
-        self.formal_outputs, self.is_input, self.initializer, self.info = formal_outputs, is_input, initializer, None
+            self.producers = made  # type: ignore[assignment]
+        self.formal_outputs = formal_outputs
+        self.is_input = is_input
+        self.initializer = initializer
+        self.info = None
 
     def __getattr__(self, name: str) -> Any:  # asked only for what has no value yet
         if name not in ("producers", "uses"):
@@ -57,7 +64,7 @@ class UnreadValue(ValueRecord):
 
 
 class GlanceIndex(Index):
-    """An index that notes the uses of a value when they are first asked for.
+    """An index that looks for the uses of a value when they are first asked for.
 
     Args:
         data: the model as protobuf writes it, where the caller has that already.
@@ -67,6 +74,7 @@ class GlanceIndex(Index):
         signatures: by node id, of nodes that read something, with notes; not of large ones.
         constants: by id of a Constant that has a tensor and nothing else, its beginning; see `wire.constant`.
         attributes: by node id, of other nodes that read nothing. As the nodes were met, all three.
+        columns: what all nodes read and make, and hashes of their names, as they were read.
     """
 
     value_type: type[ValueRecord] = UnreadValue
@@ -79,40 +87,34 @@ class GlanceIndex(Index):
         self.attributes: dict[int, list[onnx.AttributeProto]] = {}
         self._bodiless: dict[bytes, bytes] = {}
         self._bodies: dict[int, Iterator[tuple[bytes, int, int]]] = {}
-        self._left: list[tuple[NodeRecord, bool]] = []
-        self._noting = threading.RLock()
-        self._uses: Uses | None = None
+        self._left: list[tuple[NodeRecord, bool, int]] = []
+        self._writing = threading.RLock()
+        self._notes = Notes()
+        self._rewired = False
         super().__init__(proto)
-        self._search = NameSearch(self._model, len(self.nodes))
+        self.columns = Columns.of(self._notes)
+        self._search = Search(self.columns)
+        self._notes = Notes()
         self._model = b""
         self._bodies.clear()
 
-    def note_uses(self) -> None:
-        """Note the uses once, before any changes: of each value when it is asked for."""
-        if self._uses is None:
-            with self._noting:
-                if self._uses is None:
-                    self.value_type = ValueRecord
-                    self.forget_signatures()
-                    self._uses = Uses(self._nodes_as_read())
+    def before_rewiring(self) -> None:
+        """Keep uses of values up to date from now on."""
+        self._rewired = True
+        self.value_type = ValueRecord
+        self.forget_signatures()
 
-    def nodes_called(self, name: str) -> list[int] | None:
-        """The ids of the nodes with that name, None where the file was not searched."""
-        places = self._search.outputs(name)
-        if places is None:
-            return None
-        found = [self._makers(outputs, name) for outputs in places]
-        ids = [ident for each in found for ident in each]
-        if any(len(each) != 1 for each in found) or len(set(ids)) < len(ids):
-            return None  # in a body, without outputs, or called otherwise by now
-        return ids
+    def nodes_called(self, scope: Scope, name: str) -> list[int] | None:
+        """Return the ids of nodes that may have had a name when they were read, None after many questions."""
+        return self._search.called(scope.id, name)
 
-    def _makers(self, outputs: list[str], name: str) -> list[int]:
-        """The nodes of the main graph with a name that make one of these."""
-        known, made = self.main.names, set[int]()
-        for vid in filter(None, map(known.get, outputs)):
-            made.update(node for node, _ in self.values[vid].producers)
-        return [node for node in made if self.nodes[node].scope == self.main.id and self.nodes[node].name == name]
+    def arities(self) -> Numbers:
+        """Numbers that tell scope and counts of inputs and outputs apart, of the nodes with signatures in their order.
+
+        Below 0 where a slot may be empty, or there are too many.
+        """
+        nodes = np.fromiter(self.signatures, np.int64, len(self.signatures))
+        return self.columns.arities()[self.columns.nodes.searchsorted(nodes)]
 
     def forget_signatures(self) -> None:
         """Let go of what only a first inference asks for."""
@@ -120,75 +122,79 @@ class GlanceIndex(Index):
             found.clear()
 
     def write_down(self, value: UnreadValue, what: str) -> None:
-        """Give a value its `producers` or `uses`, once: those that it had when the model was read."""
-        with self._noting:
+        """Give a value its `producers` or `uses`: those that it had when the model was read. Once."""
+        with self._writing:
             try:
                 object.__getattribute__(value, what)  # another thread was first, and may have changed them since
             except AttributeError:
                 setattr(value, what, [(value._maker, 0)] if what == "producers" else self._uses_of(value.id))
 
     def _uses_of(self, value: int) -> dict[tuple[int, int], None]:
-        self.note_uses()
-        assert self._uses is not None
-        return self._uses.of(value)
+        found = self._search.readers(value)
+        if len(self.scopes) > 1:  # a scope is read before the bodies in it
+            found.sort(key=lambda use: self._path(self.nodes[use[0]]))
+        return dict.fromkeys(found)
 
-    def _nodes_as_read(self) -> Iterable[NodeRecord]:
-        if len(self.scopes) == 1:
-            return self.nodes.values()
-        return self._inside([scope for scope in self.scopes.values() if not scope.owner])
-
-    def _inside(self, scopes: Iterable[Scope]) -> Iterator[NodeRecord]:
-        for scope in scopes:
-            for ident in scope.node_ids:
-                node = self.nodes[ident]
-                yield node
-                for bodies in node.bodies.values():
-                    yield from self._inside([self.scopes[body] for body in bodies])
+    def _path(self, node: NodeRecord) -> tuple[int, ...]:
+        """Ids from the main graph or function down to a node: in the order of the file, as they were given."""
+        path, scope = [node.id], self.scopes[node.scope]
+        while scope.owner:
+            path += [scope.id, scope.owner]
+            scope = self.scopes[self.nodes[scope.owner].scope]
+        return (scope.id, *reversed(path))
 
     def _connect(self, value: ValueRecord, node_id: int, slot: int) -> None:
-        if self._uses is not None:
+        if self._rewired:
             value.uses[node_id, slot] = None
         if value.producers:
             self._edge_added(value, node_id, slot)
 
     def _unread(self) -> Any:
-        return {} if self._uses is not None else self
+        return {} if self._rewired else self
 
     def _declare_nodes(self, scope: Scope, image: ScopeImage | None, ids: dict[str, int]) -> list[NodeRecord]:
         """Everything in one pass, while a message is at hand, but what has to wait for others: `_left`."""
-        if self._uses is not None or image:
+        if self._rewired or image:
             return super()._declare_nodes(scope, image, ids)
         protos = scope.proto.node[:]
         labels = spread(len(protos))
         values, names, scope_id, last = self.values, scope.names, scope.id, self._last_id
         made, left, read, given = {}, [], self._read, self._serialized(scope)
-        data, bodiless, signatures = given[0], self._bodiless, self.signatures
-        value_of = names.get if "" not in names else lambda name, default=None: (name and names.get(name)) or default
-        for proto, label, (reads, makes, at, end) in zip(protos, labels, wire_format.heads(*given), strict=True):
+        data, bodiless, signatures, noted = given[0], self._bodiless, self.signatures, self._notes.reads
+        note_reads, note_end, note_name = noted.extend, noted.append, self._notes.names.append
+        value_of = names.get if "" not in names else lambda name: names.get(name) if name else None
+        declare, odd = names.setdefault, self._notes.odd
+        for proto, label, (reads, makes, start, at, end) in zip(protos, labels, wire_format.heads(*given), strict=True):
             last = ident = last + 1
             inputs: list[Any] = list(map(value_of, reads))  # None: absent, from outside, or made later
+            note_reads(inputs)
+            note_end(END)
+            note_name(hash(data[start:at]))
             outputs: list[int] = []
-            for slot, name in enumerate(makes):
-                vid = value_of(name, 0) if name else 0
-                if vid:
-                    values[vid].producers.append((ident, slot))
-                elif name:
-                    last = names[name] = vid = last + 1
-                    values[vid] = UnreadValue(vid, name, scope_id, [(ident, slot)] if slot else ident, self)
+            for name in makes:
+                vid = declare(name, last + 1) if name else 0
+                if vid > last:
+                    last = vid
+                    values[vid] = UnreadValue(vid, name, scope_id, [(ident, len(outputs))] if outputs else ident, self)
+                elif vid:
+                    values[vid].producers.append((ident, len(outputs)))
                 outputs.append(vid)
+            if last - ident != len(outputs):
+                odd[ident] = outputs
             node = made[ident] = NodeRecord(ident, scope_id, proto, label, inputs, outputs, NO_BODIES)
             met = bodiless.get(data[at:end]) if inputs else None
             if met is not None:  # as for most nodes
                 signatures[ident] = met
                 if None in inputs:
-                    left.append((node, False))
+                    left.append((node, False, len(noted)))
                 continue
             may_have_bodies = read(node, data, at, end)
             if may_have_bodies:
                 self._bodies[ident] = wire_format.bodies(data, at, end, [a.type for a in proto.attribute[:]])
             if may_have_bodies or None in inputs:
-                left.append((node, may_have_bodies))
+                left.append((node, may_have_bodies, len(noted)))
         self._last_id, self._left = last, left
+        self._notes.enter(scope_id, made, last)
         scope.node_ids = FileOrder(made, labels)
         self.nodes.update(made)
         return list(made.values())
@@ -225,13 +231,14 @@ class GlanceIndex(Index):
         return False
 
     def _bind_nodes(self, scope: Scope, nodes: list[NodeRecord], ids: dict[str, int], image: ScopeImage | None) -> None:
-        if self._uses is not None or image:
+        if self._rewired or image:
             super()._bind_nodes(scope, nodes, ids, image)
             return
         left, self._left = self._left, []
-        for node, may_have_bodies in left:
-            if None in node.inputs:
+        for node, may_have_bodies, noted in left:
+            if None in (inputs := node.inputs):
                 self._bind_inputs(scope, node, ids)
+                self._notes.reads[noted - len(inputs) - 1 : noted - 1] = inputs
             if may_have_bodies:
                 self._bind_bodies(node, None)
 

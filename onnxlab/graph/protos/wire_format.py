@@ -12,9 +12,9 @@ from typing import Any
 import onnx
 from google.protobuf.message import Message
 
-Head = tuple[list[Any], list[Any], int, int]
-"""Names of a node's inputs and outputs ("" for an absent one, bytes where they are not UTF-8), where its signature
-begins, where the node ends."""
+Head = tuple[list[Any], list[Any], int, int, int]
+"""Names of a node's inputs and outputs ("" for an absent one, bytes where they are not UTF-8), where its name begins
+(as `node_name` writes it), where its signature begins, where the node ends."""
 
 
 def tag(kind: type[Message], field: str) -> int:
@@ -116,11 +116,17 @@ def heads(data: bytes, at: int, end: int, field: int) -> Iterator[Head]:
                 inputs.append(name)
             else:
                 outputs.append(name)
+        start = at
         if at < stop and data[at] == _NAME:
             size = data[at + 1]
             at = at + 2 + size if size < VARINT else extent(data, at)[1]
-        yield inputs, outputs, at, stop
+        yield inputs, outputs, start, at, stop
         at = stop
+
+
+def node_name(name: str) -> bytes:
+    """The name of a node as protobuf writes it: nothing where it is empty."""
+    return onnx.NodeProto(name=name).SerializeToString() if name else b""
 
 
 def bodies(data: bytes, at: int, end: int, types: Iterable[int]) -> Iterator[tuple[bytes, int, int]]:

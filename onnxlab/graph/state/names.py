@@ -12,7 +12,7 @@ from onnxlab.spelling import suggestion
 class Names:
     """Look nodes, values and scopes up by name. Node names are collected scope by scope: of 100,000 in 40 ms.
 
-    Those of a main graph just read only after some lookups, which the index answers from the bytes of the file.
+    Those of a main graph just read only after many lookups, which the index answers from hashes of the names read.
     """
 
     def __init__(self, index: Index) -> None:
@@ -78,7 +78,7 @@ class Names:
         index = self._index
         if scope.id in self._by_name or scope.id != index.main.id:
             return None
-        read = index.nodes_called(name) if name else []
+        read = index.nodes_called(scope, name) if name else []
         if read is None:
             return None
         nodes = index.nodes

@@ -118,19 +118,17 @@ class Catalogue:
 
     def identify_read(self) -> None:
         """Find the operators of all nodes that were read with their signatures, in one loop."""
-        if self._functions or self._annotated or self.by_node:
+        index, by_node = self._graph.index, self.by_node
+        if self._functions or self._annotated or by_node or not isinstance(index, GlanceIndex):
             return
-        nodes, by_node = self._graph.nodes, self.by_node
-        met: dict[tuple[bytes, int, int, int], Operator] = {}
-        for ident, given in self._signatures.items():
-            node = nodes[ident]
-            inputs, outputs = node.inputs, node.outputs
-            if 0 in inputs or 0 in outputs:
+        met: dict[tuple[bytes, int], Operator] = {}
+        for (ident, given), arity in zip(self._signatures.items(), index.arities().tolist(), strict=True):
+            if arity < 0:
                 continue
-            key = (given, node.scope, len(inputs), len(outputs))
+            key = (given, arity)
             operator = met.get(key)
             if operator is None:
-                operator = met[key] = self._operator(node, None, given, 0)
+                operator = met[key] = self._operator(index.nodes[ident], None, given, 0)
                 if self._has_notes():  # then signatures have some too, which tell nothing
                     break
             by_node[ident] = operator

@@ -32,8 +32,9 @@ def test_nodes_are_what_protobuf_reads(protos: list[onnx.NodeProto], noted: bool
         node.doc_string = "d"
         node.MergeFromString(b"\xc8\x3e\x07")  # a field of a newer onnx
     data = graph.SerializeToString()
-    for node, (inputs, outputs, at, end) in zip(graph.node, heads(graph, NODES), strict=True):
+    for node, (inputs, outputs, start, at, end) in zip(graph.node, heads(graph, NODES), strict=True):
         assert (inputs, outputs) == (node.input[:], node.output[:])
+        assert data[start:at] == wire_format.node_name(node.name)
         assert data[at:end] == signature(node.SerializeToString(), False)
         found = wire_format.constant(data, at, end)
         plain = node.op_type == "Constant" and not node.domain and len(node.attribute) == 1 and not noted
@@ -65,7 +66,7 @@ def test_an_attribute_with_more_than_a_tensor_is_left_to_its_message() -> None:
     node = helper.make_node("Constant", [], ["y"], value=helper.make_tensor("v", 1, [1], [1.0]))
     node.attribute[0].g.name = "hidden"
     graph = onnx.GraphProto(node=[node])
-    assert wire_format.constant(graph.SerializeToString(), *heads(graph, NODES)[0][2:]) is None
+    assert wire_format.constant(graph.SerializeToString(), *heads(graph, NODES)[0][3:]) is None
 
 
 def test_bodies_are_found_where_they_stand() -> None:
@@ -76,7 +77,7 @@ def test_bodies_are_found_where_they_stand() -> None:
     node.attribute.add(name="no graph", type=onnx.AttributeProto.INT).g.CopyFrom(body)
     data = onnx.GraphProto(node=[node]).SerializeToString()
     types = [attribute.type for attribute in node.attribute]
-    at, end = heads(onnx.GraphProto(node=[node]), NODES)[0][2:]
+    at, end = heads(onnx.GraphProto(node=[node]), NODES)[0][3:]
     found = [data[start:stop] for _, start, stop in wire_format.bodies(data, at, end, types)]
     expected = [
         graph.SerializeToString()

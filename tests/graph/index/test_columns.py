@@ -1,4 +1,4 @@
-"""Names of nodes are found in the bytes read, as a table of them all would say, whatever was edited meanwhile."""
+"""Names and readers are found in the columns of a model as it was read, whatever was edited meanwhile."""
 
 import random
 from pathlib import Path
@@ -10,6 +10,9 @@ from onnx import TensorProto, helper
 import onnxlab
 from onnxlab.errors import EditError, NameLookupError
 from onnxlab.graph import edits
+from onnxlab.graph.index.columns import Search
+from onnxlab.graph.index.readonly_index import GlanceIndex
+from onnxlab.graph.index.records import ValueRecord
 
 
 def load(folder: Path, names: list[str], outputs: list[str] | None = None) -> onnxlab.Model:
@@ -39,6 +42,14 @@ def readers(model: onnxlab.Model, value: str) -> list[str]:
     return sorted(graph.nodes[node].name for node, _ in graph.values[graph.resolve_value(value)].uses)
 
 
+def has_uses(value: ValueRecord) -> bool:
+    try:
+        object.__getattribute__(value, "uses")
+    except AttributeError:
+        return False
+    return True
+
+
 def has_table(model: onnxlab.Model) -> bool:
     return bool(model.graph.names._by_name)
 
@@ -48,7 +59,7 @@ def test_a_first_rename_and_attribute_make_no_table_and_note_no_readers(tmp_path
     graph = model.graph
     edits.rename_node(graph, graph.nodes[graph.resolve_node("n7")], "other")
     assert not has_table(model)
-    assert graph.index._uses is None  # type: ignore[attr-defined]
+    assert not any(has_uses(value) for value in graph.values.values())
     with pytest.raises(EditError, match="called 'n8' already"):
         edits.rename_node(graph, graph.nodes[graph.resolve_node("other")], "n8")
     edits.rename_node(graph, graph.nodes[graph.resolve_node("n8")], "n7")  # free by now
@@ -104,3 +115,48 @@ def test_after_any_edits_the_search_says_what_a_table_would(tmp_path: Path, seed
             edits.set_attribute(graph, node, "perm", [0, 1])
         name = rng.choice(pool)
         assert graph.names.nodes_called(graph.main, name) == table(model).get(name, [])
+
+
+def test_readers_are_the_same_before_and_after_they_are_sorted(tmp_path: Path) -> None:
+    model = load(tmp_path, [f"n{number}" for number in range(200)])
+    index = GlanceIndex(model.proto)
+    search = Search(index.columns)
+    for _ in range(2):  # the second time they are sorted
+        for value in index.values.values():
+            reads = [(node.id, slot, vid) for node in index.nodes.values() for slot, vid in enumerate(node.inputs)]
+            assert search.readers(value.id) == [read[:2] for read in reads if read[2] == value.id]
+
+
+def test_columns_say_what_the_nodes_read_and_make(tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("Clip", ["x", "", "late"], ["a"], "n"),  # reads what is made later
+        helper.make_node("Split", ["a"], ["b", "c", "d"], "n"),
+        helper.make_node("Dropout", ["b"], ["", "late"]),
+        helper.make_node("Relu", ["nothing"], ["x"]),  # makes what is an input
+        helper.make_node("Relu", ["e"], ["f"]),
+        helper.make_node("Identity", [], ["e", "e"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, None)
+    index = GlanceIndex(helper.make_model(helper.make_graph(nodes, "g", [x], [])))
+    columns = index.columns
+    assert columns.nodes.tolist() == list(index.nodes)
+    assert columns.rows == {index.main.id: (0, len(nodes))}
+    bounds = columns.starts.tolist()
+    plain = []
+    for row, node in enumerate(index.nodes.values()):
+        assert columns.inputs[bounds[row] : bounds[row + 1]].tolist() == node.inputs
+        made = columns.odd.get(node.id, list(range(node.id + 1, node.id + 1 + columns.makes[row])))
+        assert made == node.outputs
+        plain.append(node.id not in columns.odd and 0 not in node.inputs)
+    assert plain == [False, True, False, False, True, False]
+    assert (columns.arities() >= 0).tolist() == plain
+    assert len(set(columns.arities()[[1, 4]].tolist())) == 2
+
+
+def test_many_lookups_make_a_table(tmp_path: Path) -> None:
+    model = load(tmp_path, ["a", "b", "a"])
+    main = model.graph.main
+    for _ in range(2000):
+        assert model.graph.names.nodes_called(main, "a") == [main.node_ids[0], main.node_ids[2]]
+    assert has_table(model)
+    assert model.graph.names.nodes_called(main, "half \ud800") == []

@@ -1,0 +1,141 @@
+"""What nodes read and are called, as columns of numbers: noted while a model is read, searched for all at once."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from onnxlab.graph.protos import wire_format
+
+END = -1
+"""Follows what a node reads among the inputs of all."""
+
+_SCANS = 64
+"""Values whose readers are looked for among those of all, before they are sorted by value."""
+
+_LOOKUPS = 1000
+"""Names that are looked for among those of all: a table of them takes longer than so many."""
+
+_BITS = 20
+"""Of a count of inputs or outputs, where several numbers share one."""
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Notes:
+    """Columns in the making.
+
+    Attributes:
+        nodes: ids, ascending.
+        reads: what each reads, by slot, each with END behind it; 0 is an absent input.
+        names: the hash of each one's name as it is in the file.
+        odd: by id of a node, what it makes, where that is not one new value for each of its slots.
+        rows: (first, behind the last) of the nodes of each scope, by its id.
+        last: the greatest id of what the nodes of each scope make, by its id.
+    """
+
+    def __init__(self) -> None:
+        self.nodes = array("q")
+        self.reads: list[int] = []
+        self.names = array("q")
+        self.odd: dict[int, list[int]] = {}
+        self.rows: dict[int, tuple[int, int]] = {}
+        self.last: dict[int, int] = {}
+
+    def enter(self, scope: int, nodes: Collection[int], last: int) -> None:
+        """Enter the ids of the nodes of a scope, whose reads and names were noted, and the last id given in it."""
+        first = len(self.nodes)
+        self.nodes.frombytes(np.fromiter(nodes, np.int64, len(nodes)).tobytes())
+        self.rows[scope] = first, len(self.nodes)
+        self.last[scope] = last
+
+
+class Columns(NamedTuple):
+    """A row for each node.
+
+    Attributes:
+        nodes: ids, ascending.
+        starts: where the inputs of each begin, and the end of all.
+        inputs: ids of values by slot, 0 for an absent one.
+        names: the hash of each one's name.
+        makes: how many values each makes, which have the ids behind its own.
+        odd: by id of a node, what it makes, where that is not one new value for each of its slots.
+        rows: (first, behind the last) of the nodes of each scope, by its id.
+    """
+
+    nodes: Numbers
+    starts: Numbers
+    inputs: Numbers
+    names: Numbers
+    makes: Numbers
+    odd: dict[int, list[int]]
+    rows: dict[int, tuple[int, int]]
+
+    @classmethod
+    def of(cls, notes: Notes) -> Columns:
+        """What was noted of all nodes."""
+        reads = np.fromiter(notes.reads, np.int64, len(notes.reads))
+        ends = np.flatnonzero(reads == END)
+        starts = np.zeros(len(ends) + 1, np.int64)
+        starts[1:] = ends - np.arange(len(ends))
+        nodes, names = (np.frombuffer(column, np.int64) for column in (notes.nodes, notes.names))
+        makes = np.diff(nodes, append=0) - 1
+        for scope, (first, end) in notes.rows.items():
+            if end > first:
+                makes[end - 1] = notes.last[scope] - nodes[end - 1]
+        return cls(nodes, starts, reads[reads != END], names, makes, notes.odd, notes.rows)
+
+    def arities(self) -> Numbers:
+        """One number for each scope, count of inputs and of outputs, by row; below 0 where a slot may be empty.
+
+        Or where there are too many.
+        """
+        counts = np.diff(self.starts)
+        scopes = np.zeros(len(counts), np.int64)
+        for scope, (first, end) in self.rows.items() if len(self.rows) > 1 else ():
+            scopes[first:end] = scope
+        found = (scopes << 2 * _BITS) + (counts << _BITS) + self.makes
+        found[(counts | self.makes) >> _BITS > 0] = -1
+        found[self.starts.searchsorted(np.flatnonzero(self.inputs == 0), "right") - 1] = -1
+        found[self.nodes.searchsorted(list(self.odd))] = -1
+        return found
+
+
+class Search:
+    """Answers from columns of before any edit."""
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+        self._lookups = 0
+        self._scans = 0
+        self._order: Numbers | None = None
+        self._sorted: Numbers | None = None
+
+    def called(self, scope: int, name: str) -> list[int] | None:
+        """Ids of nodes of a scope that may have a name, all that have it among them; None after many questions."""
+        self._lookups += 1
+        columns = self._columns
+        if self._lookups > _LOOKUPS or scope not in columns.rows:
+            return None
+        key = wire_format.node_name(name.encode(errors="replace").decode())
+        first, end = columns.rows[scope]
+        found = np.flatnonzero(columns.names[first:end] == hash(key))
+        return columns.nodes[found + first].tolist()  # type: ignore[no-any-return]
+
+    def readers(self, value: int) -> list[tuple[int, int]]:
+        """(node id, input slot) wherever a value is read, in the order of the nodes."""
+        nodes, starts, inputs = self._columns[:3]
+        if self._order is None or self._sorted is None:
+            self._scans += 1
+            places = np.flatnonzero(inputs == value)
+            if self._scans > _SCANS:
+                self._order = np.argsort(inputs, kind="stable")
+                self._sorted = inputs[self._order]
+        else:
+            first, end = self._sorted.searchsorted((value, value + 1)).tolist()
+            places = self._order[first:end]
+        rows = starts.searchsorted(places, "right") - 1
+        return list(zip(nodes[rows].tolist(), (places - starts[rows]).tolist(), strict=True))
