@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import operator
+import pkgutil
 from collections.abc import Callable, Collection, MutableMapping
 from copy import copy
 from functools import cache, partialmethod
@@ -32,22 +33,20 @@ from onnxlab.ops import find_traits
 from onnxlab.schemas import Schema
 from onnxlab.shapes import Fact, TensorFact
 
-_FAMILIES = (
-    "onnx.convolution", "onnx.elementwise", "onnx.linear", "onnx.pooling", "onnx.rows", "onnx.shapes",
-    "onnx.quantization", "onnx.integer_matrices", "onnx.integer_convolution", "onnx.dequantized", "onnx.recurrent",
-    "onnx.ml", "microsoft.low_bits", "onnx.conv_transpose", "onnx.attention", "microsoft.attention", "onnx.rotary",
-    "onnx.indexing", "microsoft.quantized_pools", "onnx.stft", "onnx.einsum", "microsoft.fused_operators",
-)  # fmt: skip
 _WORTH = 5
 """Weight of rules below which a scope is left to NumPy."""
 
 
 @cache
 def _rules() -> Callable[[NodeView], Any]:
-    for family in _FAMILIES:
-        background.rest()
-        importlib.import_module(f"onnxlab.execution.numba.rules.{family}")
-    return importlib.import_module("onnxlab.execution.numba.rules.registry").find  # type: ignore[no-any-return]
+    """Import every file of compiled rules; what finds a node's rule."""
+    rules = "onnxlab.execution.numba.rules"
+    for folder in (f"{rules}.onnx", f"{rules}.microsoft"):
+        package = importlib.import_module(folder)
+        for module in pkgutil.iter_modules(package.__path__, f"{folder}."):
+            background.rest()
+            importlib.import_module(module.name)
+    return importlib.import_module(f"{rules}.registry").find  # type: ignore[no-any-return]
 
 
 class NumbaProvider:
